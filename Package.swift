@@ -1,0 +1,55 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let package = Package(
+    name: "netwatch",
+    products: [
+        .library(name: "Reachability", targets: ["Reachability"]),
+        .executable(name: "netwatch", targets: ["netwatch"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0")
+    ],
+    targets: [
+        .systemLibrary(name: "CLinux"),
+        .systemLibrary(
+            name: "CLibnl",
+            pkgConfig: "libnl-route-3.0",
+            providers: [.apt(["libnl-3-dev", "libnl-route-3-dev", "pkg-config"])]
+        ),
+        .target(name: "EventLoop", dependencies: ["CLinux"]),
+        .target(name: "Pacing"),
+        .target(name: "Reachability", dependencies: ["CLibnl", "CLinux", "EventLoop", "Pacing"]),
+        .executableTarget(
+            name: "netwatch",
+            dependencies: [
+                "Reachability", "EventLoop", "Pacing", "CLinux",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ]
+        ),
+
+        // Test hosts made of network namespaces; no tests of its own.
+        .target(name: "NetworkLab", dependencies: ["CLinux"], path: "Tests/NetworkLab"),
+        .testTarget(name: "EventLoopTests", dependencies: ["EventLoop", "CLinux"]),
+        .testTarget(name: "PacingTests", dependencies: ["Pacing"]),
+        .testTarget(name: "ReachabilityTests", dependencies: ["Reachability", "Pacing", "EventLoop"]),
+        .testTarget(name: "netwatchTests", dependencies: ["netwatch", "Reachability"]),
+        .testTarget(name: "SimulationTests", dependencies: ["Reachability", "Pacing"]),
+        .testTarget(
+            name: "KernelTests",
+            dependencies: ["Reachability", "netwatch", "NetworkLab", "EventLoop"]
+        ),
+    ],
+    swiftLanguageModes: [.v6]
+)
+
+// The same strictness everywhere. `treatAllWarnings` is a safe setting, so that the package stays usable as a dependency.
+let strict: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .treatAllWarnings(as: .error),
+]
+for target in package.targets where target.type != .system {
+    target.swiftSettings = (target.swiftSettings ?? []) + strict
+}

@@ -1,0 +1,173 @@
+// What Linux offers and Swift's Glibc module does not: epoll, eventfd, timerfd, inotify, namespaces, rtnetlink, ethtool,
+// nl80211 and socket error-queue definitions. Each inline function below exists because Swift cannot import the macro,
+// the variadic function or the flexible structure it stands for.
+#ifndef NETWATCH_CLINUX_SHIM_H
+#define NETWATCH_CLINUX_SHIM_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1
+#endif
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <netinet/in.h>
+#include <linux/errqueue.h>
+#include <linux/ethtool.h>
+#include <linux/fib_rules.h>
+#include <linux/genetlink.h>
+#include <linux/if.h>
+#include <linux/if_addr.h>
+#include <linux/if_arp.h>
+#include <linux/if_link.h>
+#include <linux/if_tun.h>
+#include <linux/magic.h>
+#include <linux/neighbour.h>
+#include <linux/netlink.h>
+#include <linux/nexthop.h>
+#include <linux/nl80211.h>
+#include <linux/rtnetlink.h>
+#include <linux/sockios.h>
+#include <linux/tcp.h>
+
+// EPOLL_EVENTS is an anonymous-enum-with-cast in C; Swift sees no usable constants.
+static const uint32_t netwatch_EPOLLIN = EPOLLIN;
+static const uint32_t netwatch_EPOLLOUT = EPOLLOUT;
+static const uint32_t netwatch_EPOLLERR = EPOLLERR;
+static const uint32_t netwatch_EPOLLHUP = EPOLLHUP;
+static const uint32_t netwatch_EPOLLRDHUP = EPOLLRDHUP;
+static const int32_t netwatch_EPOLL_CLOEXEC = EPOLL_CLOEXEC;
+static const int32_t netwatch_EFD_FLAGS = EFD_CLOEXEC | EFD_NONBLOCK;
+static const int32_t netwatch_TFD_FLAGS = TFD_CLOEXEC | TFD_NONBLOCK;
+static const int32_t netwatch_IN_FLAGS = IN_CLOEXEC | IN_NONBLOCK;
+
+// struct epoll_event is packed on x86-64; its union is filled here so that no Swift code depends on the layout.
+static inline int netwatch_epoll_ctl(int epoll, int operation, int descriptor, uint32_t events, uint64_t token) {
+    struct epoll_event event;
+    memset(&event, 0, sizeof event);
+    event.events = events;
+    event.data.u64 = token;
+    return epoll_ctl(epoll, operation, descriptor, &event);
+}
+
+// Waits and unpacks into two plain arrays, for the same reason. `capacity` is at most 64.
+static inline int netwatch_epoll_wait(int epoll, uint32_t *events, uint64_t *tokens, int capacity, int milliseconds) {
+    struct epoll_event ready[64];
+    if (capacity > 64) capacity = 64;
+    int count = epoll_wait(epoll, ready, capacity, milliseconds);
+    for (int i = 0; i < count; i++) {
+        events[i] = ready[i].events;
+        tokens[i] = ready[i].data.u64;
+    }
+    return count;
+}
+
+// A timer that fires only when the wall clock is set, which the kernel also does on resume from suspend
+// (timerfd_create(2), TFD_TIMER_CANCEL_ON_SET). The far expiry never comes.
+static inline int netwatch_clock_change_timer(int descriptor) {
+    struct itimerspec far_away;
+    memset(&far_away, 0, sizeof far_away);
+    far_away.it_value.tv_sec = (time_t)0x7fffffff;
+    return timerfd_settime(descriptor, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &far_away, NULL);
+}
+
+// ioctl(2) is variadic. The driver's name of a device (ETHTOOL_GDRVINFO), readable without privilege and in any
+// network namespace, unlike sysfs. Returns 0 or an errno; `driver` and `bus` take 32 bytes each.
+static inline int netwatch_ethtool_driver(int socket, const char *name, char *driver, char *bus) {
+    struct ethtool_drvinfo info;
+    struct ifreq request;
+    memset(&info, 0, sizeof info);
+    memset(&request, 0, sizeof request);
+    info.cmd = ETHTOOL_GDRVINFO;
+    strncpy(request.ifr_name, name, sizeof request.ifr_name - 1);
+    request.ifr_data = (void *)&info;
+    if (ioctl(socket, SIOCETHTOOL, &request) != 0) return errno;
+    memcpy(driver, info.driver, 32);
+    memcpy(bus, info.bus_info, 32);
+    driver[31] = bus[31] = 0;
+    return 0;
+}
+
+// What the socket's error queue says of a failed connect(2): the ICMP message behind an errno, and who sent it.
+struct netwatch_socket_error {
+    uint32_t error;
+    uint8_t origin, type, code, offender_family;
+    uint8_t offender[16];
+};
+
+// Reads one record of the error queue (ip(7), IP_RECVERR). CMSG_* and SO_EE_OFFENDER are function-like macros.
+// Returns 1 when `result` was filled, 0 when the queue is empty, -errno otherwise.
+static inline int netwatch_read_error_queue(int socket, struct netwatch_socket_error *result) {
+    char data[64], control[512];
+    struct sockaddr_storage name;
+    struct iovec vector = {data, sizeof data};
+    struct msghdr message;
+    memset(&message, 0, sizeof message);
+    memset(result, 0, sizeof *result);
+    message.msg_name = &name;
+    message.msg_namelen = sizeof name;
+    message.msg_iov = &vector;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    if (recvmsg(socket, &message, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) return errno == EAGAIN ? 0 : -errno;
+    for (struct cmsghdr *header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header)) {
+        int is4 = header->cmsg_level == IPPROTO_IP && header->cmsg_type == 11 /* IP_RECVERR */;
+        int is6 = header->cmsg_level == IPPROTO_IPV6 && header->cmsg_type == 25 /* IPV6_RECVERR */;
+        if (!is4 && !is6) continue;
+        struct sock_extended_err extended;
+        memcpy(&extended, CMSG_DATA(header), sizeof extended);
+        result->error = extended.ee_errno;
+        result->origin = extended.ee_origin;
+        result->type = extended.ee_type;
+        result->code = extended.ee_code;
+        struct sockaddr *offender = SO_EE_OFFENDER((struct sock_extended_err *)(void *)CMSG_DATA(header));
+        if (offender->sa_family == AF_INET) {
+            result->offender_family = AF_INET;
+            memcpy(result->offender, &((struct sockaddr_in *)(void *)offender)->sin_addr, 4);
+        } else if (offender->sa_family == AF_INET6) {
+            result->offender_family = AF_INET6;
+            memcpy(result->offender, &((struct sockaddr_in6 *)(void *)offender)->sin6_addr, 16);
+        }
+        return 1;
+    }
+    return 0;
+}
+
+// The macros behind a wait status (wait(2)): the exit code, or 128 + the signal.
+static inline int netwatch_exit_code(int status) {
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+// signal(2)'s special handlers are casts.
+static inline void netwatch_signal_ignore(int number) { signal(number, SIG_IGN); }
+static inline void netwatch_signal_default(int number) { signal(number, SIG_DFL); }
+
+// The kernel's id of this thread (gettid(2)); glibc's declaration is not in Swift's module.
+static inline int32_t netwatch_thread_id(void) { return (int32_t)gettid(); }
+
+// Clocks in nanoseconds; CLOCK_BOOTTIME counts time in suspend, CLOCK_MONOTONIC does not.
+static inline int64_t netwatch_clock_nanoseconds(int clock) {
+    struct timespec now;
+    clock_gettime((clockid_t)clock, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+static const int32_t netwatch_CLOCK_MONOTONIC = CLOCK_MONOTONIC;
+static const int32_t netwatch_CLOCK_REALTIME = CLOCK_REALTIME;
+static const int32_t netwatch_CLOCK_BOOTTIME = CLOCK_BOOTTIME;
+
+#endif
