@@ -4,10 +4,8 @@
 #ifndef NETWATCH_CLINUX_SHIM_H
 #define NETWATCH_CLINUX_SHIM_H
 
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1
-#endif
-
+// _GNU_SOURCE stays undefined: it changes structures (fd_set) that Swift's Glibc module has without it, and the two modules would
+// disagree. What needs it is declared below.
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -19,13 +17,16 @@
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <linux/errqueue.h>
 #include <linux/ethtool.h>
 #include <linux/fib_rules.h>
@@ -42,7 +43,6 @@
 #include <linux/nl80211.h>
 #include <linux/rtnetlink.h>
 #include <linux/sockios.h>
-#include <linux/tcp.h>
 
 // EPOLL_EVENTS is an anonymous-enum-with-cast in C; Swift sees no usable constants.
 static const uint32_t netwatch_EPOLLIN = EPOLLIN;
@@ -157,8 +157,14 @@ static inline int netwatch_exit_code(int status) {
 static inline void netwatch_signal_ignore(int number) { signal(number, SIG_IGN); }
 static inline void netwatch_signal_default(int number) { signal(number, SIG_DFL); }
 
-// The kernel's id of this thread (gettid(2)); glibc's declaration is not in Swift's module.
-static inline int32_t netwatch_thread_id(void) { return (int32_t)gettid(); }
+// Namespaces (setns(2), unshare(2)) and the thread's id and name: behind _GNU_SOURCE in glibc's headers, or variadic.
+extern int setns(int descriptor, int kind);
+extern int unshare(int flags);
+static const int32_t netwatch_CLONE_NEWNET = 0x40000000;
+static const int32_t netwatch_CLONE_NEWNS = 0x00020000;
+static const int32_t netwatch_CLONE_FS = 0x00000200;
+static inline int32_t netwatch_thread_id(void) { return (int32_t)syscall(SYS_gettid); }
+static inline void netwatch_set_thread_name(const char *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
 
 // Clocks in nanoseconds; CLOCK_BOOTTIME counts time in suspend, CLOCK_MONOTONIC does not.
 static inline int64_t netwatch_clock_nanoseconds(int clock) {
