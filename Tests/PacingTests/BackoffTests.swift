@@ -4,7 +4,8 @@ import Testing
 @Suite struct BackoffTests {
     @Test func `the greatest draws double up to the cap, and a success starts over`() {
         var backoff = Backoff(baseNanoseconds: 100, capNanoseconds: 1000)
-        #expect((1...6).map { _ in backoff.next(draw: .max) } == [100, 200, 400, 800, 1000, 1000])
+        let waits = (1...6).map { _ in backoff.next(draw: .max) }
+        #expect(waits == [100, 200, 400, 800, 1000, 1000])
         #expect(backoff.attempts == 6)
         backoff.reset()
         #expect(backoff.next(draw: .max) == 100)

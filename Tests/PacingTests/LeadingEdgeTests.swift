@@ -6,9 +6,9 @@ import Testing
         var limiter = LeadingEdge(intervalNanoseconds: 100)
         #expect(limiter.request(now: 7) == .now)
         #expect(limiter.request(now: 50) == .at(107))
-        #expect(!limiter.isDue(now: 106))
-        #expect(limiter.isDue(now: 107))
-        #expect(!limiter.isDue(now: 107))
+        #expect(limiter.isDue(now: 106) == false)
+        #expect(limiter.isDue(now: 107) == true)
+        #expect(limiter.isDue(now: 107) == false)
         #expect(limiter.request(now: 207) == .now)
     }
 
@@ -16,7 +16,7 @@ import Testing
         var limiter = LeadingEdge(intervalNanoseconds: 100)
         #expect(limiter.request(now: 0) == .now)
         for now in stride(from: Int64(1), to: 100, by: 1) { #expect(limiter.request(now: now) == .at(100)) }
-        #expect(limiter.isDue(now: 100))
+        #expect(limiter.isDue(now: 100) == true)
         #expect(limiter.pending == nil)
     }
 
@@ -25,7 +25,7 @@ import Testing
         #expect(limiter.request(now: 0) == .now)
         #expect(limiter.request(now: 10) == .at(100))
         #expect(limiter.request(now: 130) == .now)
-        #expect(!limiter.isDue(now: 140))
+        #expect(limiter.isDue(now: 140) == false)
         #expect(limiter.request(now: 140) == .at(230))
     }
 

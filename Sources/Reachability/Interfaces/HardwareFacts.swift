@@ -39,13 +39,16 @@ struct HardwareFacts {
     /// What the wireless stack and sysfs' DEVTYPE say.
     var byDeviceType: Classification? {
         let says = evidence.deviceType.map { ["DEVTYPE \($0) (sysfs)"] } ?? []
+        func expensive(_ type: InterfaceType) -> Classification {
+            Classification(type: type, isVirtual: false, isExpensive: true, evidence: says + device)
+        }
         if evidence.isWireless || evidence.deviceType == "wlan" {
             let stack = !evidence.isWireless ? [] : [answered("nl80211") ? "listed by nl80211" : "phy80211 (sysfs)"]
             return Classification(type: .wifi, isVirtual: false, evidence: says + stack + device)
         }
         switch evidence.deviceType {
-        case "wwan": return Classification(type: .cellular, isVirtual: false, isExpensive: true, evidence: says + device)
-        case "bluetooth": return Classification(type: .bluetooth, isVirtual: false, isExpensive: true, evidence: says + device)
+        case "wwan": return expensive(.cellular)
+        case "bluetooth": return expensive(.bluetooth)
         case "gadget": return Classification(type: .usb, isVirtual: false, evidence: says + device)
         case "l2tpeth": return Classification(type: .tunnel, isVirtual: true, evidence: says)
         case "dsa": return Classification(type: .wired, isVirtual: false, evidence: says + device)
@@ -61,7 +64,8 @@ struct HardwareFacts {
                 return Classification(type: .cellular, isVirtual: false, isExpensive: true, evidence: device)
             }
             if Self.tetherDrivers.contains(driver) {
-                return Classification(type: .usb, isVirtual: false, isExpensive: true, evidence: device + ["likely a phone's tether"])
+                return Classification(
+                    type: .usb, isVirtual: false, isExpensive: true, evidence: device + ["likely a phone's tether"])
             }
             if driver == "g_ether" { return Classification(type: .usb, isVirtual: false, evidence: device) }
             if driver == "netdevsim" { return Classification(type: .virtual, isVirtual: true, evidence: device) }

@@ -31,6 +31,23 @@ package enum InterfaceClassifier {
     /// The kernel nests devices no deeper (`MAX_NEST_DEV` of include/linux/netdevice.h).
     private static let deepestNesting = 8
 
+    /// A classification, and the media that its packets may take in the end: none for a tap or a dummy, several for a bond of a
+    /// cable and a modem.
+    private struct Footing {
+        var result: Classification
+        var media: Set<InterfaceType>
+
+        init(_ result: Classification) {
+            self.result = result
+            media = result.type == .virtual ? [] : [result.type]
+        }
+
+        init(_ result: Classification, media: Set<InterfaceType>) {
+            self.result = result
+            self.media = media
+        }
+    }
+
     /// Classifies `link`.
     ///
     /// - Parameters:
@@ -38,10 +55,11 @@ package enum InterfaceClassifier {
     ///   - evidence: What was read of it; may be `nil` where ``needsEvidence(_:)`` is false.
     ///   - links: All devices of its namespace by index.
     ///   - evidenceOf: What was read of the others.
+    /// - Returns: What it is, with at least one sentence of evidence.
     package static func classify(
         _ link: Link, evidence: InterfaceEvidence?, among links: [UInt32: Link], evidenceOf: (UInt32) -> InterfaceEvidence?
     ) -> Classification {
-        classify(link, evidence: evidence, among: links, evidenceOf: evidenceOf, above: [])
+        footing(of: link, evidence: evidence, among: links, evidenceOf: evidenceOf, above: []).result
     }
 
     /// Whether anything read outside the link message could change what `link` is. False for every kind that decides by itself,
@@ -54,58 +72,58 @@ package enum InterfaceClassifier {
         }
     }
 
-    private static func classify(
-        _ link: Link, evidence: InterfaceEvidence?, among links: [UInt32: Link], evidenceOf: (UInt32) -> InterfaceEvidence?,
+    /// Follows the devices below; `above` are those on the way from the first one.
+    private static func footing(
+        of link: Link, evidence: InterfaceEvidence?, among links: [UInt32: Link], evidenceOf: (UInt32) -> InterfaceEvidence?,
         above: [UInt32]
-    ) -> Classification {
+    ) -> Footing {
         guard let kind = LinkKind(link) else {
-            return HardwareFacts(link: link, evidence: evidence ?? InterfaceEvidence()).classification
+            return Footing(HardwareFacts(link: link, evidence: evidence ?? InterfaceEvidence()).classification)
         }
         let says = "kind \(link.kind ?? "")"
-        /// What `IFLA_LINK` names, classified; nothing at the end of a cycle, which only a stale set of links can hold.
-        func lower() -> Classification? {
-            guard !link.lowerIsElsewhere, link.lower != 0, let lower = links[link.lower] else { return nil }
-            return below(lower)
-        }
-        func below(_ other: Link) -> Classification? {
+        /// `nil` at the end of a cycle, which only a stale set of links can hold.
+        func below(_ other: Link) -> Footing? {
             let path = above + [link.index]
             guard !path.contains(other.index), path.count < deepestNesting else { return nil }
-            return classify(other, evidence: evidenceOf(other.index), among: links, evidenceOf: evidenceOf, above: path)
+            return footing(of: other, evidence: evidenceOf(other.index), among: links, evidenceOf: evidenceOf, above: path)
         }
+        let lower = link.lowerIsElsewhere || link.lower == 0 ? nil : links[link.lower]
 
         switch kind {
         case .decided(let type, let isVirtual):
             var result = Classification(type: type, isVirtual: isVirtual, isExpensive: type == .cellular, evidence: [says])
-            if type == .tunnel, let carrier = lower(), carrier.isExpensive {
+            if type == .tunnel, let lower, below(lower)?.result.isExpensive == true {
                 result.isExpensive = true
-                result.evidence.append("bound to \(links[link.lower]?.name ?? ""), which is expensive")
+                result.evidence.append("bound to \(lower.name), which is expensive")
             }
-            return result
+            return Footing(result)
         case .pair:
-            return Classification(type: .wired, isVirtual: true, evidence: [says])
+            return Footing(Classification(type: .wired, isVirtual: true, evidence: [says]))
         case .tun:
-            return link.isTap
-                ? Classification(type: .virtual, isVirtual: true, evidence: [says, "IFLA_TUN_TYPE tap"])
-                : Classification(type: .tunnel, isVirtual: true, evidence: [says])
+            return Footing(
+                Classification(
+                    type: link.isTap ? .virtual : .tunnel, isVirtual: true,
+                    evidence: link.isTap ? [says, "IFLA_TUN_TYPE tap"] : [says]))
         case .pointToPoint:
-            return pointToPoint(evidence, says: says)
+            return Footing(pointToPoint(evidence, says: says))
         case .unknown:
-            return unknown(link, evidence: evidence, says: says)
+            return Footing(unknown(link, evidence: evidence, says: says))
         case .overLower:
-            let missing = link.lowerIsElsewhere ? "the device below is in another namespace" : "no device below is known"
-            guard let lower = lower() else {
-                return Classification(type: .virtual, isVirtual: true, evidence: [says, missing])
+            guard let lower, let ground = below(lower) else {
+                let why = link.lowerIsElsewhere ? "the device below is in another namespace" : "no device below is known"
+                return Footing(Classification(type: .virtual, isVirtual: true, evidence: [says, why]))
             }
-            return stacked([(links[link.lower]?.name ?? "", lower)], says: [says], otherwise: .virtual)
+            return stacked([(lower.name, ground)], says: [says], otherwise: .virtual)
         case .overPorts:
+            // A port without a medium (a virtual machine's tap beside the network card) lends none, as a veth does not.
             let ports = links.values.filter { $0.master == link.index && LinkKind($0) != .pair }
                 .sorted { $0.index < $1.index }
-                .compactMap { port in below(port).map { (link: port, is: $0) } }
-                .filter { hasMedium($0.is.type) }
+                .compactMap { port in below(port).map { (link: port, footing: $0) } }
+                .filter { !$0.footing.media.isEmpty }
             let active = ports.filter(\.link.hasCarrier)
             let chosen = active.isEmpty ? ports : active
             return stacked(
-                chosen.map { ($0.link.name, $0.is) },
+                chosen.map { ($0.link.name, $0.footing) },
                 says: [says] + (chosen.isEmpty ? ["no port has a medium"] : []),
                 otherwise: link.kind == "bridge" ? .bridge : .virtual
             )
@@ -114,20 +132,17 @@ package enum InterfaceClassifier {
 
     /// A device that rests on others: their medium where they agree, `otherwise` where not.
     private static func stacked(
-        _ media: [(name: String, is: Classification)], says: [String], otherwise: InterfaceType
-    ) -> Classification {
-        let types = Set(media.lazy.map(\.is.type).filter(hasMedium))
-        return Classification(
-            type: types.count == 1 ? types.first ?? otherwise : otherwise,
+        _ grounds: [(name: String, footing: Footing)], says: [String], otherwise: InterfaceType
+    ) -> Footing {
+        let media = grounds.reduce(into: Set()) { $0.formUnion($1.footing.media) }
+        let result = Classification(
+            type: media.count == 1 ? media.first ?? otherwise : otherwise,
             isVirtual: true,
-            isExpensive: media.contains { $0.is.isExpensive },
-            evidence: says + media.map { "over \($0.name), which is \($0.is.type.rawValue)" }
+            isExpensive: grounds.contains { $0.footing.result.isExpensive },
+            evidence: says + grounds.map { "over \($0.name), which is \($0.footing.result.type.rawValue)" }
         )
+        return Footing(result, media: media)
     }
-
-    /// `virtual` and `bridge` say that there is none. A port without a medium (a virtual machine's tap beside the network card)
-    /// lends none, as a veth port does not.
-    private static func hasMedium(_ type: InterfaceType) -> Bool { type != .virtual && type != .bridge }
 
     static func pointToPoint(_ evidence: InterfaceEvidence?, says: String) -> Classification {
         evidence?.deviceType == "wwan"

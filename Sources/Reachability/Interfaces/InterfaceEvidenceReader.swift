@@ -38,7 +38,8 @@ package struct InterfaceEvidenceReader: ~Copyable {
         var evidence = InterfaceEvidence()
         if let facts = sysfs?.facts(of: link) {
             evidence = InterfaceEvidence(
-                deviceType: facts.deviceType, isWireless: facts.isWireless, driver: facts.driver, bus: facts.bus, sources: ["sysfs"])
+                deviceType: facts.deviceType, isWireless: facts.isWireless, driver: facts.driver, bus: facts.bus,
+                sources: ["sysfs"])
         }
         if let answer = askDriver(of: link) {
             evidence.sources.append("ethtool")

@@ -36,6 +36,7 @@ package enum LinkLevelMatrix {
     ///   - link: The device.
     ///   - addresses: Its addresses.
     ///   - ports: The devices whose master it is, and those ports' own ports: a bond that has lost one leg degrades its bridge.
+    /// - Returns: The cell of the matrix.
     package static func level(of link: Link, addresses: [Address], ports: [Link]) -> LinkLevel {
         var carrier = carrier(of: link)
         if carrier >= .carrier, ports.contains(where: { Self.carrier(of: $0) < .carrier }) { carrier = .degradedCarrier }

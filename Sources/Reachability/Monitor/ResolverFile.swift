@@ -31,8 +31,8 @@ package struct ResolverFile: Hashable, Sendable {
 
     /// Reads and understands the file. One that cannot be read counts as absent.
     package func read() -> ResolverConfiguration {
-        guard let path = candidates.lazy.compactMap({ resolve($0) }).first, let bytes = Self.contents(of: path) else { return ResolverConfiguration() }
-        return ResolverConfiguration(parsing: bytes)
+        let path = candidates.lazy.compactMap { resolve($0) }.first
+        return path.flatMap(Self.contents).map { ResolverConfiguration(parsing: $0) } ?? ResolverConfiguration()
     }
 
     /// The regular file that `path` leads to, free of links. Calls `onStep` with each entry on the way before it is looked at, so
@@ -82,7 +82,9 @@ package struct ResolverFile: Hashable, Sendable {
         var bytes = [UInt8](repeating: 0, count: sizeLimit)
         var filled = 0
         while filled < sizeLimit {
-            let count = bytes.withUnsafeMutableBytes { Glibc.read(descriptor, $0.baseAddress?.advanced(by: filled), sizeLimit - filled) }
+            let count = bytes.withUnsafeMutableBytes {
+                Glibc.read(descriptor, $0.baseAddress?.advanced(by: filled), sizeLimit - filled)
+            }
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else { return nil }
             if count == 0 { return Array(bytes.prefix(filled)) }

@@ -22,6 +22,8 @@ package struct ResolverWatcher: ~Copyable {
     private static let ofFiles = UInt32(IN_CLOSE_WRITE | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF)
     /// struct inotify_event without its name.
     private static let headerSize = 16
+    /// Buffers of some 128 events each.
+    private static let readLimit = 64
 
     /// Starts watching. Read the file afterwards: a change between the two is seen by both, never by none.
     package init(_ file: ResolverFile) throws(MonitorError) {
@@ -37,11 +39,12 @@ package struct ResolverWatcher: ~Copyable {
     /// What the file says now.
     package func read() -> ResolverConfiguration { file.read() }
 
-    /// Takes all waiting events; whether one of them matters, so that the file is to be read again. Never blocks.
+    /// Takes the waiting events; whether one of them matters, so that the file is to be read again. Never blocks, and takes at most
+    /// 64 buffers: what is left keeps ``descriptor`` readable.
     package mutating func drain() -> Bool {
         var isRelevant = false
         var buffer = [UInt8](repeating: 0, count: 4096)
-        while true {
+        for _ in 0..<Self.readLimit {
             let count = Glibc.read(descriptor, &buffer, buffer.count)
             if count < 0, errno == EINTR { continue }
             guard count > 0 else { break }

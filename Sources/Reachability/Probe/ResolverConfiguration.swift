@@ -52,7 +52,9 @@ package struct ResolverConfiguration: Hashable, Sendable {
             guard let first = words.first else { continue }
             switch String(decoding: line[..<gap], as: UTF8.self) {
             case "nameserver":
-                if nameservers.count < Self.nameserverLimit, let server = Nameserver(parsing: first) { nameservers.append(server) }
+                if nameservers.count < Self.nameserverLimit, let server = Nameserver(parsing: first) {
+                    nameservers.append(server)
+                }
             case "search": search = words
             case "domain": search = [first]
             default: break
