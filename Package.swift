@@ -37,7 +37,7 @@ let package = Package(
         .testTarget(name: "SimulationTests", dependencies: ["Reachability", "Pacing"]),
         .testTarget(
             name: "KernelTests",
-            dependencies: ["Reachability", "netwatch", "NetworkLab", "EventLoop"]
+            dependencies: ["Reachability", "netwatch", "NetworkLab", "EventLoop", "CLinux"]
         ),
     ],
     swiftLanguageModes: [.v6]
