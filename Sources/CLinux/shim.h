@@ -4,9 +4,9 @@
 #ifndef NETWATCH_CLINUX_SHIM_H
 #define NETWATCH_CLINUX_SHIM_H
 
-// _GNU_SOURCE is not defined here, because Swift's Glibc and Dispatch modules are built without it: with it fd_set and others have
-// two definitions, an error in every file that imports both modules. linux/tcp.h is left out for the same reason: netinet/tcp.h,
-// which Glibc's module holds, has the same structures. What glibc hides behind _GNU_SOURCE is called by its system call number.
+// _GNU_SOURCE stays undefined: it changes structures (fd_set) that Swift's Glibc module has without it, and the two modules would
+// disagree. What needs it is declared below. For the same reason
+// netinet/tcp.h stands for linux/tcp.h, and net/if.h comes before linux/if.h.
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -18,6 +18,7 @@
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -25,7 +26,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-// Before linux/if.h, which then leaves ifreq and the older flags to it: one definition, the one in Glibc's module.
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -159,11 +159,6 @@ static inline int netwatch_exit_code(int status) {
 // ended, or -1 with errno.
 static inline int netwatch_pidfd_open(int32_t process) { return (int)syscall(SYS_pidfd_open, process, 0); }
 
-// Moves the calling thread into a new network namespace, or into that of a descriptor (unshare(2), setns(2)). 0, or -1 with errno.
-static const int32_t netwatch_CLONE_NEWNET = 0x40000000;
-static inline int netwatch_unshare_network(void) { return (int)syscall(SYS_unshare, netwatch_CLONE_NEWNET); }
-static inline int netwatch_set_network(int descriptor) { return (int)syscall(SYS_setns, descriptor, netwatch_CLONE_NEWNET); }
-
 // pipe2(2) and memfd_create(2), both closed on exec. 0 or a descriptor, or -1 with errno.
 static inline int netwatch_pipe(int ends[2]) { return (int)syscall(SYS_pipe2, ends, O_CLOEXEC); }
 static inline int netwatch_memory_file(const char *name) { return (int)syscall(SYS_memfd_create, name, 1U /* MFD_CLOEXEC */); }
@@ -220,8 +215,14 @@ static inline int netwatch_tun_carrier(int tun, int carrier) {
 static inline void netwatch_signal_ignore(int number) { signal(number, SIG_IGN); }
 static inline void netwatch_signal_default(int number) { signal(number, SIG_DFL); }
 
-// The kernel's id of this thread (gettid(2)); glibc's declaration is not in Swift's module.
+// Namespaces (setns(2), unshare(2)) and the thread's id and name: behind _GNU_SOURCE in glibc's headers, or variadic.
+extern int setns(int descriptor, int kind);
+extern int unshare(int flags);
+static const int32_t netwatch_CLONE_NEWNET = 0x40000000;
+static const int32_t netwatch_CLONE_NEWNS = 0x00020000;
+static const int32_t netwatch_CLONE_FS = 0x00000200;
 static inline int32_t netwatch_thread_id(void) { return (int32_t)syscall(SYS_gettid); }
+static inline void netwatch_set_thread_name(const char *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
 
 // Clocks in nanoseconds; CLOCK_BOOTTIME counts time in suspend, CLOCK_MONOTONIC does not.
 static inline int64_t netwatch_clock_nanoseconds(int clock) {

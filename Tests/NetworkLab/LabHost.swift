@@ -15,7 +15,7 @@ public final class LabHost: Sendable {
     /// A nameless namespace.
     init() throws {
         namespace = try onThread {
-            guard netwatch_unshare_network() == 0 else { throw LabError("unshare(CLONE_NEWNET)", errno: errno) }
+            guard unshare(netwatch_CLONE_NEWNET) == 0 else { throw LabError("unshare(CLONE_NEWNET)", errno: errno) }
             return try Descriptor(open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC), "/proc/thread-self/ns/net")
         }
         path = "/proc/\(getpid())/fd/\(namespace.number)"
@@ -52,7 +52,7 @@ public final class LabHost: Sendable {
     public func perform<Value>(_ body: @escaping () throws -> Value) throws -> Value {
         let number = namespace.number
         return try onThread {
-            guard netwatch_set_network(number) == 0 else { throw LabError("setns", errno: errno) }
+            guard setns(number, netwatch_CLONE_NEWNET) == 0 else { throw LabError("setns", errno: errno) }
             return try body()
         }
     }

@@ -1,0 +1,120 @@
+/// A server to reach: a host and a TCP port, checked when made.
+public struct Endpoint: Hashable, Sendable {
+    /// A name to resolve, or an address.
+    public enum Host: Hashable, Sendable {
+        /// A DNS name (RFC 1123: at most 253 characters, labels of 1 to 63 letters, digits, hyphens or underscores).
+        case name(String)
+        /// An address, with the interface that it is valid on where it is link-local.
+        case address(IPAddress, zone: String?)
+    }
+
+    /// Which part of a text is not that of an endpoint, and why.
+    public struct ParseError: Error, Hashable, Sendable, CustomStringConvertible {
+        /// One line: `host: …`, `port: …` or `scheme: …`.
+        public let description: String
+    }
+
+    /// The name or address.
+    public let host: Host
+    /// The TCP port, 1 to 65535.
+    public let port: UInt16
+    /// The text that the endpoint was made from, as the user wrote it.
+    public let text: String
+
+    /// The endpoint `HOST:PORT` or `tcp://HOST:PORT`; IPv6 addresses in brackets, `[fe80::1%eth0]:22`.
+    ///
+    /// - Throws: ``ParseError`` that names the part at fault.
+    public init(_ text: String) throws(ParseError) {
+        self.text = text
+        var rest = text[...]
+        if let separator = rest.firstRange(of: "://") {
+            let scheme = rest[..<separator.lowerBound].lowercased()
+            switch scheme {
+            case "tcp": break
+            case "tls", "http", "https":
+                throw ParseError(
+                    description: "scheme: this version cannot probe \(scheme):// yet; write HOST:PORT for a TCP probe")
+            default:
+                throw ParseError(description: "scheme: '\(scheme)' is not known; write HOST:PORT or tcp://HOST:PORT")
+            }
+            rest = rest[separator.upperBound...]
+            if let slash = rest.firstIndex(where: { "/?#@".contains($0) }) {
+                throw ParseError(description: "port: '\(rest[slash...])' does not belong to a TCP target; write tcp://HOST:PORT")
+            }
+        }
+        (host, port) = try Self.split(rest)
+    }
+
+    private static func split(_ text: Substring) throws(ParseError) -> (Host, UInt16) {
+        guard !text.isEmpty else { throw ParseError(description: "host: is empty; write HOST:PORT") }
+        if text.first == "[" {
+            guard let close = text.firstIndex(of: "]") else {
+                throw ParseError(description: "host: '[' without ']'; write [ADDRESS]:PORT")
+            }
+            let inside = text[text.index(after: text.startIndex)..<close]
+            let behind = text[text.index(after: close)...]
+            let parts = inside.split(separator: "%", maxSplits: 1, omittingEmptySubsequences: false)
+            guard let address = IPAddress(parts[0]), address.family == .v6 else {
+                throw ParseError(description: "host: '\(inside)' is not an IPv6 address")
+            }
+            let zone = parts.count > 1 ? String(parts[1]) : nil
+            if let zone, zone.isEmpty || zone.utf8.count > 15 || zone.contains("/") {
+                throw ParseError(description: "host: '\(zone)' is not the name of an interface")
+            }
+            return (.address(address, zone: zone), try port(behind))
+        }
+        let colons = text.count { $0 == ":" }
+        guard colons > 0 else { throw ParseError(description: "port: is missing; write \(text):PORT") }
+        guard colons == 1, let colon = text.firstIndex(of: ":") else {
+            throw ParseError(description: "host: an IPv6 address needs brackets; write [ADDRESS]:PORT")
+        }
+        let number = try port(text[colon...])
+        return (try name(text[..<colon]), number)
+    }
+
+    private static func port(_ text: Substring) throws(ParseError) -> UInt16 {
+        guard text.first == ":" else { throw ParseError(description: "port: is missing; write HOST:PORT") }
+        let digits = text.dropFirst()
+        guard !digits.isEmpty else { throw ParseError(description: "port: is missing; write HOST:PORT") }
+        guard digits.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) else {
+            throw ParseError(description: "port: '\(digits)' is not a number from 1 to 65535")
+        }
+        guard let number = UInt16(digits), number > 0 else {
+            throw ParseError(description: "port: \(digits) is not between 1 and 65535")
+        }
+        return number
+    }
+
+    private static func name(_ text: Substring) throws(ParseError) -> Host {
+        guard !text.isEmpty else { throw ParseError(description: "host: is empty; write HOST:PORT") }
+        if let address = IPAddress(text) { return .address(address, zone: nil) }
+        let name = text.hasSuffix(".") ? text.dropLast() : text
+        guard name.utf8.count <= 253 else {
+            throw ParseError(description: "host: is longer than the 253 characters of a DNS name")
+        }
+        let labels = name.split(separator: ".", omittingEmptySubsequences: false)
+        for label in labels {
+            guard !label.isEmpty else { throw ParseError(description: "host: '\(text)' has an empty label") }
+            guard label.utf8.count <= 63 else { throw ParseError(description: "host: a label is longer than 63 characters") }
+            guard label.utf8.allSatisfy(isNameCharacter), label.first != "-", label.last != "-" else {
+                throw ParseError(description: "host: '\(text)' is neither an address nor a DNS name")
+            }
+        }
+        if labels.allSatisfy({ $0.utf8.allSatisfy { $0 >= 0x30 && $0 <= 0x39 } }) {
+            throw ParseError(description: "host: '\(text)' is not an IPv4 address")
+        }
+        return .name(String(text))
+    }
+
+    private static func isNameCharacter(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, 0x2d, 0x5f: true
+        default: false
+        }
+    }
+}
+
+extension Endpoint: CustomStringConvertible {
+    /// The text that the endpoint was made from.
+    public var description: String { text }
+}

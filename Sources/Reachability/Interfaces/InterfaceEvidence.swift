@@ -1,0 +1,24 @@
+/// What was read of one interface outside rtnetlink's link message. Absent facts are `nil` or false.
+public struct InterfaceEvidence: Hashable, Sendable {
+    /// `DEVTYPE` of sysfs' uevent: `wlan`, `wwan`, `gadget`, `bluetooth`, `bridge`, …
+    public var deviceType: String?
+    /// Whether sysfs has a `phy80211` link, or nl80211 lists the interface.
+    public var isWireless: Bool
+    /// The driver: ethtool's GDRVINFO, else sysfs' `device/driver`.
+    public var driver: String?
+    /// The bus that the device sits on: sysfs' `device/subsystem`, such as `pci`, `usb`, `virtio`, `gadget`.
+    public var bus: String?
+    /// Which readers were asked and answered: `sysfs`, `ethtool`, `nl80211`.
+    public var sources: [String]
+
+    /// Evidence, empty unless given.
+    public init(
+        deviceType: String? = nil, isWireless: Bool = false, driver: String? = nil, bus: String? = nil, sources: [String] = []
+    ) {
+        self.deviceType = deviceType
+        self.isWireless = isWireless
+        self.driver = driver
+        self.bus = bus
+        self.sources = sources
+    }
+}

@@ -1,0 +1,140 @@
+/// What the machine can do with the network at one moment: the kernel's own choice of interface for each family, and why not
+/// where there is none.
+///
+/// A satisfied path says that there is an interface over which an attempt can be made, not that a server answers:
+/// see ``ServerMonitor`` for that.
+public struct NetworkPath: Hashable, Sendable {
+    /// Whether an attempt can be made.
+    public enum Status: String, Hashable, Sendable {
+        /// The kernel has a unicast route with a usable source address, in at least one family, over a link that carries packets.
+        case satisfied
+        /// It has none; ``NetworkPath/cause`` says why.
+        case unsatisfied
+    }
+
+    /// A next hop of the default path: an address, and for link-local ones the interface that it is valid on.
+    public struct Gateway: Hashable, Sendable, CustomStringConvertible {
+        /// The router's address.
+        public let address: IPAddress
+        /// The interface's name, for link-local addresses.
+        public let zone: String?
+
+        /// A gateway; `zone` is the interface's name where `address` is link-local.
+        public init(_ address: IPAddress, zone: String? = nil) {
+            self.address = address
+            self.zone = zone
+        }
+
+        /// `ADDRESS` or `ADDRESS%ZONE` (RFC 4007).
+        public var description: String { zone.map { "\(address)%\($0)" } ?? "\(address)" }
+    }
+
+    /// Whether an attempt can be made.
+    public let status: Status
+    /// The interface that the kernel uses: that of IPv4 where usable, else that of IPv6.
+    public let interface: NetworkInterface?
+    /// The interface for IPv4, where usable.
+    public let interfaceV4: NetworkInterface?
+    /// The interface for IPv6, where usable.
+    public let interfaceV6: NetworkInterface?
+    /// The interface under a tunnel: the one that carries the tunnel's own packets.
+    public let underlying: NetworkInterface?
+    /// Whether at least one name server is configured.
+    public let supportsDNS: Bool
+    /// Whether traffic is likely to cost money by volume.
+    public let isExpensive: Bool
+    /// Whether the system asks to save data.
+    public let isConstrained: Bool
+    /// The next hops of the usable families, IPv4 first.
+    public let gateways: [Gateway]
+    /// All interfaces: the usable ones first, in the kernel's order of preference.
+    public let interfaces: [NetworkInterface]
+    /// Why the path is unsatisfied; `nil` when it is satisfied.
+    public let cause: Cause?
+    /// Whether all of it rests on complete answers of the kernel. False after dumps that kept being interrupted, until a later
+    /// one succeeds, and where netlink is refused.
+    public let isConsistent: Bool
+    /// The indexes of ``interfaces`` whose changes are worth telling: physical ones, those with a default route, the selected.
+    package let notable: Set<UInt32>
+
+    /// Whether the kernel has a usable IPv4 path.
+    public var supportsIPv4: Bool { interfaceV4 != nil }
+    /// Whether the kernel has a usable IPv6 path.
+    public var supportsIPv6: Bool { interfaceV6 != nil }
+
+    /// Whether the path, in either family, goes over an interface of this type (or a tunnel over one).
+    public func usesInterfaceType(_ type: InterfaceType) -> Bool {
+        interfaceV4?.type == type || interfaceV6?.type == type || underlying?.type == type
+    }
+
+    package init(
+        status: Status, interface: NetworkInterface? = nil, interfaceV4: NetworkInterface? = nil,
+        interfaceV6: NetworkInterface? = nil, underlying: NetworkInterface? = nil, supportsDNS: Bool = false,
+        isExpensive: Bool = false, isConstrained: Bool = false, gateways: [Gateway] = [],
+        interfaces: [NetworkInterface] = [], cause: Cause? = nil, isConsistent: Bool = true, notable: Set<UInt32> = []
+    ) {
+        self.status = status
+        self.interface = interface
+        self.interfaceV4 = interfaceV4
+        self.interfaceV6 = interfaceV6
+        self.underlying = underlying
+        self.supportsDNS = supportsDNS
+        self.isExpensive = isExpensive
+        self.isConstrained = isConstrained
+        self.gateways = gateways
+        self.interfaces = interfaces
+        self.cause = cause
+        self.isConsistent = isConsistent
+        self.notable = notable
+    }
+}
+
+/// Why a path update was published.
+public enum PathChangeReason: String, Hashable, Sendable, CaseIterable {
+    /// The selected interface, its type or the interface under a tunnel is another.
+    case interfaceChanged = "interface-changed"
+    /// A physical or default-route interface came, went or changed its level, or the order of preference changed.
+    case interfacesChanged = "interfaces-changed"
+    /// An address of such an interface came or went.
+    case addressesChanged = "addresses-changed"
+    /// A next hop of the path is another.
+    case gatewaysChanged = "gateways-changed"
+    /// IPv4 or IPv6 became usable or unusable.
+    case familiesChanged = "families-changed"
+    /// Name servers were configured or removed.
+    case dnsChanged = "dns-changed"
+    /// The path became expensive or constrained, or no longer is.
+    case costChanged = "cost-changed"
+    /// The path is unsatisfied for another reason than before.
+    case causeChanged = "cause-changed"
+    /// The machine was suspended and woke; published even where nothing else changed.
+    case resumed
+    /// Events had been lost or dumps interrupted, and a later dump showed the change.
+    case resynced
+}
+
+/// A change of the path.
+public struct PathUpdate: Hashable, Sendable {
+    /// The path as it is now.
+    public let path: NetworkPath
+    /// What changed since the last update; empty for the first.
+    public let reasons: [PathChangeReason]
+    /// Whether this is the present rather than a change: true on the first element that a subscriber gets.
+    public let isInitial: Bool
+    /// How many events of the kernel changed nothing of this since the last update.
+    public let suppressed: Int
+    /// When the input that caused it was read.
+    public let moment: Moment
+
+    package init(path: NetworkPath, reasons: [PathChangeReason], isInitial: Bool, suppressed: Int, moment: Moment) {
+        self.path = path
+        self.reasons = reasons
+        self.isInitial = isInitial
+        self.suppressed = suppressed
+        self.moment = moment
+    }
+
+    package func asInitial() -> PathUpdate {
+        PathUpdate(path: path, reasons: [], isInitial: true, suppressed: suppressed, moment: moment)
+    }
+}

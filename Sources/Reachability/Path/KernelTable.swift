@@ -1,0 +1,13 @@
+/// The tables of the kernel that are dumped one by one.
+package enum KernelTable: UInt8, Hashable, Sendable, CaseIterable {
+    case links
+    case addresses
+    case nexthops
+    case routesV4
+    case routesV6
+    case rulesV4
+    case rulesV6
+
+    static func routes(_ family: IPAddress.Family) -> KernelTable { family == .v4 ? .routesV4 : .routesV6 }
+    static func rules(_ family: IPAddress.Family) -> KernelTable { family == .v4 ? .rulesV4 : .rulesV6 }
+}

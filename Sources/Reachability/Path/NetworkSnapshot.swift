@@ -1,0 +1,148 @@
+/// Everything the kernel says of one network namespace's links, addresses, routes and rules, as a value.
+///
+/// It changes only by ``SnapshotChange``: applying the published changes to an earlier snapshot gives the later one.
+public struct NetworkSnapshot: Hashable, Sendable {
+    /// The devices by index.
+    public private(set) var links: [UInt32: Link] = [:]
+    /// The addresses by interface, address and prefix.
+    public private(set) var addresses: [Address.Key: Address] = [:]
+    /// The routes by key; several where they share it.
+    public private(set) var routes: [Route.Key: RouteBucket] = [:]
+    /// The policy rules.
+    public private(set) var rules: Set<Rule> = []
+    /// The nexthop objects by number.
+    public private(set) var nexthops: [UInt32: NexthopObject] = [:]
+    /// Keys of routes to everywhere, so that a full Internet table need not be searched for them.
+    public private(set) var defaultRoutes: Set<Route.Key> = []
+
+    /// The routes that share a key: one, nearly always.
+    public enum RouteBucket: Hashable, Sendable {
+        /// The only one.
+        case one(Route)
+        /// Several, in no order.
+        case several(Set<Route>)
+
+        /// Them all.
+        public var all: Set<Route> {
+            switch self {
+            case .one(let route): [route]
+            case .several(let routes): routes
+            }
+        }
+    }
+
+    /// An empty snapshot.
+    public init() {}
+
+    /// The addresses of one interface, in order.
+    public func addresses(of interface: UInt32) -> [Address] {
+        addresses.values.filter { $0.key.interface == interface }.sorted { $0.key < $1.key }
+    }
+
+    /// All routes, in no order.
+    public var allRoutes: some Sequence<Route> { routes.values.lazy.flatMap(\.all) }
+
+    /// The routes that share `key`.
+    public func routes(_ key: Route.Key) -> Set<Route> { routes[key]?.all ?? [] }
+
+    /// Whether this very route is there.
+    public func contains(_ route: Route) -> Bool {
+        switch routes[route.key] {
+        case .one(let only): only == route
+        case .several(let routes): routes.contains(route)
+        case nil: false
+        }
+    }
+
+    /// Applies one change.
+    public mutating func apply(_ change: SnapshotChange) {
+        switch change {
+        case .link(let link): links[link.index] = link
+        case .linkRemoved(let index): links[index] = nil
+        case .address(let address): addresses[address.key] = address
+        case .addressRemoved(let key): addresses[key] = nil
+        case .routeAdded(let route): add(route)
+        case .routeRemoved(let route): remove(route)
+        case .ruleAdded(let rule): rules.insert(rule)
+        case .ruleRemoved(let rule): rules.remove(rule)
+        case .nexthop(let object): nexthops[object.id] = object
+        case .nexthopRemoved(let id): nexthops[id] = nil
+        }
+    }
+
+    /// Applies changes in order.
+    public mutating func apply(_ changes: some Sequence<SnapshotChange>) {
+        for change in changes { apply(change) }
+    }
+
+    private mutating func add(_ route: Route) {
+        if route.key.destination.isDefault { defaultRoutes.insert(route.key) }
+        switch routes[route.key] {
+        case nil: routes[route.key] = .one(route)
+        case .one(let other) where other != route: routes[route.key] = .several([other, route])
+        case .one: break
+        case .several(var routes):
+            routes.insert(route)
+            self.routes[route.key] = .several(routes)
+        }
+    }
+
+    private mutating func remove(_ route: Route) {
+        switch routes[route.key] {
+        case nil: return
+        case .one(let other):
+            guard other == route else { return }
+            routes[route.key] = nil
+            defaultRoutes.remove(route.key)
+        case .several(var routes):
+            routes.remove(route)
+            self.routes[route.key] = routes.count == 1 ? routes.first.map { .one($0) } : .several(routes)
+        }
+    }
+}
+
+/// One difference between two snapshots.
+public enum SnapshotChange: Hashable, Sendable {
+    /// A device came or is changed.
+    case link(Link)
+    /// A device went, or moved to another namespace.
+    case linkRemoved(UInt32)
+    /// An address came or is changed.
+    case address(Address)
+    /// An address went.
+    case addressRemoved(Address.Key)
+    /// A route came; a changed route is removed and added.
+    case routeAdded(Route)
+    /// A route went.
+    case routeRemoved(Route)
+    /// A rule came.
+    case ruleAdded(Rule)
+    /// A rule went.
+    case ruleRemoved(Rule)
+    /// A nexthop object came or is changed.
+    case nexthop(NexthopObject)
+    /// A nexthop object went.
+    case nexthopRemoved(UInt32)
+}
+
+extension NetworkSnapshot {
+    /// The changes that lead from `old` to this snapshot.
+    public func changes(since old: NetworkSnapshot) -> [SnapshotChange] {
+        var changes: [SnapshotChange] = []
+        for index in old.links.keys where links[index] == nil { changes.append(.linkRemoved(index)) }
+        for link in links.values where old.links[link.index] != link { changes.append(.link(link)) }
+        for key in old.addresses.keys where addresses[key] == nil { changes.append(.addressRemoved(key)) }
+        for address in addresses.values where old.addresses[address.key] != address { changes.append(.address(address)) }
+        for (key, bucket) in old.routes where routes[key] != bucket {
+            for route in bucket.all.subtracting(routes(key)) { changes.append(.routeRemoved(route)) }
+        }
+        for (key, bucket) in routes where old.routes[key] != bucket {
+            for route in bucket.all.subtracting(old.routes(key)) { changes.append(.routeAdded(route)) }
+        }
+        for rule in old.rules where !rules.contains(rule) { changes.append(.ruleRemoved(rule)) }
+        for rule in rules where !old.rules.contains(rule) { changes.append(.ruleAdded(rule)) }
+        for id in old.nexthops.keys where nexthops[id] == nil { changes.append(.nexthopRemoved(id)) }
+        for object in nexthops.values where old.nexthops[object.id] != object { changes.append(.nexthop(object)) }
+        return changes
+    }
+}

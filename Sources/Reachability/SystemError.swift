@@ -1,0 +1,8 @@
+import Glibc
+
+/// What strerror(3) says of an errno, in a form that any thread may ask for.
+package func errorText(_ number: Int32) -> String {
+    var buffer = [CChar](repeating: 0, count: 128)
+    guard strerror_r(number, &buffer, buffer.count) == 0 else { return "error \(number)" }
+    return String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+}
