@@ -35,6 +35,8 @@ let package = Package(
         .testTarget(name: "ReachabilityTests", dependencies: ["Reachability", "Pacing", "EventLoop"]),
         .testTarget(name: "netwatchTests", dependencies: ["netwatch", "Reachability"]),
         .testTarget(name: "SimulationTests", dependencies: ["Reachability", "Pacing"]),
+        // The rules of the house that neither the compiler nor swift-format checks.
+        .testTarget(name: "TidyTests"),
         .testTarget(
             name: "KernelTests",
             dependencies: ["Reachability", "netwatch", "NetworkLab", "EventLoop", "CLinux"]

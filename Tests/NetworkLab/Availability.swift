@@ -16,6 +16,7 @@ extension Lab {
         }
     }()
 
+    /// Whether hosts can be made here.
     public static var isAvailable: Bool { unavailableReason == nil }
 
     /// In continuous integration a test that cannot run is a failure, not a skip.

@@ -32,6 +32,7 @@ extension LabHost {
 
 /// A tun or tap device held open, as a VPN does. It goes with this value.
 public final class TunDevice: Sendable {
+    /// What the device carries.
     public enum Layer: Sendable {
         /// IP packets: tun.
         case ip
@@ -39,6 +40,7 @@ public final class TunDevice: Sendable {
         case ethernet
     }
 
+    /// The name of the interface.
     public let name: String
     private let descriptor: Descriptor
 

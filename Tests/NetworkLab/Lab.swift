@@ -12,6 +12,7 @@ public final class Lab: Sendable {
     private static let interfaces = Atomic<UInt32>(300)
     private static let names = Atomic<Int>(0)
 
+    /// An empty lab; hosts go with their last reference, not with the lab.
     public init() {}
 
     /// A new host: only `lo`, down unless asked for.

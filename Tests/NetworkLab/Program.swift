@@ -6,6 +6,7 @@ import Synchronization
 /// A running program. It and its children, one process group, are killed when the last reference goes, when it is reaped, and when the
 /// test process ends, even by SIGKILL.
 public final class Program: Sendable {
+    /// What the program reads from descriptor 0.
     public enum Input: Sendable {
         case empty
         case text(String)
@@ -14,6 +15,7 @@ public final class Program: Sendable {
         case closed
     }
 
+    /// What its descriptor 1 is.
     public enum Output: Sendable {
         /// Read line by line while the program runs.
         case pipe
@@ -26,6 +28,7 @@ public final class Program: Sendable {
         case closed
     }
 
+    /// Also the number of its process group.
     public let processID: Int32
     private let name: String
     private let pidfd: Descriptor
@@ -150,10 +153,12 @@ public final class Program: Sendable {
         }
     }
 
+    /// Ends an input of kind ``Input/pipe``.
     public func closeInput() {
         input.withLock { $0 = nil }
     }
 
+    /// Sends a signal to the program, not to its children. Throws when the end of the program was already seen.
     public func signal(_ number: Int32) throws {
         try exitCode.withLock { code in
             guard code == nil else { throw LabError("\(name): already ended") }

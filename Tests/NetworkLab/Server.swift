@@ -4,6 +4,7 @@ import Synchronization
 
 /// A TCP port of a host, with one of the behaviours that a probe has to tell apart. It is ready when made and gone with this value.
 public final class Server: Sendable {
+    /// What a client meets.
     public enum Behaviour: Sendable {
         /// Accepts, and holds each connection until the client closes it.
         case accepting
@@ -15,6 +16,7 @@ public final class Server: Sendable {
         case closed
     }
 
+    /// The port, also where the kernel chose it.
     public let port: UInt16
     private let socket: Descriptor
     /// For ``Behaviour/stuck``: the connections that fill the queue.
