@@ -46,7 +46,7 @@ struct NetworkLabTests {
         #expect(error?.description.contains("Cannot find device") == true)
     }
 
-    @Test("every kind of interface that the tests need can be made")
+    @Test("every kind of interface that the tests need can be made", .requiresTun)
     func kinds() throws {
         let (host, other) = try (lab.host(), lab.host())
         try lab.connect(host, "v0", other, "w0")

@@ -29,4 +29,9 @@ extension Trait where Self == ConditionTrait {
     public static var requiresNamespaces: Self {
         .disabled(if: !Lab.isAvailable && !Lab.isRequired, "\(Lab.unavailableReason ?? "")")
     }
+
+    /// For tests that open tun or tap devices, likewise.
+    public static var requiresTun: Self {
+        .disabled(if: access("/dev/net/tun", R_OK | W_OK) != 0 && !Lab.isRequired, "/dev/net/tun is not to be had")
+    }
 }
