@@ -5,11 +5,12 @@
 #define NETWATCH_CLINUX_SHIM_H
 
 // _GNU_SOURCE stays undefined: it changes structures (fd_set) that Swift's Glibc module has without it, and the two modules would
-// disagree. What needs it is declared below.
+// disagree. What needs it is declared below. For the same reason
+// netinet/tcp.h stands for linux/tcp.h, and net/if.h comes before linux/if.h.
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -152,6 +153,62 @@ static inline int netwatch_read_error_queue(int socket, struct netwatch_socket_e
 // The macros behind a wait status (wait(2)): the exit code, or 128 + the signal.
 static inline int netwatch_exit_code(int status) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+// syscall(2) is variadic, and glibc has pidfd_open(2) only since 2.36. A descriptor that is readable once the process has
+// ended, or -1 with errno.
+static inline int netwatch_pidfd_open(int32_t process) { return (int)syscall(SYS_pidfd_open, process, 0); }
+
+// pipe2(2) and memfd_create(2), both closed on exec. 0 or a descriptor, or -1 with errno.
+static inline int netwatch_pipe(int ends[2]) { return (int)syscall(SYS_pipe2, ends, O_CLOEXEC); }
+static inline int netwatch_memory_file(const char *name) { return (int)syscall(SYS_memfd_create, name, 1U /* MFD_CLOEXEC */); }
+
+// A pseudo terminal without names (ioctl_tty(2), TIOCGPTPEER): its master and its slave, both closed on exec. 0, or -1 with errno.
+static inline int netwatch_open_terminal(int ends[2]) {
+    int unlocked = 0;
+    ends[0] = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (ends[0] < 0) return -1;
+    if (ioctl(ends[0], TIOCSPTLCK, &unlocked) == 0) {
+        ends[1] = ioctl(ends[0], TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+        if (ends[1] >= 0) return 0;
+    }
+    close(ends[0]);
+    return -1;
+}
+
+// glibc declares these three only under _GNU_SOURCE (2.29, 2.34 and 2.26).
+static const int16_t netwatch_POSIX_SPAWN_SETSID = 0x80;
+static inline int netwatch_spawn_in_directory(posix_spawn_file_actions_t *actions, const char *directory) {
+    extern int posix_spawn_file_actions_addchdir_np(posix_spawn_file_actions_t *, const char *);
+    return posix_spawn_file_actions_addchdir_np(actions, directory);
+}
+static inline int netwatch_spawn_closing_from(posix_spawn_file_actions_t *actions, int first) {
+    extern int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *, int);
+    return posix_spawn_file_actions_addclosefrom_np(actions, first);
+}
+
+// ioctl(2) is variadic. Opens a tun or tap device of the calling thread's network namespace (`flags`: IFF_TUN or IFF_TAP,
+// with IFF_NO_PI) under a name and an index of the caller's choice; `type` is an ARPHRD_* for TUNSETLINK, or -1 for the
+// default. Returns the descriptor, or -errno. Without `persistent` the device lives as long as the descriptor.
+static inline int netwatch_tun_open(const char *name, int flags, unsigned int index, int type, int persistent) {
+    struct ifreq request;
+    int error, tun = open("/dev/net/tun", O_RDWR | O_CLOEXEC);
+    if (tun < 0) return -errno;
+    memset(&request, 0, sizeof request);
+    strncpy(request.ifr_name, name, sizeof request.ifr_name - 1);
+    request.ifr_flags = (short)flags;
+    if (ioctl(tun, TUNSETIFINDEX, &index) == 0 && ioctl(tun, TUNSETIFF, &request) == 0
+        && (type < 0 || ioctl(tun, TUNSETLINK, (unsigned long)type) == 0)
+        && (!persistent || ioctl(tun, TUNSETPERSIST, 1UL) == 0))
+        return tun;
+    error = errno;
+    close(tun);
+    return -error;
+}
+
+// Takes away or gives back the carrier of a tun device (TUNSETCARRIER). Returns 0 or an errno.
+static inline int netwatch_tun_carrier(int tun, int carrier) {
+    return ioctl(tun, TUNSETCARRIER, &carrier) == 0 ? 0 : errno;
 }
 
 // signal(2)'s special handlers are casts.

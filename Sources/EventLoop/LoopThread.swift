@@ -48,6 +48,8 @@ package final class LoopThread: Sendable {
     /// - Parameters:
     ///   - name: at most 15 bytes, for debuggers and `ps -L`.
     ///   - namespace: the path of a network namespace's file; `nil` to stay in that of the caller.
+    ///   - prepare: makes the thread's work, on the thread.
+    /// - Throws: what the system refused, or what `prepare` threw.
     package init(
         name: String, namespace: String?,
         prepare: @escaping @Sendable () throws(LoopError) -> @Sendable () -> Void
