@@ -8,6 +8,11 @@ package struct RouteQuery: Hashable, Sendable, Codable {
         self.destination = destination
         self.interface = interface
     }
+
+    /// A fixed order, so that a recording can be run again.
+    static func areInOrder(_ left: RouteQuery, _ right: RouteQuery) -> Bool {
+        (left.destination, left.interface) < (right.destination, right.interface)
+    }
 }
 
 /// The kernel's answer to a ``RouteQuery``.
