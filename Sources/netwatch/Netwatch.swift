@@ -8,10 +8,10 @@ struct Netwatch: ParsableCommand {
     static let version = "0.1.0"
 
     static let examples = """
-        netwatch watch                       what changes, until stopped
+        netwatch watch                      what changes, until stopped
         netwatch watch --json db:5432       the same and a server, for programs
-        netwatch status 192.0.2.7:22         once; exit code 0 when it answers
-        netwatch wait db:5432 -- ./start     runs a command when a server answers
+        netwatch status 192.0.2.7:22        once; exit code 0 when it answers
+        netwatch wait db:5432 -- ./start  runs a command when a server answers
         """
 
     static let configuration = CommandConfiguration(

@@ -26,7 +26,7 @@ struct TextStyle: Hashable {
     /// Whether the terminal shows characters beyond ASCII.
     var isUnicode: Bool
 
-    /// - Parameter environment: `NO_COLOR` (no-color.org), `CLICOLOR_FORCE`, `TERM` and the locale's variables decide.
+    /// The style that the user's choice, `NO_COLOR` (no-color.org), `CLICOLOR_FORCE`, `TERM` and the locale ask for.
     init(choice: ColorChoice, isTerminal: Bool, environment: [String: String]) {
         func isSet(_ name: String) -> Bool { environment[name].map { !$0.isEmpty } ?? false }
         switch choice {

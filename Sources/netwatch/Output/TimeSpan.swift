@@ -15,7 +15,9 @@ struct TimeSpan: Hashable {
     let duration: Duration
 
     init(_ text: String) throws(ParseError) {
-        if text.first == "-" { throw ParseError(description: "must be above zero; \(Self.form)") }
+        if text.first == "-", text.dropFirst().first?.isNumber ?? false {
+            throw ParseError(description: "must be above zero; \(Self.form)")
+        }
         let digits = text.prefix { $0.isASCII && $0.isNumber }
         let unit = text.dropFirst(digits.count)
         let unitMilliseconds: Int64

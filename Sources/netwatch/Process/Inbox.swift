@@ -14,7 +14,9 @@ final class Inbox: Sendable {
     let descriptor: Int32
     private let state: Mutex<State>
 
-    /// - Parameter limit: how many bytes of records are held before newer ones replace older ones.
+    /// An inbox that holds `limit` bytes of records before newer ones replace older ones.
+    ///
+    /// - Throws: ``Failure`` with code 71 where the system gives no descriptor.
     init(limit: Int = 1 << 20) throws(Failure) {
         descriptor = eventfd(0, netwatch_EFD_FLAGS)
         guard descriptor >= 0 else { throw Failure(ExitCode.system, "eventfd: \(errorText(errno))") }

@@ -57,7 +57,9 @@ final class Stream {
     private var flushDeadline: Int64?
     private var hookDeadline: Int64?
 
-    /// - Parameter report: called with what is to be said on standard error while the stream goes on.
+    /// A stream; `report` is called with what is to be said on standard error while it goes on.
+    ///
+    /// - Throws: ``Failure`` with code 71 where the system gives no descriptor.
     init(
         _ settings: Settings, output: StandardOutput?, signals: Signals?, report: @escaping (Failure) -> Void
     ) throws(Failure) {
