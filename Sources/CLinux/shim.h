@@ -19,6 +19,7 @@
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -223,6 +224,53 @@ static const int32_t netwatch_CLONE_NEWNS = 0x00020000;
 static const int32_t netwatch_CLONE_FS = 0x00000200;
 static inline int32_t netwatch_thread_id(void) { return (int32_t)syscall(SYS_gettid); }
 static inline void netwatch_set_thread_name(const char *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
+
+// Whether whoever started this program had the signal ignored, as nohup(1) does; SIG_IGN is a cast.
+static inline int netwatch_signal_is_ignored(int number) {
+    struct sigaction action;
+    return sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+// A descriptor that becomes readable when signals of `set`, which must be blocked, arrive.
+static inline int netwatch_signal_descriptor(const sigset_t *set) { return signalfd(-1, set, SFD_CLOEXEC | SFD_NONBLOCK); }
+
+// The next signal that a signal descriptor holds, or 0: struct signalfd_siginfo is 128 bytes of which one number is of use.
+static inline int netwatch_read_signal(int descriptor) {
+    struct signalfd_siginfo info;
+    return read(descriptor, &info, sizeof info) == (ssize_t)sizeof info ? (int)info.ssi_signo : 0;
+}
+
+// Starts `/bin/sh -c command` with `input` as its standard input and `output` as its standard output and error, no other
+// descriptor, every signal unblocked and at its default, in a process group of its own. posix_spawn_file_actions_addclosefrom_np
+// and the attribute types are beyond what Swift's Glibc module shows. Returns 0 or an errno.
+static inline int netwatch_spawn_shell(pid_t *process, const char *command, char *const *environment, int input, int output) {
+    char *const arguments[] = {(char *)"sh", (char *)"-c", (char *)command, NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    int failure = posix_spawn_file_actions_init(&actions);
+    if (failure) return failure;
+    if ((failure = posix_spawnattr_init(&attributes))) {
+        posix_spawn_file_actions_destroy(&actions);
+        return failure;
+    }
+    if (!(failure = posix_spawn_file_actions_adddup2(&actions, input, 0)) &&
+        !(failure = posix_spawn_file_actions_adddup2(&actions, output, 1)) &&
+        !(failure = posix_spawn_file_actions_adddup2(&actions, output, 2)) &&
+        !(failure = posix_spawn_file_actions_addclosefrom_np(&actions, 3)) &&
+        !(failure = posix_spawnattr_setsigmask(&attributes, &none)) &&
+        !(failure = posix_spawnattr_setsigdefault(&attributes, &all)) &&
+        !(failure = posix_spawnattr_setpgroup(&attributes, 0)) &&
+        !(failure = posix_spawnattr_setflags(
+              &attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP)))
+        failure = posix_spawn(process, "/bin/sh", &actions, &attributes, arguments, environment);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    return failure;
+}
+
 
 // Clocks in nanoseconds; CLOCK_BOOTTIME counts time in suspend, CLOCK_MONOTONIC does not.
 static inline int64_t netwatch_clock_nanoseconds(int clock) {

@@ -19,8 +19,6 @@ package enum MonitorEvent: Hashable, Sendable {
     case gap(from: Moment, to: Moment)
     /// The monitor cannot see events any more (its namespace is gone); nothing follows.
     case ended(Moment)
-    /// The recording could not be written to its end; ENOBUFS when the disk was too slow. Watching goes on.
-    case recordingFailed(errno: Int32, Moment)
 
     /// When the input that caused it was read.
     package var moment: Moment {
@@ -28,7 +26,7 @@ package enum MonitorEvent: Hashable, Sendable {
         case .path(let update): update.moment
         case .server(_, let update): update.moment
         case .probe(_, let report): report.moment
-        case .resync(_, let moment), .gap(_, let moment), .ended(let moment), .recordingFailed(_, let moment): moment
+        case .resync(_, let moment), .gap(_, let moment), .ended(let moment): moment
         }
     }
 }

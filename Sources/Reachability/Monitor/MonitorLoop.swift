@@ -35,6 +35,7 @@ final class MonitorLoop {
     private var prober = TCPProber()
     private let names: NameResolver
     private let recording: RecordingWriter?
+    private let recordingFailed: @Sendable (Int32) -> Void
     private let sink: @Sendable (MonitorEvent) -> Void
 
     private var machine: MonitorMachine
@@ -49,7 +50,8 @@ final class MonitorLoop {
     /// Opens everything; to be called on the thread that will ``run()``, inside the namespace.
     init(
         _ configuration: MonitorConfiguration, identity: MonitorIdentity, usesSysfs: Bool, mailbox: Mailbox<Command>,
-        recording: RecordingWriter?, sink: @escaping @Sendable (MonitorEvent) -> Void
+        recording: RecordingWriter?, recordingFailed: @escaping @Sendable (Int32) -> Void,
+        sink: @escaping @Sendable (MonitorEvent) -> Void
     ) throws(LoopError) {
         let loop = try EventLoop()
         mailbox.attach(loop.waker)
@@ -62,6 +64,7 @@ final class MonitorLoop {
         machine = MonitorMachine(configuration)
         self.mailbox = mailbox
         self.recording = recording
+        self.recordingFailed = recordingFailed
         self.sink = sink
         if let descriptor = kernel.eventDescriptor { try loop.add(descriptor, interest: .read, token: Token.events) }
         if let descriptor = kernel.dumpDescriptor { try loop.add(descriptor, interest: .read, token: Token.dumps) }
@@ -193,7 +196,7 @@ final class MonitorLoop {
         guard let recording, !hasRecordingFailed else { return }
         if let errno = recording.append(RecordedInput(moment: now, input: input)) {
             hasRecordingFailed = true
-            sink(.recordingFailed(errno: errno, now))
+            recordingFailed(errno)
         }
     }
 
@@ -235,6 +238,6 @@ final class MonitorLoop {
     private func close() {
         prober.closeAll()
         names.stop()
-        if let errno = recording?.finish(), !hasRecordingFailed { sink(.recordingFailed(errno: errno, now)) }
+        if let errno = recording?.finish(), !hasRecordingFailed { recordingFailed(errno) }
     }
 }

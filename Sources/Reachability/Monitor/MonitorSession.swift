@@ -11,9 +11,11 @@ package final class MonitorSession: Sendable {
 
     /// Starts watching; returns once the sockets are open.
     ///
-    /// `sink` is called on the monitor's thread, in order, with every event; it must not block.
+    /// `sink` is called on the monitor's thread, in order, with every event; it must not block. `recordingFailed` is called there
+    /// with an errno when the recording cannot be written to its end (ENOBUFS: the disk was too slow); watching goes on.
     package init(
         _ configuration: MonitorConfiguration, recordingTo path: String? = nil, targets: [(Endpoint, ProbeSettings)] = [],
+        recordingFailed: @escaping @Sendable (Int32) -> Void = { _ in },
         sink: @escaping @Sendable (MonitorEvent) -> Void
     ) throws(MonitorError) {
         let ownNamespace = NamespaceWatch.inode(of: "/proc/self/ns/net")
@@ -36,7 +38,7 @@ package final class MonitorSession: Sendable {
             thread = try LoopThread(name: "netwatch", namespace: namespace?.path) { [recording] () throws(LoopError) in
                 let loop = try MonitorLoop(
                     configuration, identity: identity, usesSysfs: identity.namespaceInode == ownNamespace, mailbox: mailbox,
-                    recording: recording, sink: sink
+                    recording: recording, recordingFailed: recordingFailed, sink: sink
                 )
                 return { loop.run() }
             }

@@ -1,0 +1,65 @@
+import ArgumentParser
+import FoundationEssentials
+import Reachability
+
+/// The targets and how long one probe of them may take.
+struct TargetOptions: ParsableArguments {
+    @Argument(help: ArgumentHelp("HOST:PORT or tcp://HOST:PORT; IPv6 addresses in brackets.", valueName: "target"))
+    var targets: [String] = []
+
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("One probe's deadline, name resolution included (default: 3s).", valueName: "duration"))
+    var probeTimeout: String?
+
+    func endpoints() throws(Failure) -> [Endpoint] {
+        var endpoints: [Endpoint] = []
+        for text in targets {
+            do {
+                endpoints.append(try Endpoint(text))
+            } catch {
+                throw .usage("target '\(text)'", error.description)
+            }
+        }
+        return endpoints
+    }
+
+    func timeout() throws(Failure) -> Duration {
+        try TimeSpan.option("--probe-timeout", probeTimeout) ?? .seconds(3)
+    }
+}
+
+/// How often targets are probed and when their status changes.
+struct PacingOptions: ParsableArguments {
+    @Option(parsing: .unconditional, help: ArgumentHelp("The time between probes (default: 10s).", valueName: "duration"))
+    var interval: String?
+
+    @Option(parsing: .unconditional, help: ArgumentHelp("Failed probes in a row after which a target is down", valueName: "n"))
+    var failAfter = 2
+
+    @Option(parsing: .unconditional, help: ArgumentHelp("Successful probes in a row after which it is up", valueName: "n"))
+    var recoverAfter = 1
+
+    func settings(_ targets: TargetOptions, _ network: NetworkOptions) throws(Failure) -> ProbeSettings {
+        for (option, number) in [("--fail-after", failAfter), ("--recover-after", recoverAfter)]
+        where !(1...1_000_000).contains(number) {
+            throw .usage("\(option) \(number)", "must be from 1 to 1000000")
+        }
+        return ProbeSettings(
+            interval: try TimeSpan.option("--interval", interval) ?? .seconds(10), timeout: try targets.timeout(),
+            failAfter: failAfter, recoverAfter: recoverAfter, families: try network.families(), interface: network.interface
+        )
+    }
+}
+
+extension TimeSpan {
+    /// The duration that an option was given, `nil` where it was not.
+    static func option(_ name: String, _ text: String?) throws(Failure) -> Duration? {
+        guard let text else { return nil }
+        do {
+            return try TimeSpan(text).duration
+        } catch {
+            throw .usage("\(name) \(text.isEmpty ? "''" : text)", error.description)
+        }
+    }
+}

@@ -1,0 +1,44 @@
+import ArgumentParser
+import FoundationEssentials
+import Reachability
+
+/// `netwatch replay`: a recording, run again.
+struct ReplayCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "replay",
+        abstract: "Run a recording again and write the identical records.",
+        discussion: "With -v also the records of probes, as 'netwatch record -v' wrote them."
+    )
+
+    @Argument(help: ArgumentHelp("The recording; '-' for standard input.", valueName: "file"))
+    var file: String
+
+    @OptionGroup var output: OutputOptions
+
+    func run() throws {
+        let standardOutput = output.quiet ? nil : try StandardOutput()
+        let name = file == "-" ? "standard input" : file
+        let lines = try LineReader(file)
+        // What was run so far is shown before the next wait for input.
+        lines.beforeReading = { try standardOutput?.flush() }
+        do {
+            var replay = try Replay { try lines.next() }
+            let header = StreamHeader(version: Netwatch.version, identity: replay.identity, targets: replay.targets.map(\.text))
+            var printer = RecordPrinter(format: output.streamFormat, header: header)
+            var seq = 0
+            try replay.run { event in
+                if case .ended = event { return }
+                if case .probe = event, !output.verbose { return }
+                printer.lines(Record(event: event, seq: seq)).forEach { standardOutput?.append(line: $0) }
+                seq += 1
+            }
+        } catch let damage as Replay.DamageError {
+            try standardOutput?.flush()
+            throw Failure(ExitCode.badData, "\(name): line \(damage.line): \(damage.why)")
+        } catch let damage as LineReader.DamageError {
+            try standardOutput?.flush()
+            throw Failure(ExitCode.badData, "\(name): line \(damage.line): \(damage.why)")
+        }
+        try standardOutput?.flush()
+    }
+}

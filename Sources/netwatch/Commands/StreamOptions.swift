@@ -1,0 +1,79 @@
+import ArgumentParser
+import FoundationEssentials
+import Glibc
+import Reachability
+
+/// What `watch` and `record` have in common: a stream until something ends it.
+struct StreamOptions: ParsableArguments {
+    @Option(
+        name: .customLong("for"), parsing: .unconditional,
+        help: ArgumentHelp("Stop after this long, with exit code 0.", valueName: "duration"))
+    var duration: String?
+
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("Stop after this many records, the first (hello) not counted, with exit code 0.", valueName: "n"))
+    var count: Int?
+
+    @Option(
+        name: .customLong("exec"),
+        help: ArgumentHelp(
+            "Run this by 'sh -c' on each change, the record on its standard input, NETWATCH_* in its environment.",
+            discussion: "One at a time; a newer change replaces one that waits; killed after 30s.", valueName: "command"))
+    var hook: String?
+
+    @OptionGroup var network: NetworkOptions
+    @OptionGroup var targets: TargetOptions
+    @OptionGroup var pacing: PacingOptions
+    @OptionGroup var output: OutputOptions
+
+    /// Runs the stream to its end, which is the program's.
+    func run(recordingTo path: String? = nil) throws {
+        let configuration = try network.configuration()
+        let settings = try pacing.settings(targets, network)
+        let endpoints = try targets.endpoints()
+        let includesProbes = output.verbose
+        let stream = try Stream(
+            try streamSettings(endpoints), output: output.quiet ? nil : try StandardOutput(), signals: try Signals(),
+            report: StandardError.say
+        )
+        let ending = try stream.run { sink in
+            do throws(MonitorError) {
+                let session = try MonitorSession(configuration, recordingTo: path, targets: endpoints.map { ($0, settings) }) {
+                    event in
+                    if case .probe = event, !includesProbes { return }
+                    sink(event)
+                }
+                return Stream.Source(identity: session.identity) { session.stop() }
+            } catch {
+                throw Failure(error)
+            }
+        }
+        switch ending {
+        case .finished: return
+        case .monitorEnded:
+            let namespace = network.netns.map { "network namespace '\($0)'" } ?? "network namespace"
+            throw Failure(ExitCode.doesNotHold, "\(namespace): it is gone, there is nothing left to watch")
+        case .signal(let number): Signals.end(by: number)
+        case .readerGone: Signals.end(by: SIGPIPE)
+        case .outputFailed(let number): throw StandardOutput.failure(number)
+        }
+    }
+
+    private func streamSettings(_ endpoints: [Endpoint]) throws(Failure) -> Stream.Settings {
+        var settings = Stream.Settings()
+        settings.targets = endpoints.map(\.text)
+        settings.format = output.streamFormat
+        settings.isQuiet = output.quiet
+        settings.duration = try TimeSpan.option("--for", duration)
+        if let count {
+            guard count > 0 else { throw .usage("--count \(count)", "must be at least 1") }
+            settings.count = count
+        }
+        if let hook {
+            guard hook.contains(where: { !$0.isWhitespace }) else { throw .usage("--exec", "the command is empty") }
+            settings.hookCommand = hook
+        }
+        return settings
+    }
+}

@@ -1,0 +1,68 @@
+import ArgumentParser
+import FoundationEssentials
+import Glibc
+import Reachability
+
+/// `netwatch wait`: blocks until something can be reached.
+struct WaitCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "wait",
+        abstract: "Wait until the targets are up, or without targets until the path is satisfied.",
+        usage: "netwatch wait [<options>] [<target> ...] [-- <command> ...]",
+        discussion: """
+            netwatch wait --timeout 30s
+            netwatch wait --any --stable 5s db1:5432 db2:5432 -- ./start
+
+            Exit code 0: it holds. 124: it did not within --timeout. With a command: the command's own, 126 or 127.
+            """
+    )
+
+    @Flag(help: "One of the targets is enough.")
+    var any = false
+
+    @Flag(help: "All targets must be up (the default).")
+    var all = false
+
+    @Option(parsing: .unconditional, help: ArgumentHelp("It must hold for this long without a break.", valueName: "duration"))
+    var stable: String?
+
+    @Option(parsing: .unconditional, help: ArgumentHelp("Give up after this long (default: never).", valueName: "duration"))
+    var timeout: String?
+
+    @OptionGroup var network: NetworkOptions
+    @OptionGroup var targets: TargetOptions
+    @OptionGroup var pacing: PacingOptions
+    @OptionGroup var output: OutputOptions
+
+    /// What is run then, in place of netwatch: what stands behind `--`, which the parser would take for more targets.
+    var command: [String] = []
+
+    enum CodingKeys: CodingKey {
+        case any, all, stable, timeout, network, targets, pacing, output
+    }
+
+    func run() throws {
+        if any, all { throw Failure.usage("--any --all", "they exclude each other") }
+        let configuration = try network.configuration()
+        let settings = try pacing.settings(targets, network)
+        let endpoints = try targets.endpoints()
+        let limit = try TimeSpan.option("--timeout", timeout)
+        var condition = WaitCondition(
+            endpoints: endpoints, needsAll: !any, stable: try TimeSpan.option("--stable", stable) ?? .zero,
+            timeLimit: limit.map { Clock.now.advanced(by: $0) }
+        )
+        let watcher = try Watcher(configuration, targets: endpoints.map { ($0, settings) })
+        let isDone = watcher.run(&condition)
+        watcher.session.stop()
+        guard isDone else {
+            throw Failure(ExitCode.doesNotHold, "wait: the network namespace is gone; \(condition.reason)")
+        }
+        guard condition.isFulfilled(at: Clock.now) else {
+            throw Failure(ExitCode.timedOut, "wait: timed out after \(timeout ?? ""): \(condition.reason)")
+        }
+        guard let name = command.first else { return }
+        let number = OpenDescriptors.execute(command)
+        let code = number == ENOENT || number == ENOTDIR ? ExitCode.commandNotFound : ExitCode.cannotExecute
+        throw Failure(code, "\(name): cannot run: \(errorText(number))")
+    }
+}

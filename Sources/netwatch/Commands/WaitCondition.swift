@@ -1,0 +1,72 @@
+import FoundationEssentials
+import Reachability
+
+/// Whether what `wait` waits for holds, and has held for long enough.
+struct WaitCondition: Watcher.Condition {
+    private let endpoints: [Endpoint]
+    private let needsAll: Bool
+    private let stable: Duration
+    private let timeLimit: Moment?
+    private var path: PathUpdate?
+    private var targets: [TargetID: ServerUpdate] = [:]
+    private var holdsSince: Moment?
+
+    /// - Parameters:
+    ///   - endpoints: What must be up; the path must be satisfied where there is none.
+    ///   - needsAll: Whether all of them must be up, or any.
+    ///   - stable: How long it must hold without a break.
+    ///   - timeLimit: When waiting ends; `nil` for never.
+    init(endpoints: [Endpoint], needsAll: Bool = true, stable: Duration = .zero, timeLimit: Moment? = nil) {
+        self.endpoints = endpoints
+        self.needsAll = needsAll
+        self.stable = stable
+        self.timeLimit = timeLimit
+    }
+
+    mutating func see(_ event: MonitorEvent) {
+        switch event {
+        case .path(let update): path = update
+        case .server(let id, let update): targets[id] = update
+        // Nobody knows what held while the machine slept.
+        case .gap(_, let to): if holdsSince != nil { holdsSince = to }
+        case .probe, .resync, .ended: return
+        }
+        holdsSince = holds ? holdsSince ?? event.moment : nil
+    }
+
+    private var holds: Bool {
+        guard !endpoints.isEmpty else { return path?.path.status == .satisfied }
+        let up = endpoints.indices.count { number in
+            let state = targets[TargetID(number)]?.state
+            return state == .up || state == .degraded
+        }
+        return needsAll ? up == endpoints.count : up > 0
+    }
+
+    /// Whether it has held for as long as asked for.
+    func isFulfilled(at now: Moment) -> Bool {
+        holdsSince.map { now >= $0.advanced(by: stable) } ?? false
+    }
+
+    func isDone(at now: Moment) -> Bool {
+        isFulfilled(at: now) || timeLimit.map { now >= $0 } ?? false
+    }
+
+    func deadline(at now: Moment) -> Moment? {
+        [timeLimit, holdsSince?.advanced(by: stable)].compactMap { $0 }.min()
+    }
+
+    /// Why it does not hold, or not for long enough, in one line.
+    var reason: String {
+        if holdsSince != nil { return "it did not hold for \(TimeSpan.rough(stable)) without a break" }
+        guard !endpoints.isEmpty else {
+            return path.map { "path unsatisfied, \($0.path.sentence)" } ?? "the path is not known yet"
+        }
+        let open = endpoints.enumerated().compactMap { number, endpoint -> String? in
+            guard let update = targets[TargetID(number)] else { return "\(endpoint.text) is unknown" }
+            guard update.state != .up, update.state != .degraded else { return nil }
+            return "\(endpoint.text) is \(update.state.rawValue)\(update.cause.map { ", \($0.sentence)" } ?? "")"
+        }
+        return open.prefix(3).joined(separator: "; ") + (open.count > 3 ? "; and \(open.count - 3) more" : "")
+    }
+}

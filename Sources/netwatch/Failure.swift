@@ -1,0 +1,58 @@
+import FoundationEssentials
+import Reachability
+
+/// The program's exit codes: sysexits.h and what shells and timeout(1) use.
+enum ExitCode {
+    static let holds: Int32 = 0
+    static let doesNotHold: Int32 = 1
+    static let undetermined: Int32 = 2
+    static let usage: Int32 = 64
+    static let badData: Int32 = 65
+    static let noInput: Int32 = 66
+    static let internalError: Int32 = 70
+    static let system: Int32 = 71
+    static let cannotCreate: Int32 = 73
+    static let inputOutput: Int32 = 74
+    static let notPermitted: Int32 = 77
+    static let timedOut: Int32 = 124
+    static let cannotExecute: Int32 = 126
+    static let commandNotFound: Int32 = 127
+}
+
+/// Why the program ends with a code other than 0: one line on standard error.
+struct Failure: Error, Hashable {
+    let code: Int32
+    /// `WHAT: WHY`, with the way out where there is one.
+    let message: String
+
+    init(_ code: Int32, _ message: String) {
+        self.code = code
+        self.message = message
+    }
+
+    /// A mistake on the command line.
+    static func usage(_ what: String, _ why: String) -> Failure {
+        Failure(ExitCode.usage, "\(what): \(why)")
+    }
+
+    init(_ error: MonitorError) {
+        switch error {
+        case .noSuchNamespace(let namespace):
+            self.init(ExitCode.noInput, "--netns \(namespace): \(error); 'ip netns' lists them")
+        case .notPermitted(let namespace):
+            self.init(ExitCode.notPermitted, "--netns \(namespace): \(error); run it as root or with CAP_SYS_ADMIN")
+        case .system(let call, let number):
+            self.init(ExitCode.system, "\(call): \(errorText(number))")
+        case .recording(let path, let number):
+            self.init(ExitCode.cannotCreate, "\(path): cannot create: \(errorText(number))")
+        }
+    }
+
+    /// The line for standard error: whatever the parts held, it is one line and harmless to a terminal.
+    var line: String { TextStyle.printable("netwatch: \(message.split(separator: "\n").joined(separator: " "))") }
+}
+
+/// Ends the program with a code and without a word: the output has said it.
+struct SilentExit: Error, Hashable {
+    let code: Int32
+}

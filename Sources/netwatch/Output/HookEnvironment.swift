@@ -1,0 +1,45 @@
+import FoundationEssentials
+import Reachability
+
+/// What a hook finds in its environment beside the record on its standard input. Every variable is always set, empty where unknown.
+enum HookEnvironment {
+    /// Whether hooks run on this record: on changes of the path and of targets, not on what was there at the start.
+    static func isChange(_ record: Record) -> Bool {
+        switch record.event {
+        case .path(let update): !update.isInitial
+        case .server(_, let update): !update.isInitial
+        case .probe, .resync, .gap, .ended: false
+        }
+    }
+
+    static func variables(for record: Record) -> [(name: String, value: String)] {
+        var (status, target, address) = ("", "", "")
+        var (interface, cause): (NetworkInterface?, Cause?)
+        switch record.event {
+        case .path(let update):
+            status = update.path.status.rawValue
+            interface = update.path.interface
+            cause = update.path.cause
+        case .server(_, let update):
+            status = update.state.rawValue
+            target = update.endpoint.text
+            address = update.address?.description ?? ""
+            interface = update.interface
+            cause = update.cause
+        case .probe, .resync, .gap, .ended: break
+        }
+        return [
+            ("NETWATCH_TYPE", record.kind.rawValue),
+            ("NETWATCH_STATUS", status),
+            ("NETWATCH_TARGET", target),
+            ("NETWATCH_ADDRESS", address),
+            ("NETWATCH_INTERFACE", interface?.name ?? ""),
+            ("NETWATCH_INTERFACE_TYPE", interface?.type.rawValue ?? ""),
+            ("NETWATCH_CAUSE", cause.map { "\($0.layer.rawValue)/\($0.code.rawValue)" } ?? ""),
+            ("NETWATCH_DETAIL", cause?.detail ?? ""),
+            ("NETWATCH_SEQ", "\(record.seq)"),
+            ("NETWATCH_TS", Timestamp.text(record.event.moment)),
+            ("NETWATCH_SUPERSEDED", "\(record.superseded)"),
+        ]
+    }
+}

@@ -1,0 +1,104 @@
+import FoundationEssentials
+import Reachability
+
+/// Records as a stream on a terminal: a line each with the time since the start, and indented detail where it helps.
+struct LiveLines {
+    private let header: StreamHeader
+    private let style: TextStyle
+    private var start: Moment?
+    private var targets: [TargetID: ServerUpdate] = [:]
+    private let targetWidth: Int
+
+    /// Interfaces listed under a record; the rest are counted.
+    private static let listedInterfaces = 12
+    private static let timeWidth = 10
+
+    init(header: StreamHeader, style: TextStyle) {
+        self.header = header
+        self.style = style
+        targetWidth = min(40, header.targets.map(\.count).max() ?? 0)
+    }
+
+    mutating func lines(_ record: Record) -> [String] {
+        var lines: [String] = []
+        if record.superseded > 0 {
+            lines.append(detail(style.paint("\(record.superseded) records superseded: the terminal did not keep up", .yellow)))
+        }
+        switch record.event {
+        case .path(let update):
+            if update.isInitial { lines += title(update.moment) }
+            lines += path(update)
+        case .server(let id, let update):
+            lines.append(server(id, update))
+        case .probe(_, let report):
+            let mood: TextStyle.Mood = report.succeeded ? .good : .bad
+            let words = "probe \(TextStyle.pad(report.endpoint.text, targetWidth))  \(report.sentence)"
+            lines.append(line(report.moment, style.symbol(.neutral), style.paint(words, mood == .good ? .dim : .red)))
+        case .resync(let reason, let moment):
+            let words = "resync  the kernel was asked anew: \(reason.rawValue)"
+            lines.append(line(moment, style.symbol(.uncertain), style.paint(words, .yellow)))
+        case .gap(let from, let to):
+            let words = "gap  suspended for \(TimeSpan.rough(.nanoseconds(to.wallClockNanoseconds - from.wallClockNanoseconds)))"
+            lines.append(line(to, style.symbol(.uncertain), style.paint(words, .yellow)))
+        case .ended(let moment):
+            lines.append(line(moment, style.symbol(.bad), "stopped"))
+        }
+        return lines
+    }
+
+    private mutating func title(_ moment: Moment) -> [String] {
+        start = moment
+        let place = header.identity.namespaceName.map { "network namespace \($0)" } ?? "this machine"
+        let time = Timestamp.text(moment)
+        return [style.paint(TextStyle.printable("netwatch \(header.version) · \(place) · \(time)"), .dim)].map {
+            style.isUnicode ? $0 : $0.replacing("·", with: "-")
+        }
+    }
+
+    private func path(_ update: PathUpdate) -> [String] {
+        let path = update.path
+        let status = style.paint("path \(path.status.rawValue)", path.mood)
+        var lines = [line(update.moment, style.paint(style.symbol(path.mood), path.mood), "\(status)  \(path.sentence)")]
+        if !update.reasons.isEmpty {
+            var words = update.reasons.map(\.rawValue).joined(separator: ", ")
+            if update.suppressed > 0 { words += "; \(update.suppressed) other events" }
+            lines.append(detail(style.paint(words, .dim)))
+        }
+        if update.isInitial {
+            lines += interfaces(path.interfaces)
+        } else if !Set(update.reasons).isDisjoint(with: [.interfacesChanged, .addressesChanged, .interfaceChanged]) {
+            lines += interfaces(path.interfaces.filter { path.notable.contains($0.index) })
+        }
+        return lines
+    }
+
+    private func interfaces(_ interfaces: [NetworkInterface]) -> [String] {
+        var lines = InterfaceTable.rows(Array(interfaces.prefix(Self.listedInterfaces)), style: style).map(detail)
+        if interfaces.count > Self.listedInterfaces {
+            lines.append(detail(style.paint("and \(interfaces.count - Self.listedInterfaces) more", .dim)))
+        }
+        return lines
+    }
+
+    private mutating func server(_ id: TargetID, _ update: ServerUpdate) -> String {
+        var words = style.paint(
+            "\(TextStyle.pad(update.endpoint.text, targetWidth))  \(update.state.rawValue)", update.state.mood)
+        let sentence = update.sentence
+        if !sentence.isEmpty { words += "  \(sentence)" }
+        if let before = targets.updateValue(update, forKey: id), before.state != update.state, before.state != .unknown {
+            let lasted = TimeSpan.rough(update.since.elapsed(since: before.since))
+            words += style.paint("  (was \(before.state.rawValue) for \(lasted))", .dim)
+        }
+        return line(update.moment, style.paint(style.symbol(update.state.mood), update.state.mood), words)
+    }
+
+    private func line(_ moment: Moment, _ symbol: String, _ words: String) -> String {
+        let offset = TimeSpan.offset(moment.elapsed(since: start ?? moment))
+        let padding = String(repeating: " ", count: max(0, Self.timeWidth - offset.count))
+        return "\(padding)\(style.paint(offset, .dim)) \(symbol) \(words)"
+    }
+
+    private func detail(_ words: String) -> String {
+        String(repeating: " ", count: Self.timeWidth + 3) + words
+    }
+}

@@ -1,0 +1,150 @@
+import FoundationEssentials
+import Reachability
+
+/// What a stream says of itself in its first record.
+struct StreamHeader: Hashable {
+    /// The program's version.
+    var version: String
+    var identity: MonitorIdentity
+    /// As the user wrote them.
+    var targets: [String]
+}
+
+/// Records as JSON, one line each, without the newline. The keys and their order are those of the contract.
+struct RecordEncoder {
+    static let version = 1
+
+    var header: StreamHeader
+
+    func encode(_ record: Record) -> [UInt8] {
+        var writer = JSONWriter()
+        write(record, to: &writer)
+        return writer.bytes
+    }
+
+    func write(_ record: Record, to writer: inout JSONWriter) {
+        writer.object { writer in
+            let moment = record.event.moment
+            writer.member("v", Self.version)
+            writer.member("seq", record.seq)
+            writer.member("ts", Timestamp.text(moment))
+            writer.member("mono_ns", moment.monotonicNanoseconds)
+            writer.member("type", record.kind.rawValue)
+            switch record.event {
+            case .path(let update) where update.isInitial: write(hello: update, to: &writer)
+            case .path(let update): write(keysOf: update, to: &writer)
+            case .server(_, let update): write(keysOf: update, to: &writer)
+            case .probe(_, let report): write(keysOf: report, to: &writer)
+            case .resync(let reason, _): writer.member("reason", reason.rawValue)
+            case .gap(let from, let to): write(gap: "suspend", from, to, to: &writer)
+            case .ended(let moment): write(gap: "stopped", moment, moment, to: &writer)
+            }
+            if record.superseded > 0 { writer.member("superseded", record.superseded) }
+        }
+    }
+
+    private func write(hello update: PathUpdate, to writer: inout JSONWriter) {
+        writer.member("version", header.version)
+        writer.member("boot_id", header.identity.bootID)
+        writer.key("netns")
+        writer.object { writer in
+            writer.member("name", header.identity.namespaceName)
+            writer.member("inode", header.identity.namespaceInode)
+        }
+        writer.key("path")
+        writer.object { write(keysOf: update, to: &$0) }
+        writer.member("targets", header.targets)
+    }
+
+    /// The keys of a `path` record that are not those of every record.
+    func write(keysOf update: PathUpdate, to writer: inout JSONWriter) {
+        let path = update.path
+        writer.member("status", path.status.rawValue)
+        writer.member("interface", path.interface?.name)
+        writer.member("interface_v4", path.interfaceV4?.name)
+        writer.member("interface_v6", path.interfaceV6?.name)
+        writer.member("interface_type", path.interface?.type.rawValue)
+        writer.member("underlying", path.underlying?.name)
+        writer.member("ipv4", path.supportsIPv4)
+        writer.member("ipv6", path.supportsIPv6)
+        writer.member("dns", path.supportsDNS)
+        writer.member("expensive", path.isExpensive)
+        writer.member("constrained", path.isConstrained)
+        writer.member("gateways", path.gateways.map(\.description))
+        writer.key("interfaces")
+        writer.array { writer in
+            for interface in path.interfaces { write(interface, to: &writer) }
+        }
+        write(path.cause, to: &writer)
+        writer.member("reasons", update.reasons.map(\.rawValue))
+        writer.member("suppressed", update.suppressed)
+        writer.member("consistent", path.isConsistent)
+    }
+
+    private func write(_ interface: NetworkInterface, to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("name", interface.name)
+            writer.member("index", interface.index)
+            writer.member("type", interface.type.rawValue)
+            writer.member("virtual", interface.isVirtual)
+            writer.member("level", interface.level.rawValue)
+            writer.member("expensive", interface.isExpensive)
+            writer.member("addresses", interface.addresses.map(\.description))
+        }
+    }
+
+    private func write(keysOf update: ServerUpdate, to writer: inout JSONWriter) {
+        writer.member("target", update.endpoint.text)
+        writer.member("status", update.state.rawValue)
+        write(update.cause, to: &writer)
+        writer.member("since", Timestamp.text(update.since))
+        writer.member("rtt_ms", milliseconds: update.roundTrip)
+        writer.member("address", update.address?.description)
+        writer.member("family", update.address?.family.rawValue)
+        writer.member("interface", update.interface?.name)
+        writer.member("interface_type", update.interface?.type.rawValue)
+        writer.member("initial", update.isInitial)
+    }
+
+    private func write(keysOf report: ProbeReport, to writer: inout JSONWriter) {
+        writer.member("target", report.endpoint.text)
+        writer.member("ok", report.succeeded)
+        writer.member("rtt_ms", milliseconds: report.roundTrip)
+        writer.member("address", report.address?.description)
+        writer.key("phases_ms")
+        writer.object { writer in
+            writer.member("dns", milliseconds: report.resolution)
+            writer.member("connect", milliseconds: report.connection)
+            writer.member("tls", milliseconds: nil)
+            writer.member("http", milliseconds: nil)
+        }
+        write(report.cause, to: &writer)
+    }
+
+    private func write(gap reason: String, _ from: Moment, _ to: Moment, to writer: inout JSONWriter) {
+        writer.member("reason", reason)
+        writer.member("from", Timestamp.text(from))
+        writer.member("to", Timestamp.text(to))
+    }
+
+    private func write(_ cause: Cause?, to writer: inout JSONWriter) {
+        writer.key("cause")
+        guard let cause else { return writer.null() }
+        writer.object { writer in
+            writer.member("layer", cause.layer.rawValue)
+            writer.member("code", cause.code.rawValue)
+            writer.member("detail", cause.detail)
+            writer.key("evidence")
+            writer.object { writer in
+                for (name, fact) in cause.evidence.sorted(by: { $0.key < $1.key }) {
+                    writer.key(name)
+                    switch fact {
+                    case .text(let text): writer.value(text)
+                    case .number(let number): writer.value(number)
+                    case .flag(let flag): writer.value(flag)
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,65 @@
+import FoundationEssentials
+import Reachability
+
+// What people read of the library's values, in one line without control characters.
+
+extension Cause {
+    /// `LAYER/CODE: DETAIL`.
+    var sentence: String { TextStyle.printable("\(layer.rawValue)/\(code.rawValue): \(detail)") }
+}
+
+extension NetworkPath {
+    /// `via eth0 (wired), IPv4 IPv6 DNS, gateway 192.0.2.1`, or why there is none.
+    var sentence: String {
+        if let cause { return cause.sentence }
+        var parts: [String] = []
+        if let interface {
+            let under = underlying.map { " over \($0.name)" } ?? ""
+            parts.append("via \(interface.name) (\(interface.type.rawValue))\(under)")
+        }
+        if let v4 = interfaceV4, let v6 = interfaceV6, v4.index != v6.index { parts.append("IPv6 via \(v6.name)") }
+        let abilities = [(supportsIPv4, "IPv4"), (supportsIPv6, "IPv6"), (supportsDNS, "DNS")].filter(\.0).map(\.1)
+        if !abilities.isEmpty { parts.append(abilities.joined(separator: " ")) }
+        if !gateways.isEmpty {
+            parts.append("gateway \(gateways.map(\.description).joined(separator: " "))")
+        }
+        if isExpensive { parts.append("expensive") }
+        if isConstrained { parts.append("constrained") }
+        if !isConsistent { parts.append("not consistent") }
+        return TextStyle.printable(parts.joined(separator: ", "))
+    }
+}
+
+extension NetworkInterface {
+    /// `wired`, or `wired, virtual` where its type alone does not say so.
+    var kindSentence: String {
+        var parts = [type.rawValue]
+        if isVirtual, type != .virtual, type != .loopback, type != .tunnel { parts.append("virtual") }
+        if isExpensive { parts.append("expensive") }
+        return parts.joined(separator: ", ")
+    }
+
+    /// The addresses with their prefixes.
+    var addressSentence: String { addresses.map(\.description).joined(separator: " ") }
+}
+
+extension ServerUpdate {
+    /// `0.2 ms from 192.0.2.7 via eth0 (wired)`, or why it does not answer.
+    var sentence: String {
+        if let cause { return cause.sentence }
+        var parts: [String] = []
+        if let roundTrip { parts.append("\(Milliseconds.text(roundTrip)) ms") }
+        if let address { parts.append("from \(address)") }
+        if let interface { parts.append("via \(interface.name) (\(interface.type.rawValue))") }
+        return TextStyle.printable(parts.joined(separator: " "))
+    }
+}
+
+extension ProbeReport {
+    /// `0.2 ms from 192.0.2.7`, or why it failed.
+    var sentence: String {
+        if let cause { return cause.sentence }
+        let time = roundTrip.map { "\(Milliseconds.text($0)) ms" } ?? "answered"
+        return address.map { "\(time) from \($0)" } ?? time
+    }
+}

@@ -1,0 +1,37 @@
+import FoundationEssentials
+import Reachability
+
+/// A status document for a person: the path, the interfaces and the targets, aligned.
+struct StatusText {
+    var document: StatusDocument
+    var style: TextStyle
+    /// Whether to tell what the type of each interface rests on.
+    var showsEvidence = false
+
+    var lines: [String] {
+        let path = document.path.path
+        let status = style.paint("\(style.symbol(path.mood)) \(path.status.rawValue)", path.mood)
+        var lines = ["path  \(status)  \(path.sentence)", "", "interfaces"]
+        let rows = InterfaceTable.rows(path.interfaces, style: style)
+        for (row, interface) in zip(rows, path.interfaces) {
+            lines.append("  \(row)")
+            guard showsEvidence else { continue }
+            lines += interface.evidence.map { style.paint("      \(TextStyle.printable($0))", .dim) }
+        }
+        if path.interfaces.isEmpty { lines.append("  none") }
+        guard !document.targets.isEmpty else { return lines }
+        let width = document.targets.map(\.endpoint.text.count).max() ?? 0
+        let stateWidth = document.targets.map(\.state.rawValue.count).max() ?? 0
+        lines += ["", "targets"]
+        for target in document.targets {
+            let mood = target.state.mood
+            let state = TextStyle.pad(target.state.rawValue, target.sentence.isEmpty ? 0 : stateWidth)
+            let cells = [
+                style.paint(style.symbol(mood), mood) + " " + TextStyle.pad(target.endpoint.text, width),
+                style.paint(state, mood), target.sentence,
+            ]
+            lines.append("  " + cells.filter { !$0.isEmpty }.joined(separator: "  "))
+        }
+        return lines
+    }
+}

@@ -1,0 +1,51 @@
+import CLinux
+import Glibc
+import Reachability
+
+/// The signals that ask the program to end, as a descriptor to poll.
+struct Signals {
+    let descriptor: Int32
+
+    /// Blocks SIGINT, SIGTERM and SIGHUP (unless nohup(1) has it ignored) for this thread and those that it starts.
+    init() throws(Failure) {
+        var set = Self.endings
+        pthread_sigmask(SIG_BLOCK, &set, nil)
+        descriptor = netwatch_signal_descriptor(&set)
+        guard descriptor >= 0 else { throw Failure(ExitCode.system, "signalfd: \(errorText(errno))") }
+        // A shell without job control starts background jobs with SIGINT ignored, and an ignored signal never gets here.
+        netwatch_signal_default(SIGINT)
+        netwatch_signal_default(SIGTERM)
+    }
+
+    /// The next signal that came.
+    func next() -> Int32? {
+        let number = netwatch_read_signal(descriptor)
+        return number > 0 ? number : nil
+    }
+
+    /// From now on the signals end the program at once.
+    func release() {
+        var set = Self.endings
+        pthread_sigmask(SIG_UNBLOCK, &set, nil)
+    }
+
+    private static var endings: sigset_t {
+        var set = sigset_t()
+        sigemptyset(&set)
+        sigaddset(&set, SIGINT)
+        sigaddset(&set, SIGTERM)
+        if netwatch_signal_is_ignored(SIGHUP) == 0 { sigaddset(&set, SIGHUP) }
+        return set
+    }
+
+    /// Ends the program as by this signal, so that a shell sees 128 + its number.
+    static func end(by number: Int32) -> Never {
+        netwatch_signal_default(number)
+        var set = sigset_t()
+        sigemptyset(&set)
+        sigaddset(&set, number)
+        pthread_sigmask(SIG_UNBLOCK, &set, nil)
+        raise(number)
+        _exit(128 + number)
+    }
+}

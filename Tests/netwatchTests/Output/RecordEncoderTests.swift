@@ -1,0 +1,121 @@
+import Foundation
+import Reachability
+import Testing
+
+@testable import netwatch
+
+/// The exact text of records: what other programs read may only grow.
+@Suite struct RecordEncoderTests {
+    static let eth0 = #"""
+        {"name":"eth0","index":2,"type":"wired","virtual":false,"level":"routable","expensive":false,"addresses":["192.0.2.7/24","fe80::7/64"]}
+        """#
+    static let lo = #"""
+        {"name":"lo","index":1,"type":"loopback","virtual":true,"level":"carrier","expensive":false,"addresses":["127.0.0.1/8"]}
+        """#
+
+    @Test func helloHoldsTheSettledPathAndTheTargets() {
+        let expected =
+            #"{"v":1,"seq":0,"ts":"2026-08-02T12:00:00.000Z","mono_ns":5000000000,"type":"hello","version":"0.1.0","#
+            + #""boot_id":"b0071d","netns":{"name":null,"inode":4026531840},"path":{"status":"satisfied","interface":"eth0","#
+            + #""interface_v4":"eth0","interface_v6":"eth0","interface_type":"wired","underlying":null,"ipv4":true,"ipv6":true,"#
+            + #""dns":true,"expensive":false,"constrained":false,"gateways":["192.0.2.1","fe80::1%eth0"],"#
+            + #""interfaces":[\#(Self.eth0),\#(Self.lo)],"cause":null,"reasons":[],"suppressed":0,"consistent":true},"#
+            + #""targets":["192.0.2.9:22"]}"#
+        #expect(Samples.text(Samples.hello, seq: 0) == expected)
+    }
+
+    @Test func unsatisfiedPathHasItsCauseWithSortedEvidence() {
+        let expected =
+            #"{"v":1,"seq":7,"ts":"2026-08-02T12:00:01.000Z","mono_ns":6000000000,"type":"path","status":"unsatisfied","#
+            + #""interface":null,"interface_v4":null,"interface_v6":null,"interface_type":null,"underlying":null,"ipv4":false,"#
+            + #""ipv6":false,"dns":true,"expensive":false,"constrained":false,"gateways":[],"interfaces":[{"name":"eth0","#
+            + #""index":2,"type":"wired","virtual":false,"level":"no-carrier","expensive":false,"addresses":[]},\#(Self.lo)],"#
+            + #""cause":{"layer":"link","code":"no-carrier","detail":"eth0 has no carrier","#
+            + #""evidence":{"flags":4099,"interface":"eth0"}},"reasons":["interface-changed"],"suppressed":3,"#
+            + #""consistent":true,"superseded":2}"#
+        #expect(Samples.text(Samples.path(suppressed: 3), seq: 7, superseded: 2) == expected)
+    }
+
+    @Test func targetThatIsUp() {
+        let expected =
+            #"{"v":1,"seq":1,"ts":"2026-08-02T12:00:01.000Z","mono_ns":6000000000,"type":"target","target":"192.0.2.9:22","#
+            + #""status":"up","cause":null,"since":"2026-08-02T12:00:01.000Z","rtt_ms":1.25,"address":"192.0.2.9","family":4,"#
+            + #""interface":"eth0","interface_type":"wired","initial":false}"#
+        #expect(Samples.text(Samples.server()) == expected)
+    }
+
+    @Test func targetThatIsUnknownHasNulls() {
+        let expected =
+            #"{"v":1,"seq":1,"ts":"2026-08-02T12:00:01.000Z","mono_ns":6000000000,"type":"target","target":"192.0.2.9:22","#
+            + #""status":"unknown","cause":null,"since":"2026-08-02T12:00:01.000Z","rtt_ms":null,"address":null,"family":null,"#
+            + #""interface":null,"interface_type":null,"initial":true}"#
+        #expect(Samples.text(Samples.server(0, "192.0.2.9:22", .unknown, initial: true)) == expected)
+    }
+
+    @Test func probeThatFailed() {
+        let expected =
+            #"{"v":1,"seq":1,"ts":"2026-08-02T12:00:01.000Z","mono_ns":6000000000,"type":"probe","target":"192.0.2.9:22","#
+            + #""ok":false,"rtt_ms":null,"address":"192.0.2.9","phases_ms":{"dns":null,"connect":1.3,"tls":null,"http":null},"#
+            + #""cause":{"layer":"tcp","code":"refused","detail":"192.0.2.9 refuses port 22","#
+            + #""evidence":{"errno":"ECONNREFUSED"}}}"#
+        #expect(Samples.text(Samples.probe(failed: true)) == expected)
+    }
+
+    @Test func resyncAndGap() {
+        #expect(
+            Samples.text(.resync(.dumpInterrupted, Samples.moment(2)))
+                == #"{"v":1,"seq":1,"ts":"2026-08-02T12:00:02.000Z","mono_ns":7000000000,"type":"resync","#
+                + #""reason":"dump_interrupted"}"#)
+        #expect(
+            Samples.text(.gap(from: Samples.moment(3), to: Samples.moment(60)))
+                == #"{"v":1,"seq":1,"ts":"2026-08-02T12:01:00.000Z","mono_ns":65000000000,"type":"gap","reason":"suspend","#
+                + #""from":"2026-08-02T12:00:03.000Z","to":"2026-08-02T12:01:00.000Z"}"#)
+    }
+
+    @Test func statusDocumentHoldsWholeTargetRecords() throws {
+        let document = StatusDocument(moment: Samples.moment(9), path: try Self.update(Samples.hello), targets: [])
+        let text = String(decoding: document.encode(with: Samples.encoder), as: UTF8.self)
+        #expect(text.hasPrefix(#"{"v":1,"ts":"2026-08-02T12:00:09.000Z","path":{"status":"satisfied","#))
+        #expect(text.hasSuffix(#""consistent":true},"targets":[]}"#))
+    }
+
+    static func update(_ event: MonitorEvent) throws -> PathUpdate {
+        guard case .path(let update) = event else { throw CancellationError() }
+        return update
+    }
+
+    /// Every key that the contract names, by type.
+    static let contract: [Record.Kind: Set<String>] = [
+        .hello: ["version", "boot_id", "netns", "path", "targets"],
+        .path: [
+            "status", "interface", "interface_v4", "interface_v6", "interface_type", "underlying", "ipv4", "ipv6", "dns",
+            "expensive", "constrained", "gateways", "interfaces", "cause", "reasons", "suppressed", "consistent",
+        ],
+        .target: [
+            "target", "status", "cause", "since", "rtt_ms", "address", "family", "interface", "interface_type", "initial",
+        ],
+        .probe: ["target", "ok", "rtt_ms", "address", "phases_ms", "cause"],
+        .resync: ["reason"],
+        .gap: ["reason", "from", "to"],
+    ]
+
+    @Test(arguments: Samples.oneOfEach) func everyRecordIsOneLineOfJSONWithEveryKeyOfTheContract(event: MonitorEvent) throws {
+        let record = Record(event: event, seq: 4)
+        let bytes = Samples.encoder.encode(record)
+        #expect(!bytes.contains(UInt8(ascii: "\n")))
+        let object = try #require(try JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any])
+        let expected = try #require(Self.contract[record.kind]).union(["v", "seq", "ts", "mono_ns", "type"])
+        #expect(Set(object.keys) == expected)
+        #expect(object["type"] as? String == record.kind.rawValue)
+    }
+
+    @Test func namesOfTheKernelCannotBreakTheLine() throws {
+        let evil = NetworkInterface(
+            name: "e\u{1b}[2J\"\\\n\u{7f}é", index: 9, type: .other, isVirtual: false, isExpensive: false, level: .off, addresses: [])
+        let path = NetworkPath(status: .satisfied, interface: evil, interfaceV4: evil, interfaces: [evil])
+        let text = Samples.text(Samples.path(path))
+        #expect(text.contains(#""interface":"e\u001b[2J\"\\\n\u007fé""#))
+        let object = try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
+        #expect(object["interface"] as? String == evil.name)
+    }
+}

@@ -1,0 +1,106 @@
+import Foundation
+import Reachability
+import Testing
+
+@testable import netwatch
+
+/// Values as the monitor would publish them, on a clock that starts at 2026-08-02T12:00:00Z.
+enum Samples {
+    static func moment(_ seconds: Double) -> Moment {
+        Moment(
+            monotonicNanoseconds: 5_000_000_000 + Int64(seconds * 1_000_000_000),
+            wallClockNanoseconds: 1_785_672_000_000_000_000 + Int64(seconds * 1_000_000_000)
+        )
+    }
+
+    static func address(_ text: String) -> IPAddress {
+        IPAddress(text) ?? IPAddress(v4: 0)
+    }
+
+    static func prefix(_ text: String, _ length: UInt8) -> IPPrefix {
+        IPPrefix(address(text), length: length)
+    }
+
+    static func endpoint(_ text: String) -> Endpoint {
+        do {
+            return try Endpoint(text)
+        } catch {
+            preconditionFailure("the sample '\(text)' is no endpoint: \(error)")
+        }
+    }
+
+    static let eth0 = NetworkInterface(
+        name: "eth0", index: 2, type: .wired, isVirtual: false, isExpensive: false, level: .routable,
+        addresses: [prefix("192.0.2.7", 24), prefix("fe80::7", 64)], evidence: ["ARPHRD_ETHER", "driver e1000e"]
+    )
+    static let lo = NetworkInterface(
+        name: "lo", index: 1, type: .loopback, isVirtual: true, isExpensive: false, level: .carrier,
+        addresses: [prefix("127.0.0.1", 8)]
+    )
+
+    static let satisfied = NetworkPath(
+        status: .satisfied, interface: eth0, interfaceV4: eth0, interfaceV6: eth0, supportsDNS: true,
+        gateways: [.init(address("192.0.2.1")), .init(address("fe80::1"), zone: "eth0")], interfaces: [eth0, lo], notable: [2]
+    )
+    static let noCarrier = Cause(
+        .link, .noCarrier, detail: "eth0 has no carrier", evidence: ["interface": .text("eth0"), "flags": .number(4099)]
+    )
+    static let unsatisfied = NetworkPath(
+        status: .unsatisfied, supportsDNS: true,
+        interfaces: [
+            NetworkInterface(
+                name: "eth0", index: 2, type: .wired, isVirtual: false, isExpensive: false, level: .noCarrier, addresses: []),
+            lo,
+        ],
+        cause: noCarrier, notable: [2]
+    )
+    static let refused = Cause(.tcp, .refused, detail: "192.0.2.9 refuses port 22", evidence: ["errno": .text("ECONNREFUSED")])
+
+    static let hello = MonitorEvent.path(
+        PathUpdate(path: satisfied, reasons: [], isInitial: true, suppressed: 0, moment: moment(0)))
+
+    static func path(
+        _ path: NetworkPath = unsatisfied, _ reasons: [PathChangeReason] = [.interfaceChanged], suppressed: Int = 0,
+        at seconds: Double = 1
+    ) -> MonitorEvent {
+        .path(PathUpdate(path: path, reasons: reasons, isInitial: false, suppressed: suppressed, moment: moment(seconds)))
+    }
+
+    static func server(
+        _ number: Int = 0, _ text: String = "192.0.2.9:22", _ state: ServerUpdate.State = .up, cause: Cause? = nil,
+        initial: Bool = false, at seconds: Double = 1
+    ) -> MonitorEvent {
+        let isUp = state == .up
+        return .server(
+            TargetID(number),
+            ServerUpdate(
+                endpoint: endpoint(text), state: state, cause: cause, since: moment(seconds),
+                address: state == .unknown ? nil : address("192.0.2.9"), interface: state == .unknown ? nil : eth0,
+                roundTrip: isUp ? .microseconds(1250) : nil, isInitial: initial, moment: moment(seconds)
+            ))
+    }
+
+    static func probe(_ number: Int = 0, failed: Bool = false, at seconds: Double = 1) -> MonitorEvent {
+        .probe(
+            TargetID(number),
+            ProbeReport(
+                endpoint: endpoint("192.0.2.9:22"), roundTrip: failed ? nil : .microseconds(1250), address: address("192.0.2.9"),
+                connection: .nanoseconds(1_300_499), cause: failed ? refused : nil, moment: moment(seconds)
+            ))
+    }
+
+    static let header = StreamHeader(
+        version: "0.1.0", identity: MonitorIdentity(bootID: "b0071d", namespaceName: nil, namespaceInode: 4_026_531_840),
+        targets: ["192.0.2.9:22"]
+    )
+    static let encoder = RecordEncoder(header: header)
+
+    static func text(_ event: MonitorEvent, seq: Int = 1, superseded: Int = 0) -> String {
+        String(decoding: encoder.encode(Record(event: event, seq: seq, superseded: superseded)), as: UTF8.self)
+    }
+
+    /// One record of each type.
+    static let oneOfEach: [MonitorEvent] = [
+        hello, path(), server(), probe(), .resync(.overrun, moment(2)), .gap(from: moment(3), to: moment(60)),
+    ]
+}
