@@ -10,6 +10,7 @@ final class MonitorLoop {
         case remove(TargetID)
         case lookup(LookupAnswer)
         case snapshot(@Sendable (NetworkSnapshot) -> Void)
+        case state(@Sendable (MonitorState) -> Void)
         case follow(@Sendable (NetworkSnapshot, [SnapshotChange]) -> Bool)
         case stop
     }
@@ -42,6 +43,7 @@ final class MonitorLoop {
     private var now = MonitorLoop.readClock()
     private var attempts: [TargetID: Set<UInt64>] = [:]
     private var followers: [@Sendable (NetworkSnapshot, [SnapshotChange]) -> Bool] = []
+    private var stateAskers: [@Sendable (MonitorState) -> Void] = []
     private var messages: [NetlinkMessage] = []
     private var nextPoll: Int64?
     private var hasRecordingFailed = false
@@ -97,6 +99,7 @@ final class MonitorLoop {
         if isPolling { nextPoll = now.monotonicNanoseconds + Self.pollInterval }
         takeCommands()
         endTurn()
+        tellState()
         while isRunning {
             let ready = loop.wait(until: deadline)
             now = Self.readClock()
@@ -107,6 +110,7 @@ final class MonitorLoop {
                 feed(.pollDue)
             }
             if isRunning { endTurn() }
+            tellState()
         }
         close()
     }
@@ -153,6 +157,13 @@ final class MonitorLoop {
         }
     }
 
+    private func tellState() {
+        guard !stateAskers.isEmpty else { return }
+        let state = MonitorState(snapshot: machine.path.snapshot, isQuiet: machine.path.isQuiet, deadline: machine.deadline)
+        for body in stateAskers { body(state) }
+        stateAskers = []
+    }
+
     private func takeCommands() {
         for command in mailbox.takeAll() {
             switch command {
@@ -160,6 +171,7 @@ final class MonitorLoop {
             case .remove(let id): feed(.targetRemoved(id))
             case .lookup(let answer): feed(.lookup(answer))
             case .snapshot(let body): body(machine.path.snapshot)
+            case .state(let body): stateAskers.append(body)
             case .follow(let follower):
                 if follower(machine.path.snapshot, []) { followers.append(follower) }
             case .stop: isRunning = false

@@ -74,6 +74,10 @@ package final class MonitorSession: Sendable {
     /// Gives a copy of the kernel's state to `body` on the monitor's thread.
     package func withSnapshot(_ body: @escaping @Sendable (NetworkSnapshot) -> Void) { mailbox.post(.snapshot(body)) }
 
+    /// Gives what is known at the end of the monitor's next turn to `body` on the monitor's thread. What the kernel had sent when
+    /// the former call's `body` ran has been read by then.
+    package func withState(_ body: @escaping @Sendable (MonitorState) -> Void) { mailbox.post(.state(body)) }
+
     /// Gives the snapshot with each batch of changes to `body` on the monitor's thread, first with none, until it returns false.
     package func follow(_ body: @escaping @Sendable (NetworkSnapshot, [SnapshotChange]) -> Bool) { mailbox.post(.follow(body)) }
 
@@ -92,4 +96,14 @@ package final class MonitorSession: Sendable {
         let count = read(descriptor, &bytes, bytes.count)
         return String(decoding: bytes.prefix(max(count, 0)).prefix { $0 > 0x20 }, as: UTF8.self)
     }
+}
+
+/// What a monitor knows at one moment, for those who wait until it knows everything.
+package struct MonitorState: Sendable {
+    /// The kernel's state as far as it is known.
+    package var snapshot: NetworkSnapshot
+    /// Whether nothing is being dumped, asked or waited for.
+    package var isQuiet: Bool
+    /// When the monitor goes on by itself, on the monotonic clock in nanoseconds; `nil` for never.
+    package var deadline: Int64?
 }
