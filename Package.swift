@@ -35,9 +35,11 @@ let package = Package(
         .testTarget(name: "ReachabilityTests", dependencies: ["Reachability", "Pacing", "EventLoop"]),
         .testTarget(name: "netwatchTests", dependencies: ["netwatch", "Reachability"]),
         .testTarget(name: "SimulationTests", dependencies: ["Reachability", "Pacing"]),
+        // The rules of the house that neither the compiler nor swift-format checks.
+        .testTarget(name: "TidyTests"),
         .testTarget(
             name: "KernelTests",
-            dependencies: ["Reachability", "netwatch", "NetworkLab", "EventLoop"]
+            dependencies: ["Reachability", "netwatch", "NetworkLab", "EventLoop", "CLinux"]
         ),
     ],
     swiftLanguageModes: [.v6]

@@ -4,13 +4,11 @@
 #ifndef NETWATCH_CLINUX_SHIM_H
 #define NETWATCH_CLINUX_SHIM_H
 
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1
-#endif
-
+// _GNU_SOURCE stays undefined: it changes structures (fd_set) that Swift's Glibc module has without it, and the two modules would
+// disagree. What needs it is declared below. For the same reason
+// netinet/tcp.h stands for linux/tcp.h, and net/if.h comes before linux/if.h.
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdint.h>
@@ -21,6 +19,7 @@
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/signalfd.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -28,7 +27,9 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include <net/if.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <linux/errqueue.h>
 #include <linux/ethtool.h>
 #include <linux/fib_rules.h>
@@ -45,7 +46,6 @@
 #include <linux/nl80211.h>
 #include <linux/rtnetlink.h>
 #include <linux/sockios.h>
-#include <linux/tcp.h>
 
 // EPOLL_EVENTS is an anonymous-enum-with-cast in C; Swift sees no usable constants.
 static const uint32_t netwatch_EPOLLIN = EPOLLIN;
@@ -156,6 +156,62 @@ static inline int netwatch_exit_code(int status) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+// syscall(2) is variadic, and glibc has pidfd_open(2) only since 2.36. A descriptor that is readable once the process has
+// ended, or -1 with errno.
+static inline int netwatch_pidfd_open(int32_t process) { return (int)syscall(SYS_pidfd_open, process, 0); }
+
+// pipe2(2) and memfd_create(2), both closed on exec. 0 or a descriptor, or -1 with errno.
+static inline int netwatch_pipe(int ends[2]) { return (int)syscall(SYS_pipe2, ends, O_CLOEXEC); }
+static inline int netwatch_memory_file(const char *name) { return (int)syscall(SYS_memfd_create, name, 1U /* MFD_CLOEXEC */); }
+
+// A pseudo terminal without names (ioctl_tty(2), TIOCGPTPEER): its master and its slave, both closed on exec. 0, or -1 with errno.
+static inline int netwatch_open_terminal(int ends[2]) {
+    int unlocked = 0;
+    ends[0] = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (ends[0] < 0) return -1;
+    if (ioctl(ends[0], TIOCSPTLCK, &unlocked) == 0) {
+        ends[1] = ioctl(ends[0], TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+        if (ends[1] >= 0) return 0;
+    }
+    close(ends[0]);
+    return -1;
+}
+
+// glibc declares these three only under _GNU_SOURCE (2.29, 2.34 and 2.26).
+static const int16_t netwatch_POSIX_SPAWN_SETSID = 0x80;
+static inline int netwatch_spawn_in_directory(posix_spawn_file_actions_t *actions, const char *directory) {
+    extern int posix_spawn_file_actions_addchdir_np(posix_spawn_file_actions_t *, const char *);
+    return posix_spawn_file_actions_addchdir_np(actions, directory);
+}
+static inline int netwatch_spawn_closing_from(posix_spawn_file_actions_t *actions, int first) {
+    extern int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *, int);
+    return posix_spawn_file_actions_addclosefrom_np(actions, first);
+}
+
+// ioctl(2) is variadic. Opens a tun or tap device of the calling thread's network namespace (`flags`: IFF_TUN or IFF_TAP,
+// with IFF_NO_PI) under a name and an index of the caller's choice; `type` is an ARPHRD_* for TUNSETLINK, or -1 for the
+// default. Returns the descriptor, or -errno. Without `persistent` the device lives as long as the descriptor.
+static inline int netwatch_tun_open(const char *name, int flags, unsigned int index, int type, int persistent) {
+    struct ifreq request;
+    int error, tun = open("/dev/net/tun", O_RDWR | O_CLOEXEC);
+    if (tun < 0) return -errno;
+    memset(&request, 0, sizeof request);
+    strncpy(request.ifr_name, name, sizeof request.ifr_name - 1);
+    request.ifr_flags = (short)flags;
+    if (ioctl(tun, TUNSETIFINDEX, &index) == 0 && ioctl(tun, TUNSETIFF, &request) == 0
+        && (type < 0 || ioctl(tun, TUNSETLINK, (unsigned long)type) == 0)
+        && (!persistent || ioctl(tun, TUNSETPERSIST, 1UL) == 0))
+        return tun;
+    error = errno;
+    close(tun);
+    return -error;
+}
+
+// Takes away or gives back the carrier of a tun device (TUNSETCARRIER). Returns 0 or an errno.
+static inline int netwatch_tun_carrier(int tun, int carrier) {
+    return ioctl(tun, TUNSETCARRIER, &carrier) == 0 ? 0 : errno;
+}
+
 // signal(2)'s special handlers are casts.
 static inline void netwatch_signal_ignore(int number) { signal(number, SIG_IGN); }
 static inline void netwatch_signal_default(int number) { signal(number, SIG_DFL); }
@@ -175,12 +231,9 @@ static inline int netwatch_read_signal(int descriptor) {
     return read(descriptor, &info, sizeof info) == (ssize_t)sizeof info ? (int)info.ssi_signo : 0;
 }
 
-// A descriptor that becomes readable when the child ends; syscall(2) is variadic. -1 where the kernel has none (before 5.3).
-static inline int netwatch_pidfd_open(pid_t process) { return (int)syscall(SYS_pidfd_open, process, 0); }
-
 // Starts `/bin/sh -c command` with `input` as its standard input and `output` as its standard output and error, no other
-// descriptor, every signal unblocked and at its default, in a process group of its own. posix_spawn_file_actions_addclosefrom_np
-// and the attribute types are beyond what Swift's Glibc module shows. Returns 0 or an errno.
+// descriptor, every signal unblocked and at its default, in a process group of its own. In C because the many steps that can
+// fail are one expression here. Returns 0 or an errno.
 static inline int netwatch_spawn_shell(pid_t *process, const char *command, char *const *environment, int input, int output) {
     char *const arguments[] = {(char *)"sh", (char *)"-c", (char *)command, NULL};
     posix_spawn_file_actions_t actions;
@@ -197,7 +250,7 @@ static inline int netwatch_spawn_shell(pid_t *process, const char *command, char
     if (!(failure = posix_spawn_file_actions_adddup2(&actions, input, 0)) &&
         !(failure = posix_spawn_file_actions_adddup2(&actions, output, 1)) &&
         !(failure = posix_spawn_file_actions_adddup2(&actions, output, 2)) &&
-        !(failure = posix_spawn_file_actions_addclosefrom_np(&actions, 3)) &&
+        !(failure = netwatch_spawn_closing_from(&actions, 3)) &&
         !(failure = posix_spawnattr_setsigmask(&attributes, &none)) &&
         !(failure = posix_spawnattr_setsigdefault(&attributes, &all)) &&
         !(failure = posix_spawnattr_setpgroup(&attributes, 0)) &&
@@ -209,8 +262,14 @@ static inline int netwatch_spawn_shell(pid_t *process, const char *command, char
     return failure;
 }
 
-// The kernel's id of this thread (gettid(2)); glibc's declaration is not in Swift's module.
-static inline int32_t netwatch_thread_id(void) { return (int32_t)gettid(); }
+// Namespaces (setns(2), unshare(2)) and the thread's id and name: behind _GNU_SOURCE in glibc's headers, or variadic.
+extern int setns(int descriptor, int kind);
+extern int unshare(int flags);
+static const int32_t netwatch_CLONE_NEWNET = 0x40000000;
+static const int32_t netwatch_CLONE_NEWNS = 0x00020000;
+static const int32_t netwatch_CLONE_FS = 0x00000200;
+static inline int32_t netwatch_thread_id(void) { return (int32_t)syscall(SYS_gettid); }
+static inline void netwatch_set_thread_name(const char *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
 
 // Clocks in nanoseconds; CLOCK_BOOTTIME counts time in suspend, CLOCK_MONOTONIC does not.
 static inline int64_t netwatch_clock_nanoseconds(int clock) {

@@ -32,7 +32,8 @@ public struct Endpoint: Hashable, Sendable {
             switch scheme {
             case "tcp": break
             case "tls", "http", "https":
-                throw ParseError(description: "scheme: this version cannot probe \(scheme):// yet; write HOST:PORT for a TCP probe")
+                throw ParseError(
+                    description: "scheme: this version cannot probe \(scheme):// yet; write HOST:PORT for a TCP probe")
             default:
                 throw ParseError(description: "scheme: '\(scheme)' is not known; write HOST:PORT or tcp://HOST:PORT")
             }
@@ -88,7 +89,9 @@ public struct Endpoint: Hashable, Sendable {
         guard !text.isEmpty else { throw ParseError(description: "host: is empty; write HOST:PORT") }
         if let address = IPAddress(text) { return .address(address, zone: nil) }
         let name = text.hasSuffix(".") ? text.dropLast() : text
-        guard name.utf8.count <= 253 else { throw ParseError(description: "host: is longer than the 253 characters of a DNS name") }
+        guard name.utf8.count <= 253 else {
+            throw ParseError(description: "host: is longer than the 253 characters of a DNS name")
+        }
         let labels = name.split(separator: ".", omittingEmptySubsequences: false)
         for label in labels {
             guard !label.isEmpty else { throw ParseError(description: "host: '\(text)' has an empty label") }

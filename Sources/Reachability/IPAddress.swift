@@ -142,3 +142,21 @@ public struct IPPrefix: Hashable, Sendable, Comparable, CustomStringConvertible 
         (left.address, left.length) < (right.address, right.length)
     }
 }
+
+extension IPAddress: Codable {
+    /// Reads the canonical text.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        let text = try container.decode(String.self)
+        guard let address = IPAddress(text) else {
+            throw DecodingError.dataCorruptedError(in: container, debugDescription: "'\(text)' is not an address")
+        }
+        self = address
+    }
+
+    /// Writes the canonical text.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(description)
+    }
+}

@@ -128,21 +128,41 @@ public enum SnapshotChange: Hashable, Sendable {
 extension NetworkSnapshot {
     /// The changes that lead from `old` to this snapshot.
     public func changes(since old: NetworkSnapshot) -> [SnapshotChange] {
+        KernelTable.allCases.flatMap { changes(since: old, in: $0) }
+    }
+
+    /// The changes of one table.
+    func changes(since old: NetworkSnapshot, in table: KernelTable) -> [SnapshotChange] {
+        switch table {
+        case .links:
+            old.links.keys.filter { links[$0] == nil }.sorted().map { .linkRemoved($0) }
+                + links.values.filter { old.links[$0.index] != $0 }.sorted { $0.index < $1.index }.map { .link($0) }
+        case .addresses:
+            old.addresses.keys.filter { addresses[$0] == nil }.sorted().map { .addressRemoved($0) }
+                + addresses.values.filter { old.addresses[$0.key] != $0 }.sorted { $0.key < $1.key }.map { .address($0) }
+        case .nexthops:
+            old.nexthops.keys.filter { nexthops[$0] == nil }.sorted().map { .nexthopRemoved($0) }
+                + nexthops.values.filter { old.nexthops[$0.id] != $0 }.sorted { $0.id < $1.id }.map { .nexthop($0) }
+        case .routesV4: routeChanges(since: old, .v4)
+        case .routesV6: routeChanges(since: old, .v6)
+        case .rulesV4: ruleChanges(since: old, .v4)
+        case .rulesV6: ruleChanges(since: old, .v6)
+        }
+    }
+
+    private func routeChanges(since old: NetworkSnapshot, _ family: IPAddress.Family) -> [SnapshotChange] {
         var changes: [SnapshotChange] = []
-        for index in old.links.keys where links[index] == nil { changes.append(.linkRemoved(index)) }
-        for link in links.values where old.links[link.index] != link { changes.append(.link(link)) }
-        for key in old.addresses.keys where addresses[key] == nil { changes.append(.addressRemoved(key)) }
-        for address in addresses.values where old.addresses[address.key] != address { changes.append(.address(address)) }
-        for (key, bucket) in old.routes where routes[key] != bucket {
+        for (key, bucket) in old.routes where key.family == family && routes[key] != bucket {
             for route in bucket.all.subtracting(routes(key)) { changes.append(.routeRemoved(route)) }
         }
-        for (key, bucket) in routes where old.routes[key] != bucket {
+        for (key, bucket) in routes where key.family == family && old.routes[key] != bucket {
             for route in bucket.all.subtracting(old.routes(key)) { changes.append(.routeAdded(route)) }
         }
-        for rule in old.rules where !rules.contains(rule) { changes.append(.ruleRemoved(rule)) }
-        for rule in rules where !old.rules.contains(rule) { changes.append(.ruleAdded(rule)) }
-        for id in old.nexthops.keys where nexthops[id] == nil { changes.append(.nexthopRemoved(id)) }
-        for object in nexthops.values where old.nexthops[object.id] != object { changes.append(.nexthop(object)) }
         return changes
+    }
+
+    private func ruleChanges(since old: NetworkSnapshot, _ family: IPAddress.Family) -> [SnapshotChange] {
+        old.rules.filter { $0.family == family && !rules.contains($0) }.map { .ruleRemoved($0) }
+            + rules.filter { $0.family == family && !old.rules.contains($0) }.map { .ruleAdded($0) }
     }
 }

@@ -44,6 +44,8 @@ public struct Rule: Hashable, Sendable {
     public var tunnel: UInt64
     /// `RTPROT_*`: who put it there.
     public var origin: UInt8
+    /// A digest of the attributes that have no name here, so that rules that differ only there differ.
+    public var fingerprint: UInt64
 
     /// A rule; what is not given matches anything.
     public init(
@@ -52,7 +54,7 @@ public struct Rule: Hashable, Sendable {
         outgoingInterface: String? = nil, mark: UInt32 = 0, markMask: UInt32 = 0, typeOfService: UInt8 = 0,
         users: ClosedRange<UInt32>? = nil, suppressedPrefixLength: UInt32? = nil, suppressedGroup: UInt32? = nil,
         ipProtocol: UInt8 = 0, sourcePorts: ClosedRange<UInt16>? = nil, destinationPorts: ClosedRange<UInt16>? = nil,
-        isL3MasterDevice: Bool = false, tunnel: UInt64 = 0, origin: UInt8 = 0
+        isL3MasterDevice: Bool = false, tunnel: UInt64 = 0, origin: UInt8 = 0, fingerprint: UInt64 = 0
     ) {
         self.family = family
         self.priority = priority
@@ -76,5 +78,6 @@ public struct Rule: Hashable, Sendable {
         self.isL3MasterDevice = isL3MasterDevice
         self.tunnel = tunnel
         self.origin = origin
+        self.fingerprint = fingerprint
     }
 }

@@ -28,7 +28,7 @@ final class HookProcess {
 
     init(command: String, environment: [String: String], input bytes: [UInt8], deadline: Int64) throws(StartError) {
         var ends: [Int32] = [-1, -1]
-        guard pipe2(&ends, O_CLOEXEC) == 0 else { throw StartError(number: errno) }
+        guard netwatch_pipe(&ends) == 0 else { throw StartError(number: errno) }
         defer { close(ends[0]) }
         var variables: [UnsafeMutablePointer<CChar>?] = environment.map { strdup("\($0.key)=\($0.value)") } + [nil]
         defer { for variable in variables { free(variable) } }
@@ -41,7 +41,6 @@ final class HookProcess {
         }
         process = child
         ending = netwatch_pidfd_open(child)
-        if ending >= 0 { _ = fcntl(ending, F_SETFD, FD_CLOEXEC) }
         input = ends[1]
         _ = fcntl(input, F_SETFL, O_NONBLOCK)
         self.bytes = bytes

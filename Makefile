@@ -1,0 +1,32 @@
+# Every target is a script; this file only gives them their names.
+.PHONY: run test setup check bench docs install
+
+# Builds what is missing and shows the live stream of this machine.
+run:
+	@scripts/setup run
+	@scripts/run $(ARGS)
+
+# The whole test suite, as continuous integration runs it.
+test:
+	@scripts/test
+
+setup:
+	@scripts/setup test
+
+# The gate without the long tests: style, rules of the house, warnings.
+check:
+	@scripts/setup test
+	@scripts/check
+
+bench:
+	@scripts/setup test
+	@scripts/bench $(ARGS)
+
+docs:
+	@scripts/setup run
+	@scripts/docs
+
+# PREFIX (/usr/local) and DESTDIR as usual.
+install:
+	@scripts/setup run
+	@scripts/install

@@ -1,0 +1,125 @@
+internal import CLinux
+internal import Glibc
+
+/// An epoll loop for one thread: descriptors, one deadline, and a wake-up from other threads (epoll(7)).
+///
+/// It decides nothing: its owner waits, reads the clock once, and acts on what is ready. A loop is used by the thread that
+/// created it; only its ``waker`` may be shared.
+package struct EventLoop: ~Copyable {
+    /// What a descriptor is watched for. Errors and hang-ups are always reported.
+    package struct Interest: OptionSet, Hashable, Sendable {
+        package let rawValue: UInt32
+        package init(rawValue: UInt32) { self.rawValue = rawValue }
+        package static let read = Interest(rawValue: netwatch_EPOLLIN)
+        package static let write = Interest(rawValue: netwatch_EPOLLOUT)
+    }
+
+    /// A descriptor that is ready.
+    package struct Ready: Hashable, Sendable {
+        /// The number given to ``add(_:interest:token:)``.
+        package let token: UInt64
+        private let events: UInt32
+
+        init(token: UInt64, events: UInt32) {
+            self.token = token
+            self.events = events
+        }
+
+        package var isReadable: Bool { events & netwatch_EPOLLIN != 0 }
+        package var isWritable: Bool { events & netwatch_EPOLLOUT != 0 }
+        /// An error or a hang-up.
+        package var isBroken: Bool { events & (netwatch_EPOLLERR | netwatch_EPOLLHUP) != 0 }
+    }
+
+    /// At most this many descriptors are reported at once; the others by the next wait, in turn.
+    package static let batch = 64
+
+    package let waker: Waker
+    private let epoll: Int32
+    private var events = [UInt32](repeating: 0, count: EventLoop.batch)
+    private var tokens = [UInt64](repeating: 0, count: EventLoop.batch)
+    private static let wakeToken = UInt64.max
+
+    /// Opens the loop's two descriptors.
+    package init() throws(LoopError) {
+        let waker = try Waker()
+        let epoll = epoll_create1(netwatch_EPOLL_CLOEXEC)
+        guard epoll >= 0 else { throw LoopError(call: "epoll_create1", errno: errno) }
+        guard netwatch_epoll_ctl(epoll, EPOLL_CTL_ADD, waker.descriptor, netwatch_EPOLLIN, Self.wakeToken) == 0 else {
+            let number = errno
+            close(epoll)
+            throw LoopError(call: "epoll_ctl", errno: number)
+        }
+        self.waker = waker
+        self.epoll = epoll
+    }
+
+    deinit { close(epoll) }
+
+    /// Watches a descriptor; `token` (any number but `UInt64.max`) comes back with its events.
+    package func add(_ descriptor: Int32, interest: Interest, token: UInt64) throws(LoopError) {
+        guard netwatch_epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, interest.rawValue, token) == 0 else {
+            throw LoopError(call: "epoll_ctl", errno: errno)
+        }
+    }
+
+    /// Watches the descriptor for something else from now on.
+    package func change(_ descriptor: Int32, interest: Interest, token: UInt64) throws(LoopError) {
+        guard netwatch_epoll_ctl(epoll, EPOLL_CTL_MOD, descriptor, interest.rawValue, token) == 0 else {
+            throw LoopError(call: "epoll_ctl", errno: errno)
+        }
+    }
+
+    /// Stops watching a descriptor. Closing its last copy does the same.
+    package func remove(_ descriptor: Int32) {
+        _ = netwatch_epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, 0, 0)
+    }
+
+    /// Waits until a descriptor is ready, the waker is woken, or `CLOCK_MONOTONIC` reaches `deadline` (`nil`: no deadline).
+    /// The deadline is rounded up to whole milliseconds, so that a turn never comes too early.
+    ///
+    /// - Returns: what is ready; empty after a wake-up, a deadline or a signal.
+    package mutating func wait(until deadline: Int64?) -> [Ready] {
+        var milliseconds: Int32 = -1
+        if let deadline {
+            let left = deadline - MonotonicClock.now()
+            milliseconds = left <= 0 ? 0 : Int32(clamping: (left + 999_999) / 1_000_000)
+        }
+        let count = netwatch_epoll_wait(epoll, &events, &tokens, Int32(EventLoop.batch), milliseconds)
+        guard count > 0 else { return [] }
+        var ready: [Ready] = []
+        ready.reserveCapacity(Int(count))
+        for index in 0..<Int(count) {
+            if tokens[index] == Self.wakeToken {
+                waker.acknowledge()
+            } else {
+                ready.append(Ready(token: tokens[index], events: events[index]))
+            }
+        }
+        return ready
+    }
+}
+
+/// A call that the system refused.
+package struct LoopError: Error, Hashable, Sendable {
+    package let call: String
+    package let errno: Int32
+
+    package init(call: String, errno: Int32) {
+        self.call = call
+        self.errno = errno
+    }
+}
+
+/// `CLOCK_MONOTONIC` and its relatives in nanoseconds.
+package enum MonotonicClock {
+    package static func now() -> Int64 { netwatch_clock_nanoseconds(netwatch_CLOCK_MONOTONIC) }
+    /// Nanoseconds since 1970.
+    package static func wallClock() -> Int64 { netwatch_clock_nanoseconds(netwatch_CLOCK_REALTIME) }
+    /// How long the machine has been suspended since boot: `CLOCK_BOOTTIME` − `CLOCK_MONOTONIC`.
+    package static func timeSuspended() -> Int64 {
+        // Read in this order, the difference may be too large by what passes between, never too small.
+        let monotonic = netwatch_clock_nanoseconds(netwatch_CLOCK_MONOTONIC)
+        return netwatch_clock_nanoseconds(netwatch_CLOCK_BOOTTIME) - monotonic
+    }
+}

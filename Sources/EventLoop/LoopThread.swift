@@ -1,0 +1,128 @@
+internal import CLinux
+internal import Glibc
+internal import Synchronization
+
+/// A thread of its own for a loop, inside a network namespace where one is named.
+///
+/// A network namespace belongs to a thread (setns(2)), so whatever opens sockets in it runs on such a thread.
+package final class LoopThread: Sendable {
+    /// Why the thread could not do its work.
+    package enum StartError: Error, Hashable, Sendable {
+        /// The namespace's file could not be opened or is no network namespace.
+        case noNamespace(errno: Int32)
+        /// The namespace may not be entered.
+        case notPermitted
+        /// Another call failed.
+        case system(LoopError)
+    }
+
+    // Filled by the thread itself, read by whoever waits for it.
+    private final class Start: Sendable {
+        let result = Mutex<Result<Void, StartError>?>(nil)
+        let name: String
+        let namespace: String?
+        let prepare: @Sendable () throws(LoopError) -> @Sendable () -> Void
+        let signal: Waker
+
+        init(
+            name: String, namespace: String?, prepare: @escaping @Sendable () throws(LoopError) -> @Sendable () -> Void
+        ) throws(LoopError) {
+            self.name = name
+            self.namespace = namespace
+            self.prepare = prepare
+            signal = try Waker()
+        }
+
+        func finish(_ outcome: Result<Void, StartError>) {
+            result.withLock { $0 = outcome }
+            signal.wake()
+        }
+    }
+
+    private let handle: pthread_t
+    private let isJoined = Mutex(false)
+
+    /// Starts the thread and waits until `prepare` has run on it, inside the namespace; what `prepare` returns is then the
+    /// thread's work, and the thread ends with it.
+    ///
+    /// - Parameters:
+    ///   - name: at most 15 bytes, for debuggers and `ps -L`.
+    ///   - namespace: the path of a network namespace's file; `nil` to stay in that of the caller.
+    ///   - prepare: makes the thread's work, on the thread.
+    /// - Throws: what the system refused, or what `prepare` threw.
+    package init(
+        name: String, namespace: String?,
+        prepare: @escaping @Sendable () throws(LoopError) -> @Sendable () -> Void
+    ) throws(StartError) {
+        let start: Start
+        do { start = try Start(name: name, namespace: namespace, prepare: prepare) } catch { throw .system(error) }
+        var handle = pthread_t()
+        let number = pthread_create(
+            &handle, nil,
+            { argument in
+                guard let argument else { return nil }
+                LoopThread.run(Unmanaged<Start>.fromOpaque(argument).takeRetainedValue())
+                return nil
+            }, Unmanaged.passRetained(start).toOpaque())
+        guard number == 0 else { throw .system(LoopError(call: "pthread_create", errno: number)) }
+        self.handle = handle
+        var poller = pollfd(fd: start.signal.descriptor, events: Int16(POLLIN), revents: 0)
+        while start.result.withLock({ $0 == nil }) { _ = poll(&poller, 1, -1) }
+        if case .failure(let error) = start.result.withLock({ $0 }) {
+            join()
+            throw error
+        }
+    }
+
+    /// Waits for the thread's end. From the thread itself it returns at once: the thread cleans up after itself then.
+    package func join() {
+        let isMine = isJoined.withLock { joined in
+            defer { joined = true }
+            return !joined
+        }
+        guard isMine else { return }
+        if pthread_equal(pthread_self(), handle) != 0 {
+            pthread_detach(handle)
+        } else {
+            pthread_join(handle, nil)
+        }
+    }
+
+    deinit {
+        if !isJoined.withLock({ $0 }) { pthread_detach(handle) }
+    }
+
+    private static func run(_ start: Start) {
+        // Signals are the program's business: they go to the threads that it made itself.
+        var all = sigset_t()
+        sigfillset(&all)
+        pthread_sigmask(SIG_BLOCK, &all, nil)
+        netwatch_set_thread_name(start.name)
+        if let path = start.namespace {
+            switch enter(path) {
+            case .success: break
+            case .failure(let error): return start.finish(.failure(error))
+            }
+        }
+        let work: @Sendable () -> Void
+        do { work = try start.prepare() } catch { return start.finish(.failure(.system(error))) }
+        start.finish(.success(()))
+        work()
+    }
+
+    private static func enter(_ path: String) -> Result<Void, StartError> {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            return .failure(errno == EACCES || errno == EPERM ? .notPermitted : .noNamespace(errno: errno))
+        }
+        defer { close(descriptor) }
+        guard setns(descriptor, netwatch_CLONE_NEWNET) == 0 else {
+            switch errno {
+            case EPERM: return .failure(.notPermitted)
+            case EINVAL: return .failure(.noNamespace(errno: EINVAL))
+            default: return .failure(.system(LoopError(call: "setns", errno: errno)))
+            }
+        }
+        return .success(())
+    }
+}

@@ -1,0 +1,170 @@
+/// The whole monitor without its sockets: the path and the targets, and who gets which answer.
+package struct MonitorMachine: Sendable {
+    /// An input, decoded.
+    package enum Event: Sendable {
+        case path(PathMachine.Event)
+        case route(RouteQuery, RouteAnswer)
+        case neighbour(Neighbour.Key, Neighbour.State?)
+        case lookup(LookupAnswer)
+        case probe(ProbeResult)
+        case targetAdded(TargetID, Endpoint, ProbeSettings)
+        case targetRemoved(TargetID)
+        case turnEnded
+    }
+
+    /// What the shell is to do. What answers at once (routes, neighbours, evidence) comes back before the turn ends.
+    package enum Effect: Hashable, Sendable {
+        case dump(KernelTable, sequence: UInt32)
+        case askRoute(RouteQuery)
+        case askNeighbour(Neighbour.Key)
+        case readEvidence(Link)
+        case resolve(LookupRequest)
+        case connect(ProbeAttempt)
+        case cancel(attempt: UInt64)
+        case cancelAll(TargetID)
+        case emit(MonitorEvent)
+        case changed([SnapshotChange])
+    }
+
+    package private(set) var path: PathMachine
+    package private(set) var targets: [TargetID: TargetMachine] = [:]
+    private var askers: [RouteQuery: Set<Asker>] = [:]
+    private var neighbourAskers: [Neighbour.Key: Set<TargetID>] = [:]
+    private var waiting: [TargetID] = []
+    private var surroundings: TargetMachine.Surroundings?
+    private var isChanged = false
+    private var hasResumed = false
+
+    private enum Asker: Hashable, Sendable {
+        case path
+        case target(TargetID)
+    }
+
+    package init(_ configuration: MonitorConfiguration) { path = PathMachine(configuration) }
+
+    /// When ``Event/turnEnded`` is due without any other event; monotonic nanoseconds.
+    package var deadline: Int64? {
+        var earliest = path.deadline
+        guard !path.hasEnded else { return nil }
+        for target in targets.values {
+            guard let due = target.deadline else { continue }
+            earliest = earliest.map { min($0, due) } ?? due
+        }
+        return earliest
+    }
+
+    /// Takes one event and says what to do, in order.
+    package mutating func handle(_ event: Event, at now: Moment) -> [Effect] {
+        guard !path.hasEnded else { return [] }
+        switch event {
+        case .path(let event):
+            if case .resumed = event { hasResumed = true }
+            if case .resolver = event { isChanged = true }
+            return follow(path.handle(event, at: now), at: now)
+        case .route(let query, let answer):
+            var effects: [Effect] = []
+            for asker in askers.removeValue(forKey: query) ?? [] {
+                switch asker {
+                case .path: effects += follow(path.handle(.route(query, answer), at: now), at: now)
+                case .target(let id): effects += tell(id, .route(query, answer), at: now)
+                }
+            }
+            return effects
+        case .neighbour(let key, let state):
+            return (neighbourAskers.removeValue(forKey: key) ?? []).sorted().flatMap { tell($0, .neighbour(key, state), at: now) }
+        case .lookup(let answer): return tell(TargetID(owning: answer.id), .lookup(answer), at: now)
+        case .probe(let result): return tell(TargetID(owning: result.id), .probe(result), at: now)
+        case .targetAdded(let id, let endpoint, let settings):
+            targets[id] = TargetMachine(id: id, endpoint: endpoint, settings: settings, firstNumber: id.firstNumber)
+            waiting.append(id)
+            return []
+        case .targetRemoved(let id):
+            waiting.removeAll { $0 == id }
+            guard targets.removeValue(forKey: id) != nil else { return [] }
+            return [.cancelAll(id)]
+        case .turnEnded: return endTurn(at: now)
+        }
+    }
+
+    private mutating func endTurn(at now: Moment) -> [Effect] {
+        var effects = follow(path.handle(.turnEnded, at: now), at: now)
+        // Targets come after the path is told, and not while it waits for answers.
+        guard !path.hasEnded, path.path != nil, !path.isAsking else { return effects }
+        if isChanged || surroundings == nil { surroundings = lookAround() }
+        for id in targets.keys.sorted() {
+            if waiting.contains(id) {
+                effects += tell(id, .begin, at: now)
+                continue
+            }
+            if hasResumed { effects += tell(id, .resumed, at: now) } else if isChanged { effects += tell(id, .surroundingsChanged, at: now) }
+            if let due = targets[id]?.deadline, due <= now.monotonicNanoseconds { effects += tell(id, .tick, at: now) }
+        }
+        waiting = []
+        isChanged = false
+        hasResumed = false
+        return effects
+    }
+
+    private func lookAround() -> TargetMachine.Surroundings? {
+        guard let present = path.path, let resolver = path.resolver else { return nil }
+        let own = Set(path.snapshot.addresses.keys.map(\.prefix.address))
+        return TargetMachine.Surroundings(
+            interfaces: path.catalog.interfaces, path: present, isOwn: { own.contains($0) }, hasResolver: resolver.hasNameserver
+        )
+    }
+
+    private mutating func tell(_ id: TargetID, _ event: TargetMachine.Event, at now: Moment) -> [Effect] {
+        guard let surroundings, var target = targets[id] else { return [] }
+        let effects = target.handle(event, in: surroundings, at: now)
+        targets[id] = target
+        return effects.map { effect in
+            switch effect {
+            case .resolve(let request): return .resolve(request)
+            case .askRoute(let query):
+                askers[query, default: []].insert(.target(id))
+                return .askRoute(query)
+            case .connect(let attempt): return .connect(attempt)
+            case .cancel(let attempt): return .cancel(attempt: attempt)
+            case .askNeighbour(let key):
+                neighbourAskers[key, default: []].insert(id)
+                return .askNeighbour(key)
+            case .publish(let update): return .emit(.server(id, update))
+            case .report(let report): return .emit(.probe(id, report))
+            }
+        }
+    }
+
+    private mutating func follow(_ effects: [PathMachine.Effect], at now: Moment) -> [Effect] {
+        effects.map { effect in
+            switch effect {
+            case .dump(let table, let sequence): return .dump(table, sequence: sequence)
+            case .askRoute(let query):
+                askers[query, default: []].insert(.path)
+                return .askRoute(query)
+            case .readEvidence(let link): return .readEvidence(link)
+            case .publish(let update):
+                isChanged = true
+                return .emit(.path(update))
+            case .resynced(let reason): return .emit(.resync(reason, now))
+            case .gap(let nanoseconds):
+                // The monotonic clock stood still meanwhile; the wall clock did not.
+                let before = Moment(
+                    monotonicNanoseconds: now.monotonicNanoseconds,
+                    wallClockNanoseconds: now.wallClockNanoseconds.addingSaturated(-nanoseconds)
+                )
+                return .emit(.gap(from: before, to: now))
+            case .changed(let changes):
+                isChanged = true
+                return .changed(changes)
+            case .ended: return .emit(.ended(now))
+            }
+        }
+    }
+}
+
+extension TargetID {
+    /// Attempts and lookups of a target are numbered from here, so that an answer finds its target.
+    var firstNumber: UInt64 { UInt64(UInt32(truncatingIfNeeded: number)) << 32 }
+
+    init(owning attempt: UInt64) { self.init(Int(attempt >> 32)) }
+}

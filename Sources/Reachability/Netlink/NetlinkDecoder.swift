@@ -1,0 +1,133 @@
+internal import CLibnl
+internal import CLinux
+internal import Glibc
+
+/// Makes values of the kernel's datagrams: links, addresses, routes and neighbours by the objects of libnl-route, and by
+/// attribute what those objects drop (rules' `not`, `suppress_prefixlength` and `uidrange`; nexthop objects; a device's bus).
+enum NetlinkDecoder {
+    /// Decodes a datagram, message by message, in order. A message that makes no sense is one `.malformed`.
+    static func decode(_ datagram: UnsafeRawBufferPointer, into messages: inout [NetlinkMessage]) {
+        var offset = 0
+        while datagram.count - offset >= MemoryLayout<nlmsghdr>.size, let base = datagram.baseAddress {
+            let header = UnsafeMutableRawPointer(mutating: base + offset).assumingMemoryBound(to: nlmsghdr.self)
+            let length = Int(header.pointee.nlmsg_len)
+            guard length >= MemoryLayout<nlmsghdr>.size, length <= datagram.count - offset else {
+                messages.append(NetlinkMessage(.malformed))
+                return
+            }
+            messages.append(
+                NetlinkMessage(
+                    event(header), sequence: header.pointee.nlmsg_seq,
+                    wasInterrupted: Int32(header.pointee.nlmsg_flags) & NLM_F_DUMP_INTR != 0
+                )
+            )
+            offset += (length + 3) & ~3
+        }
+    }
+
+    /// Decodes bytes that were kept, as in a recording.
+    static func decode(_ bytes: [UInt8]) -> [NetlinkMessage] {
+        var messages: [NetlinkMessage] = []
+        bytes.withUnsafeBytes { decode($0, into: &messages) }
+        return messages
+    }
+
+    private static func event(_ header: UnsafeMutablePointer<nlmsghdr>) -> NetlinkEvent {
+        let payload = Int(header.pointee.nlmsg_len) - MemoryLayout<nlmsghdr>.size
+        switch Int(header.pointee.nlmsg_type) {
+        case Int(NLMSG_DONE), Int(NLMSG_ERROR):
+            guard payload >= 4, let data = nlmsg_data(header) else { return .done(errno: 0) }
+            let code = data.loadUnaligned(as: Int32.self)
+            return .done(errno: code == .min ? EIO : abs(code))
+        case Int(NLMSG_NOOP): return .ignored
+        case RTM_NEWLINK, RTM_DELLINK: return link(header)
+        case RTM_NEWADDR, RTM_DELADDR: return address(header)
+        case RTM_NEWROUTE, RTM_DELROUTE: return route(header)
+        case RTM_NEWNEIGH, RTM_DELNEIGH: return neighbour(header)
+        case RTM_NEWRULE, RTM_DELRULE: return rule(header)
+        case RTM_NEWNEXTHOP, RTM_DELNEXTHOP: return nexthop(header)
+        default: return .ignored
+        }
+    }
+
+    /// The fixed structure behind the netlink header; `nil` when the message is too short for it.
+    static func fixedHeader<Header>(_ header: UnsafeMutablePointer<nlmsghdr>, as type: Header.Type) -> Header? {
+        guard nlmsg_valid_hdr(header, Int32(MemoryLayout<Header>.size)) != 0, let data = nlmsg_data(header) else { return nil }
+        return data.loadUnaligned(as: Header.self)
+    }
+
+    /// Lets libnl-route parse the message and hands its object to `body`; `nil` when libnl refuses the message.
+    static func withObject<Value>(_ header: UnsafeMutablePointer<nlmsghdr>, _ body: (OpaquePointer) -> Value?) -> Value? {
+        guard let message = nlmsg_convert(header) else { return nil }
+        defer { nlmsg_free(message) }
+        nlmsg_set_proto(message, NETLINK_ROUTE)
+        // libnl drops its reference to the object when the callback returns, so the callback takes one.
+        var object: OpaquePointer?
+        _ = nl_msg_parse(
+            message,
+            { object, argument in
+                guard let object, let argument else { return }
+                nl_object_get(object)
+                argument.assumingMemoryBound(to: OpaquePointer?.self).pointee = object
+            }, &object)
+        guard let object else { return nil }
+        defer { nl_object_put(object) }
+        return body(object)
+    }
+
+    /// The address in a libnl object.
+    static func address(_ pointer: OpaquePointer?) -> IPAddress? {
+        guard let pointer, let bytes = nl_addr_get_binary_addr(pointer) else { return nil }
+        let count = Int(nl_addr_get_len(pointer))
+        return IPAddress(bytes: UnsafeRawBufferPointer(start: bytes, count: count))
+    }
+}
+
+/// The attributes of one message or one nest, in order (libnl's `nla_*`).
+struct AttributeSequence: Sequence, IteratorProtocol {
+    /// One attribute.
+    struct Attribute {
+        fileprivate let pointer: UnsafeMutablePointer<nlattr>
+        var type: Int32 { nla_type(pointer) }
+        var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: nla_data(pointer), count: Int(nla_len(pointer))) }
+        /// The number in host order; `nil` when the attribute is shorter than the number.
+        func number<Number: FixedWidthInteger>(_ type: Number.Type = Number.self) -> Number? {
+            bytes.count >= MemoryLayout<Number>.size ? bytes.loadUnaligned(as: Number.self) : nil
+        }
+        var address: IPAddress? { IPAddress(bytes: bytes) }
+        var text: String { String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self) }
+        var nested: AttributeSequence {
+            AttributeSequence(next: nla_data(pointer)?.assumingMemoryBound(to: nlattr.self), remaining: nla_len(pointer))
+        }
+    }
+
+    private var upcoming: UnsafeMutablePointer<nlattr>?
+    private var remaining: Int32
+
+    private init(next: UnsafeMutablePointer<nlattr>?, remaining: Int32) {
+        upcoming = next
+        self.remaining = remaining
+    }
+
+    /// The attributes behind a fixed header of `headerSize` bytes.
+    init(_ message: UnsafeMutablePointer<nlmsghdr>, headerSize: Int) {
+        self.init(next: nlmsg_attrdata(message, Int32(headerSize)), remaining: nlmsg_attrlen(message, Int32(headerSize)))
+    }
+
+    mutating func next() -> Attribute? {
+        guard let current = upcoming, nla_ok(current, remaining) != 0 else { return nil }
+        upcoming = nla_next(current, &remaining)
+        return Attribute(pointer: current)
+    }
+}
+
+/// FNV-1a over bytes: tells values apart that have no name here.
+struct Fingerprint {
+    private(set) var value: UInt64 = 0
+
+    mutating func add(_ type: Int32, _ bytes: UnsafeRawBufferPointer) {
+        if value == 0 { value = 0xcbf2_9ce4_8422_2325 }
+        value = (value ^ UInt64(truncatingIfNeeded: type)) &* 0x0000_0100_0000_01b3
+        for byte in bytes { value = (value ^ UInt64(byte)) &* 0x0000_0100_0000_01b3 }
+    }
+}

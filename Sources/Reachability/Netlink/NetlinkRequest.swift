@@ -1,0 +1,85 @@
+internal import CLibnl
+internal import CLinux
+internal import Glibc
+
+/// A request to the kernel under construction (libnl's `nl_msg`).
+struct NetlinkRequest: ~Copyable {
+    let handle: OpaquePointer
+
+    /// An empty request of this type with its fixed header, which must be a plain C structure of rtnetlink.
+    init?<Header: BitwiseCopyable>(type: Int32, flags: Int32, sequence: UInt32, header: Header) {
+        guard let handle = nlmsg_alloc_size(512) else { return nil }
+        let isFilled = withUnsafeBytes(of: header) { bytes in
+            nlmsg_put(handle, 0, sequence, type, 0, Int32(flags) | NLM_F_REQUEST) != nil
+                && nlmsg_append(handle, UnsafeMutableRawPointer(mutating: bytes.baseAddress), bytes.count, Int32(NLMSG_ALIGNTO)) == 0
+        }
+        guard isFilled else {
+            nlmsg_free(handle)
+            return nil
+        }
+        self.handle = handle
+    }
+
+    deinit { nlmsg_free(handle) }
+
+    func put(_ attribute: Int32, _ address: IPAddress) {
+        let bytes = address.bytes
+        _ = nla_put(handle, attribute, Int32(bytes.count), bytes)
+    }
+
+    func put(_ attribute: Int32, _ number: UInt32) { _ = nla_put_u32(handle, attribute, number) }
+
+    func put(_ attribute: Int32, _ text: String) { _ = nla_put_string(handle, attribute, text) }
+}
+
+extension NetlinkRequest {
+    /// Asks for everything in a table. The header is that of the table's own messages: strict checking wants no other.
+    static func dump(_ table: KernelTable, sequence: UInt32) -> NetlinkRequest? {
+        func request<Header: BitwiseCopyable>(_ type: Int, _ header: Header) -> NetlinkRequest? {
+            NetlinkRequest(type: Int32(type), flags: NLM_F_ROOT | NLM_F_MATCH, sequence: sequence, header: header)
+        }
+        func route(_ family: Int32) -> rtmsg {
+            var header = rtmsg()
+            header.rtm_family = UInt8(family)
+            return header
+        }
+        func rule(_ family: Int32) -> fib_rule_hdr {
+            var header = fib_rule_hdr()
+            header.family = UInt8(family)
+            return header
+        }
+        switch table {
+        case .links: return request(RTM_GETLINK, ifinfomsg())
+        case .addresses: return request(RTM_GETADDR, ifaddrmsg())
+        case .nexthops: return request(RTM_GETNEXTHOP, nhmsg())
+        case .routesV4: return request(RTM_GETROUTE, route(AF_INET))
+        case .routesV6: return request(RTM_GETROUTE, route(AF_INET6))
+        case .rulesV4: return request(RTM_GETRULE, rule(AF_INET))
+        case .rulesV6: return request(RTM_GETRULE, rule(AF_INET6))
+        }
+    }
+
+    /// Asks which way a packet would go. With an interface, only what the tables say counts (RTM_F_FIB_MATCH): without it IPv4
+    /// assumes that any destination is on the link when no route over the interface is found.
+    static func route(_ query: RouteQuery, sequence: UInt32) -> NetlinkRequest? {
+        var header = rtmsg()
+        header.rtm_family = UInt8(query.destination.family == .v4 ? AF_INET : AF_INET6)
+        header.rtm_dst_len = query.destination.family == .v4 ? 32 : 128
+        let isBound = query.interface != 0
+        if isBound { header.rtm_flags = UInt32(RTM_F_FIB_MATCH) }
+        let request = NetlinkRequest(type: Int32(RTM_GETROUTE), flags: 0, sequence: sequence, header: header)
+        request?.put(Int32(RTA_DST.rawValue), query.destination)
+        if isBound { request?.put(Int32(RTA_OIF.rawValue), query.interface) }
+        return request
+    }
+
+    /// Asks for one neighbour's state (Linux 5.0).
+    static func neighbour(_ key: Neighbour.Key, sequence: UInt32) -> NetlinkRequest? {
+        var header = ndmsg()
+        header.ndm_family = UInt8(key.address.family == .v4 ? AF_INET : AF_INET6)
+        header.ndm_ifindex = Int32(bitPattern: key.interface)
+        let request = NetlinkRequest(type: Int32(RTM_GETNEIGH), flags: 0, sequence: sequence, header: header)
+        request?.put(Int32(NDA_DST), key.address)
+        return request
+    }
+}

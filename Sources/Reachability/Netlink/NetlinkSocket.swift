@@ -1,0 +1,132 @@
+internal import CLibnl
+internal import CLinux
+internal import Glibc
+
+/// A socket of the rtnetlink or generic netlink protocol, made by libnl and read by hand: libnl's receive loop allocates per
+/// datagram, decides by callbacks and reports ENOBUFS as if memory had run out (NLE_NOMEM).
+///
+/// Used by one thread, the one that opened it inside its network namespace.
+struct NetlinkSocket: ~Copyable {
+    /// What one read gave.
+    enum Received {
+        /// A datagram of the kernel, valid until the next read.
+        case datagram(UnsafeRawBufferPointer)
+        /// Nothing is there now.
+        case empty
+        /// Events were lost: the receive buffer was full, or a datagram did not fit the read buffer.
+        case overrun
+        /// The read failed.
+        case failed(errno: Int32)
+    }
+
+    private let handle: OpaquePointer
+    let descriptor: Int32
+    // 64 KiB: the kernel builds dump datagrams of up to 32 KiB, more only for larger reads.
+    private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 65_536, alignment: 16)
+
+    /// Opens and binds a socket.
+    ///
+    /// - Parameters:
+    ///   - protocolNumber: NETLINK_ROUTE or NETLINK_GENERIC.
+    ///   - groups: the multicast groups to join.
+    ///   - receiveBuffer: bytes that the kernel holds for a reader that is late; `nil` for libnl's 32 KiB.
+    init(protocolNumber: Int32 = NETLINK_ROUTE, groups: [rtnetlink_groups] = [], receiveBuffer: Int32? = nil) throws(NetlinkError) {
+        guard let handle = nl_socket_alloc() else { throw NetlinkError(call: "nl_socket_alloc", errno: ENOMEM) }
+        let result = nl_connect(handle, protocolNumber)
+        guard result == 0 else {
+            let number = errno
+            nl_socket_free(handle)
+            throw NetlinkError(call: "nl_connect", errno: number == 0 ? EPERM : number)
+        }
+        let descriptor = nl_socket_get_fd(handle)
+        do {
+            _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+            guard nl_socket_set_nonblocking(handle) == 0 else { throw NetlinkError(call: "fcntl", errno: errno) }
+            if let receiveBuffer { Self.setReceiveBuffer(receiveBuffer, of: handle, descriptor) }
+            // Old kernels lack strict checking; the dumps are then not filtered, which costs time only.
+            var one: Int32 = 1
+            _ = setsockopt(descriptor, SOL_NETLINK, NETLINK_GET_STRICT_CHK, &one, socklen_t(MemoryLayout<Int32>.size))
+            for group in groups where nl_socket_add_membership(handle, Int32(group.rawValue)) != 0 {
+                // Nexthop objects came with Linux 5.3; everything else must be there.
+                if group == RTNLGRP_NEXTHOP { continue }
+                throw NetlinkError(call: "nl_socket_add_membership", errno: errno)
+            }
+        } catch let error as NetlinkError {
+            nl_socket_free(handle)
+            throw error
+        } catch {
+            nl_socket_free(handle)
+            throw NetlinkError(call: "netlink", errno: EIO)
+        }
+        self.handle = handle
+        self.descriptor = descriptor
+    }
+
+    deinit {
+        buffer.deallocate()
+        nl_socket_free(handle)
+    }
+
+    // Beyond net.core.rmem_max only with CAP_NET_ADMIN; without it the kernel clamps.
+    private static func setReceiveBuffer(_ bytes: Int32, of handle: OpaquePointer, _ descriptor: Int32) {
+        var size = bytes
+        if setsockopt(descriptor, SOL_SOCKET, SO_RCVBUFFORCE, &size, socklen_t(MemoryLayout<Int32>.size)) != 0 {
+            _ = nl_socket_set_buffer_size(handle, bytes, 0)
+        }
+    }
+
+    /// The port number that the kernel gave the socket.
+    var port: UInt32 { nl_socket_get_local_port(handle) }
+
+    /// Sends one request; the kernel has processed it when this returns.
+    func send(_ message: borrowing NetlinkRequest) -> Int32 {
+        let header = nlmsg_hdr(message.handle)
+        var kernel = sockaddr_nl()
+        kernel.nl_family = sa_family_t(AF_NETLINK)
+        let sent = withUnsafePointer(to: &kernel) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                sendto(descriptor, header, Int(header?.pointee.nlmsg_len ?? 0), Int32(MSG_DONTWAIT), $0, socklen_t(MemoryLayout<sockaddr_nl>.size))
+            }
+        }
+        return sent < 0 ? errno : 0
+    }
+
+    /// Reads one datagram. What another process sent is dropped: only the kernel (port 0) tells what is.
+    func receive() -> Received {
+        while true {
+            var sender = sockaddr_nl()
+            var vector = iovec(iov_base: buffer.baseAddress, iov_len: buffer.count)
+            var flags: Int32 = 0
+            let count = withUnsafeMutablePointer(to: &sender) { sender in
+                withUnsafeMutablePointer(to: &vector) { vector in
+                    var message = msghdr()
+                    message.msg_name = UnsafeMutableRawPointer(sender)
+                    message.msg_namelen = socklen_t(MemoryLayout<sockaddr_nl>.size)
+                    message.msg_iov = vector
+                    message.msg_iovlen = 1
+                    let count = recvmsg(descriptor, &message, Int32(MSG_DONTWAIT))
+                    flags = message.msg_flags
+                    return count
+                }
+            }
+            if count < 0 {
+                switch errno {
+                case EAGAIN: return .empty
+                case EINTR: continue
+                case ENOBUFS: return .overrun
+                default: return .failed(errno: errno)
+                }
+            }
+            guard sender.nl_pid == 0 else { continue }
+            if flags & Int32(MSG_TRUNC) != 0 { return .overrun }
+            guard count > 0 else { return .failed(errno: ECONNRESET) }
+            return .datagram(UnsafeRawBufferPointer(start: buffer.baseAddress, count: count))
+        }
+    }
+}
+
+/// A netlink call that was refused.
+struct NetlinkError: Error, Hashable, Sendable {
+    let call: String
+    let errno: Int32
+}

@@ -1,0 +1,115 @@
+internal import CLibnl
+internal import CLinux
+internal import EventLoop
+internal import Glibc
+
+/// The kernel as a monitor hears it: events on one socket, dumps on a second, single questions on a third, so that none has to
+/// wait for, or be told from, the others. Lives on the thread that opened it, inside its namespace.
+struct NetlinkSource: ~Copyable {
+    /// What an event socket's turn gave.
+    enum Drained: Hashable {
+        /// Everything, or as much as one turn may read.
+        case read
+        /// Events were lost; what was still queued has been thrown away.
+        case overrun
+        /// The socket cannot be read any more.
+        case failed(errno: Int32)
+    }
+
+    private let events: NetlinkSocket
+    private let dumps: NetlinkSocket
+    private let questions: NetlinkSocket
+    private var sequence: UInt32 = 1
+
+    /// Held for a reader that is late; 8 MiB hold about 10,000 address events.
+    private static let eventBuffer: Int32 = 8 << 20
+    /// At most so many datagrams a turn: dumps, probes and commands get theirs as well.
+    private static let turnLimit = 512
+    private static let sliceLimit = 8
+
+    /// Opens the sockets; the groups are joined before anything can be asked.
+    init() throws(NetlinkError) {
+        let events = try NetlinkSocket(
+            groups: [
+                RTNLGRP_LINK, RTNLGRP_NEIGH, RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR, RTNLGRP_IPV4_ROUTE, RTNLGRP_IPV6_ROUTE,
+                RTNLGRP_IPV4_RULE, RTNLGRP_IPV6_RULE, RTNLGRP_NEXTHOP,
+            ],
+            receiveBuffer: Self.eventBuffer
+        )
+        let dumps = try NetlinkSocket()
+        let questions = try NetlinkSocket()
+        self.events = events
+        self.dumps = dumps
+        self.questions = questions
+    }
+
+    var eventDescriptor: Int32 { events.descriptor }
+    var dumpDescriptor: Int32 { dumps.descriptor }
+
+    /// Reads what the event socket holds, up to a turn's limit.
+    func readEvents(_ body: (UnsafeRawBufferPointer) -> Void) -> Drained {
+        for _ in 0..<Self.turnLimit {
+            switch events.receive() {
+            case .datagram(let bytes): body(bytes)
+            case .empty: return .read
+            case .failed(let errno): return .failed(errno: errno)
+            case .overrun:
+                drain()
+                return .overrun
+            }
+        }
+        return .read
+    }
+
+    // Every message is dropped by the kernel until the queue has been empty once (netlink_rcv_wake). The bound is for a storm
+    // that fills faster than this reads: the next turn finds the next overrun then.
+    private func drain() {
+        for _ in 0..<1_000_000 {
+            if case .empty = events.receive() { return }
+        }
+    }
+
+    /// Asks for a dump; its slices come on ``dumpDescriptor``. Returns an errno, 0 when asked.
+    func startDump(_ table: KernelTable, sequence: UInt32) -> Int32 {
+        guard let request = NetlinkRequest.dump(table, sequence: sequence) else { return ENOMEM }
+        return dumps.send(request)
+    }
+
+    /// Reads a bounded number of slices. Returns an errno, 0 while all is well.
+    func readDump(_ body: (UnsafeRawBufferPointer) -> Void) -> Int32 {
+        for _ in 0..<Self.sliceLimit {
+            switch dumps.receive() {
+            case .datagram(let bytes): body(bytes)
+            case .empty: return 0
+            case .overrun: return ENOBUFS
+            case .failed(let errno): return errno
+            }
+        }
+        return 0
+    }
+
+    /// Asks which way a packet would go; the answer's bytes, empty when none came.
+    mutating func ask(_ query: RouteQuery) -> [UInt8] {
+        sequence &+= 1
+        guard let request = NetlinkRequest.route(query, sequence: sequence) else { return [] }
+        return answer(to: request)
+    }
+
+    /// Asks for a neighbour; the answer's bytes, empty when none came.
+    mutating func ask(_ key: Neighbour.Key) -> [UInt8] {
+        sequence &+= 1
+        guard let request = NetlinkRequest.neighbour(key, sequence: sequence) else { return [] }
+        return answer(to: request)
+    }
+
+    // rtnetlink answers within sendto: the reply is queued when it returns. Answers to earlier questions are passed over.
+    private func answer(to request: borrowing NetlinkRequest) -> [UInt8] {
+        guard questions.send(request) == 0 else { return [] }
+        for _ in 0..<16 {
+            guard case .datagram(let bytes) = questions.receive() else { return [] }
+            guard bytes.count >= MemoryLayout<nlmsghdr>.size else { continue }
+            if bytes.loadUnaligned(as: nlmsghdr.self).nlmsg_seq == sequence { return [UInt8](bytes) }
+        }
+        return []
+    }
+}

@@ -1,0 +1,208 @@
+/// What the path is, told from the snapshot and from what the kernel answers when it is asked for a route (contract, "What
+/// satisfied means"). A pure function: what it needs to ask comes out as a question, and it is run again with the answer.
+struct PathEvaluation {
+    /// The interface that the kernel last chose, whether usable or not.
+    struct Selected: Hashable, Sendable {
+        var index: UInt32
+        var name: String
+    }
+
+    /// What it leads to.
+    enum Outcome {
+        /// The kernel has to be asked these first.
+        case ask([RouteQuery])
+        case path(NetworkPath, selected: Selected?)
+    }
+
+    let snapshot: NetworkSnapshot
+    let catalog: InterfaceCatalog
+    let resolver: ResolverConfiguration
+    let configuration: MonitorConfiguration
+    let answers: [RouteQuery: RouteAnswer]
+    let lastSelected: Selected?
+    let isConsistent: Bool
+
+    /// An address that packets are never sent to stands for everywhere (RFC 5737, RFC 3849).
+    static func anywhere(_ family: IPAddress.Family) -> IPAddress {
+        family == .v4 ? IPAddress(v4: 0xc633_6401) : IPAddress(v6: 0x2001_0db8_ffff_0000, 1)
+    }
+
+    /// More candidates than this are not tried: each costs a question.
+    private static let candidateLimit = 16
+
+    func run() -> Outcome {
+        let defaults = DefaultRoutes(snapshot)
+        var questions: [RouteQuery] = []
+        var choices: [IPAddress.Family: Choice] = [:]
+        for family in IPAddress.Family.allCases where configuration.families.contains(family) {
+            choices[family] = choose(family, defaults, &questions)
+        }
+        let usable = { (family: IPAddress.Family) in choices[family]?.usable }
+        let selected = usable(.v4) ?? usable(.v6)
+        let under = selected.flatMap { underlying($0.interface, defaults, &questions) }
+        guard questions.isEmpty else { return .ask(questions) }
+
+        // What the kernel would use counts as selected, also when it cannot carry packets now.
+        let pick = selected?.interface ?? choices[.v4]?.picked ?? choices[.v6]?.picked
+        let last = pick.map { Selected(index: $0.index, name: $0.name) } ?? lastSelected
+        let cause = selected == nil ? PathCause(snapshot, catalog, configuration).find(choices, last) : nil
+        let chosen = [usable(.v4)?.interface, usable(.v6)?.interface, under].compactMap { $0 }
+        let ordered = order(chosen, defaults)
+        let path = NetworkPath(
+            status: selected == nil ? .unsatisfied : .satisfied,
+            interface: selected?.interface,
+            interfaceV4: usable(.v4)?.interface,
+            interfaceV6: usable(.v6)?.interface,
+            underlying: under,
+            supportsDNS: resolver.hasNameserver,
+            isExpensive: chosen.contains { $0.isExpensive },
+            isConstrained: false,
+            gateways: gateways([usable(.v4), usable(.v6)].compactMap { $0 }),
+            interfaces: ordered,
+            cause: cause,
+            isConsistent: isConsistent,
+            notable: Set(ordered.filter { isNotable($0, chosen, defaults) }.map(\.index))
+        )
+        return .path(path, selected: last)
+    }
+
+    /// What the kernel says for one family.
+    struct Choice {
+        struct Usable {
+            var interface: NetworkInterface
+            var route: ChosenRoute
+        }
+        /// Packets can go this way.
+        var usable: Usable?
+        /// The interface of the kernel's route, whether usable or not.
+        var picked: NetworkInterface?
+        /// Why there is no route; `nil` where there is one.
+        var refusal: Int32?
+    }
+
+    private func choose(_ family: IPAddress.Family, _ defaults: DefaultRoutes, _ questions: inout [RouteQuery]) -> Choice {
+        var first: Choice?
+        for query in candidates(family, defaults) {
+            guard let answer = answers[query] else {
+                questions.append(query)
+                return first ?? Choice()
+            }
+            let choice = judge(answer, family)
+            if let picked = choice.picked, !isAllowed(picked) { continue }
+            if choice.usable != nil { return choice }
+            if first == nil { first = choice }
+        }
+        return first ?? Choice()
+    }
+
+    private func candidates(_ family: IPAddress.Family, _ defaults: DefaultRoutes) -> [RouteQuery] {
+        let anywhere = Self.anywhere(family)
+        let others = { (interfaces: [NetworkInterface]) in
+            preferred(interfaces, defaults).prefix(Self.candidateLimit).map { RouteQuery(anywhere, interface: $0.index) }
+        }
+        let all = catalog.interfaces.values.filter { $0.type != .loopback && isAllowed($0) }
+        switch configuration.selection {
+        case .any: return [RouteQuery(anywhere)]
+        case .named, .required: return others(all)
+        case .prohibited: return [RouteQuery(anywhere)] + others(all)
+        }
+    }
+
+    /// Whether the path may use the interface.
+    func isAllowed(_ interface: NetworkInterface) -> Bool { configuration.allows(interface) }
+
+    private func judge(_ answer: RouteAnswer, _ family: IPAddress.Family) -> Choice {
+        switch answer {
+        case .refused(let errno): return Choice(refusal: errno)
+        case .route(let route):
+            guard let interface = catalog.interfaces[route.interface] else { return Choice() }
+            var choice = Choice(picked: interface)
+            if route.kind == .unicast, interface.level >= .degraded, hasUsableSource(route, family) {
+                choice.usable = Choice.Usable(interface: interface, route: route)
+            }
+            return choice
+        }
+    }
+
+    // Answers of RTM_F_FIB_MATCH name no source address: then any usable one of the interface serves.
+    private func hasUsableSource(_ route: ChosenRoute, _ family: IPAddress.Family) -> Bool {
+        let isUsable = { (address: Address) in
+            // A link-local IPv6 source reaches nobody beyond the link, and routers drop it (RFC 4007, 9).
+            address.address.family == family && address.isUsable && !(family == .v6 && address.address.isLinkLocal)
+        }
+        guard let source = route.source else { return catalog.addresses[route.interface, default: []].contains(where: isUsable) }
+        // The source may be an address of another interface, as on unnumbered links.
+        let owner = catalog.addresses[route.interface, default: []].first { $0.address == source }
+        return (owner ?? snapshot.addresses.values.first { $0.address == source }).map(isUsable) ?? false
+    }
+
+    // MARK: The interface under a tunnel
+
+    // The route to the tunnel's other end where the kernel tells that; else the best default route that is no tunnel's, which is
+    // where WireGuard's and OpenVPN's packets go.
+    private func underlying(
+        _ interface: NetworkInterface, _ defaults: DefaultRoutes, _ questions: inout [RouteQuery]
+    ) -> NetworkInterface? {
+        guard interface.type == .tunnel else { return nil }
+        if let remote = snapshot.links[interface.index]?.tunnelRemote {
+            let query = RouteQuery(remote)
+            switch answers[query] {
+            case nil: questions.append(query)
+            case .route(let route) where route.interface != interface.index:
+                return catalog.interfaces[route.interface].flatMap { $0.type == .loopback ? nil : $0 }
+            default: break
+            }
+        }
+        let others = catalog.interfaces.values.filter {
+            $0.type != .tunnel && $0.type != .loopback && $0.level >= .degraded && defaults.metrics[$0.index] != nil
+        }
+        return preferred(others, defaults).first
+    }
+
+    // MARK: Order
+
+    /// By default route and its metric, then by level, hardware first, then by index.
+    private func preferred(_ interfaces: some Sequence<NetworkInterface>, _ defaults: DefaultRoutes) -> [NetworkInterface] {
+        interfaces.sorted { left, right in
+            let (one, other) = (defaults.metrics[left.index], defaults.metrics[right.index])
+            if (left.level >= .degraded) != (right.level >= .degraded) { return left.level >= .degraded }
+            if (one == nil) != (other == nil) { return one != nil }
+            if let one, let other, one != other { return one < other }
+            if (left.type == .loopback) != (right.type == .loopback) { return right.type == .loopback }
+            if left.level != right.level { return left.level > right.level }
+            if left.isVirtual != right.isVirtual { return right.isVirtual }
+            return left.index < right.index
+        }
+    }
+
+    private func order(_ chosen: [NetworkInterface], _ defaults: DefaultRoutes) -> [NetworkInterface] {
+        var seen: Set<UInt32> = []
+        return (chosen + preferred(catalog.interfaces.values, defaults)).filter { seen.insert($0.index).inserted }
+    }
+
+    private func isNotable(_ interface: NetworkInterface, _ chosen: [NetworkInterface], _ defaults: DefaultRoutes) -> Bool {
+        !interface.isVirtual || defaults.metrics[interface.index] != nil || chosen.contains { $0.index == interface.index }
+    }
+
+    private func gateways(_ usable: [Choice.Usable]) -> [NetworkPath.Gateway] {
+        var gateways: [NetworkPath.Gateway] = []
+        for choice in usable {
+            guard let address = choice.route.gateway else { continue }
+            let gateway = NetworkPath.Gateway(address, zone: address.isLinkLocal ? choice.interface.name : nil)
+            if !gateways.contains(gateway) { gateways.append(gateway) }
+        }
+        return gateways
+    }
+}
+
+extension MonitorConfiguration {
+    /// Whether the path may use the interface.
+    func allows(_ interface: NetworkInterface) -> Bool {
+        switch selection {
+        case .any: true
+        case .named(let name): interface.name == name
+        case .required(let type): interface.type == type
+        case .prohibited(let types): !types.contains(interface.type)
+        }
+    }
+}

@@ -1,0 +1,342 @@
+internal import Pacing
+
+/// From what the kernel says to what the path is: keeps the snapshot, decides when to dump and what to ask, and when to speak.
+///
+/// ```
+///   began ─→ dumping all tables ─→ settled: first path ─→ following events ──────────────────┐
+///                                                            │        ↑                        │
+///                                              overrun, resume, doubt │ dumps complete         │
+///                                                            └─→ dumping again (still following)
+///   namespaceGone ─→ ended
+/// ```
+/// Events are hints: the snapshot follows them, and at the end of each turn in which something changed the kernel is asked for its
+/// route. Nothing waits for a dump but the first path.
+package struct PathMachine: Sendable {
+    /// What happens to the machine.
+    package enum Event: Hashable, Sendable {
+        /// Everything is joined and open; `seed` feeds the jitter; `isPolling` where no events will come.
+        case began(seed: UInt64, isPolling: Bool)
+        /// A datagram of the event socket.
+        case messages([NetlinkMessage])
+        /// Events were lost.
+        case overrun
+        /// A datagram of the dump socket.
+        case dump([NetlinkMessage])
+        /// The dump could not be asked for or read.
+        case dumpFailed(errno: Int32)
+        case route(RouteQuery, RouteAnswer)
+        case evidence(UInt32, InterfaceEvidence)
+        case resolver(ResolverConfiguration)
+        /// The machine slept for so long, until now.
+        case resumed(nanosecondsAsleep: Int64)
+        /// The namespace has lost its name.
+        case namespaceGone
+        /// Time to look at everything again, where no events come.
+        case pollDue
+        /// Nothing more is to be read in this turn; also when ``PathMachine/deadline`` has come.
+        case turnEnded
+    }
+
+    /// What the machine wants done.
+    package enum Effect: Hashable, Sendable {
+        case dump(KernelTable, sequence: UInt32)
+        case askRoute(RouteQuery)
+        case readEvidence(Link)
+        case publish(PathUpdate)
+        case resynced(ResyncReason)
+        case gap(nanoseconds: Int64)
+        /// Links, addresses, routes, rules or the resolver's configuration changed.
+        case changed([SnapshotChange])
+        /// Nothing is to be watched any more.
+        case ended
+    }
+
+    package let configuration: MonitorConfiguration
+    package private(set) var evidence: [UInt32: InterfaceEvidence] = [:]
+    package private(set) var resolver: ResolverConfiguration?
+    package private(set) var path: NetworkPath?
+    package private(set) var catalog = InterfaceCatalog()
+    package private(set) var hasEnded = false
+    /// Events that changed nothing that was published, since the last publication.
+    package private(set) var suppressed = 0
+    /// Messages that could not be decoded.
+    package private(set) var malformed = 0
+    /// Times that events were lost.
+    package private(set) var overruns = 0
+
+    private var keeper = SnapshotKeeper()
+    private var schedule = DumpSchedule()
+    private var draws = SplitMix64(seed: 0)
+    private var sequence: UInt32 = 0
+    private var wasInterrupted = false
+    private var isPolling = false
+    private var hasBegun = false
+    private var unsettled = Set(KernelTable.allCases)
+    private var resync = Resync()
+    private var reasons: Set<PathChangeReason> = []
+    private var changes: [SnapshotChange] = []
+    private var awaited: Set<UInt32> = []
+    private var answers: [RouteQuery: RouteAnswer] = [:]
+    private var formerAnswers: [RouteQuery: RouteAnswer] = [:]
+    private var lastSelected: PathEvaluation.Selected?
+    private var work = Work()
+
+    /// What is left to be done at the turn's end.
+    private struct Work: Sendable {
+        /// The kernel has to be asked anew.
+        var ask = false
+        /// An evaluation is under way: questions may be out.
+        var evaluate = false
+        /// More than the answers changed.
+        var structure = false
+        /// Links or addresses changed.
+        var catalog = false
+        /// Events since the turn began.
+        var events = 0
+    }
+
+    /// Tables that must be dumped before what was lost is made good.
+    private struct Resync: Sendable {
+        var reason: ResyncReason?
+        var tables: Set<KernelTable> = []
+        /// The table whose dump ran already when the loss happened: its end proves nothing.
+        var underway: KernelTable?
+    }
+
+    package init(_ configuration: MonitorConfiguration) { self.configuration = configuration }
+
+    /// The kernel's state as far as it is known.
+    package var snapshot: NetworkSnapshot { keeper.live }
+    /// Whether the first dumps are complete and nothing is being dumped or asked.
+    package var isQuiet: Bool { path != nil && schedule.isQuiet && !work.evaluate }
+    /// Whether answers are awaited that decide the path.
+    package var isAsking: Bool { work.evaluate || work.ask }
+    /// When ``Event/turnEnded`` is due without any other event, on the monotonic clock in nanoseconds.
+    package var deadline: Int64? { hasBegun && !hasEnded ? schedule.deadline : nil }
+
+    /// Takes one event and says what to do.
+    package mutating func handle(_ event: Event, at now: Moment) -> [Effect] {
+        guard !hasEnded else { return [] }
+        let time = now.monotonicNanoseconds
+        switch event {
+        case .began(let seed, let isPolling):
+            draws = SplitMix64(seed: seed)
+            self.isPolling = isPolling
+            hasBegun = true
+            schedule.wantAll(at: time)
+        case .messages(let messages): for message in messages { take(message.event, at: time) }
+        case .overrun:
+            overruns += 1
+            lose(.overrun, at: time)
+        case .dump(let messages): return readDump(messages, at: now)
+        case .dumpFailed(let errno): return endDump(errno: errno, at: now)
+        case .route(let query, let answer): answers[query] = answer
+        case .evidence(let index, let evidence):
+            awaited.remove(index)
+            guard self.evidence[index] != evidence, keeper.live.links[index] != nil else { break }
+            self.evidence[index] = evidence
+            work.catalog = true
+            touch()
+        case .resolver(let configuration):
+            guard resolver != configuration else { break }
+            resolver = configuration
+            touch()
+        case .resumed(let nanoseconds):
+            reasons.insert(.resumed)
+            touch()
+            lose(.resume, at: time)
+            return [.gap(nanoseconds: nanoseconds)]
+        case .namespaceGone: return end(at: now)
+        case .pollDue: schedule.wantAll(at: time)
+        case .turnEnded: return endTurn(at: now)
+        }
+        return []
+    }
+
+    // MARK: Events
+
+    private mutating func take(_ event: NetlinkEvent, at now: Int64) {
+        switch event {
+        case .malformed: malformed += 1
+        case .done: break
+        case .ignored, .neighbour, .neighbourRemoved: work.events += 1
+        default:
+            work.events += 1
+            note(keeper.apply(event), at: now)
+        }
+    }
+
+    private mutating func note(_ outcome: SnapshotKeeper.Outcome, at now: Int64) {
+        for table in outcome.doubts { schedule.want(table, at: now) }
+        guard !outcome.changes.isEmpty else { return }
+        for change in outcome.changes { note(change) }
+        changes += outcome.changes
+        work.ask = true
+    }
+
+    private mutating func note(_ change: SnapshotChange) {
+        switch change {
+        case .link(let link):
+            work.catalog = true
+            work.structure = true
+            if InterfaceClassifier.needsEvidence(link) { awaited.insert(link.index) }
+        case .linkRemoved(let index):
+            work.catalog = true
+            work.structure = true
+            awaited.remove(index)
+            evidence[index] = nil
+        case .address, .addressRemoved:
+            work.catalog = true
+            work.structure = true
+        case .routeAdded(let route), .routeRemoved(let route):
+            if route.key.destination.isDefault { work.structure = true }
+        case .nexthop, .nexthopRemoved: work.structure = true
+        case .ruleAdded, .ruleRemoved: break
+        }
+    }
+
+    private mutating func touch() {
+        work.ask = true
+        work.structure = true
+    }
+
+    private mutating func lose(_ reason: ResyncReason, at now: Int64) {
+        schedule.wantAll(at: now)
+        if path != nil { resync = Resync(reason: reason, tables: Set(KernelTable.allCases), underway: schedule.running) }
+    }
+
+    // MARK: Dumps
+
+    private mutating func readDump(_ messages: [NetlinkMessage], at now: Moment) -> [Effect] {
+        for message in messages where message.sequence == sequence && schedule.running != nil {
+            if message.wasInterrupted { wasInterrupted = true }
+            if case .done(let errno) = message.event { return endDump(errno: errno, at: now) }
+            if message.event == .malformed { malformed += 1 } else { keeper.addDumped(message.event) }
+        }
+        return []
+    }
+
+    private mutating func endDump(errno: Int32, at now: Moment) -> [Effect] {
+        guard let table = schedule.running else { return [] }
+        let time = now.monotonicNanoseconds
+        // A kernel without IPv6 or nexthop objects refuses their dumps: the table is empty (EAFNOSUPPORT, EOPNOTSUPP, EINVAL).
+        let isAbsent = errno == 97 || errno == 95 || errno == 22
+        let hasFailed = errno != 0 && !isAbsent
+        let verdict = schedule.finished(wasInterrupted || hasFailed ? .interrupted : .complete, draw: draws.next(), at: time)
+        guard verdict != .again, !(hasFailed && verdict == .acceptPartial) else {
+            keeper.abandonDump()
+            return []
+        }
+        let before = changes.count
+        note(keeper.endDump(), at: time)
+        if before != changes.count, resync.tables.contains(table) { reasons.insert(.resynced) }
+        if unsettled.remove(table) != nil || verdict == .acceptPartial { touch() }
+        if verdict == .acceptPartial {
+            // The dump that will make it good is announced when it comes.
+            if path != nil, resync.reason == nil { resync = Resync(reason: .dumpInterrupted, tables: [table]) }
+        } else if resync.underway == table {
+            resync.underway = nil
+        } else {
+            resync.tables.remove(table)
+            if schedule.isDoubtful == (path?.isConsistent ?? true) { touch() }
+        }
+        return []
+    }
+
+    private mutating func startDump(at now: Moment) -> [Effect] {
+        guard let table = schedule.next(at: now.monotonicNanoseconds) else { return [] }
+        keeper.beginDump(table)
+        sequence &+= 1
+        wasInterrupted = false
+        return [.dump(table, sequence: sequence)]
+    }
+
+    // MARK: The turn's end
+
+    private mutating func endTurn(at now: Moment) -> [Effect] {
+        guard hasBegun else { return [] }
+        var effects: [Effect] = awaited.sorted().compactMap { index in keeper.live.links[index].map { .readEvidence($0) } }
+        // Answered at once, within the turn: the next end of it goes on.
+        guard effects.isEmpty else { return effects }
+        if !changes.isEmpty {
+            effects.append(.changed(changes))
+            changes = []
+        }
+        effects += evaluate(at: now)
+        if resync.tables.isEmpty, let reason = resync.reason, !work.evaluate {
+            effects.append(.resynced(reason))
+            resync.reason = nil
+        }
+        effects += startDump(at: now)
+        return effects
+    }
+
+    private mutating func evaluate(at now: Moment) -> [Effect] {
+        guard unsettled.isEmpty, let resolver else { return [] }
+        if work.ask {
+            if !work.evaluate { formerAnswers = answers }
+            answers = [:]
+            (work.ask, work.evaluate) = (false, true)
+            if isOnlyAnswers { return formerAnswers.keys.sorted(by: RouteQuery.areInOrder).map { .askRoute($0) } }
+        }
+        // The same questions with the same answers, and nothing else: a route to somewhere else came or went.
+        guard work.evaluate, !(isOnlyAnswers && answers == formerAnswers) else {
+            suppressed += work.events
+            work = Work()
+            return []
+        }
+        if work.catalog {
+            catalog = InterfaceCatalog(keeper.live, evidence: evidence)
+            work.catalog = false
+        }
+        let evaluation = PathEvaluation(
+            snapshot: keeper.live, catalog: catalog, resolver: resolver, configuration: configuration, answers: answers,
+            lastSelected: lastSelected, isConsistent: !schedule.isDoubtful && !isPolling
+        )
+        switch evaluation.run() {
+        case .ask(let queries): return queries.map { .askRoute($0) }
+        case .path(let new, let selected):
+            let events = work.events
+            work = Work(ask: work.ask)
+            lastSelected = selected
+            return publish(new, events: events, at: now)
+        }
+    }
+
+    private var isOnlyAnswers: Bool { path != nil && !work.structure && !work.catalog && !formerAnswers.isEmpty }
+
+    private mutating func publish(_ new: NetworkPath, events: Int, at now: Moment) -> [Effect] {
+        guard let old = path else {
+            path = new
+            suppressed = 0
+            reasons = []
+            return [.publish(PathUpdate(path: new, reasons: [], isInitial: true, suppressed: 0, moment: now))]
+        }
+        path = new
+        let found = PathDifference.reasons(from: old, to: new)
+        guard !found.isEmpty || reasons.contains(.resumed) else {
+            suppressed += events
+            return []
+        }
+        if !resync.tables.isEmpty, resync.reason != .resume { reasons.insert(.resynced) }
+        let all = PathChangeReason.allCases.filter { found.contains($0) || reasons.contains($0) }
+        let update = PathUpdate(path: new, reasons: all, isInitial: false, suppressed: suppressed, moment: now)
+        suppressed = 0
+        reasons = []
+        return [.publish(update)]
+    }
+
+    private mutating func end(at now: Moment) -> [Effect] {
+        hasEnded = true
+        let name = configuration.namespace.map { "network namespace \($0)" } ?? "the network namespace"
+        let cause = Cause(.link, .noInterface, detail: "\(name) has been removed")
+        let gone = NetworkPath(status: .unsatisfied, supportsDNS: resolver?.hasNameserver ?? false, cause: cause)
+        let found = path.map { PathDifference.reasons(from: $0, to: gone) } ?? []
+        let update = PathUpdate(
+            path: gone, reasons: PathChangeReason.allCases.filter(found.contains), isInitial: path == nil, suppressed: suppressed,
+            moment: now
+        )
+        path = gone
+        return [.publish(update), .ended]
+    }
+}

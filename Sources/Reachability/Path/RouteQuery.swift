@@ -1,0 +1,47 @@
+/// A question to the kernel (RTM_GETROUTE): which way would a packet to this address go?
+package struct RouteQuery: Hashable, Sendable, Codable {
+    package var destination: IPAddress
+    /// The index of the interface that the packet must leave by; 0 for the kernel's choice.
+    package var interface: UInt32
+
+    package init(_ destination: IPAddress, interface: UInt32 = 0) {
+        self.destination = destination
+        self.interface = interface
+    }
+
+    /// A fixed order, so that a recording can be run again.
+    static func areInOrder(_ left: RouteQuery, _ right: RouteQuery) -> Bool {
+        (left.destination, left.interface) < (right.destination, right.interface)
+    }
+}
+
+/// The kernel's answer to a ``RouteQuery``.
+package enum RouteAnswer: Hashable, Sendable {
+    /// It would go this way.
+    case route(ChosenRoute)
+    /// It would not go: ENETUNREACH no route, EHOSTUNREACH an `unreachable` route, EACCES `prohibit`, EINVAL `blackhole`.
+    case refused(errno: Int32)
+}
+
+/// The way that the kernel chose.
+package struct ChosenRoute: Hashable, Sendable {
+    /// Unicast, or local for addresses of this machine.
+    package var kind: Route.Kind
+    /// The index of the interface.
+    package var interface: UInt32
+    /// The router; `nil` on the link itself.
+    package var gateway: IPAddress?
+    /// The address that it would be sent from.
+    package var source: IPAddress?
+    package var table: UInt32
+
+    package init(
+        kind: Route.Kind = .unicast, interface: UInt32, gateway: IPAddress? = nil, source: IPAddress? = nil, table: UInt32 = 254
+    ) {
+        self.kind = kind
+        self.interface = interface
+        self.gateway = gateway
+        self.source = source
+        self.table = table
+    }
+}

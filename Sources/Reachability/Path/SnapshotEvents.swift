@@ -1,0 +1,117 @@
+// What each rtnetlink event means for a snapshot, and what it leaves in doubt.
+//
+// The kernel does not tell everything, so some events are only hints, and the table is dumped again:
+// - IPv4 routes vanish without a message when their link or address goes, and multipath members die and revive silently;
+// - NLM_F_REPLACE on a key that several routes share does not say which of them went;
+// - IPv6 multipath routes arrive merged, appended or by single next hop.
+
+extension NetworkSnapshot {
+    /// Applies an event, adding to `outcome` what changed and which tables are in doubt. With `isRecorded` the change of the
+    /// link itself is in `outcome` already.
+    mutating func take(_ event: NetlinkEvent, _ outcome: inout SnapshotKeeper.Outcome, isRecorded: Bool = false) {
+        switch event {
+        case .link(let link): takeLink(link, &outcome, isRecorded)
+        case .linkRemoved(let index): takeLinkRemoval(index, &outcome, isRecorded)
+        case .address(let address):
+            if addresses[address.key] != address { record(.address(address), &outcome) }
+        case .addressRemoved(let key):
+            outcome.doubts.insert(.routes(key.prefix.address.family))
+            if addresses[key] != nil { record(.addressRemoved(key), &outcome) }
+        case .route(let route, let replaces, let isDead): takeRoute(route, replaces, isDead, &outcome)
+        case .routeRemoved(let route): takeRouteRemoval(route, &outcome)
+        case .rule(let rule):
+            if !rules.contains(rule) { record(.ruleAdded(rule), &outcome) }
+        case .ruleRemoved(let rule):
+            if rules.contains(rule) { record(.ruleRemoved(rule), &outcome) } else { outcome.doubts.insert(.rules(rule.family)) }
+        case .nexthop(let object):
+            guard nexthops[object.id] != object else { return }
+            // Routes that use the object follow it without a message of their own where nexthop_compat_mode is 0.
+            if nexthops[object.id] != nil { outcome.doubts.formUnion([.routesV4, .routesV6]) }
+            record(.nexthop(object), &outcome)
+        case .nexthopRemoved(let id):
+            outcome.doubts.formUnion([.nexthops, .routesV4, .routesV6])
+            if nexthops[id] != nil { record(.nexthopRemoved(id), &outcome) }
+        case .neighbour, .neighbourRemoved, .done, .ignored, .malformed: break
+        }
+    }
+
+    /// Whether a route cannot be there although a dump still has it: its link is not up. Routes to this machine's own addresses
+    /// stay (fib_sync_down_dev spares them).
+    func isHidden(_ route: Route) -> Bool {
+        guard route.kind != .local, !route.isMultipath, let hop = route.nextHops.first, let link = links[hop.interface] else {
+            return false
+        }
+        return !link.flags.contains(.up)
+    }
+
+    private mutating func record(_ change: SnapshotChange, _ outcome: inout SnapshotKeeper.Outcome) {
+        apply(change)
+        outcome.changes.append(change)
+    }
+
+    private mutating func takeLink(_ link: Link, _ outcome: inout SnapshotKeeper.Outcome, _ isRecorded: Bool) {
+        let old = links[link.index]
+        guard old != link else { return }
+        if isRecorded { apply(.link(link)) } else { record(.link(link), &outcome) }
+        guard let old else { return }
+        if old.flags.contains(.up) != link.flags.contains(.up) || old.hasCarrier != link.hasCarrier {
+            outcome.doubts.formUnion([.routesV4, .routesV6])
+            if !link.flags.contains(.up) { removeRoutes(over: link.index, &outcome) }
+        }
+    }
+
+    private mutating func takeLinkRemoval(_ index: UInt32, _ outcome: inout SnapshotKeeper.Outcome, _ isRecorded: Bool) {
+        outcome.doubts.formUnion([.addresses, .routesV4, .routesV6])
+        guard links[index] != nil else { return }
+        if isRecorded { apply(.linkRemoved(index)) } else { record(.linkRemoved(index), &outcome) }
+        for key in addresses.keys where key.interface == index { record(.addressRemoved(key), &outcome) }
+        removeRoutes(over: index, &outcome)
+    }
+
+    // In a table beyond this size only the default routes are looked through at once; the dump that follows finds the others.
+    private static let searchLimit = 20_000
+
+    private mutating func removeRoutes(over index: UInt32, _ outcome: inout SnapshotKeeper.Outcome) {
+        let isGone = links[index] == nil
+        let isLost = { (route: Route) in
+            route.uses(interface: index) && !route.isMultipath && (isGone || route.kind != .local)
+        }
+        let lost =
+            routes.count > Self.searchLimit ? defaultRoutes.flatMap { routes($0) }.filter(isLost) : allRoutes.filter(isLost)
+        for route in lost { record(.routeRemoved(route), &outcome) }
+    }
+
+    private mutating func takeRoute(
+        _ route: Route, _ replaces: Bool, _ isDead: Bool, _ outcome: inout SnapshotKeeper.Outcome
+    ) {
+        let table = KernelTable.routes(route.key.family)
+        if isDead || isHidden(route) {
+            outcome.doubts.insert(table)
+            if contains(route) { record(.routeRemoved(route), &outcome) }
+            return
+        }
+        let others = routes(route.key).subtracting([route])
+        if replaces && !others.isEmpty {
+            if others.count > 1 {
+                outcome.doubts.insert(table)
+            } else if let only = others.first {
+                record(.routeRemoved(only), &outcome)
+            }
+        } else if route.key.family == .v6 && !others.isEmpty {
+            outcome.doubts.insert(table)
+            // A multipath message carries all members: those that stood alone are among them.
+            if route.isMultipath {
+                for other in others where other.kind == route.kind { record(.routeRemoved(other), &outcome) }
+            }
+        }
+        if !contains(route) { record(.routeAdded(route), &outcome) }
+    }
+
+    private mutating func takeRouteRemoval(_ route: Route, _ outcome: inout SnapshotKeeper.Outcome) {
+        if contains(route) {
+            record(.routeRemoved(route), &outcome)
+        } else if !routes(route.key).isEmpty {
+            outcome.doubts.insert(.routes(route.key.family))
+        }
+    }
+}

@@ -1,0 +1,70 @@
+import Glibc
+import Testing
+
+@testable import EventLoop
+
+@Suite struct EventLoopTests {
+    @Test func `a wake-up ends a wait without a deadline`() throws {
+        var loop = try EventLoop()
+        loop.waker.wake()
+        #expect(loop.wait(until: nil).isEmpty)
+    }
+
+    @Test func `a passed deadline does not wait`() throws {
+        var loop = try EventLoop()
+        #expect(loop.wait(until: MonotonicClock.now() - 1).isEmpty)
+    }
+
+    @Test func `a deadline is never early`() throws {
+        var loop = try EventLoop()
+        let deadline = MonotonicClock.now() + 3_100_000
+        #expect(loop.wait(until: deadline).isEmpty)
+        #expect(MonotonicClock.now() >= deadline)
+    }
+
+    @Test func `a readable descriptor comes back with its token`() throws {
+        var loop = try EventLoop()
+        var ends: [Int32] = [0, 0]
+        #expect(pipe(&ends) == 0)
+        defer { ends.forEach { close($0) } }
+        try loop.add(ends[0], interest: .read, token: 7)
+        _ = write(ends[1], "x", 1)
+        let ready = loop.wait(until: nil)
+        #expect(ready.map(\.token) == [7])
+        #expect(ready.first?.isReadable == true)
+    }
+
+    @Test func `a closed descriptor cannot be added`() throws {
+        let loop = try EventLoop()
+        #expect(throws: LoopError(call: "epoll_ctl", errno: EBADF)) { try loop.add(-1, interest: .read, token: 1) }
+    }
+}
+
+@Suite struct LoopThreadTests {
+    @Test func `the work runs after its preparation and ends with it`() throws {
+        let done = try Waker()
+        let thread = try LoopThread(name: "test", namespace: nil) { { done.wake() } }
+        thread.join()
+        var poller = pollfd(fd: done.descriptor, events: Int16(POLLIN), revents: 0)
+        #expect(poll(&poller, 1, 0) == 1)
+    }
+
+    @Test func `a namespace that does not exist is an error of the starter`() {
+        #expect(throws: LoopThread.StartError.noNamespace(errno: ENOENT)) {
+            try LoopThread(name: "test", namespace: "/run/netns/there-is-none") { {} }
+        }
+    }
+
+    @Test func `a file that is no namespace is an error of the starter`() {
+        #expect(throws: LoopThread.StartError.noNamespace(errno: EINVAL)) {
+            try LoopThread(name: "test", namespace: "/dev/null") { {} }
+        }
+    }
+
+    @Test func `a failed preparation is an error of the starter`() {
+        #expect(throws: LoopThread.StartError.system(LoopError(call: "socket", errno: EMFILE))) {
+            try LoopThread(name: "test", namespace: nil) { () throws(LoopError) in throw LoopError(call: "socket", errno: EMFILE)
+            }
+        }
+    }
+}

@@ -1,0 +1,219 @@
+import CLinux
+import Foundation
+import Glibc
+@testable import NetworkLab
+import Testing
+
+@Suite(.requiresNamespaces)
+struct NetworkLabTests {
+    let lab = Lab()
+
+    @Test("a new host has one interface, and only a wish brings it up")
+    func newHost() throws {
+        #expect(try names(lab.host()) == ["lo"])
+        #expect(try lab.host().ip("-br link show up").isEmpty)
+        #expect(try lab.host(loopback: true).ip("-br link show up").hasPrefix("lo"))
+    }
+
+    @Test("a cable carries packets between two hosts, and its ends have indexes of their own above 255")
+    func cable() throws {
+        let (client, server) = try (lab.host(), lab.host())
+        try lab.connect(client, "c0", server, "s0")
+        try client.ipBatch(["addr add 10.1.0.1/24 dev c0", "link set c0 up"])
+        try server.ipBatch(["addr add 10.1.0.2/24 dev s0", "link set s0 up"])
+        let port = try server.serve(at: "10.1.0.2")
+        let program = try Program(["bash", "-c", "exec 3<>/dev/tcp/10.1.0.2/\(port.port) && echo connected"], on: client)
+        #expect(try program.nextLine() == "connected")
+        #expect(try port.awaitConnection())
+
+        let indexes = try [index("c0", client), index("s0", server)]
+        #expect(indexes.allSatisfy { $0 >= 300 } && indexes[0] != indexes[1])
+    }
+
+    @Test("other programs enter a host by its path")
+    func path() throws {
+        let (one, other) = try (lab.host(), lab.host())
+        try one.add("v0", type: "veth peer name v1 netns \(other.path)")
+        #expect(try names(other) == ["lo", "v1"])
+        let program = try Program(["nsenter", "--net=\(other.path)", "ip", "-br", "link", "show", "v1"])
+        #expect(try program.nextLine()?.hasPrefix("v1@") == true)
+    }
+
+    @Test("a program that fails throws its own words")
+    func failure() throws {
+        let host = try lab.host()
+        let error = #expect(throws: LabError.self) { try host.ip("link set nosuch up") }
+        #expect(error?.description.contains("Cannot find device") == true)
+    }
+
+    @Test("every kind of interface that the tests need can be made", .requiresTun)
+    func kinds() throws {
+        let (host, other) = try (lab.host(), lab.host())
+        try lab.connect(host, "v0", other, "w0")
+        try lab.connect(host, "v1", other, "w1")
+        try host.addBridge("br0", ports: ["v0"])
+        try host.addMacvlan("mv0", over: "v1")
+        try host.add("ifb7", type: "ifb")
+        try host.addPersistentTun("tap9", .ethernet)
+        let tun = try host.openTun("tun9", type: UInt16(ARPHRD_PPP))
+        #expect(try names(host) == ["br0", "ifb7", "lo", "mv0", "tap9", "tun9", "v0", "v1"])
+        #expect(try host.json("link show tun9").contains(#""link_type":"ppp""#))
+
+        try host.ip("link set tun9 up")
+        #expect(try !host.ip("link show tun9").contains("NO-CARRIER"))
+        try tun.setCarrier(false)
+        #expect(try host.ip("link show tun9").contains("NO-CARRIER"))
+    }
+
+    @Test("a parameter of one host is not that of another")
+    func parameters() throws {
+        let (one, other) = try (lab.host(), lab.host())
+        try one.set("ipv6.conf.all.disable_ipv6", "1")
+        let parameter = ["cat", "/proc/sys/net/ipv6/conf/all/disable_ipv6"]
+        #expect(try Program(parameter, on: one).nextLine() == "1")
+        #expect(try Program(parameter, on: other).nextLine() == "0")
+    }
+
+    @Test("a named host is listed until its name is deleted, and lives on")
+    func named() throws {
+        let host = try lab.namedHost(loopback: true)
+        let name = try #require(host.name)
+        #expect(access("/run/netns/\(name)", F_OK) == 0)
+        try host.deleteName()
+        #expect(access("/run/netns/\(name)", F_OK) != 0)
+        #expect(try names(host) == ["lo"])
+    }
+
+    private func names(_ host: LabHost) throws -> [String] {
+        try links(host, "link show").compactMap { $0["ifname"] as? String }.sorted()
+    }
+
+    private func index(_ name: String, _ host: LabHost) throws -> Int {
+        try #require(links(host, "link show \(name)").first?["ifindex"] as? Int)
+    }
+
+    private func links(_ host: LabHost, _ words: String) throws -> [[String: Any]] {
+        try #require(JSONSerialization.jsonObject(with: Data(host.json(words).utf8)) as? [[String: Any]])
+    }
+}
+
+@Suite(.requiresNamespaces)
+struct ServerTests {
+    @Test(
+        "each behaviour of a server looks to a client as it says",
+        arguments: [(Server.Behaviour.accepting, Int32(0)), (.queueing, 0), (.closed, ECONNREFUSED), (.stuck, ETIMEDOUT)])
+    func behaviour(_ behaviour: Server.Behaviour, _ expected: Int32) throws {
+        let host = try Lab().host(loopback: true)
+        let server = try host.serve(behaviour, at: "127.0.0.1")
+        let outcome = try host.perform {
+            let client = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+            defer { close(client) }
+            // One retransmission, and then ETIMEDOUT.
+            var milliseconds: UInt32 = 300
+            setsockopt(client, Int32(IPPROTO_TCP), 18 /* TCP_USER_TIMEOUT */, &milliseconds, 4)
+            var address = sockaddr_in()
+            address.sin_family = sa_family_t(AF_INET)
+            address.sin_port = server.port.bigEndian
+            address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+            let code = withUnsafePointer(to: &address) {
+                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    connect(client, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+                }
+            }
+            return code == 0 ? 0 : errno
+        }
+        #expect(outcome == expected)
+    }
+}
+
+struct ProgramTests {
+    @Test("lines are read as they come, and the exit code at the end")
+    func lines() throws {
+        let program = try Program(["sh", "-c", "echo one; read word; echo $word; exit 7"], input: .pipe)
+        #expect(try program.nextLine() == "one")
+        try program.write("two\n")
+        #expect(try program.nextLine() == "two")
+        #expect(try program.nextLine() == nil)
+        #expect(try program.wait() == 7)
+    }
+
+    @Test("a line that does not come in time is an error with the program's standard error")
+    func silence() throws {
+        let program = try Program(["sh", "-c", "echo why >&2; echo; exec sleep 100"])
+        #expect(try program.nextLine() == "")
+        let error = #expect(throws: LabError.self) { try program.nextLine(within: .milliseconds(1)) }
+        #expect(error?.description.contains("stderr: why") == true)
+    }
+
+    @Test("a signal that ends a program is 128 more in its exit code")
+    func signals() throws {
+        let program = try Program(["sleep", "100"])
+        try program.signal(SIGTERM)
+        #expect(try program.wait() == 128 + SIGTERM)
+        #expect(throws: LabError.self) { try program.signal(SIGTERM) }
+    }
+
+    @Test("input, environment and folder are the program's own")
+    func surroundings() throws {
+        let program = try Program(
+            ["sh", "-c", "pwd; echo $LAB_WORD; cat"], environment: ["LAB_WORD": "blue"], directory: "/", input: .text("end\n"))
+        #expect(try program.remainingLines() == ["/", "blue", "end"])
+    }
+
+    @Test("output can be a file, a terminal, or no descriptor at all")
+    func outputs() throws {
+        let test = "if [ -t 1 ]; then echo terminal; elif [ -f /dev/fd/1 ]; then echo file; fi"
+        let file = try Program(["sh", "-c", test], output: .file)
+        #expect(try file.wait() == 0)
+        #expect(file.output == "file\n")
+        let terminal = try Program(["sh", "-c", test], output: .terminal)
+        #expect(try terminal.remainingLines() == ["terminal\r"])
+        #expect(try Program(["sh", "-c", "echo 2>/dev/null || exit 3"], output: .closed).wait() == 3)
+    }
+
+    @Test("a reader that goes away is SIGPIPE to the program")
+    func closedReader() throws {
+        let program = try Program(["yes"])
+        #expect(try program.nextLine() == "y")
+        program.closeOutput()
+        #expect(try program.wait() == 128 + SIGPIPE)
+    }
+
+    @Test("stopping a program stops its children")
+    func children() throws {
+        let program = try Program(["sh", "-c", "sleep 100 & echo $!; wait"])
+        let child = try #require(Int32(program.nextLine() ?? ""))
+        program.stop()
+        try expectEnd(of: child)
+    }
+
+    @Test(.requiresNamespaces)
+    func `the watchdog clears away what a killed test process leaves`() throws {
+        // The end of a process closes the pipe; so does the end of this value.
+        var watchdog: Watchdog? = try Watchdog()
+        let name = "nwlab-\(getpid())-watchdog"
+        let host = try Lab().host()
+        try host.run("ip", "netns", "add", name)
+        try watchdog?.take(.namespace(name))
+        let kept = try Program(["sleep", "100"])
+        let orphan = try Program(["sleep", "100"])
+        try watchdog?.take(.processGroup(kept.processID))
+        try watchdog?.take(.processGroup(orphan.processID))
+        watchdog?.release(.processGroup(kept.processID))
+        let shell = try #require(watchdog?.processID)
+        watchdog = nil
+        try expectEnd(of: shell)
+        #expect(try orphan.wait() == 128 + SIGKILL)
+        #expect(access("/run/netns/\(name)", F_OK) != 0)
+        #expect(throws: LabError.self) { try kept.wait(within: .zero) }
+    }
+
+    /// Waits for a process that may not be ours to reap.
+    private func expectEnd(of process: Int32) throws {
+        let descriptor = netwatch_pidfd_open(process)
+        guard descriptor >= 0 else { return }
+        defer { close(descriptor) }
+        var wish = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        #expect(poll(&wish, 1, 10_000) == 1)
+    }
+}

@@ -1,0 +1,104 @@
+import CLinux
+import Foundation
+import Glibc
+import Synchronization
+
+/// One host of the lab: a network namespace held by a descriptor of the test process, so that nothing is left when it ends.
+public final class LabHost: Sendable {
+    /// A path that stands for the namespace as long as this host does: for `ip … netns PATH`, `nsenter --net=PATH`, `--netns PATH`.
+    public let path: String
+    /// The name under /run/netns, for a host that was asked to have one.
+    public let name: String?
+    private let namespace: Descriptor
+    private let named: Mutex<Bool>
+
+    /// A nameless namespace.
+    init() throws {
+        namespace = try onThread {
+            guard unshare(netwatch_CLONE_NEWNET) == 0 else { throw LabError("unshare(CLONE_NEWNET)", errno: errno) }
+            return try Descriptor(open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC), "/proc/thread-self/ns/net")
+        }
+        path = "/proc/\(getpid())/fd/\(namespace.number)"
+        name = nil
+        named = Mutex(false)
+    }
+
+    /// A namespace that `ip netns` lists.
+    init(named name: String) throws {
+        try Watchdog.shared.get().take(.namespace(name))
+        try runProgram(["ip", "netns", "add", name], on: nil)
+        let file = "/run/netns/\(name)"
+        namespace = try Descriptor(open(file, O_RDONLY | O_CLOEXEC), file)
+        path = "/proc/\(getpid())/fd/\(namespace.number)"
+        self.name = name
+        named = Mutex(true)
+    }
+
+    deinit {
+        try? deleteName()
+    }
+
+    /// Deletes the name, as an administrator might under a running monitor. The host itself lives on.
+    public func deleteName() throws {
+        try named.withLock { exists in
+            guard exists, let name else { return }
+            try runProgram(["ip", "netns", "del", name], on: nil)
+            exists = false
+            try Watchdog.shared.get().release(.namespace(name))
+        }
+    }
+
+    /// Runs `body` on a thread of this namespace. Sockets opened there stay in it; do not wait there.
+    public func perform<Value>(_ body: @escaping () throws -> Value) throws -> Value {
+        let number = namespace.number
+        return try onThread {
+            guard setns(number, netwatch_CLONE_NEWNET) == 0 else { throw LabError("setns", errno: errno) }
+            return try body()
+        }
+    }
+
+    /// Runs a program to its end and returns its output. Throws, with what it wrote to standard error, when it fails.
+    @discardableResult
+    public func run(_ command: String..., input: String = "", within limit: Duration = .seconds(30)) throws -> String {
+        try runProgram(command, on: self, input: input, within: limit)
+    }
+
+    /// Runs `ip` with words separated by spaces: `host.ip("link set v0 up")`.
+    @discardableResult
+    public func ip(_ words: String) throws -> String {
+        try runProgram(["ip"] + words.split(separator: " ").map(String.init), on: self)
+    }
+
+    /// Runs many `ip` commands, one a line, in one process; a failing one ends it.
+    public func ipBatch(_ lines: [String]) throws {
+        try runProgram(["ip", "-batch", "-"], on: self, input: lines.joined(separator: "\n") + "\n", within: .seconds(120))
+    }
+
+    /// What `ip -j` says, as JSON text: `host.json("route show table all")`.
+    public func json(_ words: String) throws -> String {
+        try ip("-j " + words)
+    }
+
+    /// Sets a kernel parameter of this namespace, by its name under net: `host.set("ipv6.conf.all.disable_ipv6", "1")`.
+    public func set(_ parameter: String, _ value: String) throws {
+        let file = "/proc/sys/net/" + parameter.split(separator: ".").joined(separator: "/")
+        try perform {
+            let descriptor = try Descriptor(open(file, O_WRONLY | O_CLOEXEC), file)
+            guard write(descriptor.number, value, value.utf8.count) >= 0 else { throw LabError(file, errno: errno) }
+        }
+    }
+}
+
+/// Runs a program to its end on a host, or in the test's own namespace.
+@discardableResult
+func runProgram(
+    _ command: [String], on host: LabHost?, input: String = "", within limit: Duration = .seconds(30)
+) throws -> String {
+    let program = try Program(command, on: host, input: .text(input), output: .file)
+    let code = try program.wait(within: limit)
+    guard code == 0 else {
+        let words = program.standardError.trimmingCharacters(in: .whitespacesAndNewlines)
+        throw LabError("\(command.joined(separator: " ")): exit code \(code): \(words)")
+    }
+    return program.output
+}

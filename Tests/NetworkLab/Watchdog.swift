@@ -1,0 +1,70 @@
+import CLinux
+import Glibc
+
+/// A shell that outlives the test process by a moment and clears away what the kernel does not: process groups still running and
+/// names of namespaces. It learns of the end, however sudden, because its standard input is a pipe whose only writer is the test
+/// process. It is a session of its own, so that what kills the test's process group spares it.
+final class Watchdog: Sendable {
+    /// One for the whole process, started at first use.
+    static let shared = Result { try Watchdog() }
+
+    private let pipe: Descriptor
+    /// The shell's own process.
+    let processID: Int32
+
+    init() throws {
+        let (output, input) = try Descriptor.pipe()
+        pipe = input
+        let null = try Descriptor(open("/dev/null", O_RDWR | O_CLOEXEC), "/dev/null")
+        let environment = ["PATH": searchPath]
+        processID = try spawn(
+            "/bin/sh", ["sh", "-c", script], environment: environment, group: .session,
+            descriptors: [output.number, null.number, null.number])
+    }
+
+    /// Something that has to go when the test process ends.
+    enum Charge {
+        case processGroup(Int32)
+        case namespace(String)
+
+        fileprivate var text: String {
+            switch self {
+            case .processGroup(let leader): "group:\(leader)"
+            case .namespace(let name): "netns:\(name)"
+            }
+        }
+    }
+
+    func take(_ charge: Charge) throws {
+        try send("+ \(charge.text)\n")
+    }
+
+    func release(_ charge: Charge) {
+        try? send("- \(charge.text)\n")
+    }
+
+    private func send(_ line: String) throws {
+        // Below PIPE_BUF, so lines of several threads do not mix.
+        let bytes = Array(line.utf8)
+        guard write(pipe.number, bytes, bytes.count) == bytes.count else { throw LabError("watchdog", errno: errno) }
+    }
+}
+
+private let script = #"""
+    trap '' HUP INT TERM
+    entries=
+    while read -r sign entry; do
+        case $sign in
+        +) entries="$entries $entry" ;;
+        -) kept=
+           for one in $entries; do [ "$one" = "$entry" ] || kept="$kept $one"; done
+           entries=$kept ;;
+        esac
+    done
+    for entry in $entries; do
+        case $entry in
+        group:*) kill -s KILL -- "-${entry#group:}" ;;
+        netns:*) ip netns del "${entry#netns:}" ;;
+        esac
+    done
+    """#

@@ -1,0 +1,51 @@
+import Pacing
+import Testing
+
+@Suite struct HysteresisTests {
+    /// Runs results (`+` success, `-` failure) and notes each change: `+` up, `-` down, `.` none.
+    private func transcript(_ results: String, failAfter: Int, recoverAfter: Int) -> String {
+        var state = Hysteresis(failAfter: failAfter, recoverAfter: recoverAfter)
+        return String(results.map { state.record(success: $0 == "+").map { $0 ? "+" : "-" } ?? "." })
+    }
+
+    @Test func `two failures make it down, one success up`() {
+        #expect(transcript("+-+--+--", failAfter: 2, recoverAfter: 1) == "+...-+.-")
+    }
+
+    @Test func `from unknown it needs as many results as later`() {
+        #expect(transcript("--", failAfter: 2, recoverAfter: 1) == ".-")
+        #expect(transcript("+++", failAfter: 1, recoverAfter: 3) == "..+")
+        #expect(transcript("+-+-+-", failAfter: 2, recoverAfter: 2) == "......")
+    }
+
+    @Test func `a change is told once`() {
+        #expect(transcript("----++++", failAfter: 2, recoverAfter: 3) == ".-....+.")
+    }
+
+    @Test func `a threshold below one counts as one`() {
+        #expect(transcript("-+-", failAfter: 0, recoverAfter: -3) == "-+-")
+    }
+
+    @Test func `a result against the state is a doubt until it is confirmed or refuted`() {
+        var state = Hysteresis(failAfter: 2, recoverAfter: 1)
+        #expect(!state.isInDoubt)
+        #expect(state.record(success: false) == nil)
+        #expect(state.isInDoubt)
+        #expect(state.record(success: true) == true)
+        #expect(!state.isInDoubt)
+        #expect(state.record(success: false) == nil)
+        #expect(state.isInDoubt)
+        #expect(state.record(success: false) == false)
+        #expect(!state.isInDoubt)
+    }
+
+    @Test func `after a reset it is unknown and a streak begins anew`() {
+        var state = Hysteresis(failAfter: 2, recoverAfter: 1)
+        #expect(state.record(success: true) == true)
+        #expect(state.record(success: false) == nil)
+        state.reset()
+        #expect(state.isUp == nil)
+        #expect(state.record(success: false) == nil)
+        #expect(state.record(success: false) == false)
+    }
+}

@@ -1,0 +1,254 @@
+import Testing
+
+@testable import Reachability
+
+@Suite struct InterfaceClassifierTests {
+    /// Classifies `link` among `others`, of which and of itself `facts` are known.
+    private func classify(
+        _ link: Link, among others: [Link] = [], facts: [UInt32: InterfaceEvidence] = [:]
+    ) -> Classification {
+        let links = Dictionary(uniqueKeysWithValues: ([link] + others).map { ($0.index, $0) })
+        return InterfaceClassifier.classify(link, evidence: facts[link.index], among: links) { facts[$0] }
+    }
+
+    private func link(
+        _ index: UInt32, _ kind: String? = nil, master: UInt32 = 0, lower: UInt32 = 0, carrier: Bool = true, tap: Bool = false
+    ) -> Link {
+        Link(
+            index: index, name: "if\(index)", flags: carrier ? [.up, .running, .lowerUp] : .up,
+            operationalState: carrier ? .up : .down, kind: kind, master: master, lower: lower, isTap: tap)
+    }
+
+    private let wired = InterfaceEvidence(driver: "e1000", bus: "pci", sources: ["sysfs", "ethtool"])
+    private let wifi = InterfaceEvidence(deviceType: "wlan", isWireless: true, driver: "iwlwifi", bus: "pci", sources: ["sysfs"])
+    private let modem = InterfaceEvidence(deviceType: "wwan", driver: "qmi_wwan", bus: "usb", sources: ["sysfs"])
+
+    // MARK: The laboratory
+
+    @Test(arguments: LaboratoryInterface.all)
+    func `each interface of the laboratory`(interface: LaboratoryInterface) {
+        let result = InterfaceClassifier.classify(interface.link, evidence: interface.evidence, among: LaboratoryInterface.links)
+        {
+            LaboratoryInterface.named($0).evidence
+        }
+        #expect(result.type == interface.type, "\(result.evidence)")
+        #expect(result.isVirtual == interface.isVirtual, "\(result.evidence)")
+        #expect(result.isExpensive == interface.isExpensive, "\(result.evidence)")
+        #expect(!result.evidence.isEmpty)
+    }
+
+    @Test(arguments: LaboratoryInterface.all)
+    func `each interface of the laboratory in a namespace without sysfs`(interface: LaboratoryInterface) {
+        let result = InterfaceClassifier.classify(
+            interface.link, evidence: interface.evidenceWithoutSysfs, among: LaboratoryInterface.links
+        ) { LaboratoryInterface.named($0).evidenceWithoutSysfs }
+        #expect(result.type == interface.typeWithoutSysfs, "\(result.evidence)")
+        #expect(result.isVirtual == interface.isVirtual, "\(result.evidence)")
+        #expect(result.isExpensive == interface.isExpensive, "\(result.evidence)")
+    }
+
+    @Test(arguments: LaboratoryInterface.all)
+    func `no name decides`(interface: LaboratoryInterface) {
+        var link = interface.link
+        link.name = interface.type == .wifi ? "eth9" : "wlan9"
+        let result = InterfaceClassifier.classify(link, evidence: interface.evidence, among: LaboratoryInterface.links) {
+            LaboratoryInterface.named($0).evidence
+        }
+        #expect(result.type == interface.type)
+    }
+
+    @Test(arguments: LaboratoryInterface.all.filter { !InterfaceClassifier.needsEvidence($0.link) })
+    func `where no evidence is needed, none changes anything`(interface: LaboratoryInterface) {
+        let misleading = InterfaceEvidence(
+            deviceType: "wlan", isWireless: true, driver: "qmi_wwan", bus: "usb", sources: ["sysfs", "ethtool", "nl80211"])
+        let with = InterfaceClassifier.classify(interface.link, evidence: misleading, among: LaboratoryInterface.links) { _ in nil
+        }
+        let without = InterfaceClassifier.classify(interface.link, evidence: nil, among: LaboratoryInterface.links) { _ in nil }
+        #expect(with == without)
+    }
+
+    @Test(arguments: ["veth", "bridge", "wireguard", "dummy", "tun"])
+    func `container interfaces need no evidence`(kind: String) {
+        #expect(!InterfaceClassifier.needsEvidence(link(1, kind)))
+    }
+
+    // MARK: Hardware
+
+    @Test(arguments: ["r8152", "ax88179_178a", "asix", "smsc95xx", "lan78xx", "aqc111", "dm9601"])
+    func `a vendor's chip on USB is wired`(driver: String) {
+        let result = classify(link(1), facts: [1: InterfaceEvidence(driver: driver, bus: "usb", sources: ["sysfs"])])
+        #expect((result.type, result.isVirtual, result.isExpensive) == (.wired, false, false))
+    }
+
+    @Test(arguments: ["rndis_host", "ipheth", "cdc_ether", "cdc_ncm", "cdc_eem", "cdc_subset"])
+    func `a tether's driver on USB is usb, and expensive`(driver: String) {
+        let result = classify(link(1), facts: [1: InterfaceEvidence(driver: driver, bus: "usb", sources: ["sysfs"])])
+        #expect((result.type, result.isVirtual, result.isExpensive) == (.usb, false, true))
+    }
+
+    @Test(arguments: ["huawei_cdc_ncm", "qmi_wwan", "cdc_mbim", "sierra_net", "hso"])
+    func `a modem's driver is cellular without DEVTYPE`(driver: String) {
+        let result = classify(link(1), facts: [1: InterfaceEvidence(driver: driver, sources: ["ethtool"])])
+        #expect((result.type, result.isVirtual, result.isExpensive) == (.cellular, false, true))
+    }
+
+    @Test(arguments: [519, 530] as [UInt16])
+    func `raw IP without a kind is cellular`(hardwareType: UInt16) {
+        var modem = link(1)
+        modem.hardwareType = hardwareType
+        #expect(classify(modem).type == .cellular)
+    }
+
+    @Test func `Bluetooth by DEVTYPE, or by the bus where sysfs is another's`() {
+        let byType = classify(
+            link(1), facts: [1: InterfaceEvidence(deviceType: "bluetooth", bus: "bluetooth", sources: ["sysfs"])])
+        #expect((byType.type, byType.isVirtual, byType.isExpensive) == (.bluetooth, false, true))
+        var elsewhere = link(1)
+        elsewhere.parentBus = "bluetooth"
+        #expect(classify(elsewhere, facts: [1: InterfaceEvidence(sources: ["ethtool", "nl80211"])]).type == .bluetooth)
+    }
+
+    @Test func `a switch chip's port is wired`() {
+        #expect(classify(link(1, "dsa", lower: 2), among: [link(2)]).type == .wired)
+        #expect(classify(link(1), facts: [1: InterfaceEvidence(deviceType: "dsa", sources: ["sysfs"])]).type == .wired)
+    }
+
+    @Test func `infiniband and what comes are other`() {
+        var infiniband = link(2)
+        infiniband.hardwareType = 32
+        infiniband.parentBus = "pci"
+        let result = classify(infiniband, facts: [2: InterfaceEvidence(driver: "mlx5_core", sources: ["ethtool"])])
+        #expect((result.type, result.isVirtual) == (.other, false))
+        #expect(classify(link(1, "ipoib", lower: 2), among: [infiniband]).type == .other)
+    }
+
+    @Test func `Ethernet of which only its type is known is wired, with the doubt told`() {
+        let result = classify(link(1))
+        #expect((result.type, result.isVirtual) == (.wired, false))
+        #expect(result.evidence == ["ARPHRD 1 (Ethernet)", "Wi-Fi not ruled out: neither sysfs nor nl80211 answered"])
+    }
+
+    @Test func `Ethernet in another namespace is told by netlink's bus and ethtool's driver`() {
+        var card = link(1)
+        card.parentBus = "pci"
+        let result = classify(card, facts: [1: InterfaceEvidence(driver: "e1000", sources: ["ethtool", "nl80211"])])
+        #expect(result.type == .wired)
+        #expect(result.evidence == ["ARPHRD 1 (Ethernet)", "driver e1000, bus pci"])
+    }
+
+    @Test func `Ethernet that sysfs knows no device of is virtual, as vboxnet0`() {
+        let result = classify(link(1), facts: [1: InterfaceEvidence(driver: "vboxnet", sources: ["sysfs", "ethtool"])])
+        #expect((result.type, result.isVirtual) == (.virtual, true))
+    }
+
+    // MARK: Kinds
+
+    @Test(arguments: [1, 512, 772, 778, 519, 65534] as [UInt16])
+    func `tun is a tunnel whatever ARPHRD type was set`(hardwareType: UInt16) {
+        var tun = link(1, "tun")
+        tun.hardwareType = hardwareType
+        #expect(classify(tun).type == .tunnel)
+        tun.isTap = true
+        #expect(classify(tun).type == .virtual)
+    }
+
+    @Test func `PPP is a tunnel, unless DEVTYPE says wwan`() {
+        #expect(classify(link(1, "ppp")).type == .tunnel)
+        let modem = classify(link(1, "ppp"), facts: [1: modem])
+        #expect((modem.type, modem.isVirtual, modem.isExpensive) == (.cellular, false, true))
+    }
+
+    @Test func `a kind of the future is virtual, or what DEVTYPE says`() {
+        let unknown = classify(link(1, "frobnicate"))
+        #expect((unknown.type, unknown.isVirtual) == (.virtual, true))
+        let radio = classify(link(1, "frobnicate"), facts: [1: wifi])
+        #expect((radio.type, radio.isVirtual) == (.wifi, true))
+    }
+
+    @Test func `a tunnel bound to an expensive device is expensive`() {
+        let bound = classify(link(1, "gre", lower: 2), among: [link(2)], facts: [2: modem])
+        #expect((bound.type, bound.isExpensive) == (.tunnel, true))
+        #expect(bound.evidence == ["kind gre", "bound to if2, which is expensive"])
+        #expect(!classify(link(1, "gre", lower: 2), among: [link(2)], facts: [2: wired]).isExpensive)
+    }
+
+    // MARK: Stacked devices
+
+    @Test(arguments: ["vlan", "macvlan", "macvtap", "ipvlan", "ipvtap", "macsec"])
+    func `what rests on one device has its medium and its cost`(kind: String) {
+        let onCable = classify(link(1, kind, lower: 2), among: [link(2)], facts: [2: wired])
+        #expect((onCable.type, onCable.isVirtual, onCable.isExpensive) == (.wired, true, false))
+        #expect(onCable.evidence == ["kind \(kind)", "over if2, which is wired"])
+        let onModem = classify(link(1, kind, lower: 2), among: [link(2)], facts: [2: modem])
+        #expect((onModem.type, onModem.isVirtual, onModem.isExpensive) == (.cellular, true, true))
+        #expect(classify(link(1, kind, lower: 2), among: [link(2, "veth")]).type == .wired)
+    }
+
+    @Test func `what rests on a device of another namespace is virtual`() {
+        var macvlan = link(1, "macvlan", lower: 2)
+        macvlan.lowerIsElsewhere = true
+        let result = classify(macvlan, among: [link(2)], facts: [2: wired])
+        #expect((result.type, result.isVirtual) == (.virtual, true))
+        #expect(result.evidence == ["kind macvlan", "the device below is in another namespace"])
+        #expect(classify(link(1, "vlan", lower: 7)).type == .virtual)
+    }
+
+    @Test(arguments: [("bridge", InterfaceType.bridge), ("bond", .virtual), ("team", .virtual)])
+    func `ports that agree lend their medium`(kind: String, otherwise: InterfaceType) {
+        let ports = [link(2, master: 1), link(3, master: 1)]
+        #expect(classify(link(1, kind), among: ports, facts: [2: wired, 3: wired]).type == .wired)
+        #expect(classify(link(1, kind), among: ports, facts: [2: wifi, 3: wifi]).type == .wifi)
+        let mixed = classify(link(1, kind), among: ports, facts: [2: wired, 3: modem])
+        #expect((mixed.type, mixed.isVirtual, mixed.isExpensive) == (otherwise, true, true))
+        #expect(classify(link(1, kind)).type == otherwise)
+    }
+
+    @Test func `active ports decide; without any, all do`() {
+        func bond(wiredActive: Bool, modemActive: Bool) -> Classification {
+            let ports = [link(2, master: 1, carrier: wiredActive), link(3, master: 1, carrier: modemActive)]
+            return classify(link(1, "bond"), among: ports, facts: [2: wired, 3: modem])
+        }
+        #expect(bond(wiredActive: true, modemActive: false).type == .wired)
+        #expect(!bond(wiredActive: true, modemActive: false).isExpensive)
+        #expect(bond(wiredActive: false, modemActive: true).type == .cellular)
+        #expect(bond(wiredActive: false, modemActive: true).isExpensive)
+        #expect(bond(wiredActive: false, modemActive: false).type == .virtual)
+        #expect(bond(wiredActive: false, modemActive: false).isExpensive)
+    }
+
+    @Test func `veth and tap ports lend no medium, even when the card is unplugged`() {
+        let guests = [link(3, "veth", master: 1), link(4, "tun", master: 1, tap: true), link(5, "netkit", master: 1)]
+        let plugged = classify(link(1, "bridge"), among: guests + [link(2, master: 1)], facts: [2: wired])
+        #expect(plugged.type == .wired)
+        #expect(plugged.evidence == ["kind bridge", "over if2, which is wired"])
+        #expect(
+            classify(link(1, "bridge"), among: guests + [link(2, master: 1, carrier: false)], facts: [2: wired]).type == .wired)
+        let alone = classify(link(1, "bridge"), among: guests)
+        #expect((alone.type, alone.isVirtual) == (.bridge, true))
+        #expect(alone.evidence == ["kind bridge", "no port has a medium"])
+    }
+
+    @Test func `stacks are followed to the ground`() {
+        // A macvlan over a VLAN over a bridge over a bond of two cards.
+        let stack = [
+            link(2, "vlan", lower: 3), link(3, "bridge"), link(4, "bond", master: 3), link(5, master: 4), link(6, master: 4),
+        ]
+        #expect(classify(link(1, "macvlan", lower: 2), among: stack, facts: [5: wired, 6: wired]).type == .wired)
+        #expect(classify(link(1, "macvlan", lower: 2), among: stack, facts: [5: wired, 6: wifi]).type == .virtual)
+    }
+
+    @Test func `media that disagree below still disagree above, and cost what they cost`() {
+        // A bridge of a card and of a bond that is made of a card and a modem.
+        let ports = [link(2, master: 1), link(3, "bond", master: 1), link(4, master: 3), link(5, master: 3)]
+        let result = classify(link(1, "bridge"), among: ports, facts: [2: wired, 4: wired, 5: modem])
+        #expect((result.type, result.isExpensive) == (.bridge, true))
+    }
+
+    @Test func `cycles and towers that no kernel builds come to an end`() {
+        #expect(classify(link(1, "vlan", lower: 1)).type == .virtual)
+        #expect(classify(link(1, "vlan", lower: 2), among: [link(2, "macvlan", lower: 1)]).type == .virtual)
+        #expect(classify(link(1, "bridge", master: 2), among: [link(2, "bond", master: 1)]).type == .bridge)
+        let tower = (2...200).map { link($0, "vlan", lower: $0 + 1) } + [link(201)]
+        #expect(classify(link(1, "vlan", lower: 2), among: tower, facts: [201: wired]).type == .virtual)
+    }
+}

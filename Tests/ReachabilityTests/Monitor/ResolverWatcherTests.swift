@@ -1,0 +1,219 @@
+import Glibc
+import Testing
+
+@testable import Reachability
+
+@Suite struct ResolverWatcherTests {
+    private let machine: TemporaryDirectory
+
+    init() throws {
+        machine = try TemporaryDirectory()
+        try machine.makeDirectory("etc")
+        try machine.makeDirectory("run")
+    }
+
+    private func watcher(_ namespace: String? = nil) throws -> ResolverWatcher {
+        try ResolverWatcher(ResolverFile(namespaceName: namespace, root: machine.path))
+    }
+
+    /// inotify's events are queued by the call that causes them, so what has happened is there at once.
+    private func hasEvents(_ watcher: borrowing ResolverWatcher) -> Bool {
+        var waiting = pollfd(fd: watcher.descriptor, events: Int16(POLLIN), revents: 0)
+        return poll(&waiting, 1, 0) == 1
+    }
+
+    private func read(_ watcher: borrowing ResolverWatcher) -> ResolverConfiguration { watcher.read() }
+
+    private func servers(_ watcher: borrowing ResolverWatcher) -> [String] { watcher.read().nameservers.map(\.description) }
+
+    @Test func `a file written in place`() throws {
+        try machine.write("nameserver 192.0.2.1\n", to: "etc/resolv.conf")
+        var watcher = try watcher()
+        #expect(watcher.isComplete == true)
+        #expect(servers(watcher) == ["192.0.2.1"])
+        #expect(hasEvents(watcher) == false)
+
+        try machine.write("nameserver 192.0.2.2\n", to: "etc/resolv.conf")
+        #expect(hasEvents(watcher) == true)
+        #expect(watcher.drain() == true)
+        #expect(servers(watcher) == ["192.0.2.2"])
+        #expect(hasEvents(watcher) == false)
+        #expect(watcher.drain() == false)
+    }
+
+    @Test func `a writer is waited for until it closes the file`() throws {
+        try machine.write("nameserver 192.0.2.1\n", to: "etc/resolv.conf")
+        var watcher = try watcher()
+        let writer = open(machine.at("etc/resolv.conf"), O_WRONLY | O_TRUNC | O_CLOEXEC)
+        try #require(writer >= 0)
+        let text = Array("nameserver 192.0.2.2\n".utf8)
+        #expect(write(writer, text, text.count) == text.count)
+        #expect(hasEvents(watcher) == false)
+        close(writer)
+        #expect(watcher.drain() == true)
+        #expect(servers(watcher) == ["192.0.2.2"])
+    }
+
+    @Test func `replacement by rename, again and again`() throws {
+        try machine.write("nameserver 192.0.2.1\n", to: "etc/resolv.conf")
+        var watcher = try watcher()
+        for number in 2...5 {
+            try machine.write("nameserver 192.0.2.\(number)\n", to: "etc/resolv.conf.new")
+            try machine.rename("etc/resolv.conf.new", to: "etc/resolv.conf")
+            #expect(watcher.drain() == true)
+            #expect(servers(watcher) == ["192.0.2.\(number)"])
+        }
+        try machine.write("nameserver 192.0.2.9\n", to: "etc/resolv.conf")
+        #expect(watcher.drain() == true)
+        #expect(servers(watcher) == ["192.0.2.9"])
+    }
+
+    @Test func `deleted and made again`() throws {
+        try machine.write("nameserver 192.0.2.1\n", to: "etc/resolv.conf")
+        var watcher = try watcher()
+        try machine.remove("etc/resolv.conf")
+        #expect(watcher.drain() == true)
+        #expect(read(watcher) == ResolverConfiguration())
+        try machine.write("nameserver 192.0.2.2\n", to: "etc/resolv.conf")
+        #expect(watcher.drain() == true)
+        #expect(servers(watcher) == ["192.0.2.2"])
+    }
+
+    @Test func `other files of the directory are no news`() throws {
+        try machine.write("nameserver 192.0.2.1\n", to: "etc/resolv.conf")
+        var watcher = try watcher()
+        try machine.write("x", to: "etc/hosts")
+        try machine.write("y", to: "etc/hosts")
+        try machine.remove("etc/hosts")
+        #expect(watcher.drain() == false)
+        try machine.write("x", to: "run/lock")
+        #expect(watcher.drain() == false)
+    }
+
+    @Test func `a link into a directory that does not exist yet`() throws {
+        try machine.link("etc/resolv.conf", to: "../run/systemd/resolve/stub-resolv.conf")
+        var watcher = try watcher()
+        #expect(read(watcher) == ResolverConfiguration())
+
+        try machine.makeDirectory("run/systemd")
+        #expect(watcher.drain() == true)
+        try machine.makeDirectory("run/systemd/resolve")
+        #expect(watcher.drain() == true)
+        try machine.write("nameserver 127.0.0.53\n", to: "run/systemd/resolve/stub-resolv.conf")
+        #expect(watcher.drain() == true)
+        #expect(servers(watcher) == ["127.0.0.53"])
+
+        try machine.remove("run/systemd")
+        #expect(watcher.drain() == true)
+        #expect(read(watcher) == ResolverConfiguration())
+    }
+
+    @Test func `directories made faster than they can be watched`() throws {
+        try machine.link("etc/resolv.conf", to: "/run/a/b/resolv.conf")
+        var watcher = try watcher()
+        try machine.makeDirectory("run/a/b")
+        try machine.write("nameserver 192.0.2.1\n", to: "run/a/b/resolv.conf")
+        #expect(watcher.drain() == true)
+        #expect(servers(watcher) == ["192.0.2.1"])
+    }
+
+    @Test func `a link turned elsewhere`() throws {
+        try machine.write("nameserver 192.0.2.1\n", to: "run/one")
+        try machine.write("nameserver 192.0.2.2\n", to: "run/two")
+        try machine.link("run/current", to: "one")
+        try machine.link("etc/resolv.conf", to: "/run/current")
+        var watcher = try watcher()
+        #expect(servers(watcher) == ["192.0.2.1"])
+
+        // The hop in the middle; the link in /etc stays.
+        try machine.link("run/next", to: "two")
+        try machine.rename("run/next", to: "run/current")
+        #expect(watcher.drain() == true)
+        #expect(servers(watcher) == ["192.0.2.2"])
+
+        try machine.write("nameserver 192.0.2.8\n", to: "run/one")
+        #expect(watcher.drain() == false)
+        try machine.write("nameserver 192.0.2.3\n", to: "run/two")
+        #expect(watcher.drain() == true)
+        #expect(servers(watcher) == ["192.0.2.3"])
+    }
+
+    @Test func `a directory on the way renamed and replaced`() throws {
+        try machine.makeDirectory("run/resolve")
+        try machine.write("nameserver 192.0.2.1\n", to: "run/resolve/resolv.conf")
+        try machine.link("etc/resolv.conf", to: "/run/resolve/resolv.conf")
+        var watcher = try watcher()
+        try machine.rename("run/resolve", to: "run/old")
+        #expect(watcher.drain() == true)
+        #expect(read(watcher) == ResolverConfiguration())
+        try machine.makeDirectory("run/new")
+        try machine.write("nameserver 192.0.2.2\n", to: "run/new/resolv.conf")
+        #expect(watcher.drain() == false)
+        try machine.rename("run/new", to: "run/resolve")
+        #expect(watcher.drain() == true)
+        #expect(servers(watcher) == ["192.0.2.2"])
+    }
+
+    @Test func `a namespace's own file comes first, while it exists`() throws {
+        try machine.write("nameserver 192.0.2.1\n", to: "etc/resolv.conf")
+        var watcher = try watcher("blue")
+        #expect(servers(watcher) == ["192.0.2.1"])
+
+        try machine.makeDirectory("etc/netns/blue")
+        try machine.write("nameserver 198.51.100.1\n", to: "etc/netns/blue/resolv.conf")
+        #expect(watcher.drain() == true)
+        #expect(servers(watcher) == ["198.51.100.1"])
+        try machine.write("nameserver 192.0.2.2\n", to: "etc/resolv.conf")
+        #expect(watcher.drain() == false)
+
+        try machine.remove("etc/netns/blue")
+        #expect(watcher.drain() == true)
+        #expect(servers(watcher) == ["192.0.2.2"])
+    }
+
+    @Test func `no directory at all, and then one`() throws {
+        try machine.remove("etc")
+        var watcher = try watcher()
+        #expect(read(watcher) == ResolverConfiguration())
+        try machine.makeDirectory("etc")
+        #expect(watcher.drain() == true)
+        try machine.write("", to: "etc/resolv.conf")
+        #expect(watcher.drain() == true)
+        #expect(read(watcher) == ResolverConfiguration(exists: true))
+    }
+
+    @Test func `links that lead in a circle, to a directory or through a file lead to no file`() throws {
+        try machine.link("etc/resolv.conf", to: "resolv.conf")
+        #expect(try read(watcher()) == ResolverConfiguration())
+        try machine.remove("etc/resolv.conf")
+        try machine.makeDirectory("etc/resolv.conf")
+        #expect(try read(watcher()) == ResolverConfiguration())
+        try machine.remove("etc/resolv.conf")
+        try machine.write("", to: "run/file")
+        try machine.link("etc/resolv.conf", to: "/run/file/resolv.conf")
+        #expect(try read(watcher()) == ResolverConfiguration())
+    }
+
+    @Test func `a pipe in the file's place blocks nobody`() throws {
+        try #require(mkfifo(machine.at("etc/resolv.conf"), 0o600) == 0)
+        #expect(try read(watcher()) == ResolverConfiguration())
+    }
+
+    @Test func `of a giant file the whole lines at its beginning count`() throws {
+        let filler = String(repeating: "#", count: ResolverFile.sizeLimit - "nameserver 192.0.2.1\n".utf8.count - 24) + "\n"
+        try machine.write("nameserver 192.0.2.1\n" + filler + "nameserver 192.0.2.234567\n", to: "etc/resolv.conf")
+        #expect(try servers(watcher()) == ["192.0.2.1"])
+    }
+
+    @Test(arguments: ["..", "a/b"])
+    func `a name that would lead out of the directory is none`(name: String) {
+        #expect(ResolverFile(namespaceName: name).candidates == ["/etc/resolv.conf"])
+    }
+
+    @Test func `the machine's own file can be watched`() throws {
+        let watcher = try ResolverWatcher(ResolverFile())
+        #expect(watcher.isComplete == true)
+        let configuration = watcher.read()
+        #expect(configuration.exists == (access("/etc/resolv.conf", F_OK) == 0))
+    }
+}

@@ -1,0 +1,114 @@
+/// The rules of the house that neither the compiler nor swift-format checks. Each takes a file and returns what breaks the rule.
+enum Rules {
+    static let all: [@Sendable (SourceFile) -> [Finding]] = [
+        importWalls, pureFolders, unfinishedWork, length, reasons, crashes, names, foreignPaths,
+    ]
+
+    /// Folders and files that hold values and rules only: no descriptor, no clock, no file.
+    static let pure = [
+        "Sources/Pacing", "Sources/Reachability/Path", "Sources/Reachability/Verdict", "Sources/Reachability/Interfaces",
+        "Sources/netwatch/Output",
+    ]
+
+    /// The exceptions: the edges that stand in a pure folder.
+    static let edges: Set<String> = [
+        "Sources/Reachability/Interfaces/InterfaceEvidenceReader.swift", "Sources/Reachability/Interfaces/SysfsInterfaces.swift",
+    ]
+
+    static func isPure(_ file: SourceFile) -> Bool {
+        file.isIn(pure) && !edges.contains(file.path)
+    }
+
+    /// One folder talks to libnl; nothing that is shipped loads Foundation (26 MB resident instead of 13); pure folders see no C.
+    static func importWalls(_ file: SourceFile) -> [Finding] {
+        guard file.isSwift, file.isIn(["Sources"]) else { return [] }
+        return file.imports.compactMap { line, module in
+            func finding(_ what: String) -> Finding { Finding(path: file.path, line: line, what: what) }
+            if module == "CLibnl" && !file.isIn(["Sources/Reachability/Netlink"]) {
+                return finding("only Sources/Reachability/Netlink imports CLibnl")
+            }
+            if isPure(file) && ["CLibnl", "CLinux", "Dispatch", "Glibc", "Musl"].contains(module) {
+                return finding("pure code imports no \(module)")
+            }
+            if module.hasPrefix("Foundation") && module != "FoundationEssentials" {
+                return finding("FoundationEssentials is enough: \(module) is not to be loaded")
+            }
+            return nil
+        }
+    }
+
+    /// Pure code is given the time, random draws and what files say.
+    static func pureFolders(_ file: SourceFile) -> [Finding] {
+        guard file.isSwift, isPure(file) else { return [] }
+        let impure = [
+            "FileManager", "ProcessInfo", "Date()", "Date.now", "ContinuousClock", "SuspendingClock",
+            "SystemRandomNumberGenerator",
+        ]
+        return file.findings { line in
+            impure.first { code(line).contains($0) }.map { "pure code uses no \($0)" }
+        }
+    }
+
+    /// Unfinished work is named by its issue: `#12` on the same line.
+    static func unfinishedWork(_ file: SourceFile) -> [Finding] {
+        // Put together, so that this file does not find itself.
+        let marks = ["TO" + "DO", "FIX" + "ME", "XX" + "X"]
+        return file.findings { line in
+            let words = line.split { !$0.isLetter }
+            guard let mark = marks.first(where: { words.contains(Substring($0)) }) else { return nil }
+            return line.contains(/#[0-9]+/) ? nil : "\(mark) without the number of its issue"
+        }
+    }
+
+    /// Files of more than 400 lines, each with the reason why it is not divided.
+    static let longFiles: [String: String] = [:]
+
+    static func length(_ file: SourceFile) -> [Finding] {
+        let count = file.lines.last == "" ? file.lines.count - 1 : file.lines.count
+        guard file.isSwift, file.isIn(["Sources"]), count > 400, longFiles[file.path] == nil else { return [] }
+        return [Finding(path: file.path, line: 401, what: "\(count) lines: divide it, or list it with the reason")]
+    }
+
+    /// What switches a check of the compiler off carries its reason, in a comment on the same line or just above.
+    static func reasons(_ file: SourceFile) -> [Finding] {
+        guard file.isSwift, file.isIn(["Sources"]) else { return [] }
+        return zip(1..., file.lines).compactMap { number, line in
+            let switches = ["@unchecked Sendable", "nonisolated(unsafe)", "@preconcurrency"]
+            guard let found = switches.first(where: { code(line).contains($0) }), !line.contains("//") else { return nil }
+            let above = number > 1 ? file.lines[number - 2].drop(while: \.isWhitespace) : ""
+            return above.hasPrefix("//") ? nil : Finding(path: file.path, line: number, what: "\(found) without its reason")
+        }
+    }
+
+    /// Nothing from outside ends the process; our own bugs do, by `preconditionFailure` with the state in the message.
+    static func crashes(_ file: SourceFile) -> [Finding] {
+        guard file.isSwift, file.isIn(["Sources"]) else { return [] }
+        return file.findings { code($0).contains("fatalError(") ? "fatalError: throw, count, or preconditionFailure" : nil }
+    }
+
+    /// A name says what is inside.
+    static func names(_ file: SourceFile) -> [Finding] {
+        let empty: Set<Substring> = ["Utils", "Util", "Utilities", "Helpers", "Helper", "Common", "Misc"]
+        let parts = file.path.split { $0 == "/" || $0 == "." || $0 == "+" }
+        guard let found = parts.first(where: empty.contains) else { return [] }
+        return [Finding(path: file.path, line: 1, what: "\(found) names nothing: say what is inside")]
+    }
+
+    /// Paths of the machine on which somebody happened to write the file.
+    static func foreignPaths(_ file: SourceFile) -> [Finding] {
+        let roots = ["work", "root", "opt/swift"]
+        return file.findings { line in
+            roots.first { root in
+                line.ranges(of: "/\(root)/").contains { range in
+                    guard let before = line[..<range.lowerBound].last else { return true }
+                    return !before.isLetter && !before.isNumber && !"._-}*".contains(before)
+                }
+            }.map { "a path of one machine: /\($0)" }
+        }
+    }
+
+    /// The line without its comment. A `//` in a string ends it too: then a rule sees less, never more.
+    private static func code(_ line: Substring) -> Substring {
+        line.firstRange(of: "//").map { line[..<$0.lowerBound] } ?? line
+    }
+}

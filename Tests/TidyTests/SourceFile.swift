@@ -1,0 +1,69 @@
+import Foundation
+
+/// A text file of the repository.
+struct SourceFile {
+    /// Relative to the root of the repository.
+    let path: String
+    let lines: [Substring]
+
+    init(_ path: String, _ text: String) {
+        self.path = path
+        lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+    }
+
+    var isSwift: Bool { path.hasSuffix(".swift") }
+
+    func isIn(_ folders: [String]) -> Bool {
+        folders.contains { path.hasPrefix($0 + "/") }
+    }
+
+    /// One finding a line that `complaint` has something to say about.
+    func findings(_ complaint: (Substring) -> String?) -> [Finding] {
+        zip(1..., lines).compactMap { number, line in
+            complaint(line).map { Finding(path: path, line: number, what: $0) }
+        }
+    }
+
+    /// The modules that the file imports, with the line of each.
+    var imports: [(line: Int, module: String)] {
+        zip(1..., lines).compactMap { number, line in
+            let words = line.prefix { $0 != "/" }.split(whereSeparator: \.isWhitespace)
+            guard let keyword = words.firstIndex(of: "import"), words.count > keyword + 1 else { return nil }
+            let modifiers: Set<Substring> = ["public", "package", "internal", "fileprivate", "private"]
+            guard words[..<keyword].allSatisfy({ $0.hasPrefix("@") || modifiers.contains($0) }) else { return nil }
+            let kinds: Set<Substring> = ["struct", "class", "enum", "protocol", "func", "var", "let", "typealias"]
+            let name = kinds.contains(words[keyword + 1]) ? words.dropFirst(keyword + 2).first : words[keyword + 1]
+            return name.map { (number, String($0.prefix { $0 != "." && $0 != ";" })) }
+        }
+    }
+}
+
+/// A broken rule, written as compilers write theirs.
+struct Finding: CustomStringConvertible, Equatable {
+    let path: String
+    let line: Int
+    let what: String
+
+    var description: String { "\(path):\(line): \(what)" }
+}
+
+/// The text files that belong to the repository, by folder and by name at its root.
+func repositoryFiles() throws -> [SourceFile] {
+    let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+    let folders = ["Sources", "Tests", "Benchmarks", "Examples", "docs", "scripts", ".ci"]
+    let kinds: Set<String> = ["swift", "h", "c", "md", "sh", "modulemap", "yml", "yaml", "json", "service", ""]
+    var paths = try FileManager.default.contentsOfDirectory(atPath: root.path)
+    for folder in folders {
+        let below = FileManager.default.enumerator(atPath: root.appendingPathComponent(folder).path)
+        while let path = below?.nextObject() as? String {
+            if (path as NSString).lastPathComponent.hasPrefix(".build") { below?.skipDescendants() }
+            paths.append("\(folder)/\(path)")
+        }
+    }
+    return paths.sorted().compactMap { path in
+        guard kinds.contains((path as NSString).pathExtension) else { return nil }
+        // Folders and what is no text fall out here.
+        guard let text = try? String(contentsOf: root.appendingPathComponent(path), encoding: .utf8) else { return nil }
+        return SourceFile(path, text)
+    }
+}

@@ -1,0 +1,121 @@
+import Foundation
+import Testing
+
+struct TidyTests {
+    @Test("the repository keeps the rules of the house")
+    func repository() throws {
+        let files = try repositoryFiles()
+        try #require(files.contains { $0.path == "Package.swift" } && files.contains { $0.path.hasPrefix("Sources/") })
+        let findings = files.flatMap { file in Rules.all.flatMap { $0(file) } }
+        for finding in findings { print(finding) }
+        #expect(findings.isEmpty)
+    }
+
+    @Test("every exception still exists")
+    func exceptions() throws {
+        let paths = Set(try repositoryFiles().map(\.path))
+        for path in Rules.longFiles.keys { #expect(paths.contains(path)) }
+    }
+}
+
+struct RuleTests {
+    @Test(
+        "imports stay inside their walls",
+        arguments: [
+            ("Sources/Reachability/Probe/Connector.swift", "import CLibnl", false),
+            ("Sources/Reachability/Netlink/Socket.swift", "import CLibnl", true),
+            ("Sources/Reachability/NetlinkSocket.swift", "import CLibnl", false),
+            ("Sources/Reachability/Path/Route.swift", "import CLinux", false),
+            ("Sources/Reachability/Verdict/Verdict.swift", "internal import Glibc", false),
+            ("Sources/Reachability/Interfaces/InterfaceClassifier.swift", "import CLinux", false),
+            ("Sources/Reachability/Interfaces/InterfaceEvidenceReader.swift", "import CLinux", true),
+            ("Sources/Pacing/Backoff.swift", "@preconcurrency import Glibc", false),
+            ("Sources/netwatch/Output/Record.swift", "import Dispatch", false),
+            ("Sources/netwatch/Output/Record.swift", "import FoundationEssentials", true),
+            ("Sources/netwatch/Commands/Watch.swift", "import Glibc", true),
+            ("Sources/netwatch/Commands/Watch.swift", "import Foundation", false),
+            ("Sources/Reachability/PathMonitor.swift", "public import struct Foundation.Data", false),
+            ("Sources/Reachability/PathMonitor.swift", "import FoundationNetworking // for a while", false),
+            ("Sources/Reachability/PathMonitor.swift", "// import Foundation", true),
+            ("Sources/Reachability/PathMonitor.swift", "let words = \"we import Foundation\"", true),
+            ("Tests/KernelTests/LinkTests.swift", "import Foundation", true),
+        ])
+    func walls(_ path: String, _ line: String, _ allowed: Bool) {
+        #expect(Rules.importWalls(SourceFile(path, "\n\(line)\n")).map(\.line) == (allowed ? [] : [2]))
+    }
+
+    @Test(
+        "pure code takes the time as an argument",
+        arguments: [
+            ("Sources/Pacing/Backoff.swift", "let now = Date()", false),
+            ("Sources/Pacing/Backoff.swift", "let now = ContinuousClock.now", false),
+            ("Sources/Pacing/Backoff.swift", "// never Date()", true),
+            ("Sources/Reachability/Path/Route.swift", "FileManager.default.contents(atPath: path)", false),
+            ("Sources/Reachability/Monitor/Loop.swift", "let now = ContinuousClock.now", true),
+        ])
+    func purity(_ path: String, _ line: String, _ allowed: Bool) {
+        #expect(Rules.pureFolders(SourceFile(path, line)).isEmpty == allowed)
+    }
+
+    @Test("unfinished work needs the number of its issue", arguments: ["TO" + "DO", "FIX" + "ME", "XX" + "X"])
+    func unfinished(_ mark: String) {
+        #expect(
+            Rules.unfinishedWork(SourceFile("docs/a.md", "fine\n\(mark): later")).map(\.description).first?.hasPrefix(
+                "docs/a.md:2: ") == true)
+        #expect(Rules.unfinishedWork(SourceFile("docs/a.md", "\(mark) (#12): later")).isEmpty)
+        #expect(Rules.unfinishedWork(SourceFile("docs/a.md", "\(mark)List and mktemp /tmp/a.\(mark)\(mark)")).isEmpty)
+    }
+
+    @Test("a file has at most 400 lines")
+    func length() {
+        let line = "let a = 1\n"
+        #expect(Rules.length(SourceFile("Sources/Pacing/A.swift", String(repeating: line, count: 400))).isEmpty)
+        #expect(Rules.length(SourceFile("Sources/Pacing/A.swift", String(repeating: line, count: 401))).count == 1)
+    }
+
+    @Test("a check of the compiler is switched off with a reason")
+    func reasons() {
+        let line = "final class Loop: @unchecked Sendable {"
+        #expect(Rules.reasons(SourceFile("Sources/EventLoop/A.swift", "import Glibc\n\(line)")).map(\.line) == [2])
+        #expect(Rules.reasons(SourceFile("Sources/EventLoop/A.swift", "// Only its thread touches it.\n\(line)")).isEmpty)
+        #expect(
+            Rules.reasons(SourceFile("Sources/EventLoop/A.swift", "nonisolated(unsafe) var a = 1  // under the lock")).isEmpty)
+    }
+
+    @Test("nothing crashes on purpose but our own bugs")
+    func crashes() {
+        #expect(Rules.crashes(SourceFile("Sources/Pacing/A.swift", "default: fatalError(\"no\")")).count == 1)
+        #expect(Rules.crashes(SourceFile("Sources/Pacing/A.swift", "default: preconditionFailure(\"\\(state)\")")).isEmpty)
+    }
+
+    @Test("a file's name says what is inside")
+    func names() {
+        #expect(Rules.names(SourceFile("Sources/Reachability/Helpers/Parse.swift", "")).count == 1)
+        #expect(Rules.names(SourceFile("Sources/Reachability/String+Utils.swift", "")).count == 1)
+        #expect(Rules.names(SourceFile("Sources/Reachability/Route.swift", "")).isEmpty)
+    }
+
+    @Test("swift-format asks for the documentation of what is public")
+    func documentation() throws {
+        let format = Process()
+        format.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        let configuration = URL(fileURLWithPath: #filePath + "/../../../.swift-format").standardized.path
+        format.arguments = ["swift", "format", "lint", "--strict", "--configuration", configuration]
+        let (input, output) = (Pipe(), Pipe())
+        (format.standardInput, format.standardError) = (input, output)
+        try format.run()
+        input.fileHandleForWriting.write(Data("public struct Path {}\n\n/// Known.\npublic struct Route {}\n".utf8))
+        try input.fileHandleForWriting.close()
+        let words = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        format.waitUntilExit()
+        #expect(words.contains("AllPublicDeclarationsHaveDocumentation") && words.contains("'Path'"))
+        #expect(!words.contains("'Route'"))
+        #expect(format.terminationStatus != 0)
+    }
+
+    @Test("paths belong to no one's machine")
+    func paths() {
+        let file = SourceFile("docs/a.md", "see /wor" + "k/facts.md\nsee net/work/facts, .build/work/a\nin \"/roo" + "t/.cache\"")
+        #expect(Rules.foreignPaths(file).map(\.line) == [1, 3])
+    }
+}
