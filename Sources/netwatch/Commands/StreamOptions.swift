@@ -33,7 +33,7 @@ struct StreamOptions: ParsableArguments {
         let settings = try pacing.settings(targets, network)
         let endpoints = try targets.endpoints()
         let includesProbes = output.verbose
-        let stream = try Stream(
+        let stream = try RecordStream(
             try streamSettings(endpoints), output: output.quiet ? nil : try StandardOutput(), signals: try Signals(),
             report: StandardError.say
         )
@@ -44,7 +44,7 @@ struct StreamOptions: ParsableArguments {
                     if case .probe = event, !includesProbes { return }
                     sink(event)
                 }
-                return Stream.Source(identity: session.identity) { session.stop() }
+                return RecordStream.Source(identity: session.identity) { session.stop() }
             } catch {
                 throw Failure(error)
             }
@@ -60,8 +60,8 @@ struct StreamOptions: ParsableArguments {
         }
     }
 
-    private func streamSettings(_ endpoints: [Endpoint]) throws(Failure) -> Stream.Settings {
-        var settings = Stream.Settings()
+    private func streamSettings(_ endpoints: [Endpoint]) throws(Failure) -> RecordStream.Settings {
+        var settings = RecordStream.Settings()
         settings.targets = endpoints.map(\.text)
         settings.format = output.streamFormat
         settings.isQuiet = output.quiet
