@@ -18,8 +18,8 @@
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
-#include <sys/signalfd.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -216,6 +216,15 @@ static inline int netwatch_tun_carrier(int tun, int carrier) {
 static inline void netwatch_signal_ignore(int number) { signal(number, SIG_IGN); }
 static inline void netwatch_signal_default(int number) { signal(number, SIG_DFL); }
 
+// Namespaces (setns(2), unshare(2)) and the thread's id and name: behind _GNU_SOURCE in glibc's headers, or variadic.
+extern int setns(int descriptor, int kind);
+extern int unshare(int flags);
+static const int32_t netwatch_CLONE_NEWNET = 0x40000000;
+static const int32_t netwatch_CLONE_NEWNS = 0x00020000;
+static const int32_t netwatch_CLONE_FS = 0x00000200;
+static inline int32_t netwatch_thread_id(void) { return (int32_t)syscall(SYS_gettid); }
+static inline void netwatch_set_thread_name(const char *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
+
 // Whether whoever started this program had the signal ignored, as nohup(1) does; SIG_IGN is a cast.
 static inline int netwatch_signal_is_ignored(int number) {
     struct sigaction action;
@@ -232,8 +241,8 @@ static inline int netwatch_read_signal(int descriptor) {
 }
 
 // Starts `/bin/sh -c command` with `input` as its standard input and `output` as its standard output and error, no other
-// descriptor, every signal unblocked and at its default, in a process group of its own. In C because the many steps that can
-// fail are one expression here. Returns 0 or an errno.
+// descriptor, every signal unblocked and at its default, in a process group of its own. posix_spawn_file_actions_addclosefrom_np
+// and the attribute types are beyond what Swift's Glibc module shows. Returns 0 or an errno.
 static inline int netwatch_spawn_shell(pid_t *process, const char *command, char *const *environment, int input, int output) {
     char *const arguments[] = {(char *)"sh", (char *)"-c", (char *)command, NULL};
     posix_spawn_file_actions_t actions;
@@ -250,7 +259,7 @@ static inline int netwatch_spawn_shell(pid_t *process, const char *command, char
     if (!(failure = posix_spawn_file_actions_adddup2(&actions, input, 0)) &&
         !(failure = posix_spawn_file_actions_adddup2(&actions, output, 1)) &&
         !(failure = posix_spawn_file_actions_adddup2(&actions, output, 2)) &&
-        !(failure = netwatch_spawn_closing_from(&actions, 3)) &&
+        !(failure = posix_spawn_file_actions_addclosefrom_np(&actions, 3)) &&
         !(failure = posix_spawnattr_setsigmask(&attributes, &none)) &&
         !(failure = posix_spawnattr_setsigdefault(&attributes, &all)) &&
         !(failure = posix_spawnattr_setpgroup(&attributes, 0)) &&
@@ -262,14 +271,6 @@ static inline int netwatch_spawn_shell(pid_t *process, const char *command, char
     return failure;
 }
 
-// Namespaces (setns(2), unshare(2)) and the thread's id and name: behind _GNU_SOURCE in glibc's headers, or variadic.
-extern int setns(int descriptor, int kind);
-extern int unshare(int flags);
-static const int32_t netwatch_CLONE_NEWNET = 0x40000000;
-static const int32_t netwatch_CLONE_NEWNS = 0x00020000;
-static const int32_t netwatch_CLONE_FS = 0x00000200;
-static inline int32_t netwatch_thread_id(void) { return (int32_t)syscall(SYS_gettid); }
-static inline void netwatch_set_thread_name(const char *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
 
 // Clocks in nanoseconds; CLOCK_BOOTTIME counts time in suspend, CLOCK_MONOTONIC does not.
 static inline int64_t netwatch_clock_nanoseconds(int clock) {

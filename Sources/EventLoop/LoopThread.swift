@@ -21,11 +21,11 @@ package final class LoopThread: Sendable {
         let result = Mutex<Result<Void, StartError>?>(nil)
         let name: String
         let namespace: String?
-        let prepare: @Sendable () throws(LoopError) -> @Sendable () -> Void
+        let prepare: @Sendable () throws(LoopError) -> () -> Void
         let signal: Waker
 
         init(
-            name: String, namespace: String?, prepare: @escaping @Sendable () throws(LoopError) -> @Sendable () -> Void
+            name: String, namespace: String?, prepare: @escaping @Sendable () throws(LoopError) -> () -> Void
         ) throws(LoopError) {
             self.name = name
             self.namespace = namespace
@@ -52,7 +52,7 @@ package final class LoopThread: Sendable {
     /// - Throws: what the system refused, or what `prepare` threw.
     package init(
         name: String, namespace: String?,
-        prepare: @escaping @Sendable () throws(LoopError) -> @Sendable () -> Void
+        prepare: @escaping @Sendable () throws(LoopError) -> () -> Void
     ) throws(StartError) {
         let start: Start
         do { start = try Start(name: name, namespace: namespace, prepare: prepare) } catch { throw .system(error) }
@@ -104,7 +104,7 @@ package final class LoopThread: Sendable {
             case .failure(let error): return start.finish(.failure(error))
             }
         }
-        let work: @Sendable () -> Void
+        let work: () -> Void
         do { work = try start.prepare() } catch { return start.finish(.failure(.system(error))) }
         start.finish(.success(()))
         work()

@@ -145,6 +145,12 @@ struct ProgramTests {
         #expect(error?.description.contains("stderr: why") == true)
     }
 
+    @Test("the built netwatch is found beside the tests")
+    func built() throws {
+        #expect(try access(Programs.netwatch, X_OK) == 0)
+        #expect(throws: LabError.self) { try Programs.built("nosuch") }
+    }
+
     @Test("a signal that ends a program is 128 more in its exit code")
     func signals() throws {
         let program = try Program(["sleep", "100"])

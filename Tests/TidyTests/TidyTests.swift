@@ -8,13 +8,14 @@ struct TidyTests {
         try #require(files.contains { $0.path == "Package.swift" } && files.contains { $0.path.hasPrefix("Sources/") })
         let findings = files.flatMap { file in Rules.all.flatMap { $0(file) } }
         for finding in findings { print(finding) }
-        #expect(findings.isEmpty)
+        let count = findings.count
+        #expect(count == 0, "see the lines above")
     }
 
     @Test("every exception still exists")
     func exceptions() throws {
         let paths = Set(try repositoryFiles().map(\.path))
-        for path in Rules.longFiles.keys { #expect(paths.contains(path)) }
+        for path in Rules.edges.union(Rules.longFiles.keys) { #expect(paths.contains(path)) }
     }
 }
 
@@ -27,7 +28,7 @@ struct RuleTests {
             ("Sources/Reachability/NetlinkSocket.swift", "import CLibnl", false),
             ("Sources/Reachability/Path/Route.swift", "import CLinux", false),
             ("Sources/Reachability/Verdict/Verdict.swift", "internal import Glibc", false),
-            ("Sources/Reachability/Interfaces/InterfaceClassifier.swift", "import CLinux", false),
+            ("Sources/Reachability/Interfaces/Classifier.swift", "import CLinux", false),
             ("Sources/Reachability/Interfaces/InterfaceEvidenceReader.swift", "import CLinux", true),
             ("Sources/Pacing/Backoff.swift", "@preconcurrency import Glibc", false),
             ("Sources/netwatch/Output/Record.swift", "import Dispatch", false),

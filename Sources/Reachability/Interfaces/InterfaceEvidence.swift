@@ -1,5 +1,5 @@
 /// What was read of one interface outside rtnetlink's link message. Absent facts are `nil` or false.
-public struct InterfaceEvidence: Hashable, Sendable {
+public struct InterfaceEvidence: Hashable, Sendable, Codable {
     /// `DEVTYPE` of sysfs' uevent: `wlan`, `wwan`, `gadget`, `bluetooth`, `bridge`, …
     public var deviceType: String?
     /// Whether sysfs has a `phy80211` link, or nl80211 lists the interface.

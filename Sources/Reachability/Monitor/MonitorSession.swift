@@ -1,20 +1,95 @@
+internal import EventLoop
+internal import Glibc
+internal import Synchronization
+
 /// A running monitor: one thread that watches one namespace. Everything public composes this.
 package final class MonitorSession: Sendable {
     package let identity: MonitorIdentity
+    private let mailbox: Mailbox<MonitorLoop.Command>
+    private let thread: LoopThread
+    private let nextTarget: Mutex<Int>
 
     /// Starts watching; returns once the sockets are open.
     ///
-    /// `sink` is called on the monitor's thread, in order, with every event; it must not block.
+    /// `sink` is called on the monitor's thread, in order, with every event; it must not block. `recordingFailed` is called there
+    /// with an errno when the recording cannot be written to its end (ENOBUFS: the disk was too slow); watching goes on.
     package init(
         _ configuration: MonitorConfiguration, recordingTo path: String? = nil, targets: [(Endpoint, ProbeSettings)] = [],
+        recordingFailed: @escaping @Sendable (Int32) -> Void = { _ in },
         sink: @escaping @Sendable (MonitorEvent) -> Void
     ) throws(MonitorError) {
-        identity = MonitorIdentity(bootID: "", namespaceName: nil, namespaceInode: 0)
+        let ownNamespace = NamespaceWatch.inode(of: "/proc/self/ns/net")
+        let namespace = configuration.namespace
+        let identity = MonitorIdentity(
+            bootID: Self.bootID(), namespaceName: namespace?.text,
+            namespaceInode: namespace.map { NamespaceWatch.inode(of: $0.path) } ?? ownNamespace
+        )
+        // Before the thread starts, so that a file that cannot be created leaves nothing behind.
+        var recording: RecordingWriter?
+        if let path {
+            // A namespace that does not exist must not cost an older recording its content.
+            if let namespace, identity.namespaceInode == 0 { throw .noSuchNamespace(namespace) }
+            let header = RecordingHeader(program: "netwatch", identity: identity, configuration: configuration)
+            recording = try RecordingWriter(path: path, header: header)
+        }
+        let mailbox = Mailbox<MonitorLoop.Command>()
+        for (number, target) in targets.enumerated() { mailbox.post(.add(TargetID(number), target.0, target.1)) }
+        do {
+            thread = try LoopThread(name: "netwatch", namespace: namespace?.path) { [recording] () throws(LoopError) in
+                let loop = try MonitorLoop(
+                    configuration, identity: identity, usesSysfs: identity.namespaceInode == ownNamespace, mailbox: mailbox,
+                    recording: recording, recordingFailed: recordingFailed, sink: sink
+                )
+                return { loop.run() }
+            }
+        } catch {
+            switch error {
+            case .noNamespace: throw namespace.map { .noSuchNamespace($0) } ?? .system(call: "setns", errno: ENOENT)
+            case .notPermitted: throw namespace.map { .notPermitted($0) } ?? .system(call: "setns", errno: EPERM)
+            case .system(let refused): throw .system(call: refused.call, errno: refused.errno)
+            }
+        }
+        self.identity = identity
+        self.mailbox = mailbox
+        nextTarget = Mutex(targets.count)
+    }
+
+    deinit {
+        mailbox.post(.stop)
     }
 
     /// Adds a target; its events follow.
-    package func add(_ endpoint: Endpoint, settings: ProbeSettings) -> TargetID { TargetID(0) }
+    package func add(_ endpoint: Endpoint, settings: ProbeSettings) -> TargetID {
+        let id = nextTarget.withLock { number in
+            defer { number += 1 }
+            return TargetID(number)
+        }
+        mailbox.post(.add(id, endpoint, settings))
+        return id
+    }
 
-    /// Stops watching and closes everything; returns when the thread has ended. No event follows.
-    package func stop() {}
+    /// Ends a target; events that are under way may still follow.
+    package func remove(_ id: TargetID) { mailbox.post(.remove(id)) }
+
+    /// Gives a copy of the kernel's state to `body` on the monitor's thread.
+    package func withSnapshot(_ body: @escaping @Sendable (NetworkSnapshot) -> Void) { mailbox.post(.snapshot(body)) }
+
+    /// Gives the snapshot with each batch of changes to `body` on the monitor's thread, first with none, until it returns false.
+    package func follow(_ body: @escaping @Sendable (NetworkSnapshot, [SnapshotChange]) -> Bool) { mailbox.post(.follow(body)) }
+
+    /// Stops watching and closes everything; returns when the thread has ended, at once when called on that thread. No event
+    /// follows.
+    package func stop() {
+        mailbox.post(.stop)
+        thread.join()
+    }
+
+    private static func bootID() -> String {
+        let descriptor = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return "" }
+        defer { close(descriptor) }
+        var bytes = [UInt8](repeating: 0, count: 64)
+        let count = read(descriptor, &bytes, bytes.count)
+        return String(decoding: bytes.prefix(max(count, 0)).prefix { $0 > 0x20 }, as: UTF8.self)
+    }
 }

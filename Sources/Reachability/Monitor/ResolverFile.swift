@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// Which resolv.conf applies to a namespace, and what it says now.

@@ -19,6 +19,9 @@ struct NetlinkSocket: ~Copyable {
         case failed(errno: Int32)
     }
 
+    /// The name of the call that joins a group, in errors.
+    static let joining = "nl_socket_add_membership"
+
     private let handle: OpaquePointer
     let descriptor: Int32
     // 64 KiB: the kernel builds dump datagrams of up to 32 KiB, more only for larger reads.
@@ -49,7 +52,7 @@ struct NetlinkSocket: ~Copyable {
             for group in groups where nl_socket_add_membership(handle, Int32(group.rawValue)) != 0 {
                 // Nexthop objects came with Linux 5.3; everything else must be there.
                 if group == RTNLGRP_NEXTHOP { continue }
-                throw NetlinkError(call: "nl_socket_add_membership", errno: errno)
+                throw NetlinkError(call: Self.joining, errno: errno)
             }
         } catch let error as NetlinkError {
             nl_socket_free(handle)

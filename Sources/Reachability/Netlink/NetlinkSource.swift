@@ -3,9 +3,27 @@ internal import CLinux
 internal import EventLoop
 internal import Glibc
 
+/// The kernel as a monitor's loop uses it; on that loop's thread only.
+protocol KernelSource: AnyObject {
+    /// Readable when events wait; `nil` where none come and everything has to be dumped again from time to time.
+    var eventDescriptor: Int32? { get }
+    /// Readable while a dump goes on; `nil` where a dump is complete as soon as it is asked for.
+    var dumpDescriptor: Int32? { get }
+    /// Reads what events wait, up to a turn's limit.
+    func readEvents(_ body: (UnsafeRawBufferPointer) -> Void) -> NetlinkSource.Drained
+    /// Asks for a dump; its slices come with ``readDump(_:)``. Returns an errno, 0 when asked.
+    func startDump(_ table: KernelTable, sequence: UInt32) -> Int32
+    /// Reads a bounded number of slices. Returns an errno, 0 while all is well.
+    func readDump(_ body: (UnsafeRawBufferPointer) -> Void) -> Int32
+    /// Asks which way a packet would go; the answer's bytes, empty when none came.
+    func ask(_ query: RouteQuery) -> [UInt8]
+    /// Asks for a neighbour; the answer's bytes, empty when none came.
+    func ask(_ key: Neighbour.Key) -> [UInt8]
+}
+
 /// The kernel as a monitor hears it: events on one socket, dumps on a second, single questions on a third, so that none has to
 /// wait for, or be told from, the others. Lives on the thread that opened it, inside its namespace.
-struct NetlinkSource: ~Copyable {
+final class NetlinkSource: KernelSource {
     /// What an event socket's turn gave.
     enum Drained: Hashable {
         /// Everything, or as much as one turn may read.
@@ -16,7 +34,7 @@ struct NetlinkSource: ~Copyable {
         case failed(errno: Int32)
     }
 
-    private let events: NetlinkSocket
+    private let events: NetlinkSocket?
     private let dumps: NetlinkSocket
     private let questions: NetlinkSocket
     private var sequence: UInt32 = 1
@@ -27,29 +45,35 @@ struct NetlinkSource: ~Copyable {
     private static let turnLimit = 512
     private static let sliceLimit = 8
 
-    /// Opens the sockets; the groups are joined before anything can be asked.
+    /// Opens the sockets; the groups are joined before anything can be asked. Where joining is refused, as in some sandboxes
+    /// that know netlink but no events (gVisor), there is no event socket.
     init() throws(NetlinkError) {
-        let events = try NetlinkSocket(
-            groups: [
-                RTNLGRP_LINK, RTNLGRP_NEIGH, RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR, RTNLGRP_IPV4_ROUTE, RTNLGRP_IPV6_ROUTE,
-                RTNLGRP_IPV4_RULE, RTNLGRP_IPV6_RULE, RTNLGRP_NEXTHOP,
-            ],
-            receiveBuffer: Self.eventBuffer
-        )
-        let dumps = try NetlinkSocket()
-        let questions = try NetlinkSocket()
-        self.events = events
-        self.dumps = dumps
-        self.questions = questions
+        do {
+            let events = try NetlinkSocket(
+                groups: [
+                    RTNLGRP_LINK, RTNLGRP_NEIGH, RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR, RTNLGRP_IPV4_ROUTE, RTNLGRP_IPV6_ROUTE,
+                    RTNLGRP_IPV4_RULE, RTNLGRP_IPV6_RULE, RTNLGRP_NEXTHOP,
+                ],
+                receiveBuffer: Self.eventBuffer
+            )
+            eventDescriptor = events.descriptor
+            self.events = consume events
+        } catch {
+            guard error.call == NetlinkSocket.joining else { throw error }
+            eventDescriptor = nil
+            events = nil
+        }
+        dumps = try NetlinkSocket()
+        questions = try NetlinkSocket()
     }
 
-    var eventDescriptor: Int32 { events.descriptor }
-    var dumpDescriptor: Int32 { dumps.descriptor }
+    let eventDescriptor: Int32?
+    var dumpDescriptor: Int32? { dumps.descriptor }
 
     /// Reads what the event socket holds, up to a turn's limit.
     func readEvents(_ body: (UnsafeRawBufferPointer) -> Void) -> Drained {
         for _ in 0..<Self.turnLimit {
-            switch events.receive() {
+            switch receiveEvent() {
             case .datagram(let bytes): body(bytes)
             case .empty: return .read
             case .failed(let errno): return .failed(errno: errno)
@@ -61,11 +85,19 @@ struct NetlinkSource: ~Copyable {
         return .read
     }
 
+    // A switch, because an optional that cannot be copied cannot be chained through.
+    private func receiveEvent() -> NetlinkSocket.Received {
+        switch events {
+        case .some(let socket): socket.receive()
+        case .none: .empty
+        }
+    }
+
     // Every message is dropped by the kernel until the queue has been empty once (netlink_rcv_wake). The bound is for a storm
     // that fills faster than this reads: the next turn finds the next overrun then.
     private func drain() {
         for _ in 0..<1_000_000 {
-            if case .empty = events.receive() { return }
+            if case .empty = receiveEvent() { return }
         }
     }
 
@@ -89,14 +121,14 @@ struct NetlinkSource: ~Copyable {
     }
 
     /// Asks which way a packet would go; the answer's bytes, empty when none came.
-    mutating func ask(_ query: RouteQuery) -> [UInt8] {
+    func ask(_ query: RouteQuery) -> [UInt8] {
         sequence &+= 1
         guard let request = NetlinkRequest.route(query, sequence: sequence) else { return [] }
         return answer(to: request)
     }
 
     /// Asks for a neighbour; the answer's bytes, empty when none came.
-    mutating func ask(_ key: Neighbour.Key) -> [UInt8] {
+    func ask(_ key: Neighbour.Key) -> [UInt8] {
         sequence &+= 1
         guard let request = NetlinkRequest.neighbour(key, sequence: sequence) else { return [] }
         return answer(to: request)

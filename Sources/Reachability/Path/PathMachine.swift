@@ -76,6 +76,7 @@ package struct PathMachine: Sendable {
     private var reasons: Set<PathChangeReason> = []
     private var changes: [SnapshotChange] = []
     private var awaited: Set<UInt32> = []
+    private var subjects: [UInt32: EvidenceSubject] = [:]
     private var answers: [RouteQuery: RouteAnswer] = [:]
     private var formerAnswers: [RouteQuery: RouteAnswer] = [:]
     private var lastSelected: PathEvaluation.Selected?
@@ -93,6 +94,21 @@ package struct PathMachine: Sendable {
         var catalog = false
         /// Events since the turn began.
         var events = 0
+    }
+
+    /// What of a link decides where its evidence is read; a change of flags is no reason to read it again.
+    private struct EvidenceSubject: Hashable, Sendable {
+        let name: String
+        let kind: String?
+        let hardwareType: UInt16
+        let hardwareAddress: [UInt8]
+
+        init(_ link: Link) {
+            name = link.name
+            kind = link.kind
+            hardwareType = link.hardwareType
+            hardwareAddress = link.hardwareAddress
+        }
     }
 
     /// Tables that must be dumped before what was lost is made good.
@@ -179,12 +195,17 @@ package struct PathMachine: Sendable {
         case .link(let link):
             work.catalog = true
             work.structure = true
-            if InterfaceClassifier.needsEvidence(link) { awaited.insert(link.index) }
+            let subject = EvidenceSubject(link)
+            if InterfaceClassifier.needsEvidence(link), subjects[link.index] != subject {
+                subjects[link.index] = subject
+                awaited.insert(link.index)
+            }
         case .linkRemoved(let index):
             work.catalog = true
             work.structure = true
             awaited.remove(index)
             evidence[index] = nil
+            subjects[index] = nil
         case .address, .addressRemoved:
             work.catalog = true
             work.structure = true

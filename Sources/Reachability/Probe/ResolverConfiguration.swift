@@ -1,7 +1,7 @@
 /// What resolv.conf(5) says, as glibc reads it: so that a file which glibc cannot use is not taken for a resolver.
-package struct ResolverConfiguration: Hashable, Sendable {
+package struct ResolverConfiguration: Hashable, Sendable, Codable {
     /// A server that answers questions about names.
-    package struct Nameserver: Hashable, Sendable, CustomStringConvertible {
+    package struct Nameserver: Hashable, Sendable, Codable, CustomStringConvertible {
         package var address: IPAddress
         /// The interface of a link-local address, by name or number.
         package var zone: String?

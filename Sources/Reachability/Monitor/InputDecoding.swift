@@ -1,0 +1,26 @@
+extension MonitorInput {
+    /// What the machine makes of it: datagrams decoded, everything else as it is.
+    var event: MonitorMachine.Event {
+        switch self {
+        case .began(let seed, let isPolling): .path(.began(seed: seed, isPolling: isPolling))
+        case .datagram(let bytes): .path(.messages(NetlinkDecoder.decode(bytes)))
+        case .overrun: .path(.overrun)
+        case .dump(let bytes): .path(.dump(NetlinkDecoder.decode(bytes)))
+        case .dumpFailed(let errno): .path(.dumpFailed(errno: errno))
+        case .routeReply(let query, let bytes):
+            // No answer at all, as when memory is short, counts as no route: the next change asks again.
+            .route(query, RouteAnswer(NetlinkDecoder.decode(bytes)) ?? .refused(errno: 0))
+        case .neighbourReply(let key, let bytes): .neighbour(key, Neighbour.State(NetlinkDecoder.decode(bytes)))
+        case .evidence(let index, let evidence): .path(.evidence(index, evidence))
+        case .resolver(let configuration): .path(.resolver(configuration))
+        case .lookup(let answer): .lookup(answer)
+        case .probe(let result): .probe(result)
+        case .resumed(let asleep): .path(.resumed(nanosecondsAsleep: asleep))
+        case .namespaceGone: .path(.namespaceGone)
+        case .pollDue: .path(.pollDue)
+        case .targetAdded(let id, let endpoint, let settings): .targetAdded(id, endpoint, settings)
+        case .targetRemoved(let id): .targetRemoved(id)
+        case .turnEnded: .turnEnded
+        }
+    }
+}

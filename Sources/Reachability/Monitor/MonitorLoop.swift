@@ -1,0 +1,243 @@
+internal import CLinux
+internal import EventLoop
+internal import Glibc
+
+/// The turn: wait, read the clock once, read what is ready, ask the machine, do what it says. Lives on the monitor's thread.
+final class MonitorLoop {
+    /// What other threads want of the loop.
+    enum Command: Sendable {
+        case add(TargetID, Endpoint, ProbeSettings)
+        case remove(TargetID)
+        case lookup(LookupAnswer)
+        case snapshot(@Sendable (NetworkSnapshot) -> Void)
+        case follow(@Sendable (NetworkSnapshot, [SnapshotChange]) -> Bool)
+        case stop
+    }
+
+    private enum Token {
+        static let events: UInt64 = 1
+        static let dumps: UInt64 = 2
+        static let resolver: UInt64 = 3
+        static let suspend: UInt64 = 4
+        static let namespace: UInt64 = 5
+    }
+
+    /// Where no events come, everything is looked at this often.
+    private static let pollInterval: Int64 = 2_000_000_000
+
+    private var loop: EventLoop
+    private let mailbox: Mailbox<Command>
+    private let kernel: any KernelSource
+    private let evidence: InterfaceEvidenceReader
+    private var resolver: ResolverWatcher?
+    private var suspend: SuspendWatch?
+    private var namespace: NamespaceWatch?
+    private var prober = TCPProber()
+    private let names: NameResolver
+    private let recording: RecordingWriter?
+    private let recordingFailed: @Sendable (Int32) -> Void
+    private let sink: @Sendable (MonitorEvent) -> Void
+
+    private var machine: MonitorMachine
+    private var now = MonitorLoop.readClock()
+    private var attempts: [TargetID: Set<UInt64>] = [:]
+    private var followers: [@Sendable (NetworkSnapshot, [SnapshotChange]) -> Bool] = []
+    private var messages: [NetlinkMessage] = []
+    private var nextPoll: Int64?
+    private var hasRecordingFailed = false
+    private var isRunning = true
+
+    /// Opens everything; to be called on the thread that will ``run()``, inside the namespace.
+    init(
+        _ configuration: MonitorConfiguration, identity: MonitorIdentity, usesSysfs: Bool, mailbox: Mailbox<Command>,
+        recording: RecordingWriter?, recordingFailed: @escaping @Sendable (Int32) -> Void,
+        sink: @escaping @Sendable (MonitorEvent) -> Void
+    ) throws(LoopError) {
+        let loop = try EventLoop()
+        mailbox.attach(loop.waker)
+        kernel = try Self.openKernel()
+        evidence = InterfaceEvidenceReader(usesSysfs: usesSysfs, wirelessIndexes: WirelessInterfaces.indexes)
+        resolver = try? ResolverWatcher(ResolverFile(namespaceName: configuration.namespace?.name))
+        suspend = SuspendWatch()
+        namespace = configuration.namespace.flatMap { NamespaceWatch($0.path, inode: identity.namespaceInode) }
+        names = NameResolver(namespace: configuration.namespace) { [mailbox] in mailbox.post(.lookup($0)) }
+        machine = MonitorMachine(configuration)
+        self.mailbox = mailbox
+        self.recording = recording
+        self.recordingFailed = recordingFailed
+        self.sink = sink
+        if let descriptor = kernel.eventDescriptor { try loop.add(descriptor, interest: .read, token: Token.events) }
+        if let descriptor = kernel.dumpDescriptor { try loop.add(descriptor, interest: .read, token: Token.dumps) }
+        if let descriptor = resolver?.descriptor { try loop.add(descriptor, interest: .read, token: Token.resolver) }
+        if let descriptor = suspend?.descriptor { try loop.add(descriptor, interest: .read, token: Token.suspend) }
+        if let descriptor = namespace?.descriptor { try loop.add(descriptor, interest: .read, token: Token.namespace) }
+        self.loop = loop
+    }
+
+    private static func openKernel() throws(LoopError) -> any KernelSource {
+        do { return try NetlinkSource() } catch {
+            // Sandboxes and old containers may refuse the whole family; then what /proc and /sys show has to do.
+            guard let source = PollingSource(error) else { throw LoopError(call: error.call, errno: error.errno) }
+            return source
+        }
+    }
+
+    private static func readClock() -> Moment {
+        Moment(monotonicNanoseconds: MonotonicClock.now(), wallClockNanoseconds: MonotonicClock.wallClock())
+    }
+
+    // MARK: The turn
+
+    /// Runs until it is stopped or the namespace is gone.
+    func run() {
+        var generator = SystemRandomNumberGenerator()
+        let isPolling = kernel.eventDescriptor == nil
+        feed(.began(seed: generator.next(), isPolling: isPolling))
+        feed(.resolver(resolver?.read() ?? ResolverConfiguration()))
+        if isPolling { nextPoll = now.monotonicNanoseconds + Self.pollInterval }
+        takeCommands()
+        endTurn()
+        while isRunning {
+            let ready = loop.wait(until: deadline)
+            now = Self.readClock()
+            takeCommands()
+            for descriptor in ready where isRunning { take(descriptor) }
+            if let due = nextPoll, due <= now.monotonicNanoseconds {
+                nextPoll = now.monotonicNanoseconds + Self.pollInterval
+                feed(.pollDue)
+            }
+            if isRunning { endTurn() }
+        }
+        close()
+    }
+
+    private var deadline: Int64? {
+        guard let due = machine.deadline else { return nextPoll }
+        return nextPoll.map { min($0, due) } ?? due
+    }
+
+    private func take(_ ready: EventLoop.Ready) {
+        switch ready.token {
+        case Token.events: readEvents()
+        case Token.dumps: readDump()
+        case Token.resolver:
+            if resolver?.drain() == true, let configuration = resolver?.read() { feed(.resolver(configuration)) }
+        case Token.suspend:
+            if let asleep = suspend?.wokeAfter() { feed(.resumed(nanosecondsAsleep: asleep)) }
+        case Token.namespace:
+            if namespace?.isGone() == true { feed(.namespaceGone) }
+        default:
+            if let result = prober.ready(ready, on: loop, now: now) { feed(result) }
+        }
+    }
+
+    private func readEvents() {
+        let result = kernel.readEvents { bytes in feed(bytes, { .datagram($0) }, { .messages($0) }) }
+        switch result {
+        case .read: break
+        case .overrun: feed(.overrun)
+        case .failed: feed(.overrun)
+        }
+    }
+
+    private func readDump() {
+        let failure = kernel.readDump { bytes in feed(bytes, { .dump($0) }, { .dump($0) }) }
+        if failure != 0 { feed(.dumpFailed(errno: failure)) }
+    }
+
+    private func endTurn() {
+        // Routes, neighbours and evidence are answered at once, and may lead to further questions.
+        // The bound is for targets that are due again and again: the next turn comes at once then.
+        for _ in 0..<64 where isRunning {
+            if feed(.turnEnded).isEmpty { return }
+        }
+    }
+
+    private func takeCommands() {
+        for command in mailbox.takeAll() {
+            switch command {
+            case .add(let id, let endpoint, let settings): feed(.targetAdded(id, endpoint, settings))
+            case .remove(let id): feed(.targetRemoved(id))
+            case .lookup(let answer): feed(.lookup(answer))
+            case .snapshot(let body): body(machine.path.snapshot)
+            case .follow(let follower):
+                if follower(machine.path.snapshot, []) { followers.append(follower) }
+            case .stop: isRunning = false
+            }
+        }
+    }
+
+    // MARK: Inputs
+
+    // A datagram is copied only for a recording.
+    private func feed(
+        _ bytes: UnsafeRawBufferPointer, _ input: ([UInt8]) -> MonitorInput, _ event: ([NetlinkMessage]) -> PathMachine.Event
+    ) {
+        if recording != nil { record(input([UInt8](bytes))) }
+        messages.removeAll(keepingCapacity: true)
+        NetlinkDecoder.decode(bytes, into: &messages)
+        perform(machine.handle(.path(event(messages)), at: now))
+    }
+
+    @discardableResult
+    private func feed(_ input: MonitorInput) -> [MonitorMachine.Effect] {
+        record(input)
+        let effects = machine.handle(input.event, at: now)
+        perform(effects)
+        return effects
+    }
+
+    private func feed(_ result: ProbeResult) {
+        attempts[TargetID(owning: result.id)]?.remove(result.id)
+        feed(.probe(result))
+    }
+
+    private func record(_ input: MonitorInput) {
+        guard let recording, !hasRecordingFailed else { return }
+        if let errno = recording.append(RecordedInput(moment: now, input: input)) {
+            hasRecordingFailed = true
+            recordingFailed(errno)
+        }
+    }
+
+    // MARK: Effects
+
+    private func perform(_ effects: [MonitorMachine.Effect]) {
+        for effect in effects {
+            switch effect {
+            case .dump(let table, let sequence): dump(table, sequence)
+            case .askRoute(let query): feed(.routeReply(query, kernel.ask(query)))
+            case .askNeighbour(let key): feed(.neighbourReply(key, kernel.ask(key)))
+            case .readEvidence(let link): feed(.evidence(link.index, evidence.read(link) ?? InterfaceEvidence()))
+            case .resolve(let request): names.resolve(request)
+            case .connect(let attempt): connect(attempt)
+            case .cancel(let id):
+                prober.cancel(id)
+                attempts[TargetID(owning: id)]?.remove(id)
+            case .cancelAll(let id): attempts.removeValue(forKey: id)?.forEach { prober.cancel($0) }
+            case .emit(let event):
+                sink(event)
+                if case .ended = event { isRunning = false }
+            case .changed(let changes):
+                if !followers.isEmpty { followers.removeAll { !$0(machine.path.snapshot, changes) } }
+            }
+        }
+    }
+
+    private func dump(_ table: KernelTable, _ sequence: UInt32) {
+        let failure = kernel.startDump(table, sequence: sequence)
+        if failure != 0 { return _ = feed(.dumpFailed(errno: failure)) }
+        if kernel.dumpDescriptor == nil { readDump() }
+    }
+
+    private func connect(_ attempt: ProbeAttempt) {
+        attempts[TargetID(owning: attempt.id), default: []].insert(attempt.id)
+        if let result = prober.start(attempt, on: loop, now: now) { feed(result) }
+    }
+
+    private func close() {
+        prober.closeAll()
+        names.stop()
+        if let errno = recording?.finish(), !hasRecordingFailed { recordingFailed(errno) }
+    }
+}

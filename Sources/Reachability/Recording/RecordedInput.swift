@@ -1,0 +1,158 @@
+internal import FoundationEssentials
+
+/// One line of a recording after the header.
+package struct RecordedInput: Hashable, Sendable {
+    package var moment: Moment
+    package var input: MonitorInput
+
+    package init(moment: Moment, input: MonitorInput) {
+        self.moment = moment
+        self.input = input
+    }
+}
+
+extension RecordedInput: Codable {
+    private enum Keys: String, CodingKey {
+        case t, w, input, bytes, seed, polling, errno, destination, interface, evidence, resolver, lookup, probe, asleep
+        case target, endpoint, settings, address
+    }
+
+    /// Reads one line.
+    package init(from decoder: any Decoder) throws {
+        let line = try decoder.container(keyedBy: Keys.self)
+        moment = Moment(
+            monotonicNanoseconds: try line.decode(Int64.self, forKey: .t), wallClockNanoseconds: try line.decode(Int64.self, forKey: .w)
+        )
+        func bytes() throws -> [UInt8] {
+            let text = try line.decode(String.self, forKey: .bytes)
+            guard let data = Data(base64Encoded: text) else {
+                throw DecodingError.dataCorruptedError(forKey: .bytes, in: line, debugDescription: "not base64")
+            }
+            return [UInt8](data)
+        }
+        let kind = try line.decode(String.self, forKey: .input)
+        switch kind {
+        case "began":
+            input = .began(
+                seed: try line.decode(UInt64.self, forKey: .seed), isPolling: try line.decode(Bool.self, forKey: .polling)
+            )
+        case "datagram": input = .datagram(try bytes())
+        case "overrun": input = .overrun
+        case "dump": input = .dump(try bytes())
+        case "dump-failed": input = .dumpFailed(errno: try line.decode(Int32.self, forKey: .errno))
+        case "route-reply":
+            let query = RouteQuery(
+                try line.decode(IPAddress.self, forKey: .destination), interface: try line.decode(UInt32.self, forKey: .interface)
+            )
+            input = .routeReply(query, try bytes())
+        case "neighbour-reply":
+            let key = Neighbour.Key(
+                interface: try line.decode(UInt32.self, forKey: .interface), address: try line.decode(IPAddress.self, forKey: .address)
+            )
+            input = .neighbourReply(key, try bytes())
+        case "evidence":
+            input = .evidence(
+                try line.decode(UInt32.self, forKey: .interface), try line.decode(InterfaceEvidence.self, forKey: .evidence)
+            )
+        case "resolver": input = .resolver(try line.decode(ResolverConfiguration.self, forKey: .resolver))
+        case "lookup": input = .lookup(try line.decode(LookupAnswer.self, forKey: .lookup))
+        case "probe": input = .probe(try line.decode(ProbeResult.self, forKey: .probe))
+        case "resumed": input = .resumed(nanosecondsAsleep: try line.decode(Int64.self, forKey: .asleep))
+        case "namespace-gone": input = .namespaceGone
+        case "poll-due": input = .pollDue
+        case "target-added":
+            input = .targetAdded(
+                TargetID(try line.decode(Int.self, forKey: .target)), try Endpoint(line.decode(String.self, forKey: .endpoint)),
+                try line.decode(RecordedSettings.self, forKey: .settings).settings
+            )
+        case "target-removed": input = .targetRemoved(TargetID(try line.decode(Int.self, forKey: .target)))
+        case "turn-ended": input = .turnEnded
+        default:
+            throw DecodingError.dataCorruptedError(
+                forKey: .input, in: line, debugDescription: "input '\(kind)' is unknown to this version"
+            )
+        }
+    }
+
+    /// Writes one line.
+    package func encode(to encoder: any Encoder) throws {
+        var line = encoder.container(keyedBy: Keys.self)
+        try line.encode(moment.monotonicNanoseconds, forKey: .t)
+        try line.encode(moment.wallClockNanoseconds, forKey: .w)
+        func put(_ kind: String, _ bytes: [UInt8]? = nil) throws {
+            try line.encode(kind, forKey: .input)
+            if let bytes { try line.encode(Data(bytes).base64EncodedString(), forKey: .bytes) }
+        }
+        switch input {
+        case .began(let seed, let isPolling):
+            try put("began")
+            try line.encode(seed, forKey: .seed)
+            try line.encode(isPolling, forKey: .polling)
+        case .datagram(let bytes): try put("datagram", bytes)
+        case .overrun: try put("overrun")
+        case .dump(let bytes): try put("dump", bytes)
+        case .dumpFailed(let errno):
+            try put("dump-failed")
+            try line.encode(errno, forKey: .errno)
+        case .routeReply(let query, let bytes):
+            try put("route-reply", bytes)
+            try line.encode(query.destination, forKey: .destination)
+            try line.encode(query.interface, forKey: .interface)
+        case .neighbourReply(let key, let bytes):
+            try put("neighbour-reply", bytes)
+            try line.encode(key.interface, forKey: .interface)
+            try line.encode(key.address, forKey: .address)
+        case .evidence(let index, let evidence):
+            try put("evidence")
+            try line.encode(index, forKey: .interface)
+            try line.encode(evidence, forKey: .evidence)
+        case .resolver(let configuration):
+            try put("resolver")
+            try line.encode(configuration, forKey: .resolver)
+        case .lookup(let answer):
+            try put("lookup")
+            try line.encode(answer, forKey: .lookup)
+        case .probe(let result):
+            try put("probe")
+            try line.encode(result, forKey: .probe)
+        case .resumed(let asleep):
+            try put("resumed")
+            try line.encode(asleep, forKey: .asleep)
+        case .namespaceGone: try put("namespace-gone")
+        case .pollDue: try put("poll-due")
+        case .targetAdded(let id, let endpoint, let settings):
+            try put("target-added")
+            try line.encode(id.number, forKey: .target)
+            try line.encode(endpoint.text, forKey: .endpoint)
+            try line.encode(RecordedSettings(settings), forKey: .settings)
+        case .targetRemoved(let id):
+            try put("target-removed")
+            try line.encode(id.number, forKey: .target)
+        case .turnEnded: try put("turn-ended")
+        }
+    }
+}
+
+/// Probe settings with their durations in nanoseconds.
+private struct RecordedSettings: Codable {
+    var interval, timeout: Int64
+    var failAfter, recoverAfter: Int
+    var families: [UInt8]
+    var interface: String?
+
+    init(_ settings: ProbeSettings) {
+        interval = settings.interval.saturatingNanoseconds
+        timeout = settings.timeout.saturatingNanoseconds
+        failAfter = settings.failAfter
+        recoverAfter = settings.recoverAfter
+        families = settings.families.map(\.rawValue).sorted()
+        interface = settings.interface
+    }
+
+    var settings: ProbeSettings {
+        ProbeSettings(
+            interval: .nanoseconds(interval), timeout: .nanoseconds(timeout), failAfter: failAfter, recoverAfter: recoverAfter,
+            families: Set(families.compactMap { IPAddress.Family(rawValue: $0) }), interface: interface
+        )
+    }
+}

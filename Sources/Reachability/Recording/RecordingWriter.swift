@@ -1,0 +1,119 @@
+internal import EventLoop
+internal import FoundationEssentials
+internal import Glibc
+internal import Synchronization
+
+/// Writes inputs to a file on a thread of its own, so that a slow disk never holds the monitor up.
+package final class RecordingWriter: Sendable {
+    /// Inputs that may wait for the disk; one more ends the recording, because a hole would make what follows a lie.
+    static let limit = 1 << 20
+
+    private struct State: Sendable {
+        var waiting: [RecordedInput] = []
+        var isClosed = false
+        var failure: Int32?
+    }
+
+    // Shared with the thread, which must not keep the writer itself alive.
+    private final class Shared: Sendable {
+        let state = Mutex(State())
+        let waker: Waker
+        let descriptor: Int32
+
+        init(descriptor: Int32, waker: Waker) {
+            self.descriptor = descriptor
+            self.waker = waker
+        }
+
+        deinit { close(descriptor) }
+    }
+
+    private let shared: Shared
+    private let thread: LoopThread
+
+    /// Creates or truncates the file and writes the header.
+    package init(path: String, header: RecordingHeader) throws(MonitorError) {
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+        guard descriptor >= 0 else { throw .recording(path: path, errno: errno) }
+        let waker: Waker
+        do { waker = try Waker() } catch {
+            close(descriptor)
+            throw .system(call: error.call, errno: error.errno)
+        }
+        let shared = Shared(descriptor: descriptor, waker: waker)
+        self.shared = shared
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        guard var line = try? encoder.encode(header) else { throw .recording(path: path, errno: EINVAL) }
+        line.append(0x0a)
+        if let number = Self.write(line, to: descriptor) { throw .recording(path: path, errno: number) }
+        do {
+            thread = try LoopThread(name: "nw-recording", namespace: nil) { { Self.run(shared) } }
+        } catch { throw .system(call: "pthread_create", errno: EAGAIN) }
+    }
+
+    /// Adds an input; never blocks.
+    ///
+    /// - Returns: an errno once the recording has failed; ENOBUFS when the disk was too slow.
+    func append(_ input: RecordedInput) -> Int32? {
+        let (failure, wasEmpty) = shared.state.withLock { state in
+            if state.failure == nil, state.waiting.count >= Self.limit { state.failure = ENOBUFS }
+            let wasEmpty = state.waiting.isEmpty
+            if state.failure == nil { state.waiting.append(input) }
+            return (state.failure, wasEmpty)
+        }
+        if wasEmpty { shared.waker.wake() }
+        return failure
+    }
+
+    /// Writes what waits and closes the file.
+    ///
+    /// - Returns: an errno when not everything could be written.
+    func finish() -> Int32? {
+        shared.state.withLock { $0.isClosed = true }
+        shared.waker.wake()
+        thread.join()
+        return shared.state.withLock { $0.failure }
+    }
+
+    private static func run(_ shared: Shared) {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        var poller = pollfd(fd: shared.waker.descriptor, events: Int16(POLLIN), revents: 0)
+        while true {
+            let (inputs, isClosed) = shared.state.withLock { state in
+                defer { state.waiting = [] }
+                return (state.waiting, state.isClosed)
+            }
+            if inputs.isEmpty {
+                if isClosed { return }
+                _ = poll(&poller, 1, -1)
+                shared.waker.acknowledge()
+                continue
+            }
+            var text = Data()
+            for input in inputs {
+                guard let line = try? encoder.encode(input) else { continue }
+                text.append(line)
+                text.append(0x0a)
+            }
+            if let number = write(text, to: shared.descriptor) {
+                shared.state.withLock { $0.failure = number }
+                return
+            }
+        }
+    }
+
+    private static func write(_ data: Data, to descriptor: Int32) -> Int32? {
+        var rest = data[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            if count < 0 {
+                if errno == EINTR { continue }
+                return errno
+            }
+            rest = rest.dropFirst(count)
+        }
+        return nil
+    }
+}
