@@ -106,7 +106,9 @@ import Testing
     @Test func anUnwritableDescriptorIsRefusedAtOnce() throws {
         let reading = open("/dev/null", O_RDONLY)
         defer { close(reading) }
-        #expect(throws: Failure(74, "standard output: closed, or not open for writing")) { try StandardOutput(descriptor: reading) }
+        #expect(throws: Failure(74, "standard output: closed, or not open for writing")) {
+            try StandardOutput(descriptor: reading)
+        }
         #expect(throws: Failure(74, "standard output: it is closed")) { try StandardOutput(descriptor: 999_999) }
     }
 }
