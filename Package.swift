@@ -33,7 +33,7 @@ let package = Package(
         .testTarget(name: "EventLoopTests", dependencies: ["EventLoop", "CLinux"]),
         .testTarget(name: "PacingTests", dependencies: ["Pacing"]),
         .testTarget(name: "ReachabilityTests", dependencies: ["Reachability", "Pacing", "EventLoop"]),
-        .testTarget(name: "netwatchTests", dependencies: ["netwatch", "Reachability"]),
+        .testTarget(name: "netwatchTests", dependencies: ["netwatch", "Reachability", "NetworkLab", "CLinux"]),
         .testTarget(name: "SimulationTests", dependencies: ["Reachability", "Pacing"]),
         // The rules of the house that neither the compiler nor swift-format checks.
         .testTarget(name: "TidyTests"),
