@@ -32,7 +32,7 @@ let package = Package(
         .target(name: "NetworkLab", dependencies: ["CLinux"], path: "Tests/NetworkLab"),
         .testTarget(name: "EventLoopTests", dependencies: ["EventLoop", "CLinux"]),
         .testTarget(name: "PacingTests", dependencies: ["Pacing"]),
-        .testTarget(name: "ReachabilityTests", dependencies: ["Reachability", "Pacing", "EventLoop"]),
+        .testTarget(name: "ReachabilityTests", dependencies: ["Reachability", "Pacing", "EventLoop", "CLinux"]),
         .testTarget(name: "netwatchTests", dependencies: ["netwatch", "Reachability"]),
         .testTarget(name: "SimulationTests", dependencies: ["Reachability", "Pacing"]),
         .testTarget(
