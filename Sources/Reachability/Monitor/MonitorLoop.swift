@@ -65,7 +65,7 @@ final class MonitorLoop {
         resolver = try? ResolverWatcher(ResolverFile(namespaceName: configuration.namespace?.name))
         suspend = SuspendWatch()
         namespace = configuration.namespace.flatMap { NamespaceWatch($0.path, inode: identity.namespaceInode) }
-        names = NameResolver(namespace: configuration.namespace) { [mailbox] in mailbox.post(.lookup($0)) }
+        names = try NameResolver(namespace: configuration.namespace) { [mailbox] in mailbox.post(.lookup($0)) }
         machine = MonitorMachine(configuration)
         self.mailbox = mailbox
         self.recording = recording
