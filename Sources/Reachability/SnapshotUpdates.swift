@@ -81,7 +81,8 @@ final class SnapshotReader: Sendable {
             wake(with: nil)
             return false
         }
-        let (waiter, update, goesOn) = state.withLock { state -> (CheckedContinuation<SnapshotUpdate?, Never>?, SnapshotUpdate, Bool) in
+        let (waiter, update, goesOn) = state.withLock {
+            state -> (CheckedContinuation<SnapshotUpdate?, Never>?, SnapshotUpdate, Bool) in
             // The first call has no changes.
             let update: SnapshotUpdate = changes.isEmpty ? .full(snapshot) : .changes(changes)
             if let waiter = state.waiter {
@@ -90,7 +91,8 @@ final class SnapshotReader: Sendable {
             }
             switch state.pending {
             case nil: state.pending = update
-            case .changes(let earlier) where earlier.count + changes.count <= Self.limit: state.pending = .changes(earlier + changes)
+            case .changes(let earlier) where earlier.count + changes.count <= Self.limit:
+                state.pending = .changes(earlier + changes)
             default:
                 // A full snapshot that nobody took would be copied with every change; it is asked for again instead.
                 state.pending = nil

@@ -24,7 +24,9 @@ package final class Broadcast<Value: Coalescing>: Sendable {
         private let number: UInt64
         private let owner: Broadcast
 
-        fileprivate init(_ owner: Broadcast, _ number: UInt64, _ first: Value?, hasFinished: Bool, notify: (@Sendable () -> Void)?) {
+        fileprivate init(
+            _ owner: Broadcast, _ number: UInt64, _ first: Value?, hasFinished: Bool, notify: (@Sendable () -> Void)?
+        ) {
             self.owner = owner
             self.number = number
             self.notify = notify

@@ -66,7 +66,8 @@ extension Broadcast {
     /// Calls `body` with each value, or with one that stands for several, on `queue` or, without one, through `delivery`; one
     /// call at a time. `owner` is kept while the token lives.
     func deliver(
-        on queue: DispatchQueue?, through delivery: Delivery, keeping owner: any Sendable, _ body: @escaping @Sendable (Value) -> Void
+        on queue: DispatchQueue?, through delivery: Delivery, keeping owner: any Sendable,
+        _ body: @escaping @Sendable (Value) -> Void
     ) -> CallbackToken {
         let callback = Callback(body)
         let schedule: @Sendable () -> Void = { [weak callback, weak delivery] in

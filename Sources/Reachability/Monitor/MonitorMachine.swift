@@ -96,7 +96,11 @@ package struct MonitorMachine: Sendable {
                 effects += tell(id, .begin, at: now)
                 continue
             }
-            if hasResumed { effects += tell(id, .resumed, at: now) } else if isChanged { effects += tell(id, .surroundingsChanged, at: now) }
+            if hasResumed {
+                effects += tell(id, .resumed, at: now)
+            } else if isChanged {
+                effects += tell(id, .surroundingsChanged, at: now)
+            }
             if let due = targets[id]?.deadline, due <= now.monotonicNanoseconds { effects += tell(id, .tick, at: now) }
         }
         waiting = []

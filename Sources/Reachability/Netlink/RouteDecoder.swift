@@ -49,8 +49,10 @@ extension NetlinkDecoder {
             typeOfService: header.rtm_tos
         )
         let route = Route(
-            key, kind: Route.Kind(rawValue: header.rtm_type), nextHops: hops, origin: header.rtm_protocol, scope: header.rtm_scope,
-            preferredSource: address(rtnl_route_get_pref_src(object)), nexthopObject: more.nexthopObject, fingerprint: more.fingerprint
+            key, kind: Route.Kind(rawValue: header.rtm_type), nextHops: hops, origin: header.rtm_protocol,
+            scope: header.rtm_scope,
+            preferredSource: address(rtnl_route_get_pref_src(object)), nexthopObject: more.nexthopObject,
+            fingerprint: more.fingerprint
         )
         return (route, hadDead && hops.isEmpty)
     }
