@@ -32,7 +32,7 @@ let package = Package(
         .target(name: "NetworkLab", dependencies: ["CLinux"], path: "Tests/NetworkLab"),
         .testTarget(name: "EventLoopTests", dependencies: ["EventLoop", "CLinux"]),
         .testTarget(name: "PacingTests", dependencies: ["Pacing"]),
-        .testTarget(name: "ReachabilityTests", dependencies: ["Reachability", "Pacing", "EventLoop"]),
+        .testTarget(name: "ReachabilityTests", dependencies: ["Reachability", "Pacing", "EventLoop", "CLinux", "NetworkLab"]),
         .testTarget(name: "netwatchTests", dependencies: ["netwatch", "Reachability", "NetworkLab", "CLinux"]),
         .testTarget(name: "SimulationTests", dependencies: ["Reachability", "Pacing"]),
         // The rules of the house that neither the compiler nor swift-format checks.
