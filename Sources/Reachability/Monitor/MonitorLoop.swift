@@ -14,6 +14,7 @@ final class MonitorLoop {
         case lookup(LookupAnswer)
         case snapshot(@Sendable (NetworkSnapshot?) -> Void)
         case follow(Follower)
+        case state(@Sendable (MonitorState) -> Void)
         case stop
     }
 
@@ -47,6 +48,7 @@ final class MonitorLoop {
     private var followers: [Follower] = []
     // Followers that came before the first tables were complete.
     private var early: [Follower] = []
+    private var stateAskers: [@Sendable (MonitorState) -> Void] = []
     private var messages: [NetlinkMessage] = []
     private var nextPoll: Int64?
     private var hasRecordingFailed = false
@@ -104,6 +106,7 @@ final class MonitorLoop {
         if isPolling { nextPoll = now.monotonicNanoseconds + Self.pollInterval }
         takeCommands()
         endTurn()
+        tellState()
         while isRunning {
             let ready = loop.wait(until: deadline)
             now = Self.readClock()
@@ -114,6 +117,7 @@ final class MonitorLoop {
                 feed(.pollDue)
             }
             if isRunning { endTurn() }
+            tellState()
         }
         close()
     }
@@ -167,6 +171,13 @@ final class MonitorLoop {
         early = []
     }
 
+    private func tellState() {
+        guard !stateAskers.isEmpty else { return }
+        let state = MonitorState(snapshot: machine.path.snapshot, isQuiet: machine.path.isQuiet, deadline: machine.deadline)
+        for body in stateAskers { body(state) }
+        stateAskers = []
+    }
+
     private func takeCommands() {
         for command in mailbox.takeAll() {
             switch command {
@@ -174,6 +185,7 @@ final class MonitorLoop {
             case .remove(let id): feed(.targetRemoved(id))
             case .lookup(let answer): feed(.lookup(answer))
             case .snapshot(let body): body(machine.path.snapshot)
+            case .state(let body): stateAskers.append(body)
             case .follow(let follower):
                 if machine.path.path == nil {
                     early.append(follower)
@@ -259,7 +271,7 @@ final class MonitorLoop {
             switch command {
             case .snapshot(let body): body(nil)
             case .follow(let follower): _ = follower(nil, [])
-            case .add, .remove, .lookup, .stop: break
+            case .add, .remove, .lookup, .state, .stop: break
             }
         }
         prober.closeAll()

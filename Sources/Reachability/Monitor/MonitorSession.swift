@@ -89,6 +89,10 @@ package final class MonitorSession: Sendable {
         if !mailbox.post(.follow(body)) { _ = body(nil, []) }
     }
 
+    /// Gives what is known at the end of the monitor's next turn to `body` on the monitor's thread. What the kernel had sent when
+    /// the former call's `body` ran has been read by then. Not called when watching has ended.
+    package func withState(_ body: @escaping @Sendable (MonitorState) -> Void) { mailbox.post(.state(body)) }
+
     /// Stops watching soon; a few events may still follow.
     package func requestStop() { mailbox.post(.stop) }
 
@@ -112,4 +116,14 @@ package final class MonitorSession: Sendable {
 // Filled on the monitor's thread before its starter goes on.
 private final class SharedFlag: Sendable {
     let value = Mutex(false)
+}
+
+/// What a monitor knows at one moment, for those who wait until it knows everything.
+package struct MonitorState: Sendable {
+    /// The kernel's state as far as it is known.
+    package var snapshot: NetworkSnapshot
+    /// Whether nothing is being dumped, asked or waited for.
+    package var isQuiet: Bool
+    /// When the monitor goes on by itself, on the monotonic clock in nanoseconds; `nil` for never.
+    package var deadline: Int64?
 }
