@@ -18,7 +18,7 @@ private struct Model {
     private var exits: [IPAddress: UInt32] = [:]
     private var published: ServerUpdate?
     private var lastReport: ProbeReport?
-    private var attemptsSinceUp = 0
+    private var attemptsSinceSuccess = 0
     private(set) var complaints: [String] = []
     private(set) var states: [ServerUpdate.State: Int] = [:]
 
@@ -156,7 +156,7 @@ private struct Model {
             // What changed a moment ago is about to be looked at.
             expect(!isDead || machine.recheckDue != nil || machine.check != nil, "nothing is sent where there is no path")
             attempts[attempt.id] = attempt
-            attemptsSinceUp += 1
+            attemptsSinceSuccess += 1
         case .cancel(let id):
             expect(attempts.removeValue(forKey: id) != nil, "only what is under way is cancelled")
         case .askNeighbour(let key):
@@ -165,6 +165,7 @@ private struct Model {
         case .report(let report):
             expect((report.roundTrip != nil) == (report.cause == nil), "a round trip or a cause")
             lastReport = report
+            if report.succeeded { attemptsSinceSuccess = 0 }
         case .publish(let update):
             judge(update)
             states[update.state, default: 0] += 1
@@ -180,10 +181,9 @@ private struct Model {
         case .unknown: expect(update.cause == nil && published == nil, "unknown is what it was before, not what it becomes")
         case .up, .degraded:
             expect(update.cause == nil && update.roundTrip != nil && update.address != nil, "up has a round trip, not a cause")
-            attemptsSinceUp = 0
         case .down:
             expect(update.cause?.layer == .tcp, "down is the server's fault")
-            expect(attemptsSinceUp > 0, "down rests on attempts")
+            expect(attemptsSinceSuccess > 0 || published?.state == .down, "down rests on attempts")
             expect(lastReport?.cause == update.cause || published?.state == .down, "down rests on the last probe")
         case .unreachable:
             expect(update.cause.map { !$0.layer.accusesServer } ?? false, "unreachable is not the server's fault")
