@@ -209,7 +209,10 @@ package struct TargetMachine: Sendable {
             if turn.time >= run.deadline { lookupFailed(nil, run, &turn) }
         case .asking(let run, _):
             // The kernel owes an answer: nothing is known, nothing is said.
-            if turn.time >= run.deadline { rest(&turn) }
+            if turn.time >= run.deadline {
+                phase = .waiting
+                schedule.continueByGrid(at: turn.time)
+            }
         case .connecting(let run, let race):
             if turn.time >= run.deadline {
                 timeIsUp(run, race, &turn)
