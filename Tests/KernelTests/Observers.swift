@@ -1,5 +1,6 @@
 import Dispatch
 import Foundation
+import Glibc
 import NetworkLab
 import Reachability
 import Synchronization
@@ -130,5 +131,26 @@ final class ProgramObserver: Observer {
             if record["type"] as? String == "path" { return try Seen(record: record) }
         }
         return nil
+    }
+}
+
+extension LibraryObserver {
+    /// What the monitor knows once nothing is under way: it has read what the kernel had sent, and dumped and asked what it wanted.
+    func quietState(within limit: Duration = .seconds(30)) throws -> MonitorState {
+        let end = ContinuousClock.now + limit
+        while true {
+            let state = try state()
+            if state.isQuiet { return state }
+            guard ContinuousClock.now < end else { throw LabError("the monitor was not quiet within \(limit)") }
+            // The monitor goes on at its deadline, and whatever it does there ends a turn.
+            let left = (state.deadline ?? 0) - monotonicNanoseconds()
+            poll(nil, 0, Int32(clamping: max(1, min(left / 1_000_000 + 1, 100))))
+        }
+    }
+
+    private func monotonicNanoseconds() -> Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
     }
 }

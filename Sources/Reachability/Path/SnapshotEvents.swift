@@ -2,6 +2,7 @@
 //
 // The kernel does not tell everything, so some events are only hints, and the table is dumped again:
 // - IPv4 routes vanish without a message when their link or address goes, and multipath members die and revive silently;
+// - nexthop objects vanish without a message when their link goes down or loses its carrier, and leave their groups;
 // - NLM_F_REPLACE on a key that several routes share does not say which of them went;
 // - IPv6 multipath routes arrive merged, appended or by single next hop.
 
@@ -55,17 +56,23 @@ extension NetworkSnapshot {
         if isRecorded { apply(.link(link)) } else { record(.link(link), &outcome) }
         guard let old else { return }
         if old.flags.contains(.up) != link.flags.contains(.up) || old.hasCarrier != link.hasCarrier {
-            outcome.doubts.formUnion([.routesV4, .routesV6])
+            outcome.doubts.formUnion([.nexthops, .routesV4, .routesV6])
+            if !link.hasCarrier { removeNexthops(over: link.index, &outcome) }
             if !link.flags.contains(.up) { removeRoutes(over: link.index, &outcome) }
         }
     }
 
     private mutating func takeLinkRemoval(_ index: UInt32, _ outcome: inout SnapshotKeeper.Outcome, _ isRecorded: Bool) {
-        outcome.doubts.formUnion([.addresses, .routesV4, .routesV6])
+        outcome.doubts.formUnion([.addresses, .nexthops, .routesV4, .routesV6])
         guard links[index] != nil else { return }
         if isRecorded { apply(.linkRemoved(index)) } else { record(.linkRemoved(index), &outcome) }
         for key in addresses.keys where key.interface == index { record(.addressRemoved(key), &outcome) }
+        removeNexthops(over: index, &outcome)
         removeRoutes(over: index, &outcome)
+    }
+
+    private mutating func removeNexthops(over index: UInt32, _ outcome: inout SnapshotKeeper.Outcome) {
+        for object in nexthops.values where object.hop?.interface == index { record(.nexthopRemoved(object.id), &outcome) }
     }
 
     // In a table beyond this size only the default routes are looked through at once; the dump that follows finds the others.
