@@ -11,7 +11,8 @@ struct NetlinkRequest: ~Copyable {
         guard let handle = nlmsg_alloc_size(512) else { return nil }
         let isFilled = withUnsafeBytes(of: header) { bytes in
             nlmsg_put(handle, 0, sequence, type, 0, Int32(flags) | NLM_F_REQUEST) != nil
-                && nlmsg_append(handle, UnsafeMutableRawPointer(mutating: bytes.baseAddress), bytes.count, Int32(NLMSG_ALIGNTO)) == 0
+                && nlmsg_append(handle, UnsafeMutableRawPointer(mutating: bytes.baseAddress), bytes.count, Int32(NLMSG_ALIGNTO))
+                    == 0
         }
         guard isFilled else {
             nlmsg_free(handle)

@@ -33,7 +33,9 @@ struct NetlinkSocket: ~Copyable {
     ///   - protocolNumber: NETLINK_ROUTE or NETLINK_GENERIC.
     ///   - groups: the multicast groups to join.
     ///   - receiveBuffer: bytes that the kernel holds for a reader that is late; `nil` for libnl's 32 KiB.
-    init(protocolNumber: Int32 = NETLINK_ROUTE, groups: [rtnetlink_groups] = [], receiveBuffer: Int32? = nil) throws(NetlinkError) {
+    /// - Throws: `NetlinkError` with the call that the system refused.
+    init(protocolNumber: Int32 = NETLINK_ROUTE, groups: [rtnetlink_groups] = [], receiveBuffer: Int32? = nil) throws(NetlinkError)
+    {
         guard let handle = nl_socket_alloc() else { throw NetlinkError(call: "nl_socket_alloc", errno: ENOMEM) }
         let result = nl_connect(handle, protocolNumber)
         guard result == 0 else {
@@ -88,7 +90,9 @@ struct NetlinkSocket: ~Copyable {
         kernel.nl_family = sa_family_t(AF_NETLINK)
         let sent = withUnsafePointer(to: &kernel) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                sendto(descriptor, header, Int(header?.pointee.nlmsg_len ?? 0), Int32(MSG_DONTWAIT), $0, socklen_t(MemoryLayout<sockaddr_nl>.size))
+                sendto(
+                    descriptor, header, Int(header?.pointee.nlmsg_len ?? 0), Int32(MSG_DONTWAIT), $0,
+                    socklen_t(MemoryLayout<sockaddr_nl>.size))
             }
         }
         return sent < 0 ? errno : 0

@@ -42,15 +42,17 @@ extension NetlinkDecoder {
         }
         let key = Route.Key(
             table: rtnl_route_get_table(object),
-            metric: rtnl_route_get_priority(object) == .max ? 0 : rtnl_route_get_priority(object),
+            metric: more.metric,
             destination: IPPrefix(address(rtnl_route_get_dst(object)) ?? nowhere, length: header.rtm_dst_len),
             source: header.rtm_src_len == 0
                 ? nil : address(rtnl_route_get_src(object)).map { IPPrefix($0, length: header.rtm_src_len) },
             typeOfService: header.rtm_tos
         )
         let route = Route(
-            key, kind: Route.Kind(rawValue: header.rtm_type), nextHops: hops, origin: header.rtm_protocol, scope: header.rtm_scope,
-            preferredSource: address(rtnl_route_get_pref_src(object)), nexthopObject: more.nexthopObject, fingerprint: more.fingerprint
+            key, kind: Route.Kind(rawValue: header.rtm_type), nextHops: hops, origin: header.rtm_protocol,
+            scope: header.rtm_scope,
+            preferredSource: address(rtnl_route_get_pref_src(object)), nexthopObject: more.nexthopObject,
+            fingerprint: more.fingerprint
         )
         return (route, hadDead && hops.isEmpty)
     }
@@ -59,12 +61,15 @@ extension NetlinkDecoder {
 /// What libnl-route 3.7 does not keep of a route message.
 private struct RouteAttributes {
     var nexthopObject: UInt32 = 0
+    // All 32 bits are a metric; libnl's cannot be told from its "not given".
+    var metric: UInt32 = 0
     var fingerprint: UInt64 = 0
 
     init(_ message: UnsafeMutablePointer<nlmsghdr>) {
         var digest = Fingerprint()
         for attribute in AttributeSequence(message, headerSize: MemoryLayout<rtmsg>.size) {
             switch attribute.type {
+            case 6: metric = attribute.number() ?? 0  // RTA_PRIORITY
             case 30: nexthopObject = attribute.number() ?? 0  // RTA_NH_ID
             case 8, 20, 21, 22: digest.add(attribute.type, attribute.bytes)  // metrics, preference, encapsulation and its type
             default: break

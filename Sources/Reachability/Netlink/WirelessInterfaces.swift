@@ -7,7 +7,8 @@ internal import Glibc
 enum WirelessInterfaces {
     /// The indexes; `nil` when the kernel has no nl80211 or does not answer.
     static func indexes() -> Set<UInt32>? {
-        guard let socket = try? NetlinkSocket(protocolNumber: NETLINK_GENERIC), let family = family(of: "nl80211", on: socket) else {
+        guard let socket = try? NetlinkSocket(protocolNumber: NETLINK_GENERIC), let family = family(of: "nl80211", on: socket)
+        else {
             return nil
         }
         var found: Set<UInt32> = []
@@ -15,7 +16,9 @@ enum WirelessInterfaces {
         let isComplete = exchange(
             on: socket, type: Int32(family), flags: NLM_F_ROOT | NLM_F_MATCH, header: header, fill: { _ in }
         ) { attribute in
-            if attribute.type == Int32(NL80211_ATTR_IFINDEX.rawValue), let index = attribute.number(UInt32.self) { found.insert(index) }
+            if attribute.type == Int32(NL80211_ATTR_IFINDEX.rawValue), let index = attribute.number(UInt32.self) {
+                found.insert(index)
+            }
         }
         return isComplete ? found : nil
     }

@@ -21,7 +21,8 @@ extension RecordedInput: Codable {
     package init(from decoder: any Decoder) throws {
         let line = try decoder.container(keyedBy: Keys.self)
         moment = Moment(
-            monotonicNanoseconds: try line.decode(Int64.self, forKey: .t), wallClockNanoseconds: try line.decode(Int64.self, forKey: .w)
+            monotonicNanoseconds: try line.decode(Int64.self, forKey: .t),
+            wallClockNanoseconds: try line.decode(Int64.self, forKey: .w)
         )
         func bytes() throws -> [UInt8] {
             let text = try line.decode(String.self, forKey: .bytes)
@@ -47,7 +48,8 @@ extension RecordedInput: Codable {
             input = .routeReply(query, try bytes())
         case "neighbour-reply":
             let key = Neighbour.Key(
-                interface: try line.decode(UInt32.self, forKey: .interface), address: try line.decode(IPAddress.self, forKey: .address)
+                interface: try line.decode(UInt32.self, forKey: .interface),
+                address: try line.decode(IPAddress.self, forKey: .address)
             )
             input = .neighbourReply(key, try bytes())
         case "evidence":
