@@ -1,3 +1,4 @@
+internal import CLinux
 package import EventLoop
 internal import Glibc
 internal import Synchronization
