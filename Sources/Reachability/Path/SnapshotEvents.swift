@@ -39,7 +39,9 @@ extension NetworkSnapshot {
     /// Whether a route cannot be there although a dump still has it: its link is not up. Routes to this machine's own addresses
     /// stay (fib_sync_down_dev spares them), and so do those that refuse: IPv6 hangs them on `lo`, up or not.
     func isHidden(_ route: Route) -> Bool {
-        guard route.kind != .local, !route.kind.refuses, !route.isMultipath, let hop = route.nextHops.first, let link = links[hop.interface] else {
+        guard route.kind != .local, !route.kind.refuses, !route.isMultipath, let hop = route.nextHops.first,
+            let link = links[hop.interface]
+        else {
             return false
         }
         return !link.flags.contains(.up)

@@ -1,7 +1,6 @@
 internal import CLinux
 package import EventLoop
 internal import Glibc
-internal import Synchronization
 
 /// Resolves names by getaddrinfo(3) on a few threads of its own, inside the network namespace that is watched.
 ///
@@ -30,7 +29,7 @@ package final class NameResolver: Sendable {
 
     // What the threads share. They hold it, not the resolver, so that a stuck one keeps nothing else alive.
     private final class Work: Sendable {
-        let state = Mutex(State())
+        let state = Locked(State())
         let signal: Waker
         let directory: String?
         let sink: @Sendable (LookupAnswer) -> Void

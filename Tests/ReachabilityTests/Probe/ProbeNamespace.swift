@@ -1,7 +1,6 @@
 import CLinux
 import EventLoop
 import Glibc
-import Synchronization
 
 @testable import Reachability
 
@@ -84,7 +83,7 @@ final class ProbeNamespace: Sendable {
     }
 
     private final class Outcome<Value: Sendable>: Sendable {
-        let value = Mutex<Result<Value, any Error>?>(nil)
+        let value = Locked<Result<Value, any Error>?>(nil)
     }
 }
 
