@@ -44,7 +44,7 @@ let package = Package(
         .testTarget(name: "TidyTests"),
         .testTarget(
             name: "KernelTests",
-            dependencies: ["Reachability", "netwatch", "NetworkLab", "EventLoop", "CLinux"]
+            dependencies: ["Reachability", "netwatch", "NetworkLab", "EventLoop", "Pacing", "CLinux"]
         ),
     ],
     swiftLanguageModes: [.v6]

@@ -21,6 +21,7 @@ final class LibraryObserver: Observer {
     let name = "library"
     let session: MonitorSession
     private let events: EventQueue
+    private var latestLine: String?
 
     init(_ configuration: MonitorConfiguration) throws {
         let events = EventQueue()
@@ -59,6 +60,12 @@ final class EventQueue: Sendable {
     func put(_ event: MonitorEvent) {
         events.withLock { $0.append(event) }
         count.signal()
+    }
+
+    /// The next event if it is there already.
+    func takeNow() -> MonitorEvent? {
+        guard count.wait(timeout: .now()) == .success else { return nil }
+        return events.withLock { $0.removeFirst() }
     }
 
     func next(within limit: Duration = patience) throws -> MonitorEvent {
@@ -135,6 +142,14 @@ final class ProgramObserver: Observer {
 }
 
 extension LibraryObserver {
+    /// The line of the last path that was told so far.
+    func latestPath() throws -> String? {
+        while let event = events.takeNow() {
+            if case .path(let update) = event { latestLine = Seen(update).line }
+        }
+        return latestLine
+    }
+
     /// What the monitor knows once nothing is under way: it has read what the kernel had sent, and dumped and asked what it wanted.
     func quietState(within limit: Duration = .seconds(30)) throws -> MonitorState {
         let end = ContinuousClock.now + limit
