@@ -7,8 +7,8 @@ internal import Glibc
 /// getaddrinfo blocks and cannot be called back, so it gets threads that nothing waits for: they are made when there is work, end
 /// after ``idleTime`` without any, and are left to themselves when ``stop()`` finds them inside a call.
 ///
-/// For a *named* namespace the threads see `/etc/netns/NAME/` as ip-netns(8) arranges it (``NamespaceFiles``); what became of that
-/// is in ``files``.
+/// For a *named* namespace the threads see `/etc/netns/NAME/` as ip-netns(8) arranges it (``NamespaceFiles``); what became of
+/// that is in ``files``.
 package final class NameResolver: Sendable {
     /// How many names are resolved at once by default.
     package static let defaultThreads = 4

@@ -4,7 +4,8 @@ import Glibc
 
 @testable import Reachability
 
-/// A nameless network namespace that a descriptor of the test process holds, so that nothing stays behind however the process ends.
+/// A nameless network namespace that a descriptor of the test process holds, so that nothing stays behind however the process
+/// ends.
 final class ProbeNamespace: Sendable {
     struct Failure: Error, CustomStringConvertible {
         let description: String
