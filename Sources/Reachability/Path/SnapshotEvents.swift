@@ -95,10 +95,20 @@ extension NetworkSnapshot {
         for route in lost { record(.routeRemoved(route), &outcome) }
     }
 
+    // While duplicate detection runs, an IPv6 address that the kernel made by itself is announced only by its prefix's route.
+    private func comesFromUnknownAddress(_ route: Route) -> Bool {
+        let byKernel: UInt8 = 2
+        guard route.key.family == .v6, route.origin == byKernel, route.kind == .unicast, let hop = route.nextHops.first else {
+            return false
+        }
+        return !addresses.keys.contains { $0.interface == hop.interface && route.key.destination.contains($0.prefix.address) }
+    }
+
     private mutating func takeRoute(
         _ route: Route, _ replaces: Bool, _ isDead: Bool, _ outcome: inout SnapshotKeeper.Outcome
     ) {
         let table = KernelTable.routes(route.key.family)
+        if comesFromUnknownAddress(route) { outcome.doubts.insert(.addresses) }
         if isDead || isHidden(route) {
             outcome.doubts.insert(table)
             if contains(route) { record(.routeRemoved(route), &outcome) }
