@@ -3,6 +3,7 @@
 // The kernel does not tell everything, so some events are only hints, and the table is dumped again:
 // - IPv4 routes vanish without a message when their link or address goes, and multipath members die and revive silently;
 // - the first end of a veth pair is announced before it has a peer, and the last when the other moved to another namespace;
+// - duplicate detection starts anew when a carrier comes back, and only its end is told;
 // - nexthop objects vanish without a message when their link goes down or loses its carrier, and leave their groups;
 // - NLM_F_REPLACE on a key that several routes share does not say which of them went;
 // - IPv6 multipath routes arrive merged, appended or by single next hop.
@@ -57,10 +58,11 @@ extension NetworkSnapshot {
         let old = links[link.index]
         guard old != link else { return }
         if isRecorded { apply(.link(link)) } else { record(.link(link), &outcome) }
-        if link.kind == "veth" && link.lower == 0 { outcome.doubts.insert(.links) }
+        if link.kind == "veth", link.lower == 0 { outcome.doubts.insert(.links) }
         guard let old else { return }
         if old.flags.contains(.up) != link.flags.contains(.up) || old.hasCarrier != link.hasCarrier {
             outcome.doubts.formUnion([.nexthops, .routesV4, .routesV6])
+            if link.hasCarrier { outcome.doubts.insert(.addresses) }
             if !link.hasCarrier { removeNexthops(over: link.index, &outcome) }
             if !link.flags.contains(.up) { removeRoutes(over: link.index, &outcome) }
         }
@@ -69,9 +71,8 @@ extension NetworkSnapshot {
     private mutating func takeLinkRemoval(_ index: UInt32, _ outcome: inout SnapshotKeeper.Outcome, _ isRecorded: Bool) {
         outcome.doubts.formUnion([.addresses, .nexthops, .routesV4, .routesV6])
         guard links[index] != nil else { return }
-        if links.values.contains(where: { $0.kind == "veth" && $0.lower == index && !$0.lowerIsElsewhere }) {
-            outcome.doubts.insert(.links)
-        }
+        let isPeer = { (link: Link) in link.kind == "veth" && link.lower == index && !link.lowerIsElsewhere }
+        if links.values.contains(where: isPeer) { outcome.doubts.insert(.links) }
         if isRecorded { apply(.linkRemoved(index)) } else { record(.linkRemoved(index), &outcome) }
         for key in addresses.keys where key.interface == index { record(.addressRemoved(key), &outcome) }
         removeNexthops(over: index, &outcome)
