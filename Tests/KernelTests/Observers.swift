@@ -1,8 +1,9 @@
 import Dispatch
 import Foundation
+import Glibc
 import NetworkLab
 import Reachability
-import Synchronization
+import EventLoop
 
 /// How long a test waits for what has to come.
 let patience = Duration.seconds(10)
@@ -20,6 +21,7 @@ final class LibraryObserver: Observer {
     let name = "library"
     let session: MonitorSession
     private let events: EventQueue
+    private var latestLine: String?
 
     init(_ configuration: MonitorConfiguration) throws {
         let events = EventQueue()
@@ -52,12 +54,18 @@ final class LibraryObserver: Observer {
 
 /// What another thread puts in and a test takes out, in order.
 final class EventQueue: Sendable {
-    private let events = Mutex<[MonitorEvent]>([])
+    private let events = Locked<[MonitorEvent]>([])
     private let count = DispatchSemaphore(value: 0)
 
     func put(_ event: MonitorEvent) {
         events.withLock { $0.append(event) }
         count.signal()
+    }
+
+    /// The next event if it is there already.
+    func takeNow() -> MonitorEvent? {
+        guard count.wait(timeout: .now()) == .success else { return nil }
+        return events.withLock { $0.removeFirst() }
     }
 
     func next(within limit: Duration = patience) throws -> MonitorEvent {
@@ -74,7 +82,7 @@ func answer<Value: Sendable>(_ ask: (@escaping @Sendable (Value) -> Void) -> Voi
 }
 
 private final class Box<Value: Sendable>: Sendable {
-    private let value = Mutex<Value?>(nil)
+    private let value = Locked<Value?>(nil)
     private let isFilled = DispatchSemaphore(value: 0)
 
     func fill(_ value: Value) {
@@ -130,5 +138,34 @@ final class ProgramObserver: Observer {
             if record["type"] as? String == "path" { return try Seen(record: record) }
         }
         return nil
+    }
+}
+
+extension LibraryObserver {
+    /// The line of the last path that was told so far.
+    func latestPath() throws -> String? {
+        while let event = events.takeNow() {
+            if case .path(let update) = event { latestLine = Seen(update).line }
+        }
+        return latestLine
+    }
+
+    /// What the monitor knows once nothing is under way: it has read what the kernel had sent, and dumped and asked what it wanted.
+    func quietState(within limit: Duration = .seconds(30)) throws -> MonitorState {
+        let end = ContinuousClock.now + limit
+        while true {
+            let state = try state()
+            if state.isQuiet { return state }
+            guard ContinuousClock.now < end else { throw LabError("the monitor was not quiet within \(limit)") }
+            // The monitor goes on at its deadline, and whatever it does there ends a turn.
+            let left = (state.deadline ?? 0) - monotonicNanoseconds()
+            poll(nil, 0, Int32(clamping: max(1, min(left / 1_000_000 + 1, 100))))
+        }
+    }
+
+    private func monotonicNanoseconds() -> Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
     }
 }

@@ -60,7 +60,9 @@ import Testing
         let (paths, path) = AsyncStream.makeStream(of: NetworkPath.Status.self)
         let (notes, note) = AsyncStream.makeStream(of: NetworkPath.Status.self)
         let token = monitor.onChange { path.yield($0.status) }
-        let observer = NotificationCenter.default.addObserver(of: monitor, for: .pathDidChange) { note.yield($0.update.path.status) }
+        let observer = NotificationCenter.default.addObserver(of: monitor, for: .pathDidChange) {
+            note.yield($0.update.path.status)
+        }
         var (seen, noted) = (paths.makeAsyncIterator(), notes.makeAsyncIterator())
         #expect(await seen.next() == .satisfied)
         try client.ip("link set up0 down")

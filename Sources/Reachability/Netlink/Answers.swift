@@ -1,9 +1,14 @@
 extension RouteAnswer {
     /// What the kernel's reply to RTM_GETROUTE says; `nil` when there is none.
-    init?(_ messages: [NetlinkMessage]) {
+    ///
+    /// Asked for one interface, the kernel shows the whole route that it matched: of several next hops the one over that
+    /// interface counts. Where nexthop objects are not spelt out (`nexthop_compat_mode` 0) only the interface is known.
+    init?(_ messages: [NetlinkMessage], to query: RouteQuery) {
         switch messages.first?.event {
         case .route(let route, _, _):
-            guard let hop = route.nextHops.first else { return nil }
+            let hops = route.nextHops
+            let unspelt = query.interface != 0 && route.nexthopObject != 0 ? Route.NextHop(interface: query.interface) : nil
+            guard let hop = hops.first(where: { $0.interface == query.interface }) ?? hops.first ?? unspelt else { return nil }
             self = .route(
                 ChosenRoute(
                     kind: route.kind, interface: hop.interface, gateway: hop.gateway, source: route.preferredSource,

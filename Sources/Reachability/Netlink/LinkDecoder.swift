@@ -10,7 +10,8 @@ extension NetlinkDecoder {
         let index = UInt32(bitPattern: header.ifi_index)
         if Int(message.pointee.nlmsg_type) == RTM_DELLINK { return .linkRemoved(index) }
 
-        var link = Link(index: index, name: "", flags: Link.Flags(rawValue: header.ifi_flags), hardwareType: header.ifi_type, mtu: 0)
+        var link = Link(
+            index: index, name: "", flags: Link.Flags(rawValue: header.ifi_flags), hardwareType: header.ifi_type, mtu: 0)
         var isWirelessEvent = false
         for attribute in AttributeSequence(message, headerSize: MemoryLayout<ifinfomsg>.size) {
             if Int(attribute.type) == IFLA_WIRELESS { isWirelessEvent = true } else { link.read(attribute) }

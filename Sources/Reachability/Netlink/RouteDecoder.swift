@@ -106,7 +106,11 @@ private struct RouteFields {
                     isOnLink: UInt32(entry.rtnh_flags) & UInt32(RTNH_F_ONLINK) != 0
                 )
                 for attribute in AttributeSequence(UnsafeRawBufferPointer(rebasing: bytes[(offset + size)..<(offset + length)])) {
-                    if attribute.type == 5 { hop.gateway = attribute.address } else if attribute.type == 18 { hop.gateway = attribute.via }
+                    if attribute.type == 5 {
+                        hop.gateway = attribute.address
+                    } else if attribute.type == 18 {
+                        hop.gateway = attribute.via
+                    }
                 }
                 several.append(hop)
             }

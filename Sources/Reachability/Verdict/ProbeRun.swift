@@ -62,6 +62,14 @@ struct AttemptRace: Hashable, Sendable {
     var nextStart: Int64?
 
     init(_ entries: [Entry]) { waiting = Array(entries.prefix(AttemptRace.limit)) }
+
+    /// The attempts to come take the routes that there are now; those without one are not made.
+    mutating func reroute(by routes: [IPAddress: ChosenRoute]) {
+        waiting = waiting.compactMap { entry in
+            routes[entry.candidate.address].map { Entry(candidate: entry.candidate, route: $0) }
+        }
+        if waiting.isEmpty { nextStart = nil }
+    }
 }
 
 /// The neighbour table asked, after a probe that nobody answered.

@@ -56,6 +56,10 @@ extension TargetMachine {
             // Attempts under way keep to the route that they began on.
             guard restarts < Self.restartLimit else {
                 isOutdated = true
+                if case .connecting(let run, var race) = phase {
+                    race.reroute(by: routes)
+                    phase = .connecting(run, race)
+                }
                 return
             }
             restarts += 1

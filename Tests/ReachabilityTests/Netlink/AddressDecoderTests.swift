@@ -1,0 +1,122 @@
+import NetlinkBytes
+import Testing
+
+@testable import Reachability
+
+@Suite struct AddressDecoderTests {
+    private let local = IPAddress(v4: 0xc000_0207)
+    private let peer = IPAddress(v4: 0xc000_0208)
+
+    private func decode(_ message: RawMessage) -> [NetlinkEvent] { NetlinkDecoder.decode(message.bytes).map(\.event) }
+
+    // struct ifaddrmsg: family, prefix length, flags, scope, index.
+    private func message(
+        _ type: UInt16 = 20, family: UInt8 = 2, prefix: UInt8 = 24, flags: UInt8 = 0, scope: UInt8 = 0, index: UInt32 = 300,
+        _ attributes: (inout RawAttributes) -> Void
+    ) -> RawMessage {
+        RawMessage(type, header: [family, prefix, flags, scope] + index.raw, attributes)
+    }
+
+    private func address(_ message: RawMessage) throws -> Address {
+        guard case .address(let address) = decode(message).first else { throw Unexpected(decode(message)) }
+        return address
+    }
+
+    @Test func `on a point-to-point link IFA_LOCAL is the address and IFA_ADDRESS the peer`() throws {
+        let decoded = try address(
+            message(prefix: 32) { message in
+                message.add(1, peer.bytes)
+                message.add(2, local.bytes)
+            })
+        #expect(decoded.key == Address.Key(interface: 300, prefix: IPPrefix(local, length: 32)))
+        #expect(decoded.peer == peer)
+    }
+
+    @Test func `IPv6 says its address once, as IFA_ADDRESS`() throws {
+        let six = IPAddress(v6: 0x2001_0db8_0000_0000, 7)
+        let decoded = try address(message(family: 10, prefix: 64) { $0.add(1, six.bytes) })
+        #expect(decoded.address == six)
+        #expect(decoded.peer == nil)
+    }
+
+    @Test func `flags are those of the 32 bits, not of the header's 8`() throws {
+        let decoded = try address(
+            message(flags: 0x80) { message in
+                message.add(2, local.bytes)
+                message.add(8, UInt32(0x340))
+            })
+        #expect(decoded.flags == Address.Flags(rawValue: 0x340))
+        #expect(!decoded.isUsable)
+    }
+
+    @Test func `an optimistic address is usable while tentative, a duplicate is not`() throws {
+        let optimistic = try address(
+            message {
+                $0.add(2, local.bytes); $0.add(8, UInt32(0x44))
+            })
+        #expect(optimistic.isUsable)
+        let duplicate = try address(
+            message {
+                $0.add(2, local.bytes); $0.add(8, UInt32(0x0c))
+            })
+        #expect(!duplicate.isUsable)
+    }
+
+    // struct ifa_cacheinfo: preferred, valid, created, updated.
+    private func lifetime(preferred: UInt32, valid: UInt32, flags: UInt32, renewed: UInt32 = 77) -> RawMessage {
+        message { message in
+            message.add(2, local.bytes)
+            message.add(8, flags)
+            message.add(6, preferred.raw + valid.raw + UInt32(1).raw + renewed.raw)
+        }
+    }
+
+    @Test func `lifetimes, and for ever`() throws {
+        let limited = try address(lifetime(preferred: 60, valid: 120, flags: 0))
+        #expect(limited.lifetime.preferredSeconds == 60)
+        #expect(limited.lifetime.validSeconds == 120)
+        #expect(limited.lifetime.renewedCentiseconds == 77)
+        let forever = try address(lifetime(preferred: .max, valid: .max, flags: 0x80))
+        #expect(forever.lifetime.preferredSeconds == nil)
+        #expect(forever.lifetime.validSeconds == nil)
+    }
+
+    @Test func `deprecated is what has no preferred time left, whatever the flag says`() throws {
+        #expect(try address(lifetime(preferred: 0, valid: 60, flags: 0)).flags.contains(.deprecated))
+        #expect(try address(lifetime(preferred: 1, valid: 60, flags: 0x20)).flags.isDisjoint(with: .deprecated))
+        #expect(
+            try address(lifetime(preferred: 0, valid: 60, flags: 0)) == address(lifetime(preferred: 0, valid: 60, flags: 0x20)))
+    }
+
+    @Test func `seconds that count down are no change, a renewal is`() throws {
+        #expect(
+            try address(lifetime(preferred: 60, valid: 90, flags: 0)) == address(lifetime(preferred: 59, valid: 89, flags: 0)))
+        #expect(
+            try address(lifetime(preferred: 60, valid: 90, flags: 0))
+                != address(lifetime(preferred: 60, valid: 90, flags: 0, renewed: 78)))
+    }
+
+    @Test func `a removal names interface, address and prefix`() {
+        let removal = message(21) { $0.add(2, local.bytes) }
+        #expect(decode(removal) == [.addressRemoved(Address.Key(interface: 300, prefix: IPPrefix(local, length: 24)))])
+    }
+
+    @Test func `other families are passed over, no or a short address is malformed`() {
+        #expect(decode(message(family: 0) { $0.add(2, local.bytes) }) == [.ignored])
+        #expect(decode(message(family: 7) { $0.add(2, local.bytes) }) == [.ignored])
+        #expect(decode(message { $0.add(8, UInt32(0)) }) == [.malformed])
+        #expect(decode(RawMessage(20, header: [2, 24])) == [.malformed])
+    }
+
+    @Test func `neighbours with their state, and not bridges' forwarding entries`() {
+        let neighbour = Neighbour(interface: 300, address: peer, state: .reachable, hardwareAddress: [2, 0, 0, 0, 0, 1])
+        #expect(decode(.neighbour(neighbour)) == [.neighbour(neighbour)])
+        #expect(decode(.neighbour(neighbour, removed: true)) == [.neighbourRemoved(neighbour.key)])
+        let failed = Neighbour(interface: 300, address: IPAddress(v6: 0xfe80 << 48, 1), state: .failed)
+        #expect(decode(.neighbour(failed)) == [.neighbour(failed)])
+        let forwarding = RawMessage(28, header: [7, 0, 0, 0] + UInt32(3).raw + UInt16(2).raw + [0, 0]) {
+            $0.add(2, [2, 0, 0, 0, 0, 1])
+        }
+        #expect(decode(forwarding) == [.ignored])
+    }
+}
