@@ -106,14 +106,14 @@ struct PathEvaluation {
 
     private func candidates(_ family: IPAddress.Family, _ defaults: DefaultRoutes) -> [RouteQuery] {
         let anywhere = Self.anywhere(family)
-        let others = { (interfaces: [NetworkInterface]) in
-            preferred(interfaces, defaults).prefix(Self.candidateLimit).map { RouteQuery(anywhere, interface: $0.index) }
+        let others = {
+            let all = catalog.interfaces.values.filter { $0.type != .loopback && isAllowed($0) }
+            return preferred(all, defaults).prefix(Self.candidateLimit).map { RouteQuery(anywhere, interface: $0.index) }
         }
-        let all = catalog.interfaces.values.filter { $0.type != .loopback && isAllowed($0) }
         switch configuration.selection {
         case .any: return [RouteQuery(anywhere)]
-        case .named, .required: return others(all)
-        case .prohibited: return [RouteQuery(anywhere)] + others(all)
+        case .named, .required: return others()
+        case .prohibited: return [RouteQuery(anywhere)] + others()
         }
     }
 
