@@ -1,10 +1,10 @@
-internal import Synchronization
+internal import EventLoop
 
 /// Keeps a callback going: let go of it, or ``cancel()`` it, and no further call begins.
 public final class CallbackToken: Sendable {
-    private let end: Mutex<(@Sendable () -> Void)?>
+    private let end: Locked<(@Sendable () -> Void)?>
 
-    init(_ end: @escaping @Sendable () -> Void) { self.end = Mutex(end) }
+    init(_ end: @escaping @Sendable () -> Void) { self.end = Locked(end) }
 
     deinit { cancel() }
 

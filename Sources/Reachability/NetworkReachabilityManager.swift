@@ -1,5 +1,5 @@
 public import Dispatch
-internal import Synchronization
+internal import EventLoop
 
 /// Reachability in AFNetworking's words: unknown, not reachable, reachable via WWAN, via Wi-Fi, and now via cable.
 ///
@@ -119,7 +119,7 @@ extension NetworkReachabilityManager.Status {
 
 /// Tells a status only when it is another than before.
 private final class LastStatus: Sendable {
-    private let last = Mutex<NetworkReachabilityManager.Status?>(nil)
+    private let last = Locked<NetworkReachabilityManager.Status?>(nil)
 
     func tell(_ status: NetworkReachabilityManager.Status, _ body: (NetworkReachabilityManager.Status) -> Void) {
         let isNew = last.withLock { last in

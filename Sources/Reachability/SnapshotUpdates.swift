@@ -1,4 +1,4 @@
-internal import Synchronization
+internal import EventLoop
 
 /// The kernel's state, or what changed of it.
 public enum SnapshotUpdate: Hashable, Sendable {
@@ -44,7 +44,7 @@ final class SnapshotReader: Sendable {
         var hasFinished = false
     }
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
     private let core: MonitorCore
 
     init(_ core: MonitorCore) { self.core = core }

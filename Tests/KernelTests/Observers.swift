@@ -3,7 +3,7 @@ import Foundation
 import Glibc
 import NetworkLab
 import Reachability
-import Synchronization
+import EventLoop
 
 /// How long a test waits for what has to come.
 let patience = Duration.seconds(10)
@@ -54,7 +54,7 @@ final class LibraryObserver: Observer {
 
 /// What another thread puts in and a test takes out, in order.
 final class EventQueue: Sendable {
-    private let events = Mutex<[MonitorEvent]>([])
+    private let events = Locked<[MonitorEvent]>([])
     private let count = DispatchSemaphore(value: 0)
 
     func put(_ event: MonitorEvent) {
@@ -82,7 +82,7 @@ func answer<Value: Sendable>(_ ask: (@escaping @Sendable (Value) -> Void) -> Voi
 }
 
 private final class Box<Value: Sendable>: Sendable {
-    private let value = Mutex<Value?>(nil)
+    private let value = Locked<Value?>(nil)
     private let isFilled = DispatchSemaphore(value: 0)
 
     func fill(_ value: Value) {

@@ -1,8 +1,8 @@
 import Foundation
+import EventLoop
 import Glibc
 import NetworkLab
 import Reachability
-import Synchronization
 import Testing
 
 /// Random commands; whenever the monitor is at rest, what it knows is what the kernel says.
@@ -28,6 +28,7 @@ struct RandomTests {
         let observer = try LibraryObserver(MonitorConfiguration(namespace: NetworkNamespace(network.host.path)))
         let replica = Replica()
         observer.session.follow { snapshot, changes in
+            guard let snapshot else { return false }
             replica.take(snapshot, changes)
             return true
         }
@@ -93,7 +94,7 @@ struct RandomTests {
 
 /// What somebody knows who had the snapshot once and only the changes since.
 private final class Replica: Sendable {
-    private let state = Mutex(NetworkSnapshot())
+    private let state = Locked(NetworkSnapshot())
 
     var snapshot: NetworkSnapshot { state.withLock { $0 } }
 

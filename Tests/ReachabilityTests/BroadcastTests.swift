@@ -1,4 +1,5 @@
 import Dispatch
+import EventLoop
 import Testing
 
 @testable import Reachability
@@ -86,14 +87,14 @@ private struct Count: Coalescing, Equatable {
 
 /// What a callback saw, and how many calls ran at once at most.
 private final class Seen: Sendable {
-    private struct State {
+    private struct State: Sendable {
         var last = 0
         var running = 0
         var most = 0
         var waiter: (Int, CheckedContinuation<Int, Never>)?
     }
 
-    private let state = Guarded(State())
+    private let state = Locked(State())
 
     var last: Int { state.withLock { $0.last } }
 

@@ -1,4 +1,4 @@
-internal import Synchronization
+internal import EventLoop
 
 /// A value of which only the latest counts: a reader that skipped some gets one that stands for them all.
 package protocol Coalescing: Sendable {
@@ -19,7 +19,7 @@ package final class Broadcast<Value: Coalescing>: Sendable {
             var hasFinished = false
         }
 
-        fileprivate let state: Mutex<State>
+        fileprivate let state: Locked<State>
         fileprivate let notify: (@Sendable () -> Void)?
         private let number: UInt64
         private let owner: Broadcast
@@ -30,7 +30,7 @@ package final class Broadcast<Value: Coalescing>: Sendable {
             self.owner = owner
             self.number = number
             self.notify = notify
-            state = Mutex(State(pending: first, hasFinished: hasFinished))
+            state = Locked(State(pending: first, hasFinished: hasFinished))
         }
 
         deinit { owner.remove(number) }
@@ -104,7 +104,7 @@ package final class Broadcast<Value: Coalescing>: Sendable {
         var hasFinished = false
     }
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     package init() {}
 

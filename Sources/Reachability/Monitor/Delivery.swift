@@ -1,6 +1,5 @@
 internal import Dispatch
 internal import EventLoop
-internal import Synchronization
 
 /// Runs user code on a thread of its own, made when first needed: never on the thread that watches the kernel.
 final class Delivery: Sendable {
@@ -11,13 +10,13 @@ final class Delivery: Sendable {
 
     // Shared with the thread, which must not keep the delivery itself alive.
     private final class Shared: Sendable {
-        let state = Mutex(State())
+        let state = Locked(State())
         let waker: Waker
 
         init(_ waker: Waker) { self.waker = waker }
     }
 
-    private let shared = Mutex<Shared?>(nil)
+    private let shared = Locked<Shared?>(nil)
 
     deinit {
         guard let shared = shared.withLock({ $0 }) else { return }
@@ -39,7 +38,7 @@ final class Delivery: Sendable {
     private func started() -> Shared? {
         shared.withLock { shared in
             if let shared { return shared }
-            guard let waker = try? Waker() else { return nil }
+            guard let waker = try? Waker(blocks: true) else { return nil }
             let new = Shared(waker)
             guard (try? LoopThread(name: "nw-delivery", namespace: nil) { { Delivery.serve(new) } }) != nil else { return nil }
             shared = new
@@ -90,7 +89,7 @@ extension Broadcast {
             var isCalling = false
         }
 
-        private let state = Mutex(State())
+        private let state = Locked(State())
         private let body: @Sendable (Value) -> Void
 
         init(_ body: @escaping @Sendable (Value) -> Void) { self.body = body }

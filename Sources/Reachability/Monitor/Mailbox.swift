@@ -1,5 +1,4 @@
 internal import EventLoop
-internal import Synchronization
 
 /// What other threads tell a loop, in order. Bounded by what they may have under way, not by itself.
 final class Mailbox<Message: Sendable>: Sendable {
@@ -9,7 +8,7 @@ final class Mailbox<Message: Sendable>: Sendable {
         var isClosed = false
     }
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     /// Names the loop to be woken.
     func attach(_ waker: Waker) { state.withLock { $0.waker = waker } }

@@ -1,5 +1,5 @@
 internal import FoundationEssentials
-internal import Synchronization
+internal import EventLoop
 
 /// What a path monitor, its iterators, tokens and server monitors share: the session and who hears what. Its end is the end of
 /// watching.
@@ -8,7 +8,7 @@ final class MonitorCore: Sendable {
     let delivery = Delivery()
     private let servers: ServerHubs
     private let session: MonitorSession
-    private let announcement = Mutex<CallbackToken?>(nil)
+    private let announcement = Locked<CallbackToken?>(nil)
 
     init(_ configuration: MonitorConfiguration) throws(MonitorError) {
         // The sink must not keep the core: the session's thread would keep itself.
@@ -78,7 +78,7 @@ private final class ServerHubs: Sendable {
         var hasFinished = false
     }
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     func add(_ hub: Broadcast<ServerUpdate>, for id: TargetID) {
         let hasFinished = state.withLock { state in

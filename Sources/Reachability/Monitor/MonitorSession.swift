@@ -1,13 +1,12 @@
 internal import EventLoop
 internal import Glibc
-internal import Synchronization
 
 /// A running monitor: one thread that watches one namespace. Everything public composes this.
 package final class MonitorSession: Sendable {
     package let identity: MonitorIdentity
     private let mailbox: Mailbox<MonitorLoop.Command>
     private let thread: LoopThread
-    private let nextTarget: Mutex<Int>
+    private let nextTarget: Locked<Int>
 
     /// Starts watching; returns once the sockets are open.
     ///
@@ -53,7 +52,7 @@ package final class MonitorSession: Sendable {
         }
         self.identity = identity
         self.mailbox = mailbox
-        nextTarget = Mutex(targets.count)
+        nextTarget = Locked(targets.count)
         isPolling = polls.value.withLock { $0 }
     }
 
@@ -115,7 +114,7 @@ package final class MonitorSession: Sendable {
 
 // Filled on the monitor's thread before its starter goes on.
 private final class SharedFlag: Sendable {
-    let value = Mutex(false)
+    let value = Locked(false)
 }
 
 /// What a monitor knows at one moment, for those who wait until it knows everything.

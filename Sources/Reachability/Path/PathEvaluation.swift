@@ -30,6 +30,15 @@ struct PathEvaluation {
     /// More candidates than this are not tried: each costs a question.
     private static let candidateLimit = 16
 
+    /// What is asked whatever the snapshot says; none where that decides.
+    static func firstQuestions(_ configuration: MonitorConfiguration) -> [RouteQuery] {
+        switch configuration.selection {
+        case .any, .prohibited:
+            IPAddress.Family.allCases.filter(configuration.families.contains).map { RouteQuery(anywhere($0)) }
+        case .named, .required: []
+        }
+    }
+
     func run() -> Outcome {
         let defaults = DefaultRoutes(snapshot)
         var questions: [RouteQuery] = []
@@ -97,14 +106,14 @@ struct PathEvaluation {
 
     private func candidates(_ family: IPAddress.Family, _ defaults: DefaultRoutes) -> [RouteQuery] {
         let anywhere = Self.anywhere(family)
-        let others = { (interfaces: [NetworkInterface]) in
-            preferred(interfaces, defaults).prefix(Self.candidateLimit).map { RouteQuery(anywhere, interface: $0.index) }
+        let others = {
+            let all = catalog.interfaces.values.filter { $0.type != .loopback && isAllowed($0) }
+            return preferred(all, defaults).prefix(Self.candidateLimit).map { RouteQuery(anywhere, interface: $0.index) }
         }
-        let all = catalog.interfaces.values.filter { $0.type != .loopback && isAllowed($0) }
         switch configuration.selection {
         case .any: return [RouteQuery(anywhere)]
-        case .named, .required: return others(all)
-        case .prohibited: return [RouteQuery(anywhere)] + others(all)
+        case .named, .required: return others()
+        case .prohibited: return [RouteQuery(anywhere)] + others()
         }
     }
 

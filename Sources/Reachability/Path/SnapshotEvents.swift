@@ -93,21 +93,42 @@ extension NetworkSnapshot {
         let isLost = { (route: Route) in
             route.uses(interface: index) && !route.isMultipath && (isGone || route.kind != .local)
         }
-        let lost =
-            routes.count > Self.searchLimit ? defaultRoutes.flatMap { routes($0) }.filter(isLost) : allRoutes.filter(isLost)
+        // Bucket by bucket: a sequence of all routes makes a set of each.
+        var lost: [Route] = []
+        let search = { (bucket: RouteBucket) in
+            switch bucket {
+            case .one(let route): if isLost(route) { lost.append(route) }
+            case .several(let routes): lost += routes.filter(isLost)
+            }
+        }
+        if routes.count > Self.searchLimit {
+            for key in defaultRoutes { if let bucket = routes[key] { search(bucket) } }
+        } else {
+            for bucket in routes.values { search(bucket) }
+        }
         for route in lost { record(.routeRemoved(route), &outcome) }
+    }
+
+    // While duplicate detection runs, an IPv6 address that the kernel made by itself is announced only by its prefix's route.
+    private func comesFromUnknownAddress(_ route: Route) -> Bool {
+        let byKernel: UInt8 = 2
+        guard route.key.family == .v6, route.origin == byKernel, route.kind == .unicast, let hop = route.nextHops.first else {
+            return false
+        }
+        return !addresses.keys.contains { $0.interface == hop.interface && route.key.destination.contains($0.prefix.address) }
     }
 
     private mutating func takeRoute(
         _ route: Route, _ replaces: Bool, _ isDead: Bool, _ outcome: inout SnapshotKeeper.Outcome
     ) {
         let table = KernelTable.routes(route.key.family)
+        if comesFromUnknownAddress(route) { outcome.doubts.insert(.addresses) }
         if isDead || isHidden(route) {
             outcome.doubts.insert(table)
             if contains(route) { record(.routeRemoved(route), &outcome) }
             return
         }
-        let others = routes(route.key).subtracting([route])
+        let others = routes[route.key]?.list.filter { $0 != route } ?? []
         if replaces && !others.isEmpty {
             if others.count > 1 {
                 outcome.doubts.insert(table)
@@ -127,7 +148,7 @@ extension NetworkSnapshot {
     private mutating func takeRouteRemoval(_ route: Route, _ outcome: inout SnapshotKeeper.Outcome) {
         if contains(route) {
             record(.routeRemoved(route), &outcome)
-        } else if !routes(route.key).isEmpty {
+        } else if routes[route.key] != nil {
             outcome.doubts.insert(.routes(route.key.family))
         }
     }

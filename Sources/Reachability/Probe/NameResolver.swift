@@ -1,15 +1,14 @@
 internal import CLinux
 package import EventLoop
 internal import Glibc
-internal import Synchronization
 
 /// Resolves names by getaddrinfo(3) on a few threads of its own, inside the network namespace that is watched.
 ///
 /// getaddrinfo blocks and cannot be called back, so it gets threads that nothing waits for: they are made when there is work, end
 /// after ``idleTime`` without any, and are left to themselves when ``stop()`` finds them inside a call.
 ///
-/// For a *named* namespace the threads see `/etc/netns/NAME/` as ip-netns(8) arranges it (``NamespaceFiles``); what became of that
-/// is in ``files``.
+/// For a *named* namespace the threads see `/etc/netns/NAME/` as ip-netns(8) arranges it (``NamespaceFiles``); what became of
+/// that is in ``files``.
 package final class NameResolver: Sendable {
     /// How many names are resolved at once by default.
     package static let defaultThreads = 4
@@ -30,7 +29,7 @@ package final class NameResolver: Sendable {
 
     // What the threads share. They hold it, not the resolver, so that a stuck one keeps nothing else alive.
     private final class Work: Sendable {
-        let state = Mutex(State())
+        let state = Locked(State())
         let signal: Waker
         let directory: String?
         let sink: @Sendable (LookupAnswer) -> Void

@@ -1,8 +1,8 @@
 internal import CLinux
 internal import Glibc
 
-/// The files of `/etc/netns/NAME/` in the place of those of `/etc`, for one thread, as `ip netns exec` arranges them for a program
-/// (ip-netns(8)).
+/// The files of `/etc/netns/NAME/` in the place of those of `/etc`, for one thread, as `ip netns exec` arranges them for a
+/// program (ip-netns(8)).
 ///
 /// The thread gets a mount namespace of its own, in which the files are bound over their namesakes; no other thread sees that.
 /// glibc looks at the files again for each lookup, so that threads of several namespaces stay apart in one process.

@@ -1,7 +1,8 @@
 /// What an attempt that failed says: the table of the contract, as a pure function of the evidence.
 ///
 /// The errno alone does not tell a server from a firewall or a router: all three can end a connect with ECONNREFUSED or
-/// EHOSTUNREACH. The error queue does. An empty one means that the other end's TCP spoke; else it names the ICMP message and its sender.
+/// EHOSTUNREACH. The error queue does. An empty one means that the other end's TCP spoke; else it names the ICMP message and its
+/// sender.
 struct FailedAttempt: Hashable, Sendable {
     var candidate: Candidate
     var port: UInt16

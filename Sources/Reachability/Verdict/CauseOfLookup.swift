@@ -1,7 +1,7 @@
 /// What a lookup that failed says. Nothing of it accuses the server.
 ///
-/// getaddrinfo tells little: a name server that refuses, one that fails and one that is silent all end as EAI_AGAIN. What takes as long as
-/// ``silenceNanoseconds`` is taken for silence.
+/// getaddrinfo tells little: a name server that refuses, one that fails and one that is silent all end as EAI_AGAIN. What takes
+/// as long as ``silenceNanoseconds`` is taken for silence.
 enum CauseOfLookup {
     /// resolv.conf(5) counts time-outs in whole seconds: no silent name server is given up earlier.
     static let silenceNanoseconds: Int64 = 1_000_000_000

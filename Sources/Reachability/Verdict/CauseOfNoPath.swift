@@ -1,7 +1,7 @@
 /// Whether the kernel's answer lets a packet out, and if not, why: the lowest layer that fails.
 ///
-/// The kernel goes on routing over a link that has lost its carrier, so the link is looked at too. Routes to this machine itself need
-/// no link.
+/// The kernel goes on routing over a link that has lost its carrier, so the link is looked at too. Routes to this machine itself
+/// need no link.
 func way(of candidate: Candidate, by answer: RouteAnswer, in surroundings: TargetMachine.Surroundings) -> Way {
     switch answer {
     case .route(let route):

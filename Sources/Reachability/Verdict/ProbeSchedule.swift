@@ -1,5 +1,5 @@
-/// When the next probe starts: on a grid that begins with the first one, so that probes do not drift, with extra ones between where
-/// a result needs confirmation or the path has changed. Nanoseconds of the monotonic clock.
+/// When the next probe starts: on a grid that begins with the first one, so that probes do not drift, with extra ones between
+/// where a result needs confirmation or the path has changed. Nanoseconds of the monotonic clock.
 struct ProbeSchedule: Hashable, Sendable {
     /// A result that is not confirmed yet is looked at again after this at the latest.
     static let confirmation: Int64 = 1_000_000_000
@@ -34,11 +34,6 @@ struct ProbeSchedule: Hashable, Sendable {
     /// The next one comes within a second of the last one's start, or at once where that took longer.
     mutating func confirm(at now: Int64) {
         next = max(now, lastStart.addingSaturated(min(interval, Self.confirmation)))
-    }
-
-    /// The next one comes at once, but not within `gap` of the last one's start.
-    mutating func hasten(at now: Int64, gap: Int64 = 0) {
-        next = max(now, lastStart.addingSaturated(gap))
     }
 
     /// None is to come.

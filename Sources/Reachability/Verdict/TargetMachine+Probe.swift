@@ -1,7 +1,7 @@
 /// The steps of a probe, in their order.
 extension TargetMachine {
-    /// Starts a probe, in the place of one that runs. `ways`: what the kernel has just said of the known addresses, which is all that
-    /// a target without a name needs.
+    /// Starts a probe, in the place of one that runs. `ways`: what the kernel has just said of the known addresses, which is all
+    /// that a target without a name needs.
     mutating func startProbe(_ turn: inout Turn, knowing ways: [(Candidate, Way)]? = nil) {
         abandon(&turn)
         isOutdated = false

@@ -21,11 +21,11 @@
 /// ```
 ///
 /// - **idle** before `begin`; **waiting** for the schedule.
-/// - **pathless**: the kernel would certainly not send a packet to any address. Nothing is probed; the routes are asked again when the
-///   surroundings change, and once an interval in case that was missed.
+/// - **pathless**: the kernel would certainly not send a packet to any address. Nothing is probed; the routes are asked again
+///   when the surroundings change, and once an interval in case that was missed.
 /// - Changed surroundings have the routes of the known addresses *checked* in every state, at once and then at least
-///   ``recheckGap`` apart. The last route gone makes the target unreachable in that turn. A route that is another than before has the
-///   target probed at once.
+///   ``recheckGap`` apart. The last route gone makes the target unreachable in that turn. A route that is another than before
+///   has the target probed at once.
 /// - What results amount to is counted by ``Verdict``; when the next probe comes is up to ``ProbeSchedule``.
 ///
 /// Answers to questions that nobody has asked, or not any more, are passed over. Everything that is waited for has a deadline.

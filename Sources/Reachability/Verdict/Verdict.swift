@@ -7,8 +7,8 @@
 /// | any | failure that is certain (link, address, route) | at once |
 /// | unknown, down, unreachable | success | up after `recoverAfter` in a row |
 ///
-/// `degraded` has its place here: it is what a success becomes that came over one of several families only, or beyond the limits of
-/// loss and round trip, once results are kept for each family.
+/// `degraded` has its place here: it is what a success becomes that came over one of several families only, or beyond the limits
+/// of loss and round trip, once results are kept for each family.
 struct Verdict: Hashable, Sendable {
     let failAfter: Int
     let recoverAfter: Int

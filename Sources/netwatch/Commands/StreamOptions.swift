@@ -2,7 +2,7 @@ import ArgumentParser
 import FoundationEssentials
 import Glibc
 import Reachability
-import Synchronization
+import EventLoop
 
 /// What `watch` and `record` have in common: a stream until something ends it.
 struct StreamOptions: ParsableArguments {
@@ -86,7 +86,7 @@ struct StreamOptions: ParsableArguments {
 /// A recording that could not be written to its end: said at once, while watching goes on, and by the exit code in the end.
 private final class LostRecording: Sendable {
     private let path: String
-    private let lost = Mutex(false)
+    private let lost = Locked(false)
 
     init(path: String) {
         self.path = path

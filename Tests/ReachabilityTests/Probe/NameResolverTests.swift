@@ -1,13 +1,12 @@
 import EventLoop
 import Foundation
-import Synchronization
 import Testing
 
 @testable import Reachability
 
 /// Collects answers and lets a test wait for them.
 private final class Answers: Sendable {
-    private let given = Mutex<[UInt64: LookupAnswer]>([:])
+    private let given = Locked<[UInt64: LookupAnswer]>([:])
     private let arrival: Waker
 
     init() throws { arrival = try Waker() }

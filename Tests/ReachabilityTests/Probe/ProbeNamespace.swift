@@ -1,11 +1,11 @@
 import CLinux
 import EventLoop
 import Glibc
-import Synchronization
 
 @testable import Reachability
 
-/// A nameless network namespace that a descriptor of the test process holds, so that nothing stays behind however the process ends.
+/// A nameless network namespace that a descriptor of the test process holds, so that nothing stays behind however the process
+/// ends.
 final class ProbeNamespace: Sendable {
     struct Failure: Error, CustomStringConvertible {
         let description: String
@@ -84,7 +84,7 @@ final class ProbeNamespace: Sendable {
     }
 
     private final class Outcome<Value: Sendable>: Sendable {
-        let value = Mutex<Result<Value, any Error>?>(nil)
+        let value = Locked<Result<Value, any Error>?>(nil)
     }
 }
 

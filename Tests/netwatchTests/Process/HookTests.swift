@@ -2,7 +2,7 @@ import CLinux
 import Foundation
 import Glibc
 import Reachability
-import Synchronization
+import EventLoop
 import Testing
 
 @testable import netwatch
@@ -13,7 +13,7 @@ import Testing
         _ events: [MonitorEvent], _ command: String, timeLimit: Duration = Hooks.timeLimit
     ) throws -> [String] {
         netwatch_signal_ignore(SIGPIPE)
-        let reports = Mutex([String]())
+        let reports = Locked([String]())
         let settings = RecordStream.Settings(isQuiet: true, hookCommand: command, hookTimeLimit: timeLimit)
         let stream = try RecordStream(settings, output: nil, signals: nil) { failure in
             reports.withLock { $0.append(failure.message) }

@@ -2,7 +2,7 @@ import CLinux
 import Foundation
 import Glibc
 import Reachability
-import Synchronization
+import EventLoop
 
 @testable import netwatch
 
@@ -10,7 +10,7 @@ import Synchronization
 final class OutputPipe: Sendable {
     let writingEnd: Int32
     private let readingEnd: Int32
-    private let text = Mutex([UInt8]())
+    private let text = Locked([UInt8]())
     private let finished = DispatchSemaphore(value: 0)
 
     init() throws {

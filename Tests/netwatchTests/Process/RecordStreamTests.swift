@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 import Reachability
-import Synchronization
+import EventLoop
 import Testing
 
 @testable import netwatch
@@ -36,7 +36,7 @@ import Testing
     @Test func countStopsAfterSoManyRecordsBesideTheFirst() throws {
         let pipe = try OutputPipe()
         pipe.read()
-        let stops = Mutex(0)
+        let stops = Locked(0)
         let ending = try stream(.init(count: 2), pipe).run { sink in
             var source = Script(events: Samples.oneOfEach).start(sink)
             source.stop = { stops.withLock { $0 += 1 } }
