@@ -2,6 +2,7 @@
 //
 // The kernel does not tell everything, so some events are only hints, and the table is dumped again:
 // - IPv4 routes vanish without a message when their link or address goes, and multipath members die and revive silently;
+// - nexthop objects vanish without a message when their link goes down or loses its carrier;
 // - NLM_F_REPLACE on a key that several routes share does not say which of them went;
 // - IPv6 multipath routes arrive merged, appended or by single next hop.
 
@@ -55,13 +56,13 @@ extension NetworkSnapshot {
         if isRecorded { apply(.link(link)) } else { record(.link(link), &outcome) }
         guard let old else { return }
         if old.flags.contains(.up) != link.flags.contains(.up) || old.hasCarrier != link.hasCarrier {
-            outcome.doubts.formUnion([.routesV4, .routesV6])
+            outcome.doubts.formUnion([.nexthops, .routesV4, .routesV6])
             if !link.flags.contains(.up) { removeRoutes(over: link.index, &outcome) }
         }
     }
 
     private mutating func takeLinkRemoval(_ index: UInt32, _ outcome: inout SnapshotKeeper.Outcome, _ isRecorded: Bool) {
-        outcome.doubts.formUnion([.addresses, .routesV4, .routesV6])
+        outcome.doubts.formUnion([.addresses, .nexthops, .routesV4, .routesV6])
         guard links[index] != nil else { return }
         if isRecorded { apply(.linkRemoved(index)) } else { record(.linkRemoved(index), &outcome) }
         for key in addresses.keys where key.interface == index { record(.addressRemoved(key), &outcome) }
@@ -92,7 +93,8 @@ extension NetworkSnapshot {
         }
         let others = routes(route.key).subtracting([route])
         if replaces && !others.isEmpty {
-            if others.count > 1 {
+            // Known already: a dump was ahead of this event, and what went is gone from it; the others may have come since.
+            if others.count > 1 || contains(route) {
                 outcome.doubts.insert(table)
             } else if let only = others.first {
                 record(.routeRemoved(only), &outcome)
