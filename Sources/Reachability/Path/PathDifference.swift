@@ -16,7 +16,8 @@ package enum PathDifference {
         if old.isExpensive != new.isExpensive || old.isConstrained != new.isConstrained { reasons.insert(.costChanged) }
         switch (old.cause, new.cause) {
         case (nil, nil): break
-        case (let one?, let other): if !one.isSameFailure(as: other) || one.detail != other?.detail { reasons.insert(.causeChanged) }
+        case (let one?, let other):
+            if !one.isSameFailure(as: other) || one.detail != other?.detail { reasons.insert(.causeChanged) }
         case (nil, _?): reasons.insert(.causeChanged)
         }
         if old.isConsistent != new.isConsistent { reasons.insert(.resynced) }
