@@ -29,19 +29,22 @@ let package = Package(
         ),
 
         // Test hosts made of network namespaces; no tests of its own.
-        .target(name: "NetworkLab", dependencies: ["CLinux"], path: "Tests/NetworkLab"),
+        .target(name: "NetworkLab", dependencies: ["CLinux", "EventLoop"], path: "Tests/NetworkLab"),
         // rtnetlink messages laid out byte by byte; no tests of its own.
         .target(name: "NetlinkBytes", dependencies: ["Reachability"], path: "Tests/NetlinkBytes"),
         .testTarget(name: "EventLoopTests", dependencies: ["EventLoop", "CLinux"]),
         .testTarget(name: "PacingTests", dependencies: ["Pacing"]),
-        .testTarget(name: "ReachabilityTests", dependencies: ["Reachability", "NetlinkBytes", "Pacing", "EventLoop"]),
-        .testTarget(name: "netwatchTests", dependencies: ["netwatch", "Reachability"]),
+        .testTarget(
+            name: "ReachabilityTests",
+            dependencies: ["Reachability", "NetlinkBytes", "Pacing", "EventLoop", "CLinux", "NetworkLab"]
+        ),
+        .testTarget(name: "netwatchTests", dependencies: ["netwatch", "Reachability", "EventLoop", "NetworkLab", "CLinux"]),
         .testTarget(name: "SimulationTests", dependencies: ["Reachability", "NetlinkBytes", "Pacing"]),
         // The rules of the house that neither the compiler nor swift-format checks.
         .testTarget(name: "TidyTests"),
         .testTarget(
             name: "KernelTests",
-            dependencies: ["Reachability", "netwatch", "NetworkLab", "EventLoop", "CLinux"]
+            dependencies: ["Reachability", "netwatch", "NetworkLab", "EventLoop", "Pacing", "CLinux"]
         ),
     ],
     swiftLanguageModes: [.v6]

@@ -1,6 +1,5 @@
 internal import CLinux
 internal import Glibc
-internal import Synchronization
 
 /// A thread of its own for a loop, inside a network namespace where one is named.
 ///
@@ -18,7 +17,7 @@ package final class LoopThread: Sendable {
 
     // Filled by the thread itself, read by whoever waits for it.
     private final class Start: Sendable {
-        let result = Mutex<Result<Void, StartError>?>(nil)
+        let result = Locked<Result<Void, StartError>?>(nil)
         let name: String
         let namespace: String?
         let prepare: @Sendable () throws(LoopError) -> () -> Void
@@ -40,7 +39,7 @@ package final class LoopThread: Sendable {
     }
 
     private let handle: pthread_t
-    private let isJoined = Mutex(false)
+    private let isJoined = Locked(false)
 
     /// Starts the thread and waits until `prepare` has run on it, inside the namespace; what `prepare` returns is then the
     /// thread's work, and the thread ends with it.

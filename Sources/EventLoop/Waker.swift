@@ -24,4 +24,11 @@ package final class Waker: Sendable {
         var count: UInt64 = 0
         _ = read(descriptor, &count, 8)
     }
+
+    /// Waits for a wake-up and takes it away, for threads that wait for nothing else.
+    package func waitAndAcknowledge() {
+        var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        _ = poll(&poller, 1, -1)
+        acknowledge()
+    }
 }

@@ -1,7 +1,7 @@
 import CLinux
 import Foundation
 import Glibc
-import Synchronization
+import EventLoop
 
 /// One host of the lab: a network namespace held by a descriptor of the test process, so that nothing is left when it ends.
 public final class LabHost: Sendable {
@@ -10,7 +10,7 @@ public final class LabHost: Sendable {
     /// The name under /run/netns, for a host that was asked to have one.
     public let name: String?
     private let namespace: Descriptor
-    private let named: Mutex<Bool>
+    private let named: Locked<Bool>
 
     /// A nameless namespace.
     init() throws {
@@ -20,7 +20,7 @@ public final class LabHost: Sendable {
         }
         path = "/proc/\(getpid())/fd/\(namespace.number)"
         name = nil
-        named = Mutex(false)
+        named = Locked(false)
     }
 
     /// A namespace that `ip netns` lists.
@@ -31,7 +31,7 @@ public final class LabHost: Sendable {
         namespace = try Descriptor(open(file, O_RDONLY | O_CLOEXEC), file)
         path = "/proc/\(getpid())/fd/\(namespace.number)"
         self.name = name
-        named = Mutex(true)
+        named = Locked(true)
     }
 
     deinit {

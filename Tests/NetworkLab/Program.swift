@@ -1,7 +1,7 @@
 import CLinux
 import Foundation
 import Glibc
-import Synchronization
+import EventLoop
 
 /// A running program. It and its children, one process group, are killed when the last reference goes, when it is reaped, and when the
 /// test process ends, even by SIGKILL.
@@ -34,9 +34,9 @@ public final class Program: Sendable {
     private let pidfd: Descriptor
     private let file: Descriptor?
     private let errors: Descriptor
-    private let lines: Mutex<LineReader?>
-    private let input: Mutex<Descriptor?>
-    private let exitCode = Mutex<Int32?>(nil)
+    private let lines: Locked<LineReader?>
+    private let input: Locked<Descriptor?>
+    private let exitCode = Locked<Int32?>(nil)
 
     /// Starts the program that `command` names, a path or a name looked up in PATH, with the arguments that follow it; on a host, or
     /// in the test's own network namespace. `environment` adds to the test's own, and a nil there takes a variable away.
@@ -89,8 +89,8 @@ public final class Program: Sendable {
         name = command.joined(separator: " ")
         self.file = file
         self.errors = errors
-        lines = Mutex(reader.map(LineReader.init))
-        self.input = Mutex(writer)
+        lines = Locked(reader.map(LineReader.init))
+        self.input = Locked(writer)
     }
 
     deinit {

@@ -64,7 +64,10 @@ private let script = #"""
     for entry in $entries; do
         case $entry in
         group:*) kill -s KILL -- "-${entry#group:}" ;;
-        netns:*) ip netns del "${entry#netns:}" ;;
+        netns:*)
+            ip netns del "${entry#netns:}"
+            # What ip-netns(8) reads for the name, should a test have made it.
+            rm -r "/etc/netns/${entry#netns:}" ;;
         esac
     done
     """#

@@ -1,25 +1,39 @@
 internal import EventLoop
-internal import Synchronization
 
 /// What other threads tell a loop, in order. Bounded by what they may have under way, not by itself.
 final class Mailbox<Message: Sendable>: Sendable {
     private struct State: Sendable {
         var messages: [Message] = []
         var waker: Waker?
+        var isClosed = false
     }
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     /// Names the loop to be woken.
     func attach(_ waker: Waker) { state.withLock { $0.waker = waker } }
 
     /// Adds a message and wakes the loop when it has none yet.
-    func post(_ message: Message) {
-        let waker = state.withLock { state in
+    ///
+    /// - Returns: false when the loop has ended; nobody will read the message then.
+    @discardableResult
+    func post(_ message: Message) -> Bool {
+        let (isOpen, waker) = state.withLock { state -> (Bool, Waker?) in
+            guard !state.isClosed else { return (false, nil) }
             state.messages.append(message)
-            return state.messages.count == 1 ? state.waker : nil
+            return (true, state.messages.count == 1 ? state.waker : nil)
         }
         waker?.wake()
+        return isOpen
+    }
+
+    /// Takes what is left; nothing is accepted any more.
+    func close() -> [Message] {
+        state.withLock { state in
+            state.isClosed = true
+            defer { state.messages = [] }
+            return state.messages
+        }
     }
 
     /// Takes everything.

@@ -4,13 +4,17 @@ internal import Glibc
 
 /// The turn: wait, read the clock once, read what is ready, ask the machine, do what it says. Lives on the monitor's thread.
 final class MonitorLoop {
+    /// Hears the snapshot with each batch of changes, first with none, and `nil` at the end; false ends it.
+    typealias Follower = @Sendable (NetworkSnapshot?, [SnapshotChange]) -> Bool
+
     /// What other threads want of the loop.
     enum Command: Sendable {
         case add(TargetID, Endpoint, ProbeSettings)
         case remove(TargetID)
         case lookup(LookupAnswer)
-        case snapshot(@Sendable (NetworkSnapshot) -> Void)
-        case follow(@Sendable (NetworkSnapshot, [SnapshotChange]) -> Bool)
+        case snapshot(@Sendable (NetworkSnapshot?) -> Void)
+        case follow(Follower)
+        case state(@Sendable (MonitorState) -> Void)
         case stop
     }
 
@@ -41,7 +45,10 @@ final class MonitorLoop {
     private var machine: MonitorMachine
     private var now = MonitorLoop.readClock()
     private var attempts: [TargetID: Set<UInt64>] = [:]
-    private var followers: [@Sendable (NetworkSnapshot, [SnapshotChange]) -> Bool] = []
+    private var followers: [Follower] = []
+    // Followers that came before the first tables were complete.
+    private var early: [Follower] = []
+    private var stateAskers: [@Sendable (MonitorState) -> Void] = []
     private var messages: [NetlinkMessage] = []
     private var nextPoll: Int64?
     private var hasRecordingFailed = false
@@ -60,7 +67,7 @@ final class MonitorLoop {
         resolver = try? ResolverWatcher(ResolverFile(namespaceName: configuration.namespace?.name))
         suspend = SuspendWatch()
         namespace = configuration.namespace.flatMap { NamespaceWatch($0.path, inode: identity.namespaceInode) }
-        names = NameResolver(namespace: configuration.namespace) { [mailbox] in mailbox.post(.lookup($0)) }
+        names = try NameResolver(namespace: configuration.namespace) { [mailbox] in mailbox.post(.lookup($0)) }
         machine = MonitorMachine(configuration)
         self.mailbox = mailbox
         self.recording = recording
@@ -86,17 +93,20 @@ final class MonitorLoop {
         Moment(monotonicNanoseconds: MonotonicClock.now(), wallClockNanoseconds: MonotonicClock.wallClock())
     }
 
+    /// Whether no events come.
+    var isPolling: Bool { kernel.eventDescriptor == nil }
+
     // MARK: The turn
 
     /// Runs until it is stopped or the namespace is gone.
     func run() {
         var generator = SystemRandomNumberGenerator()
-        let isPolling = kernel.eventDescriptor == nil
         feed(.began(seed: generator.next(), isPolling: isPolling))
         feed(.resolver(resolver?.read() ?? ResolverConfiguration()))
         if isPolling { nextPoll = now.monotonicNanoseconds + Self.pollInterval }
         takeCommands()
         endTurn()
+        tellState()
         while isRunning {
             let ready = loop.wait(until: deadline)
             now = Self.readClock()
@@ -107,6 +117,7 @@ final class MonitorLoop {
                 feed(.pollDue)
             }
             if isRunning { endTurn() }
+            tellState()
         }
         close()
     }
@@ -147,10 +158,24 @@ final class MonitorLoop {
 
     private func endTurn() {
         // Routes, neighbours and evidence are answered at once, and may lead to further questions.
+        defer { admitFollowers() }
         // The bound is for targets that are due again and again: the next turn comes at once then.
         for _ in 0..<64 where isRunning {
             if feed(.turnEnded).isEmpty { return }
         }
+    }
+
+    private func admitFollowers() {
+        guard !early.isEmpty, machine.path.path != nil else { return }
+        followers += early.filter { $0(machine.path.snapshot, []) }
+        early = []
+    }
+
+    private func tellState() {
+        guard !stateAskers.isEmpty else { return }
+        let state = MonitorState(snapshot: machine.path.snapshot, isQuiet: machine.path.isQuiet, deadline: machine.deadline)
+        for body in stateAskers { body(state) }
+        stateAskers = []
     }
 
     private func takeCommands() {
@@ -160,8 +185,13 @@ final class MonitorLoop {
             case .remove(let id): feed(.targetRemoved(id))
             case .lookup(let answer): feed(.lookup(answer))
             case .snapshot(let body): body(machine.path.snapshot)
+            case .state(let body): stateAskers.append(body)
             case .follow(let follower):
-                if follower(machine.path.snapshot, []) { followers.append(follower) }
+                if machine.path.path == nil {
+                    early.append(follower)
+                } else if follower(machine.path.snapshot, []) {
+                    followers.append(follower)
+                }
             case .stop: isRunning = false
             }
         }
@@ -236,6 +266,14 @@ final class MonitorLoop {
     }
 
     private func close() {
+        for follower in followers + early { _ = follower(nil, []) }
+        for command in mailbox.close() {
+            switch command {
+            case .snapshot(let body): body(nil)
+            case .follow(let follower): _ = follower(nil, [])
+            case .add, .remove, .lookup, .state, .stop: break
+            }
+        }
         prober.closeAll()
         names.stop()
         if let errno = recording?.finish(), !hasRecordingFailed { recordingFailed(errno) }

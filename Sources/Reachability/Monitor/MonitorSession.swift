@@ -1,13 +1,12 @@
 internal import EventLoop
 internal import Glibc
-internal import Synchronization
 
 /// A running monitor: one thread that watches one namespace. Everything public composes this.
 package final class MonitorSession: Sendable {
     package let identity: MonitorIdentity
     private let mailbox: Mailbox<MonitorLoop.Command>
     private let thread: LoopThread
-    private let nextTarget: Mutex<Int>
+    private let nextTarget: Locked<Int>
 
     /// Starts watching; returns once the sockets are open.
     ///
@@ -33,6 +32,7 @@ package final class MonitorSession: Sendable {
             recording = try RecordingWriter(path: path, header: header)
         }
         let mailbox = Mailbox<MonitorLoop.Command>()
+        let polls = SharedFlag()
         for (number, target) in targets.enumerated() { mailbox.post(.add(TargetID(number), target.0, target.1)) }
         do {
             thread = try LoopThread(name: "netwatch", namespace: namespace?.path) { [recording] () throws(LoopError) in
@@ -40,6 +40,7 @@ package final class MonitorSession: Sendable {
                     configuration, identity: identity, usesSysfs: identity.namespaceInode == ownNamespace, mailbox: mailbox,
                     recording: recording, recordingFailed: recordingFailed, sink: sink
                 )
+                polls.value.withLock { $0 = loop.isPolling }
                 return { loop.run() }
             }
         } catch {
@@ -51,31 +52,48 @@ package final class MonitorSession: Sendable {
         }
         self.identity = identity
         self.mailbox = mailbox
-        nextTarget = Mutex(targets.count)
+        nextTarget = Locked(targets.count)
+        isPolling = polls.value.withLock { $0 }
     }
 
     deinit {
         mailbox.post(.stop)
     }
 
-    /// Adds a target; its events follow.
-    package func add(_ endpoint: Endpoint, settings: ProbeSettings) -> TargetID {
-        let id = nextTarget.withLock { number in
+    /// Whether the system refuses events, so that everything is looked at from time to time instead.
+    package let isPolling: Bool
+
+    /// Makes a target's number, for who has to know it before its first event.
+    package func newTarget() -> TargetID {
+        nextTarget.withLock { number in
             defer { number += 1 }
             return TargetID(number)
         }
-        mailbox.post(.add(id, endpoint, settings))
-        return id
     }
+
+    /// Adds a target; its events follow.
+    package func add(_ id: TargetID, _ endpoint: Endpoint, settings: ProbeSettings) { mailbox.post(.add(id, endpoint, settings)) }
 
     /// Ends a target; events that are under way may still follow.
     package func remove(_ id: TargetID) { mailbox.post(.remove(id)) }
 
-    /// Gives a copy of the kernel's state to `body` on the monitor's thread.
-    package func withSnapshot(_ body: @escaping @Sendable (NetworkSnapshot) -> Void) { mailbox.post(.snapshot(body)) }
+    /// Gives a copy of the kernel's state to `body` on the monitor's thread; `nil` when watching has ended.
+    package func withSnapshot(_ body: @escaping @Sendable (NetworkSnapshot?) -> Void) {
+        if !mailbox.post(.snapshot(body)) { body(nil) }
+    }
 
-    /// Gives the snapshot with each batch of changes to `body` on the monitor's thread, first with none, until it returns false.
-    package func follow(_ body: @escaping @Sendable (NetworkSnapshot, [SnapshotChange]) -> Bool) { mailbox.post(.follow(body)) }
+    /// Gives the snapshot with each batch of changes to `body` on the monitor's thread, first with none, until it returns false;
+    /// `nil` when watching ends.
+    package func follow(_ body: @escaping @Sendable (NetworkSnapshot?, [SnapshotChange]) -> Bool) {
+        if !mailbox.post(.follow(body)) { _ = body(nil, []) }
+    }
+
+    /// Gives what is known at the end of the monitor's next turn to `body` on the monitor's thread. What the kernel had sent when
+    /// the former call's `body` ran has been read by then. Not called when watching has ended.
+    package func withState(_ body: @escaping @Sendable (MonitorState) -> Void) { mailbox.post(.state(body)) }
+
+    /// Stops watching soon; a few events may still follow.
+    package func requestStop() { mailbox.post(.stop) }
 
     /// Stops watching and closes everything; returns when the thread has ended, at once when called on that thread. No event
     /// follows.
@@ -92,4 +110,19 @@ package final class MonitorSession: Sendable {
         let count = read(descriptor, &bytes, bytes.count)
         return String(decoding: bytes.prefix(max(count, 0)).prefix { $0 > 0x20 }, as: UTF8.self)
     }
+}
+
+// Filled on the monitor's thread before its starter goes on.
+private final class SharedFlag: Sendable {
+    let value = Locked(false)
+}
+
+/// What a monitor knows at one moment, for those who wait until it knows everything.
+package struct MonitorState: Sendable {
+    /// The kernel's state as far as it is known.
+    package var snapshot: NetworkSnapshot
+    /// Whether nothing is being dumped, asked or waited for.
+    package var isQuiet: Bool
+    /// When the monitor goes on by itself, on the monotonic clock in nanoseconds; `nil` for never.
+    package var deadline: Int64?
 }

@@ -114,6 +114,12 @@ struct AttributeSequence: Sequence, IteratorProtocol {
         self.init(next: nlmsg_attrdata(message, Int32(headerSize)), remaining: nlmsg_attrlen(message, Int32(headerSize)))
     }
 
+    /// The attributes in these bytes.
+    init(_ bytes: UnsafeRawBufferPointer) {
+        let first = bytes.baseAddress.map { UnsafeMutableRawPointer(mutating: $0).assumingMemoryBound(to: nlattr.self) }
+        self.init(next: first, remaining: Int32(clamping: bytes.count))
+    }
+
     mutating func next() -> Attribute? {
         guard let current = upcoming, nla_ok(current, remaining) != 0 else { return nil }
         upcoming = nla_next(current, &remaining)

@@ -33,6 +33,7 @@ struct NetlinkSocket: ~Copyable {
     ///   - protocolNumber: NETLINK_ROUTE or NETLINK_GENERIC.
     ///   - groups: the multicast groups to join.
     ///   - receiveBuffer: bytes that the kernel holds for a reader that is late; `nil` for libnl's 32 KiB.
+    /// - Throws: `NetlinkError` with the call that the system refused.
     init(protocolNumber: Int32 = NETLINK_ROUTE, groups: [rtnetlink_groups] = [], receiveBuffer: Int32? = nil) throws(NetlinkError)
     {
         guard let handle = nl_socket_alloc() else { throw NetlinkError(call: "nl_socket_alloc", errno: ENOMEM) }

@@ -10,71 +10,117 @@ extension NetlinkDecoder {
         // Cloned routes are exceptions such as path MTUs, which are no part of a table; but the answer to a question is one too.
         let isAnswer = message.pointee.nlmsg_seq != 0 && Int32(message.pointee.nlmsg_flags) & NLM_F_MULTI == 0
         guard isAnswer || header.rtm_flags & UInt32(RTM_F_CLONED) == 0 else { return .ignored }
-        let more = RouteAttributes(message)
-        let decoded = withObject(message) { object in decode(object, header, more) }
-        guard let (route, isDead) = decoded else { return .malformed }
+        guard let fields = RouteFields(message, header) else { return .malformed }
+        let route = fields.route
         if Int(message.pointee.nlmsg_type) == RTM_DELROUTE { return .routeRemoved(route) }
-        return .route(route, replaces: Int32(message.pointee.nlmsg_flags) & NLM_F_REPLACE != 0, isDead: isDead)
-    }
-
-    private static func decode(_ object: OpaquePointer, _ header: rtmsg, _ more: RouteAttributes) -> (Route, isDead: Bool)? {
-        let isV4 = header.rtm_family == UInt8(AF_INET)
-        let nowhere = isV4 ? IPAddress(v4: 0) : IPAddress(v6: 0, 0)
-        var hops: [Route.NextHop] = []
-        var hadDead = false
-        let count = rtnl_route_get_nnexthops(object)
-        for number in 0..<count {
-            guard let hop = rtnl_route_nexthop_n(object, number) else { continue }
-            // One next hop has its flags in the route's header, several have them each.
-            let flags = count == 1 ? header.rtm_flags : UInt32(rtnl_route_nh_get_flags(hop))
-            if flags & UInt32(RTNH_F_DEAD) != 0 {
-                hadDead = true
-                continue
-            }
-            let decoded = Route.NextHop(
-                interface: UInt32(bitPattern: rtnl_route_nh_get_ifindex(hop)),
-                gateway: address(rtnl_route_nh_get_gateway(hop)) ?? address(rtnl_route_nh_get_via(hop)),
-                weight: UInt16(rtnl_route_nh_get_weight(hop)) + 1,
-                isOnLink: flags & UInt32(RTNH_F_ONLINK) != 0
-            )
-            // libnl invents an empty next hop for routes that have none, such as `unreachable`.
-            if decoded.interface != 0 || decoded.gateway != nil { hops.append(decoded) }
-        }
-        let key = Route.Key(
-            table: rtnl_route_get_table(object),
-            metric: more.metric,
-            destination: IPPrefix(address(rtnl_route_get_dst(object)) ?? nowhere, length: header.rtm_dst_len),
-            source: header.rtm_src_len == 0
-                ? nil : address(rtnl_route_get_src(object)).map { IPPrefix($0, length: header.rtm_src_len) },
-            typeOfService: header.rtm_tos
-        )
-        let route = Route(
-            key, kind: Route.Kind(rawValue: header.rtm_type), nextHops: hops, origin: header.rtm_protocol,
-            scope: header.rtm_scope,
-            preferredSource: address(rtnl_route_get_pref_src(object)), nexthopObject: more.nexthopObject,
-            fingerprint: more.fingerprint
-        )
-        return (route, hadDead && hops.isEmpty)
+        return .route(route, replaces: Int32(message.pointee.nlmsg_flags) & NLM_F_REPLACE != 0, isDead: fields.isDead)
     }
 }
 
-/// What libnl-route 3.7 does not keep of a route message.
-private struct RouteAttributes {
-    var nexthopObject: UInt32 = 0
-    // All 32 bits are a metric; libnl's cannot be told from its "not given".
-    var metric: UInt32 = 0
-    var fingerprint: UInt64 = 0
+/// The attributes of one route message. Read one by one: a table may have a million routes, and an object of libnl-route takes a
+/// dozen allocations.
+private struct RouteFields {
+    private let header: rtmsg
+    private var table: UInt32
+    private var metric: UInt32 = 0
+    private var destination: IPAddress?
+    private var source: IPAddress?
+    private var preferredSource: IPAddress?
+    private var only: Route.NextHop
+    private var several: [Route.NextHop] = []
+    private var nexthopObject: UInt32 = 0
+    private var digest = Fingerprint()
+    private var hasDeadHop = false
 
-    init(_ message: UnsafeMutablePointer<nlmsghdr>) {
-        var digest = Fingerprint()
+    /// `nil` when an address has the wrong size, or the next hops make no sense.
+    init?(_ message: UnsafeMutablePointer<nlmsghdr>, _ header: rtmsg) {
+        self.header = header
+        table = UInt32(header.rtm_table)
+        // One next hop has its flags in the route's header, several have them each.
+        only = Route.NextHop(interface: 0, isOnLink: header.rtm_flags & UInt32(RTNH_F_ONLINK) != 0)
         for attribute in AttributeSequence(message, headerSize: MemoryLayout<rtmsg>.size) {
-            switch attribute.type {
-            case 6: metric = attribute.number() ?? 0  // RTA_PRIORITY
-            case 30: nexthopObject = attribute.number() ?? 0  // RTA_NH_ID
-            case 8, 20, 21, 22: digest.add(attribute.type, attribute.bytes)  // metrics, preference, encapsulation and its type
-            default: break
-            }
+            guard read(attribute) else { return nil }
         }
-        fingerprint = digest.value
+        if several.isEmpty, header.rtm_flags & UInt32(RTNH_F_DEAD) != 0 {
+            hasDeadHop = true
+            only = Route.NextHop(interface: 0)
+        }
     }
+
+    /// Whether all its next hops are dead.
+    var isDead: Bool { hasDeadHop && several.isEmpty && !hasHop }
+
+    private var hasHop: Bool { only.interface != 0 || only.gateway != nil }
+
+    var route: Route {
+        let isV4 = header.rtm_family == UInt8(AF_INET)
+        let nowhere = isV4 ? IPAddress(v4: 0) : IPAddress(v6: 0, 0)
+        let key = Route.Key(
+            table: table, metric: metric,
+            destination: IPPrefix(destination ?? nowhere, length: header.rtm_dst_len),
+            source: header.rtm_src_len == 0 ? nil : source.map { IPPrefix($0, length: header.rtm_src_len) },
+            typeOfService: header.rtm_tos
+        )
+        return Route(
+            key, kind: Route.Kind(rawValue: header.rtm_type), nextHops: several.isEmpty && hasHop ? [only] : several,
+            origin: header.rtm_protocol, scope: header.rtm_scope, preferredSource: preferredSource, nexthopObject: nexthopObject,
+            fingerprint: digest.value
+        )
+    }
+
+    private mutating func read(_ attribute: AttributeSequence.Attribute) -> Bool {
+        func take(_ address: inout IPAddress?) -> Bool {
+            address = attribute.address
+            return address != nil
+        }
+        switch attribute.type {
+        case 1: return take(&destination)  // RTA_DST
+        case 2: return take(&source)  // RTA_SRC
+        case 4: only.interface = attribute.number() ?? 0  // RTA_OIF
+        case 5: return take(&only.gateway)  // RTA_GATEWAY
+        case 6: metric = attribute.number() ?? 0  // RTA_PRIORITY
+        case 7: return take(&preferredSource)  // RTA_PREFSRC
+        case 9: return readHops(attribute.bytes)  // RTA_MULTIPATH
+        case 15: table = attribute.number() ?? table  // RTA_TABLE
+        case 18: only.gateway = attribute.via  // RTA_VIA
+        case 30: nexthopObject = attribute.number() ?? 0  // RTA_NH_ID
+        case 8, 20, 21, 22: digest.add(attribute.type, attribute.bytes)  // metrics, preference, encapsulation and its type
+        default: break
+        }
+        return true
+    }
+
+    // struct rtnexthop: length, flags, weight less one, interface; then attributes as in the message.
+    private mutating func readHops(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        let size = MemoryLayout<rtnexthop>.size
+        var offset = 0
+        while bytes.count - offset >= size {
+            let entry = bytes.loadUnaligned(fromByteOffset: offset, as: rtnexthop.self)
+            let length = Int(entry.rtnh_len)
+            guard length >= size, length <= bytes.count - offset else { return false }
+            if UInt32(entry.rtnh_flags) & UInt32(RTNH_F_DEAD) != 0 {
+                hasDeadHop = true
+            } else {
+                var hop = Route.NextHop(
+                    interface: UInt32(bitPattern: entry.rtnh_ifindex), weight: UInt16(entry.rtnh_hops) + 1,
+                    isOnLink: UInt32(entry.rtnh_flags) & UInt32(RTNH_F_ONLINK) != 0
+                )
+                for attribute in AttributeSequence(UnsafeRawBufferPointer(rebasing: bytes[(offset + size)..<(offset + length)])) {
+                    if attribute.type == 5 {
+                        hop.gateway = attribute.address
+                    } else if attribute.type == 18 {
+                        hop.gateway = attribute.via
+                    }
+                }
+                several.append(hop)
+            }
+            offset += (length + 3) & ~3
+        }
+        return true
+    }
+}
+
+extension AttributeSequence.Attribute {
+    // struct rtvia: the family in two bytes, then the address.
+    fileprivate var via: IPAddress? { bytes.count > 2 ? IPAddress(bytes: UnsafeRawBufferPointer(rebasing: bytes[2...])) : nil }
 }

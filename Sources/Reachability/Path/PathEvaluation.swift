@@ -30,6 +30,15 @@ struct PathEvaluation {
     /// More candidates than this are not tried: each costs a question.
     private static let candidateLimit = 16
 
+    /// What is asked whatever the snapshot says; none where that decides.
+    static func firstQuestions(_ configuration: MonitorConfiguration) -> [RouteQuery] {
+        switch configuration.selection {
+        case .any, .prohibited:
+            IPAddress.Family.allCases.filter(configuration.families.contains).map { RouteQuery(anywhere($0)) }
+        case .named, .required: []
+        }
+    }
+
     func run() -> Outcome {
         let defaults = DefaultRoutes(snapshot)
         var questions: [RouteQuery] = []

@@ -299,7 +299,8 @@ package struct PathMachine: Sendable {
             effects.append(.resynced(reason))
             resync.reason = nil
         }
-        effects += startDump(at: now)
+        // A dump takes the kernel's time: what is known is told first.
+        if !work.evaluate { effects += startDump(at: now) }
         return effects
     }
 
@@ -310,6 +311,8 @@ package struct PathMachine: Sendable {
             answers = [:]
             (work.ask, work.evaluate) = (false, true)
             if isOnlyAnswers { return formerAnswers.keys.sorted(by: RouteQuery.areInOrder).map { .askRoute($0) } }
+            let first = PathEvaluation.firstQuestions(configuration)
+            if !first.isEmpty { return first.map { .askRoute($0) } }
         }
         // The same questions with the same answers, and nothing else: a route to somewhere else came or went.
         guard work.evaluate, !(isOnlyAnswers && answers == formerAnswers) else {

@@ -46,6 +46,9 @@ public struct Route: Hashable, Sendable {
         public static let prohibit = Kind(rawValue: 8)
         /// On to the next rule.
         public static let `throw` = Kind(rawValue: 9)
+
+        /// Whether a packet that matches goes nowhere by this route.
+        var refuses: Bool { (Kind.blackhole.rawValue...Kind.throw.rawValue).contains(rawValue) }
     }
 
     /// One way to go on.

@@ -2,7 +2,8 @@
 //
 // The kernel does not tell everything, so some events are only hints, and the table is dumped again:
 // - IPv4 routes vanish without a message when their link or address goes, and multipath members die and revive silently;
-// - nexthop objects vanish without a message when their link goes down or loses its carrier;
+// - the first end of a veth pair is announced before it has a peer, and the last when the other moved to another namespace;
+// - nexthop objects vanish without a message when their link goes down or loses its carrier, and leave their groups;
 // - NLM_F_REPLACE on a key that several routes share does not say which of them went;
 // - IPv6 multipath routes arrive merged, appended or by single next hop.
 
@@ -37,9 +38,11 @@ extension NetworkSnapshot {
     }
 
     /// Whether a route cannot be there although a dump still has it: its link is not up. Routes to this machine's own addresses
-    /// stay (fib_sync_down_dev spares them).
+    /// stay (fib_sync_down_dev spares them), and so do those that refuse: IPv6 hangs them on `lo`, up or not.
     func isHidden(_ route: Route) -> Bool {
-        guard route.kind != .local, !route.isMultipath, let hop = route.nextHops.first, let link = links[hop.interface] else {
+        guard route.kind != .local, !route.kind.refuses, !route.isMultipath, let hop = route.nextHops.first,
+            let link = links[hop.interface]
+        else {
             return false
         }
         return !link.flags.contains(.up)
@@ -54,9 +57,11 @@ extension NetworkSnapshot {
         let old = links[link.index]
         guard old != link else { return }
         if isRecorded { apply(.link(link)) } else { record(.link(link), &outcome) }
+        if link.kind == "veth" && link.lower == 0 { outcome.doubts.insert(.links) }
         guard let old else { return }
         if old.flags.contains(.up) != link.flags.contains(.up) || old.hasCarrier != link.hasCarrier {
             outcome.doubts.formUnion([.nexthops, .routesV4, .routesV6])
+            if !link.hasCarrier { removeNexthops(over: link.index, &outcome) }
             if !link.flags.contains(.up) { removeRoutes(over: link.index, &outcome) }
         }
     }
@@ -64,9 +69,17 @@ extension NetworkSnapshot {
     private mutating func takeLinkRemoval(_ index: UInt32, _ outcome: inout SnapshotKeeper.Outcome, _ isRecorded: Bool) {
         outcome.doubts.formUnion([.addresses, .nexthops, .routesV4, .routesV6])
         guard links[index] != nil else { return }
+        if links.values.contains(where: { $0.kind == "veth" && $0.lower == index && !$0.lowerIsElsewhere }) {
+            outcome.doubts.insert(.links)
+        }
         if isRecorded { apply(.linkRemoved(index)) } else { record(.linkRemoved(index), &outcome) }
         for key in addresses.keys where key.interface == index { record(.addressRemoved(key), &outcome) }
+        removeNexthops(over: index, &outcome)
         removeRoutes(over: index, &outcome)
+    }
+
+    private mutating func removeNexthops(over index: UInt32, _ outcome: inout SnapshotKeeper.Outcome) {
+        for object in nexthops.values where object.hop?.interface == index { record(.nexthopRemoved(object.id), &outcome) }
     }
 
     // In a table beyond this size only the default routes are looked through at once; the dump that follows finds the others.
@@ -75,7 +88,7 @@ extension NetworkSnapshot {
     private mutating func removeRoutes(over index: UInt32, _ outcome: inout SnapshotKeeper.Outcome) {
         let isGone = links[index] == nil
         let isLost = { (route: Route) in
-            route.uses(interface: index) && !route.isMultipath && (isGone || route.kind != .local)
+            route.uses(interface: index) && !route.isMultipath && (isGone || (route.kind != .local && !route.kind.refuses))
         }
         let lost =
             routes.count > Self.searchLimit ? defaultRoutes.flatMap { routes($0) }.filter(isLost) : allRoutes.filter(isLost)

@@ -4,13 +4,13 @@ internal import Glibc
 
 /// Makes the TCP connects that the targets' machines ask for, on the loop's thread and inside its network namespace.
 ///
-/// A probe is meant to be invisible to the server's program: the final ACK of the handshake is held back (`TCP_QUICKACK` 0, tcp(7)) and
-/// closing sends a reset (`SO_LINGER` with a time of 0, socket(7)). The server's kernel sees SYN and RST, its accept queue stays
-/// empty, and neither side keeps a TIME_WAIT. The kernel holds the ACK back for some 40 ms at least; a loop that is later than that
-/// makes an ordinary short connection of it.
+/// A probe is meant to be invisible to the server's program: the final ACK of the handshake is held back (`TCP_QUICKACK` 0,
+/// tcp(7)) and closing sends a reset (`SO_LINGER` with a time of 0, socket(7)). The server's kernel sees SYN and RST, its accept
+/// queue stays empty, and neither side keeps a TIME_WAIT. The kernel holds the ACK back for 200 ms (TCP_DELACK_MAX); a loop that
+/// is later than that makes an ordinary short connection of it.
 ///
-/// Every failure, this process's own included, is a ``ProbeResult``; nothing throws. The kernel's own time-outs are not waited for:
-/// the machine cancels an attempt when its deadline has passed.
+/// Every failure, this process's own included, is a ``ProbeResult``; nothing throws. The kernel's own time-outs are not waited
+/// for: the machine cancels an attempt when its deadline has passed.
 package struct TCPProber: ~Copyable {
     /// The tokens of the prober's descriptors start here; none is used twice.
     package static let firstToken: UInt64 = 1 << 32

@@ -1,7 +1,6 @@
 internal import EventLoop
 internal import FoundationEssentials
 internal import Glibc
-internal import Synchronization
 
 /// Writes inputs to a file on a thread of its own, so that a slow disk never holds the monitor up.
 package final class RecordingWriter: Sendable {
@@ -16,7 +15,7 @@ package final class RecordingWriter: Sendable {
 
     // Shared with the thread, which must not keep the writer itself alive.
     private final class Shared: Sendable {
-        let state = Mutex(State())
+        let state = Locked(State())
         let waker: Waker
         let descriptor: Int32
 

@@ -2,6 +2,7 @@ import ArgumentParser
 import FoundationEssentials
 import Glibc
 import Reachability
+import EventLoop
 
 /// What `watch` and `record` have in common: a stream until something ends it.
 struct StreamOptions: ParsableArguments {
@@ -33,24 +34,28 @@ struct StreamOptions: ParsableArguments {
         let settings = try pacing.settings(targets, network)
         let endpoints = try targets.endpoints()
         let includesProbes = output.verbose
-        let stream = try Stream(
+        let lostRecording = LostRecording(path: path ?? "")
+        let stream = try RecordStream(
             try streamSettings(endpoints), output: output.quiet ? nil : try StandardOutput(), signals: try Signals(),
             report: StandardError.say
         )
         let ending = try stream.run { sink in
             do throws(MonitorError) {
-                let session = try MonitorSession(configuration, recordingTo: path, targets: endpoints.map { ($0, settings) }) {
-                    event in
-                    if case .probe = event, !includesProbes { return }
-                    sink(event)
-                }
-                return Stream.Source(identity: session.identity) { session.stop() }
+                let session = try MonitorSession(
+                    configuration, recordingTo: path, targets: endpoints.map { ($0, settings) },
+                    recordingFailed: lostRecording.report,
+                    sink: { event in
+                        if case .probe = event, !includesProbes { return }
+                        sink(event)
+                    })
+                return RecordStream.Source(identity: session.identity) { session.stop() }
             } catch {
                 throw Failure(error)
             }
         }
         switch ending {
-        case .finished: return
+        case .finished:
+            if lostRecording.isLost { throw SilentExit(code: ExitCode.inputOutput) }
         case .monitorEnded:
             let namespace = network.netns.map { "network namespace '\($0)'" } ?? "network namespace"
             throw Failure(ExitCode.doesNotHold, "\(namespace): it is gone, there is nothing left to watch")
@@ -60,8 +65,8 @@ struct StreamOptions: ParsableArguments {
         }
     }
 
-    private func streamSettings(_ endpoints: [Endpoint]) throws(Failure) -> Stream.Settings {
-        var settings = Stream.Settings()
+    private func streamSettings(_ endpoints: [Endpoint]) throws(Failure) -> RecordStream.Settings {
+        var settings = RecordStream.Settings()
         settings.targets = endpoints.map(\.text)
         settings.format = output.streamFormat
         settings.isQuiet = output.quiet
@@ -75,5 +80,23 @@ struct StreamOptions: ParsableArguments {
             settings.hookCommand = hook
         }
         return settings
+    }
+}
+
+/// A recording that could not be written to its end: said at once, while watching goes on, and by the exit code in the end.
+private final class LostRecording: Sendable {
+    private let path: String
+    private let lost = Locked(false)
+
+    init(path: String) {
+        self.path = path
+    }
+
+    var isLost: Bool { lost.withLock { $0 } }
+
+    @Sendable func report(_ number: Int32) {
+        lost.withLock { $0 = true }
+        let why = number == ENOBUFS ? "the disk is too slow" : errorText(number)
+        StandardError.say(Failure(ExitCode.inputOutput, "\(path): the recording ends early: \(why)"))
     }
 }

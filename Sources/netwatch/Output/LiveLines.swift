@@ -32,7 +32,7 @@ struct LiveLines {
             lines.append(server(id, update))
         case .probe(_, let report):
             let mood: TextStyle.Mood = report.succeeded ? .good : .bad
-            let words = "probe \(TextStyle.pad(report.endpoint.text, targetWidth))  \(report.sentence)"
+            let words = "probe \(TextStyle.pad(report.endpoint.sentence, targetWidth))  \(report.sentence)"
             lines.append(line(report.moment, style.symbol(.neutral), style.paint(words, mood == .good ? .dim : .red)))
         case .resync(let reason, let moment):
             let words = "resync  the kernel was asked anew: \(reason.rawValue)"
@@ -82,7 +82,7 @@ struct LiveLines {
 
     private mutating func server(_ id: TargetID, _ update: ServerUpdate) -> String {
         var words = style.paint(
-            "\(TextStyle.pad(update.endpoint.text, targetWidth))  \(update.state.rawValue)", update.state.mood)
+            "\(TextStyle.pad(update.endpoint.sentence, targetWidth))  \(update.state.rawValue)", update.state.mood)
         let sentence = update.sentence
         if !sentence.isEmpty { words += "  \(sentence)" }
         if let before = targets.updateValue(update, forKey: id), before.state != update.state, before.state != .unknown {

@@ -21,10 +21,10 @@ struct PlainLines {
             return "\(start)\(status) \(update.path.sentence)\(reasons)"
         case .server(_, let update):
             let status = style.paint(update.state.rawValue, update.state.mood)
-            return [update.endpoint.text, status, update.sentence].filter { !$0.isEmpty }.joined(separator: " ")
+            return [update.endpoint.sentence, status, update.sentence].filter { !$0.isEmpty }.joined(separator: " ")
         case .probe(_, let report):
             let outcome = style.paint(report.succeeded ? "ok" : "failed", report.succeeded ? .good : .bad)
-            return "\(report.endpoint.text) \(outcome) \(report.sentence)"
+            return "\(report.endpoint.sentence) \(outcome) \(report.sentence)"
         case .resync(let reason, _):
             return "the kernel was asked anew: \(reason.rawValue)"
         case .gap(let from, let to):

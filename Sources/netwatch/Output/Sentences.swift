@@ -43,6 +43,11 @@ extension NetworkInterface {
     var addressSentence: String { addresses.map(\.description).joined(separator: " ") }
 }
 
+extension Endpoint {
+    /// As the user, or a recording, wrote it.
+    var sentence: String { TextStyle.printable(text) }
+}
+
 extension ServerUpdate {
     /// `0.2 ms from 192.0.2.7 via eth0 (wired)`, or why it does not answer.
     var sentence: String {

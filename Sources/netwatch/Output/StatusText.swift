@@ -20,14 +20,14 @@ struct StatusText {
         }
         if path.interfaces.isEmpty { lines.append("  none") }
         guard !document.targets.isEmpty else { return lines }
-        let width = document.targets.map(\.endpoint.text.count).max() ?? 0
+        let width = document.targets.map(\.endpoint.sentence.count).max() ?? 0
         let stateWidth = document.targets.map(\.state.rawValue.count).max() ?? 0
         lines += ["", "targets"]
         for target in document.targets {
             let mood = target.state.mood
             let state = TextStyle.pad(target.state.rawValue, target.sentence.isEmpty ? 0 : stateWidth)
             let cells = [
-                style.paint(style.symbol(mood), mood) + " " + TextStyle.pad(target.endpoint.text, width),
+                style.paint(style.symbol(mood), mood) + " " + TextStyle.pad(target.endpoint.sentence, width),
                 style.paint(state, mood), target.sentence,
             ]
             lines.append("  " + cells.filter { !$0.isEmpty }.joined(separator: "  "))

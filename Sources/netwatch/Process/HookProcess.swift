@@ -41,7 +41,6 @@ final class HookProcess {
         }
         process = child
         ending = netwatch_pidfd_open(child)
-        if ending >= 0 { _ = fcntl(ending, F_SETFD, FD_CLOEXEC) }
         input = ends[1]
         _ = fcntl(input, F_SETFL, O_NONBLOCK)
         self.bytes = bytes

@@ -1,7 +1,7 @@
 import CLinux
 import Glibc
 import Reachability
-import Synchronization
+import EventLoop
 
 /// What the monitor's thread hands to the main thread: records in a bounded queue, and an eventfd that wakes poll(2).
 final class Inbox: Sendable {
@@ -12,7 +12,7 @@ final class Inbox: Sendable {
 
     /// Readable while there may be something to take.
     let descriptor: Int32
-    private let state: Mutex<State>
+    private let state: Locked<State>
 
     /// An inbox that holds `limit` bytes of records before newer ones replace older ones.
     ///
@@ -20,7 +20,7 @@ final class Inbox: Sendable {
     init(limit: Int = 1 << 20) throws(Failure) {
         descriptor = eventfd(0, netwatch_EFD_FLAGS)
         guard descriptor >= 0 else { throw Failure(ExitCode.system, "eventfd: \(errorText(errno))") }
-        state = Mutex(State(queue: RecordQueue(limit: limit)))
+        state = Locked(State(queue: RecordQueue(limit: limit)))
     }
 
     deinit { close(descriptor) }

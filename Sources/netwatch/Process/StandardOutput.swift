@@ -21,7 +21,9 @@ final class StandardOutput {
         self.descriptor = descriptor
         let flags = fcntl(descriptor, F_GETFL)
         guard flags >= 0 else { throw Failure(ExitCode.inputOutput, "standard output: it is closed") }
-        guard flags & O_ACCMODE != O_RDONLY else { throw Failure(ExitCode.inputOutput, "standard output: not open for writing") }
+        guard flags & O_ACCMODE != O_RDONLY else {
+            throw Failure(ExitCode.inputOutput, "standard output: closed, or not open for writing")
+        }
         var status = stat()
         let isFile = fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
         chunk = isFile ? 1 << 16 : Int(PIPE_BUF)

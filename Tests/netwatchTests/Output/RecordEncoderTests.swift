@@ -111,7 +111,8 @@ import Testing
 
     @Test func namesOfTheKernelCannotBreakTheLine() throws {
         let evil = NetworkInterface(
-            name: "e\u{1b}[2J\"\\\n\u{7f}é", index: 9, type: .other, isVirtual: false, isExpensive: false, level: .off, addresses: [])
+            name: "e\u{1b}[2J\"\\\n\u{7f}é", index: 9, type: .other, isVirtual: false, isExpensive: false, level: .off,
+            addresses: [])
         let path = NetworkPath(status: .satisfied, interface: evil, interfaceV4: evil, interfaces: [evil])
         let text = Samples.text(Samples.path(path))
         #expect(text.contains(#""interface":"e\u001b[2J\"\\\n\u007fé""#))

@@ -68,7 +68,8 @@ import Testing
         var queue = RecordQueue(limit: 0)
         queue.push(Record(event: Samples.server(0, "192.0.2.9:22", .unknown, initial: true, at: 1)))
         queue.push(Record(event: Samples.server(0, "192.0.2.9:22", .up, at: 2)))
-        #expect(Self.drain(&queue) == [Record(event: Samples.server(0, "192.0.2.9:22", .up, initial: true, at: 2), superseded: 1)])
+        #expect(
+            Self.drain(&queue) == [Record(event: Samples.server(0, "192.0.2.9:22", .up, initial: true, at: 2), superseded: 1)])
     }
 
     @Test func whatIsTakenIsReplacedNoMore() {

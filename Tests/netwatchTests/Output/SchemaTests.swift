@@ -62,7 +62,9 @@ import Testing
                 let results = choices.map { check(value, $0, place) }
                 return results.contains([]) ? [] : results.min { $0.count < $1.count } ?? []
             }
-            if let constant = node["const"] as? String { return value as? String == constant ? [] : ["\(place): not \(constant)"] }
+            if let constant = node["const"] as? String {
+                return value as? String == constant ? [] : ["\(place): not \(constant)"]
+            }
             if let words = node["enum"] as? [String], !words.contains(value as? String ?? "") { return ["\(place): \(value)"] }
             switch node["type"] as? String {
             case "object":

@@ -5,13 +5,14 @@ import Testing
 @testable import netwatch
 
 @Suite struct TextStyleTests {
-    @Test(arguments: [
-        (.auto, true, ["TERM": "xterm"], true), (.auto, false, ["TERM": "xterm"], false), (.auto, true, [:], false),
-        (.auto, true, ["TERM": "dumb"], false), (.auto, true, ["TERM": "xterm", "NO_COLOR": "1"], false),
-        (.auto, true, ["TERM": "xterm", "NO_COLOR": ""], true), (.always, false, ["NO_COLOR": "1", "TERM": "dumb"], true),
-        (.never, true, ["TERM": "xterm", "CLICOLOR_FORCE": "1"], false), (.auto, false, ["CLICOLOR_FORCE": "1"], true),
-        (.auto, false, ["CLICOLOR_FORCE": "1", "NO_COLOR": "1"], false),
-    ] as [(TextStyle.ColorChoice, Bool, [String: String], Bool)])
+    @Test(
+        arguments: [
+            (.auto, true, ["TERM": "xterm"], true), (.auto, false, ["TERM": "xterm"], false), (.auto, true, [:], false),
+            (.auto, true, ["TERM": "dumb"], false), (.auto, true, ["TERM": "xterm", "NO_COLOR": "1"], false),
+            (.auto, true, ["TERM": "xterm", "NO_COLOR": ""], true), (.always, false, ["NO_COLOR": "1", "TERM": "dumb"], true),
+            (.never, true, ["TERM": "xterm", "CLICOLOR_FORCE": "1"], false), (.auto, false, ["CLICOLOR_FORCE": "1"], true),
+            (.auto, false, ["CLICOLOR_FORCE": "1", "NO_COLOR": "1"], false),
+        ] as [(TextStyle.ColorChoice, Bool, [String: String], Bool)])
     func coloursAreForTerminalsUnlessToldOtherwise(
         choice: TextStyle.ColorChoice, isTerminal: Bool, environment: [String: String], isColored: Bool
     ) {

@@ -5,11 +5,13 @@ import Testing
 @testable import netwatch
 
 @Suite struct TimestampTests {
-    @Test(arguments: [
-        (0, "1970-01-01T00:00:00.000Z"), (-1, "1969-12-31T23:59:59.999Z"), (951_782_400_000_000_000, "2000-02-29T00:00:00.000Z"),
-        (1_785_672_003_123_999_999, "2026-08-02T12:00:03.123Z"), (.min, "1677-09-21T00:12:43.145Z"),
-        (.max, "2262-04-11T23:47:16.854Z"),
-    ] as [(Int64, String)])
+    @Test(
+        arguments: [
+            (0, "1970-01-01T00:00:00.000Z"), (-1, "1969-12-31T23:59:59.999Z"),
+            (951_782_400_000_000_000, "2000-02-29T00:00:00.000Z"),
+            (1_785_672_003_123_999_999, "2026-08-02T12:00:03.123Z"), (.min, "1677-09-21T00:12:43.145Z"),
+            (.max, "2262-04-11T23:47:16.854Z"),
+        ] as [(Int64, String)])
     func isRoundedDownToMilliseconds(nanoseconds: Int64, text: String) {
         #expect(Timestamp.text(wallClockNanoseconds: nanoseconds) == text)
     }
@@ -28,10 +30,12 @@ import Testing
 }
 
 @Suite struct TimeSpanTests {
-    @Test(arguments: [
-        ("250ms", .milliseconds(250)), ("3s", .seconds(3)), ("2m", .seconds(120)), ("1h", .seconds(3600)), ("007s", .seconds(7)),
-        ("8760h", .seconds(365 * 86_400)), ("31536000000ms", .seconds(365 * 86_400)),
-    ] as [(String, Duration)])
+    @Test(
+        arguments: [
+            ("250ms", .milliseconds(250)), ("3s", .seconds(3)), ("2m", .seconds(120)), ("1h", .seconds(3600)),
+            ("007s", .seconds(7)),
+            ("8760h", .seconds(365 * 86_400)), ("31536000000ms", .seconds(365 * 86_400)),
+        ] as [(String, Duration)])
     func reads(text: String, duration: Duration) throws {
         #expect(try TimeSpan(text).duration == duration)
     }
@@ -53,7 +57,8 @@ import Testing
 
     @Test(arguments: [
         (Duration.zero, "0ms", "+0.000s"), (.milliseconds(850), "850ms", "+0.850s"), (.milliseconds(3120), "3.1s", "+3.120s"),
-        (.milliseconds(123_456), "2m03s", "+2m03.4s"), (.seconds(3720), "1h02m", "+1h02m00s"), (.seconds(273_600), "3d04h", "+76h00m00s"),
+        (.milliseconds(123_456), "2m03s", "+2m03.4s"), (.seconds(3720), "1h02m", "+1h02m00s"),
+        (.seconds(273_600), "3d04h", "+76h00m00s"),
         (.seconds(-5), "0ms", "+0.000s"),
     ])
     func isToldRoughlyAndAsOffset(duration: Duration, rough: String, offset: String) {

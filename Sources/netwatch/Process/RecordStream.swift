@@ -2,7 +2,7 @@ import Glibc
 import Reachability
 
 /// The main loop of `watch` and `record`: monitor → queue → standard output and hooks, until something ends it.
-final class Stream {
+final class RecordStream {
     /// Where the events come from: a monitor, or a script in tests.
     struct Source {
         var identity: MonitorIdentity

@@ -1,0 +1,132 @@
+import Foundation
+import Glibc
+import Synchronization
+
+/// A program under measurement, or one that makes what is measured. It dies with this process, however that ends.
+final class Child: Sendable {
+    /// A line of output and the moment when it had been read, `CLOCK_MONOTONIC` in nanoseconds.
+    struct Line: Sendable {
+        let moment: Int64
+        let text: String
+    }
+
+    enum Output {
+        case null
+        /// Kept line by line, with the time of each.
+        case lines
+    }
+
+    let processID: Int32
+    private let lines = Mutex<[Line]>([])
+    private let reader = DispatchGroup()
+
+    /// Starts `command` in a host's network namespace (`nil`: this process's own), with an already open file as its standard input.
+    init(_ command: [String], in host: Host? = nil, input: Int32? = nil, output: Output = .null) throws {
+        let entry = host.map { ["nsenter", "--net=\($0.path)", "--"] } ?? []
+        var pipe: [Int32] = [-1, -1]
+        if case .lines = output {
+            guard Glibc.pipe(&pipe) == 0 else { throw BenchmarkError("pipe: errno \(errno)") }
+            for end in pipe { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        }
+        // The parent's death is noticed by the kernel; exec keeps the process id, so signals reach the program itself.
+        processID = try Self.spawn(["setpriv", "--pdeathsig", "KILL", "--"] + entry + command, input: input, output: pipe[1])
+        guard case .lines = output else { return }
+        close(pipe[1])
+        let descriptor = pipe[0]
+        reader.enter()
+        Thread.detachNewThread { [self] in
+            read(descriptor)
+            reader.leave()
+        }
+    }
+
+    // posix_spawn(3) itself: Foundation's Process notices an end only after up to 50 ms.
+    private static func spawn(_ words: [String], input: Int32?, output: Int32) throws -> Int32 {
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        if let input {
+            posix_spawn_file_actions_adddup2(&actions, input, 0)
+        } else {
+            posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        }
+        if output >= 0 {
+            posix_spawn_file_actions_adddup2(&actions, output, 1)
+        } else {
+            posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0)
+        }
+        var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
+        defer { arguments.forEach { free($0) } }
+        var process: Int32 = 0
+        let failure = posix_spawnp(&process, words[0], &actions, nil, &arguments, environ)
+        guard failure == 0 else { throw BenchmarkError("\(words[0]): errno \(failure)") }
+        return process
+    }
+
+    // A thread that does nothing but wait in read(2), as a program behind a pipe would.
+    private func read(_ descriptor: Int32) {
+        var buffer = [UInt8](repeating: 0, count: 1 << 16)
+        var rest: [UInt8] = []
+        while true {
+            let count = Glibc.read(descriptor, &buffer, buffer.count)
+            let moment = Clock.now()
+            if count < 0 && errno == EINTR { continue }
+            guard count > 0 else { break }
+            rest.append(contentsOf: buffer[..<count])
+            let parts = rest.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+            guard parts.count > 1 else { continue }
+            let found = parts.dropLast().map { Line(moment: moment, text: String(decoding: $0, as: UTF8.self)) }
+            rest = parts.last.map(Array.init) ?? []
+            lines.withLock { $0 += found }
+        }
+        close(descriptor)
+    }
+
+    /// The lines so far.
+    var output: [Line] { lines.withLock { $0 } }
+
+    /// Waits until a line fulfils the condition.
+    func await(_ what: String, within seconds: Double = 60, _ condition: (String) -> Bool) throws -> Line {
+        let end = Clock.now() + Int64(seconds * 1e9)
+        while Clock.now() < end {
+            if let line = output.first(where: { condition($0.text) }) { return line }
+            usleep(1000)
+        }
+        throw BenchmarkError("\(what) did not come within \(seconds) s")
+    }
+
+    /// Waits for its end, once; returns its exit code, or 128 + the signal that ended it.
+    @discardableResult
+    func wait() -> Int32 {
+        var status: Int32 = 0
+        while waitpid(processID, &status, 0) < 0 && errno == EINTR {}
+        reader.wait()
+        return status & 0x7f == 0 ? status >> 8 & 0xff : 128 + status & 0x7f
+    }
+
+    /// Asks it to end, and waits for that.
+    func stop() {
+        kill(processID, SIGTERM)
+        wait()
+    }
+
+    /// Runs a program to its end, which must be a good one.
+    static func run(_ command: [String], in host: Host? = nil, input: Int32? = nil) throws {
+        let code = try Child(command, in: host, input: input).wait()
+        guard code == 0 else { throw BenchmarkError("\(command.joined(separator: " ")): exit code \(code)") }
+    }
+}
+
+struct BenchmarkError: Error, CustomStringConvertible {
+    let description: String
+    init(_ description: String) { self.description = description }
+}
+
+enum Clock {
+    /// `CLOCK_MONOTONIC` in nanoseconds, the clock of every program here.
+    static func now() -> Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+    }
+}

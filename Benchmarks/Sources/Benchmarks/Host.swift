@@ -1,0 +1,61 @@
+import Foundation
+import Glibc
+
+/// A host made of a network namespace without a name, held by a child process: it goes with this process, however that ends.
+final class Host {
+    /// For `--netns` and `nsenter`.
+    let path: String
+    private let holder: Child
+
+    /// An empty host: only `lo`, down.
+    init() throws {
+        holder = try Child(["unshare", "--net", "sleep", "infinity"])
+        path = "/proc/\(holder.processID)/ns/net"
+        let own = Self.inode("/proc/self/ns/net")
+        let end = Clock.now() + 10_000_000_000
+        // Until unshare(1) has become sleep(1), the namespace may still be ours.
+        while Self.inode(path) == own || Self.inode(path) == nil {
+            guard Clock.now() < end else {
+                throw BenchmarkError("no network namespace to be had: run this as root, or under 'unshare -Ur'")
+            }
+            usleep(1000)
+        }
+    }
+
+    deinit { holder.stop() }
+
+    private static func inode(_ path: String) -> UInt64? {
+        var status = stat()
+        return stat(path, &status) == 0 ? UInt64(status.st_ino) : nil
+    }
+
+    /// Runs `ip` with words separated by spaces.
+    func ip(_ words: String) throws {
+        try Child.run(["ip"] + words.split(separator: " ").map(String.init), in: self)
+    }
+
+    /// Runs a script of `ip` commands, one a line, in one process.
+    func run(_ script: Script) throws { try Child.run(["ip", "-batch", "-"], in: self, input: script.open()) }
+}
+
+/// A file of `ip` commands that has no name, so that nothing is left of it.
+final class Script {
+    private let descriptor: Int32
+
+    init(_ lines: [String]) throws {
+        var path = Array("/tmp/netwatch-benchmark-XXXXXX".utf8CString)
+        descriptor = mkstemp(&path)
+        guard descriptor >= 0 else { throw BenchmarkError("/tmp: \(errno)") }
+        unlink(path)
+        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+        try FileHandle(fileDescriptor: descriptor).write(contentsOf: Data((lines.joined(separator: "\n") + "\n").utf8))
+    }
+
+    deinit { close(descriptor) }
+
+    /// The file from its beginning.
+    func open() -> Int32 {
+        lseek(descriptor, 0, SEEK_SET)
+        return descriptor
+    }
+}

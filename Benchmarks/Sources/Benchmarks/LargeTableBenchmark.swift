@@ -1,0 +1,54 @@
+import Glibc
+
+/// A full table: how soon the first status comes, and what it takes to hold.
+enum LargeTableBenchmark {
+    static func run(_ programs: Programs, _ isQuick: Bool) throws -> [Row] {
+        let size = isQuick ? 10_000 : 100_000
+        let host = try Host()
+        try host.ip("link set lo up")
+        try host.ip("link add ifb0 type ifb")
+        try host.ip("address add 198.51.100.2/24 dev ifb0")
+        try host.ip("link set ifb0 up")
+        try host.ip("route add default via 198.51.100.1")
+        try host.run(Script((0..<size).map { "route add \(destination($0)) via 198.51.100.1" }))
+
+        let rounds = 5
+        var (first, status, listing) = ([Double](), [Double](), [Double]())
+        var (resident, peak, processor) = ([Double](), [Double](), [Double]())
+        for _ in 0..<rounds {
+            var start = Clock.now()
+            try Child.run(["ip", "route", "show", "table", "all"], in: host)
+            listing.append(Double(Clock.now() - start))
+
+            start = Clock.now()
+            try Child.run([programs.netwatch, "status", "--json", "--netns", host.path])
+            status.append(Double(Clock.now() - start))
+
+            start = Clock.now()
+            let watch = try Child([programs.netwatch, "watch", "--json", "--netns", host.path], output: .lines)
+            let hello = try watch.await("the first record") { $0.contains("\"hello\"") }
+            first.append(Double(hello.moment - start))
+            let figures = ProcessFigures(processID: watch.processID)
+            processor.append(Double(figures.awaitRest(seconds: 0.5)))
+            resident.append(Double(figures.residentKibibytes))
+            peak.append(Double(figures.peakKibibytes))
+            watch.stop()
+        }
+        let name = "\(size / 1000)k routes: "
+        let median = { (values: [Double]) in Distribution(values).median }
+        return [
+            .against(
+                name + "time to the first record of watch", median(first), median(listing), milliseconds, "ip route show",
+                atMost: nil),
+            .against(name + "netwatch status, wall", median(status), median(listing), milliseconds, "ip route show", atMost: nil),
+            .bound(name + "processor time until at rest", median(processor), milliseconds),
+            .bound(name + "resident memory of watch", median(resident), mebibytes),
+            .bound(name + "peak resident memory of watch", median(peak), mebibytes),
+        ]
+    }
+
+    /// The number's own /24 in 10.0.0.0/7.
+    static func destination(_ number: Int) -> String {
+        "\(10 + number >> 16).\(number >> 8 & 255).\(number & 255).0/24"
+    }
+}

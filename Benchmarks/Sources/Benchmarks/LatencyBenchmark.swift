@@ -1,0 +1,123 @@
+import Foundation
+import Glibc
+import Reachability
+import Synchronization
+
+/// From the kernel's change to the user's callback, beside a program that does nothing but wait in recv(2).
+///
+/// The interface has an address in 198.51.100.0/24, where the library's question to the kernel leads, so each flip of its
+/// administrative state makes the path satisfied or unsatisfied. An ifb device has no carrier, whose loss the kernel would tell late.
+enum LatencyBenchmark {
+    private static let index = 10
+    /// Between two flips, so that each finds everybody waiting.
+    private static let pause = 3_000_000
+
+    static func run(_ programs: Programs, _ isQuick: Bool) throws -> [Row] {
+        let (rounds, flips) = isQuick ? (2, 50) : (10, 100)
+        let host = try Host()
+        try host.ip("link set lo up")
+        try host.ip("link add ifb0 index \(index) type ifb")
+        try host.ip("address add 198.51.100.2/24 dev ifb0")
+        try host.ip("link set ifb0 up")
+        var (limit, library, pipe) = (Measured(), Measured(), Measured())
+        for _ in 0..<rounds {
+            limit.add(try waitInReceive(programs, host, flips))
+            library.add(try callBack(programs, host, flips))
+            pipe.add(try readPipe(programs, host, flips))
+        }
+        let missing = library.missing + pipe.missing + limit.missing
+        let (base, callback, line) = (Distribution(limit.delays), Distribution(library.delays), Distribution(pipe.delays))
+        return [
+            .against(
+                "change → callback, median of \(callback.count)", callback.median, base.median, microseconds, "recv", atMost: 1.5),
+            .against("change → callback, 99th percentile", callback.p99, base.p99, microseconds, "recv", atMost: 2),
+            .against(
+                "change → line from the pipe, median of \(line.count)", line.median, base.median, microseconds, "recv",
+                atMost: nil),
+            .against("change → line from the pipe, 99th percentile", line.p99, base.p99, microseconds, "recv", atMost: nil),
+            .bound("changes that were not told", Double(missing), count, atMost: 0),
+        ]
+    }
+
+    /// A change or the notice of one.
+    private struct Notice {
+        let moment: Int64
+        let isUp: Bool
+    }
+
+    private struct Measured {
+        var delays: [Double] = []
+        var missing = 0
+
+        /// The first notice of each flip's new state that came before the next flip.
+        mutating func add(_ round: (flips: [Notice], notices: [Notice])) {
+            for (number, flip) in round.flips.enumerated() {
+                let end = number + 1 < round.flips.count ? round.flips[number + 1].moment : Int64.max
+                let first = round.notices.first { $0.isUp == flip.isUp && $0.moment >= flip.moment && $0.moment < end }
+                if let first { delays.append(Double(first.moment - flip.moment)) } else { missing += 1 }
+            }
+        }
+    }
+
+    private static func flip(_ programs: Programs, _ host: Host, _ count: Int) throws -> [Notice] {
+        let child = try Child([programs.flip, "\(index)", "\(count)", "\(pause)"], in: host, output: .lines)
+        guard child.wait() == 0 else { throw BenchmarkError("flip failed") }
+        usleep(50_000)
+        return notices(child.output.map(\.text))
+    }
+
+    /// Lines of the C programs: nanoseconds, and 1 for up.
+    private static func notices(_ lines: [String]) -> [Notice] {
+        lines.compactMap { line in
+            let words = line.split(separator: " ")
+            guard words.count == 2, let moment = Int64(words[0]) else { return nil }
+            return Notice(moment: moment, isUp: words[1] == "1")
+        }
+    }
+
+    private static func waitInReceive(_ programs: Programs, _ host: Host, _ count: Int) throws -> (
+        flips: [Notice], notices: [Notice]
+    ) {
+        let receiver = try Child([programs.netlinkLatency, "\(index)"], in: host, output: .lines)
+        _ = try receiver.await("netlink-latency") { $0 == "ready" }
+        usleep(100_000)
+        let flips = try flip(programs, host, count)
+        receiver.stop()
+        return (flips, notices(receiver.output.map(\.text)))
+    }
+
+    private static func callBack(_ programs: Programs, _ host: Host, _ count: Int) throws -> (flips: [Notice], notices: [Notice])
+    {
+        let found = Notices()
+        let monitor = try PathMonitor(namespace: NetworkNamespace(host.path))
+        let token = monitor.onChange { path in
+            let moment = Clock.now()
+            found.add(Notice(moment: moment, isUp: path.status == .satisfied))
+        }
+        while found.all.isEmpty { usleep(1000) }
+        // The monitor looks at everything once more after a second.
+        usleep(1_500_000)
+        let flips = try flip(programs, host, count)
+        token.cancel()
+        return (flips, found.all)
+    }
+
+    private final class Notices: Sendable {
+        private let list = Mutex<[Notice]>([])
+        func add(_ notice: Notice) { list.withLock { $0.append(notice) } }
+        var all: [Notice] { list.withLock { $0 } }
+    }
+
+    private static func readPipe(_ programs: Programs, _ host: Host, _ count: Int) throws -> (flips: [Notice], notices: [Notice])
+    {
+        let watch = try Child([programs.netwatch, "watch", "--json", "--netns", host.path], output: .lines)
+        _ = try watch.await("the first record") { $0.contains("\"hello\"") }
+        usleep(1_500_000)
+        let flips = try flip(programs, host, count)
+        watch.stop()
+        let notices = watch.output.filter { $0.text.contains("\"type\":\"path\"") }.map {
+            Notice(moment: $0.moment, isUp: $0.text.contains("\"status\":\"satisfied\""))
+        }
+        return (flips, notices)
+    }
+}

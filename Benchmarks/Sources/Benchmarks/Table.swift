@@ -1,0 +1,66 @@
+/// One line of the results.
+struct Row {
+    let what: String
+    let measured: String
+    /// What stands for the limit, and what that took.
+    let limit: String
+    /// Measured in terms of the limit.
+    let ratio: Double?
+    /// What is asked; `nil` where nothing is.
+    let asked: String?
+    let holds: Bool?
+
+    /// A value beside that of a program that marks the limit.
+    static func against(
+        _ what: String, _ value: Double, _ limit: Double, _ unit: (Double) -> String, _ limitName: String, atMost: Double?
+    ) -> Row {
+        let ratio = limit > 0 ? value / limit : 0
+        return Row(
+            what: what, measured: unit(value), limit: "\(limitName) \(unit(limit))", ratio: ratio,
+            asked: atMost.map { "ratio ≤ \(decimal($0, 1))" }, holds: atMost.map { ratio <= $0 })
+    }
+
+    /// A value with a bound of its own.
+    static func bound(_ what: String, _ value: Double, _ unit: (Double) -> String, atMost: Double? = nil) -> Row {
+        Row(
+            what: what, measured: unit(value), limit: "", ratio: nil, asked: atMost.map { "≤ \(unit($0))" },
+            holds: atMost.map { value <= $0 })
+    }
+}
+
+/// The results as a Markdown table, aligned so that it also reads on a terminal.
+struct Table {
+    var rows: [Row] = []
+
+    var text: String {
+        let head = ["measurement", "netwatch", "limit", "ratio", "asked", ""]
+        let cells = rows.map { row in
+            [
+                row.what, row.measured, row.limit, row.ratio.map { decimal($0, 2) } ?? "", row.asked ?? "",
+                row.holds.map { $0 ? "holds" : "MISSED" } ?? "",
+            ]
+        }
+        let widths = head.indices.map { column in ([head] + cells).map { $0[column].count }.max() ?? 0 }
+        let line = { (cells: [String]) in
+            "| " + zip(cells, widths).map { $0 + String(repeating: " ", count: $1 - $0.count) }.joined(separator: " | ") + " |"
+        }
+        let rule = "|" + widths.map { String(repeating: "-", count: $0 + 2) }.joined(separator: "|") + "|"
+        return ([line(head), rule] + cells.map(line)).joined(separator: "\n")
+    }
+}
+
+func decimal(_ value: Double, _ places: Int) -> String {
+    var scale = 1.0
+    for _ in 0..<places { scale *= 10 }
+    let scaled = Int64((value * scale).rounded())
+    guard places > 0 else { return "\(scaled)" }
+    let fraction = String(abs(scaled) % Int64(scale))
+    return
+        "\(scaled < 0 ? "-" : "")\(abs(scaled) / Int64(scale)).\(String(repeating: "0", count: places - fraction.count))\(fraction)"
+}
+
+func microseconds(_ nanoseconds: Double) -> String { "\(decimal(nanoseconds / 1e3, 0)) µs" }
+func milliseconds(_ nanoseconds: Double) -> String { "\(decimal(nanoseconds / 1e6, 1)) ms" }
+func seconds(_ nanoseconds: Double) -> String { "\(decimal(nanoseconds / 1e9, 2)) s" }
+func mebibytes(_ kibibytes: Double) -> String { "\(decimal(kibibytes / 1024, 1)) MB" }
+func count(_ value: Double) -> String { decimal(value, 0) }

@@ -1,0 +1,161 @@
+internal import EventLoop
+
+/// A value of which only the latest counts: a reader that skipped some gets one that stands for them all.
+package protocol Coalescing: Sendable {
+    /// This value as the successor of `earlier`, which was never seen: it tells what changed since before `earlier`.
+    func following(_ earlier: Self) -> Self
+    /// This value as the first that a subscriber sees.
+    func asInitial() -> Self
+}
+
+/// Hands the latest value to any number of subscribers. The publisher is never held up: each subscriber has room for one value,
+/// and a newer one takes the place of one that was not taken.
+package final class Broadcast<Value: Coalescing>: Sendable {
+    /// One subscriber's place. Dropping it ends the subscription.
+    package final class Subscription: Sendable {
+        fileprivate struct State: Sendable {
+            var pending: Value?
+            var waiter: CheckedContinuation<Value?, Never>?
+            var hasFinished = false
+        }
+
+        fileprivate let state: Locked<State>
+        fileprivate let notify: (@Sendable () -> Void)?
+        private let number: UInt64
+        private let owner: Broadcast
+
+        fileprivate init(
+            _ owner: Broadcast, _ number: UInt64, _ first: Value?, hasFinished: Bool, notify: (@Sendable () -> Void)?
+        ) {
+            self.owner = owner
+            self.number = number
+            self.notify = notify
+            state = Locked(State(pending: first, hasFinished: hasFinished))
+        }
+
+        deinit { owner.remove(number) }
+
+        /// Takes the value that waits, if any.
+        package func take() -> Value? {
+            state.withLock { state in
+                defer { state.pending = nil }
+                return state.pending
+            }
+        }
+
+        /// The next value; `nil` when there will be none, or the task is cancelled. One task at a time may wait: another one takes
+        /// the place of the first, which gets `nil`.
+        package func next() async -> Value? {
+            await withTaskCancellationHandler {
+                await withCheckedContinuation { (continuation: CheckedContinuation<Value?, Never>) in
+                    let (ready, displaced) = state.withLock { state -> (Value??, CheckedContinuation<Value?, Never>?) in
+                        if let pending = state.pending {
+                            state.pending = nil
+                            return (.some(pending), nil)
+                        }
+                        if state.hasFinished || Task.isCancelled { return (.some(nil), nil) }
+                        let displaced = state.waiter
+                        state.waiter = continuation
+                        return (nil, displaced)
+                    }
+                    displaced?.resume(returning: nil)
+                    if let ready { continuation.resume(returning: ready) }
+                }
+            } onCancel: {
+                wake(with: nil)
+            }
+        }
+
+        fileprivate func offer(_ value: Value) {
+            let (waiter, isNew) = state.withLock { state -> (CheckedContinuation<Value?, Never>?, Bool) in
+                if let waiter = state.waiter {
+                    state.waiter = nil
+                    return (waiter, false)
+                }
+                let isNew = state.pending == nil
+                state.pending = state.pending.map { value.following($0) } ?? value
+                return (nil, isNew)
+            }
+            if let waiter { waiter.resume(returning: value) } else if isNew { notify?() }
+        }
+
+        fileprivate func finish() {
+            state.withLock { $0.hasFinished = true }
+            wake(with: nil)
+        }
+
+        private func wake(with value: Value?) {
+            let waiter = state.withLock { state in
+                defer { state.waiter = nil }
+                return state.waiter
+            }
+            waiter?.resume(returning: value)
+        }
+    }
+
+    private struct Place: Sendable {
+        weak var subscription: Subscription?
+    }
+
+    private struct State: Sendable {
+        var latest: Value?
+        var places: [UInt64: Place] = [:]
+        var nextNumber: UInt64 = 0
+        var hasFinished = false
+    }
+
+    private let state = Locked(State())
+
+    package init() {}
+
+    /// The value published last.
+    package var latest: Value? { state.withLock { $0.latest } }
+
+    /// Subscribes; the present, where there is one, is the first value. `notify` is called by the publisher when a value begins to
+    /// wait, and must not block.
+    package func subscribe(notify: (@Sendable () -> Void)? = nil) -> Subscription {
+        let (subscription, hasFirst) = state.withLock { state in
+            let number = state.nextNumber
+            state.nextNumber += 1
+            let first = state.latest?.asInitial()
+            let subscription = Subscription(self, number, first, hasFinished: state.hasFinished, notify: notify)
+            state.places[number] = Place(subscription: subscription)
+            return (subscription, first != nil)
+        }
+        if hasFirst { notify?() }
+        return subscription
+    }
+
+    /// Publishes a value.
+    package func publish(_ value: Value) {
+        let subscriptions = state.withLock { state in
+            state.latest = value
+            return state.places.values.compactMap(\.subscription)
+        }
+        for subscription in subscriptions { subscription.offer(value) }
+    }
+
+    /// Nothing will be published any more: waiting readers end, after the value that waits for them.
+    package func finish() {
+        let subscriptions = state.withLock { state in
+            state.hasFinished = true
+            return state.places.values.compactMap(\.subscription)
+        }
+        for subscription in subscriptions { subscription.finish() }
+    }
+
+    private func remove(_ number: UInt64) { state.withLock { $0.places[number] = nil } }
+}
+
+extension PathUpdate: Coalescing {
+    package func following(_ earlier: PathUpdate) -> PathUpdate {
+        PathUpdate(
+            path: path, reasons: PathChangeReason.allCases.filter { reasons.contains($0) || earlier.reasons.contains($0) },
+            isInitial: isInitial || earlier.isInitial, suppressed: suppressed + earlier.suppressed, moment: moment
+        )
+    }
+}
+
+extension ServerUpdate: Coalescing {
+    package func following(_ earlier: ServerUpdate) -> ServerUpdate { earlier.isInitial ? asInitial() : self }
+}

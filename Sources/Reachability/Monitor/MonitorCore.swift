@@ -1,0 +1,102 @@
+internal import FoundationEssentials
+internal import EventLoop
+
+/// What a path monitor, its iterators, tokens and server monitors share: the session and who hears what. Its end is the end of
+/// watching.
+final class MonitorCore: Sendable {
+    let paths: Broadcast<PathUpdate>
+    let delivery = Delivery()
+    private let servers: ServerHubs
+    private let session: MonitorSession
+    private let announcement = Locked<CallbackToken?>(nil)
+
+    init(_ configuration: MonitorConfiguration) throws(MonitorError) {
+        // The sink must not keep the core: the session's thread would keep itself.
+        let paths = Broadcast<PathUpdate>()
+        let servers = ServerHubs()
+        session = try MonitorSession(configuration) { event in
+            switch event {
+            case .path(let update): paths.publish(update)
+            case .server(let id, let update): servers.publish(update, of: id)
+            case .ended:
+                paths.finish()
+                servers.finish()
+            case .probe, .resync, .gap: break
+            }
+        }
+        self.paths = paths
+        self.servers = servers
+    }
+
+    deinit { cancel() }
+
+    var isPolling: Bool { session.isPolling }
+
+    func cancel() {
+        session.requestStop()
+        announcement.withLock { $0 = nil }
+        paths.finish()
+        servers.finish()
+    }
+
+    /// Posts each change with `monitor` as its subject, while there is a monitor.
+    func announce(for monitor: PathMonitor) {
+        // The token's owner is nobody: notifications keep nothing alive.
+        let token = paths.deliver(on: nil, through: delivery, keeping: ()) { [weak monitor] update in
+            guard let monitor else { return }
+            NotificationCenter.default.post(PathMonitor.PathDidChange(update: update), subject: monitor)
+        }
+        announcement.withLock { $0 = token }
+    }
+
+    func snapshot() async -> NetworkSnapshot {
+        await withCheckedContinuation { continuation in
+            session.withSnapshot { continuation.resume(returning: $0 ?? NetworkSnapshot()) }
+        }
+    }
+
+    func follow(_ body: @escaping @Sendable (NetworkSnapshot?, [SnapshotChange]) -> Bool) { session.follow(body) }
+
+    /// Adds a target whose events go to `hub`.
+    func add(_ endpoint: Endpoint, settings: ProbeSettings, hub: Broadcast<ServerUpdate>) -> TargetID {
+        let id = session.newTarget()
+        servers.add(hub, for: id)
+        session.add(id, endpoint, settings: settings)
+        return id
+    }
+
+    func remove(_ id: TargetID) {
+        servers.remove(id)
+        session.remove(id)
+    }
+}
+
+/// Which broadcast each target has.
+private final class ServerHubs: Sendable {
+    private struct State: Sendable {
+        var hubs: [TargetID: Broadcast<ServerUpdate>] = [:]
+        var hasFinished = false
+    }
+
+    private let state = Locked(State())
+
+    func add(_ hub: Broadcast<ServerUpdate>, for id: TargetID) {
+        let hasFinished = state.withLock { state in
+            state.hubs[id] = hub
+            return state.hasFinished
+        }
+        if hasFinished { hub.finish() }
+    }
+
+    func remove(_ id: TargetID) { state.withLock { $0.hubs[id] = nil } }
+
+    func publish(_ update: ServerUpdate, of id: TargetID) { state.withLock { $0.hubs[id] }?.publish(update) }
+
+    func finish() {
+        let hubs = state.withLock { state in
+            state.hasFinished = true
+            return Array(state.hubs.values)
+        }
+        for hub in hubs { hub.finish() }
+    }
+}

@@ -1,0 +1,92 @@
+/// One probe from its start to its verdict.
+struct ProbeRun: Hashable, Sendable {
+    let started: Moment
+    /// When it is over, whatever has come back, on the monotonic clock in nanoseconds.
+    let deadline: Int64
+    /// How long the name took; `nil` for addresses.
+    var resolution: Duration?
+    /// When the first attempt was made; `nil` before: nothing was sent.
+    var connecting: Moment?
+}
+
+/// The kernel asked for its way to each candidate.
+struct RouteSurvey: Hashable, Sendable {
+    let candidates: [Candidate]
+    private var answers: [RouteQuery: RouteAnswer] = [:]
+
+    init(_ candidates: [Candidate]) { self.candidates = candidates }
+
+    /// Every question once, in order.
+    var queries: [RouteQuery] {
+        var seen: Set<RouteQuery> = []
+        return candidates.map(\.query).filter { seen.insert($0).inserted }
+    }
+
+    var isComplete: Bool { candidates.allSatisfy { answers[$0.query] != nil } }
+
+    /// Takes an answer, if it is one to a question of this survey.
+    mutating func take(_ query: RouteQuery, _ answer: RouteAnswer) {
+        if candidates.contains(where: { $0.query == query }) { answers[query] = answer }
+    }
+
+    /// What the answers mean, in the order of the candidates.
+    func ways(in surroundings: TargetMachine.Surroundings) -> [(Candidate, Way)] {
+        candidates.compactMap { candidate in
+            answers[candidate.query].map { (candidate, way(of: candidate, by: $0, in: surroundings)) }
+        }
+    }
+}
+
+/// Attempts that overlap (RFC 8305, section 5): the next one starts when one fails, or after a while; the first success wins.
+struct AttemptRace: Hashable, Sendable {
+    /// The connection attempt delay that RFC 8305 recommends.
+    static let delay: Int64 = 250_000_000
+    /// At most this many attempts make a probe.
+    static let limit = 4
+
+    struct Entry: Hashable, Sendable {
+        var candidate: Candidate
+        var route: ChosenRoute
+    }
+
+    struct Running: Hashable, Sendable {
+        var id: UInt64
+        var entry: Entry
+        var started: Moment
+    }
+
+    var waiting: [Entry]
+    var running: [Running] = []
+    var failures: [FailedAttempt] = []
+    /// When the next one starts though none has failed; `nil` when there is none.
+    var nextStart: Int64?
+
+    init(_ entries: [Entry]) { waiting = Array(entries.prefix(AttemptRace.limit)) }
+
+    /// The attempts to come take the routes that there are now; those without one are not made.
+    mutating func reroute(by routes: [IPAddress: ChosenRoute]) {
+        waiting = waiting.compactMap { entry in
+            routes[entry.candidate.address].map { Entry(candidate: entry.candidate, route: $0) }
+        }
+        if waiting.isEmpty { nextStart = nil }
+    }
+}
+
+/// The neighbour table asked, after a probe that nobody answered.
+struct Examination: Hashable, Sendable {
+    /// The kernel answers from memory; a lost answer must not hold the probe up.
+    static let patience: Int64 = 200_000_000
+
+    var failures: [FailedAttempt]
+    var pending: [Neighbour.Key]
+    let until: Int64
+
+    /// Takes an answer, if it is to one of its questions.
+    mutating func take(_ key: Neighbour.Key, _ state: Neighbour.State?) {
+        guard let index = pending.firstIndex(of: key) else { return }
+        pending.remove(at: index)
+        for index in failures.indices where failures[index].result == nil && failures[index].nextHop == key {
+            failures[index].neighbour = state
+        }
+    }
+}

@@ -1,0 +1,50 @@
+import Glibc
+import NetworkLab
+
+@testable import Reachability
+
+/// All tables of a host, dumped once by sockets of their own: what a snapshot has to equal.
+enum FreshDump {
+    static func take(of host: LabHost) throws -> NetworkSnapshot {
+        try host.perform {
+            let source = try NetlinkSource()
+            let dumpDescriptor = try source.dumpDescriptor ?? { throw LabError("no netlink here") }()
+            var keeper = SnapshotKeeper()
+            for (number, table) in KernelTable.allCases.enumerated() {
+                // Dead routes are on their way out, and an interrupted dump may have missed something.
+                var sequence = UInt32(number * 1000)
+                while true {
+                    sequence += 1
+                    keeper.beginDump(table)
+                    guard source.startDump(table, sequence: sequence) == 0 else { throw LabError("the dump is refused") }
+                    if try read(source, dumpDescriptor, into: &keeper) {
+                        if keeper.endDump().doubts.isDisjoint(with: [table]) { break }
+                    } else {
+                        keeper.abandonDump()
+                    }
+                    guard sequence % 1000 < 500 else { throw LabError("the \(table) do not rest") }
+                    poll(nil, 0, 5)
+                }
+            }
+            return keeper.live
+        }
+    }
+
+    /// Whether the dump was whole.
+    private static func read(_ source: NetlinkSource, _ descriptor: Int32, into keeper: inout SnapshotKeeper) throws -> Bool {
+        var isWhole = true
+        var end: Int32?
+        while end == nil {
+            var wish = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            guard poll(&wish, 1, 5000) == 1 else { throw LabError("the dump does not end") }
+            let failure = source.readDump { bytes in
+                for message in NetlinkDecoder.decode([UInt8](bytes)) {
+                    if message.wasInterrupted { isWhole = false }
+                    if case .done(let errno) = message.event { end = errno } else { keeper.addDumped(message.event) }
+                }
+            }
+            guard failure == 0 else { throw LabError("the dump cannot be read") }
+        }
+        return isWhole && end == 0
+    }
+}

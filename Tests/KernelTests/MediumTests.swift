@@ -1,0 +1,118 @@
+import CLinux
+import Glibc
+import NetworkLab
+import Reachability
+import Testing
+
+/// What an interface is, by the contract's table.
+@Suite(.requiresNamespaces)
+struct MediumTests {
+    @Test func `a bridge over veth ports is a bridge, its port is enslaved, and it can be the path`() throws {
+        let network = try Network()
+        let host = network.host
+        try network.uplink("v0")
+        let witness = try Witness(host, sees: "unsatisfied address/no-address")
+
+        try host.addBridge("br0", ports: ["v0"])
+        try host.ip("link set br0 addrgenmode none")
+        try host.ip("link set br0 up")
+        try host.ip("addr add 10.1.0.1/24 dev br0")
+        try host.ip("route add default via 10.1.0.254")
+        try witness.expect(
+            "satisfied br0 bridge 4 via 10.1.0.254", reasons: "interface-changed",
+            past: [
+                "unsatisfied address/no-address", "unsatisfied link/interface-down", "unsatisfied link/no-carrier",
+                "unsatisfied route/no-route",
+            ]
+        ) {
+            #expect($0.order == ["br0", "v0", "lo"])
+            #expect($0.medium("br0") == "virtual bridge" && $0.medium("v0") == "virtual wired")
+            #expect($0.level("v0") == "enslaved")
+        }
+        try network.router.ip("link set rv0 down")
+        try witness.expect("unsatisfied link/no-carrier", reasons: "families-changed cause-changed")
+    }
+
+    @Test func `what stands on a veth has its medium`() throws {
+        let network = try Network()
+        let host = network.host
+        try network.uplink("v0", "10.1.0.1/24")
+        try host.addMacvlan("mv0", over: "v0")
+        try host.ip("route add default via 10.1.0.254 dev v0")
+        let witness = try Witness(host, sees: "satisfied v0 wired 4 via 10.1.0.254")
+
+        try host.ip("link set mv0 addrgenmode none")
+        try host.ip("link set mv0 up")
+        try host.ip("addr add 10.2.0.1/24 dev mv0")
+        try host.ip("route add default via 10.2.0.254 dev mv0 metric 1")
+        try host.ip("route del default via 10.1.0.254")
+        try witness.expect("satisfied mv0 wired 4 via 10.2.0.254", reasons: "interface-changed") {
+            #expect($0.medium("mv0") == "virtual wired" && $0.order == ["mv0", "v0", "lo"])
+        }
+    }
+
+    @Test(.requiresTun) func `a tap, an ifb and a bridge without ports are what they are`() throws {
+        let host = try Lab().host()
+        try host.addPersistentTun("tap9", .ethernet)
+        try host.add("ifb9", type: "ifb")
+        try host.addBridge("br9")
+        let observer = try ProgramObserver(watching: host.path)
+        let seen = try #require(try observer.nextPath())
+        #expect(seen.medium("tap9") == "virtual virtual")
+        #expect(seen.medium("ifb9") == "virtual virtual")
+        #expect(seen.medium("br9") == "virtual bridge")
+        #expect(seen.medium("lo") == "virtual loopback")
+    }
+
+    @Test(.requiresTun) func `a tun is a tunnel whatever hardware type it is given`() throws {
+        // The kernel takes any number of if_arp.h that is not bound to a link layer of its own.
+        let types: [Int32] = [
+            ARPHRD_ETHER, ARPHRD_PPP, ARPHRD_IEEE80211, ARPHRD_LOOPBACK, ARPHRD_TUNNEL, ARPHRD_TUNNEL6, ARPHRD_SIT, ARPHRD_IPGRE,
+            ARPHRD_INFINIBAND, ARPHRD_SLIP, 519 /* ARPHRD_RAWIP */, 512, 801, 802, 803, 0xfffe /* ARPHRD_NONE */,
+            0xffff /* ARPHRD_VOID */,
+        ]
+        let host = try Lab().host()
+        var devices: [TunDevice] = []
+        for (number, type) in types.enumerated() {
+            devices.append(try host.openTun("tun\(number)", type: UInt16(type)))
+        }
+        let observer = try ProgramObserver(watching: host.path)
+        let seen = try #require(try observer.nextPath())
+        for device in devices { #expect(seen.medium(device.name) == "virtual tunnel", "\(device.name)") }
+        #expect(devices.count == types.count)
+    }
+
+    @Test(.requiresTun) func `a tunnel is the path, and names the interface under it`() throws {
+        let network = try Network()
+        let host = network.host
+        try network.uplink("v0", "10.1.0.1/24")
+        try host.ip("route add default via 10.1.0.254 metric 100")
+        let witness = try Witness(host, sees: "satisfied v0 wired 4 via 10.1.0.254")
+
+        let tun = try host.openTun("tun0")
+        try host.ip("link set tun0 addrgenmode none")
+        try host.ip("addr add 10.8.0.2/24 dev tun0")
+        try host.ip("link set tun0 up")
+        try host.ip("route add 0.0.0.0/1 dev tun0")
+        try host.ip("route add 128.0.0.0/1 dev tun0")
+        try witness.expect("satisfied tun0 tunnel over v0 4", reasons: "interface-changed gateways-changed") {
+            #expect($0.order == ["tun0", "v0", "lo"])
+        }
+        try tun.setCarrier(false)
+        try witness.expect("unsatisfied link/no-carrier", reasons: "families-changed")
+        try tun.setCarrier(true)
+        try witness.expect("satisfied tun0 tunnel over v0 4", reasons: "families-changed")
+        try host.ip("link del tun0")
+        try witness.expect("satisfied v0 wired 4 via 10.1.0.254", reasons: "interface-changed gateways-changed")
+    }
+
+    @Test func `a veth with the name of this machine's own device is not taken for it`() throws {
+        let network = try Network()
+        try network.uplink("eth0", "10.1.0.1/24")
+        try network.host.ip("route add default via 10.1.0.254")
+        _ = try Witness(network.host, sees: "satisfied eth0 wired 4 via 10.1.0.254")
+        let seen = try #require(try ProgramObserver(watching: network.host.path).nextPath())
+        // Told from sysfs, which shows this process's own namespace, it might be hardware.
+        #expect(seen.medium("eth0") == "virtual wired")
+    }
+}

@@ -1,0 +1,78 @@
+import Foundation
+import NetworkLab
+import Reachability
+import Testing
+
+/// Namespaces by name, which may go, and the resolver's configuration of their own.
+@Suite(.requiresNamespaces)
+struct NamespaceTests {
+    @Test func `a namespace that loses its name under the monitor ends it, and nothing of it stays open`() throws {
+        let network = try Network(named: true)
+        try network.uplink("v0", "10.1.0.1/24")
+        try network.host.ip("route add default via 10.1.0.254")
+        let name = try #require(network.host.name)
+        let witness = try Witness(network.host, by: name, sees: "satisfied v0 wired 4 via 10.1.0.254")
+        let netns = try #require(witness.program.hello["netns"] as? [String: Any])
+        #expect(netns["name"] as? String == name && netns["inode"] as? UInt64 == inode("/run/netns/\(name)"))
+
+        try network.host.deleteName()
+        try witness.expect("unsatisfied link/no-interface", reasons: "interface-changed families-changed cause-changed") {
+            #expect($0.interfaces.isEmpty && $0.detail.contains("has been removed"))
+        }
+        try witness.expectEnd(exitCode: 1)
+        #expect(witness.program.program.standardError.contains("'\(name)': it is gone"))
+    }
+
+    @Test func `a monitor that has ended holds no socket`() throws {
+        let host = try Lab().namedHost()
+        let name = try #require(host.name)
+        let observer = try LibraryObserver(MonitorConfiguration(namespace: NetworkNamespace(name)))
+        #expect(try observer.nextPath()?.line == "unsatisfied link/no-interface")
+        let sockets = try netlinkSockets(of: host)
+        #expect(sockets >= 2)
+
+        try host.deleteName()
+        #expect(try observer.nextPath()?.line == "unsatisfied link/no-interface")
+        #expect(try observer.nextPath() == nil)
+        observer.session.stop()
+        #expect(try netlinkSockets(of: host) == 0)
+    }
+
+    @Test func `the resolver's configuration of a namespace comes and goes`() throws {
+        let network = try Network(named: true)
+        let name = try #require(network.host.name)
+        let directory = "/etc/netns/\(name)"
+        let isMine = !FileManager.default.fileExists(atPath: "/etc/netns")
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        defer {
+            try? FileManager.default.removeItem(atPath: directory)
+            if isMine { rmdir("/etc/netns") }
+        }
+        try "search example.com\n".write(toFile: "\(directory)/resolv.conf", atomically: true, encoding: .utf8)
+        try network.uplink("v0", "10.1.0.1/24")
+        try network.host.ip("route add default via 10.1.0.254")
+        let witness = try Witness(network.host, by: name, sees: "satisfied v0 wired 4 via 10.1.0.254")
+
+        try "nameserver 192.0.2.53\n".write(toFile: "\(directory)/resolv.conf", atomically: true, encoding: .utf8)
+        try witness.expectNext(reasons: "dns-changed") { #expect($0.hasDNS) }
+        try "# nothing\n".write(toFile: "\(directory)/resolv.conf", atomically: false, encoding: .utf8)
+        try witness.expectNext(reasons: "dns-changed") { #expect(!$0.hasDNS) }
+        try FileManager.default.removeItem(atPath: "\(directory)/resolv.conf")
+        try "nameserver 192.0.2.54\n".write(toFile: "\(directory)/resolv.conf", atomically: true, encoding: .utf8)
+        try witness.expect(reasons: "dns-changed") { #expect($0.hasDNS) }
+    }
+
+    private func inode(_ path: String) -> UInt64? {
+        (try? FileManager.default.attributesOfItem(atPath: path))?[.systemFileNumber] as? UInt64
+    }
+
+    /// The netlink sockets of a host that anybody holds; those of the command that asks are not bound to a group.
+    private func netlinkSockets(of host: LabHost) throws -> Int {
+        // /proc/net/netlink: sk, protocol, port, groups, …; the kernel's own have port 0.
+        let table = try host.perform { try String(contentsOfFile: "/proc/thread-self/net/netlink", encoding: .utf8) }
+        return table.split(separator: "\n").dropFirst().count { row in
+            let columns = row.split(separator: " ")
+            return columns.count > 3 && columns[2] != "0"
+        }
+    }
+}

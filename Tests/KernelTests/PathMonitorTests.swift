@@ -1,0 +1,179 @@
+import FoundationEssentials
+import NetworkLab
+import Synchronization
+import Testing
+
+@testable import Reachability
+
+@Suite(.requiresNamespaces) struct PathMonitorTests {
+    /// Two hosts and a cable; the first has a default route to the second.
+    private func uplink() throws -> (Lab, LabHost, LabHost) {
+        let lab = Lab()
+        let (client, router) = (try lab.host(), try lab.host())
+        // Addresses that the kernel makes by itself come when they like; these tests want to know what comes next.
+        for host in [client, router] { try host.set("ipv6.conf.default.disable_ipv6", "1") }
+        try lab.connect(client, "up0", router, "down0")
+        try client.ip("address add 198.18.0.2/24 dev up0")
+        try router.ip("address add 198.18.0.1/24 dev down0")
+        try client.ip("link set up0 up")
+        try router.ip("link set down0 up")
+        try client.ip("route add default via 198.18.0.1")
+        return (lab, client, router)
+    }
+
+    @Test func `the first element is the present, and changes follow`() async throws {
+        let (lab, client, router) = try uplink()
+        defer { withExtendedLifetime((lab, router)) {} }
+        let monitor = try PathMonitor(namespace: NetworkNamespace(client.path))
+        #expect(await monitor.awaitSettled()?.status == .satisfied)
+        var updates = monitor.updates.makeAsyncIterator()
+        let first = await updates.next()
+        #expect(first?.isInitial == true)
+        #expect(first?.path.interface?.name == "up0")
+        try client.ip("link set up0 down")
+        let second = await updates.next()
+        #expect(second?.isInitial == false)
+        #expect(second?.path.status == .unsatisfied)
+        #expect(second?.path.cause?.code == .interfaceDown)
+    }
+
+    @Test func `two tasks see the same change, and end with the monitor`() async throws {
+        let (lab, client, router) = try uplink()
+        defer { withExtendedLifetime((lab, router)) {} }
+        let monitor = try PathMonitor(namespace: NetworkNamespace(client.path))
+        _ = await monitor.awaitSettled()
+        var (one, other) = (monitor.updates.makeAsyncIterator(), monitor.updates.makeAsyncIterator())
+        #expect(await one.next()?.isInitial == true)
+        #expect(await other.next()?.isInitial == true)
+        try client.ip("route del default")
+        #expect(await one.next()?.path.cause?.code == .noRoute)
+        #expect(await other.next()?.path.cause?.code == .noRoute)
+        monitor.cancel()
+        #expect(await one.next() == nil)
+        #expect(await other.next() == nil)
+    }
+
+    @Test func `callbacks and notifications come off the monitor's thread`() async throws {
+        let (lab, client, router) = try uplink()
+        defer { withExtendedLifetime((lab, router)) {} }
+        let monitor = try PathMonitor(namespace: NetworkNamespace(client.path))
+        let (paths, path) = AsyncStream.makeStream(of: NetworkPath.Status.self)
+        let (notes, note) = AsyncStream.makeStream(of: NetworkPath.Status.self)
+        let token = monitor.onChange { path.yield($0.status) }
+        let observer = NotificationCenter.default.addObserver(of: monitor, for: .pathDidChange) {
+            note.yield($0.update.path.status)
+        }
+        var (seen, noted) = (paths.makeAsyncIterator(), notes.makeAsyncIterator())
+        #expect(await seen.next() == .satisfied)
+        try client.ip("link set up0 down")
+        #expect(await seen.next() == .unsatisfied)
+        while let status = await noted.next(), status != .unsatisfied {}
+        NotificationCenter.default.removeObserver(observer)
+        token.cancel()
+    }
+
+    @Test func `a dropped monitor leaves no object behind`() async throws {
+        let (lab, client, router) = try uplink()
+        defer { withExtendedLifetime((lab, router)) {} }
+        weak var core: MonitorCore?
+        weak var leftover: PathMonitor?
+        do {
+            let monitor = try PathMonitor(namespace: NetworkNamespace(client.path))
+            let token = monitor.onChange { _ in }
+            var updates = monitor.updates.makeAsyncIterator()
+            #expect(await updates.next() != nil)
+            (core, leftover) = (monitor.core, monitor)
+            _ = token
+        }
+        #expect(leftover == nil)
+        #expect(core == nil)
+    }
+
+    @Test func `a callback's token keeps watching without the monitor`() async throws {
+        let (lab, client, router) = try uplink()
+        defer { withExtendedLifetime((lab, router)) {} }
+        let (paths, path) = AsyncStream.makeStream(of: NetworkPath.Status.self)
+        let token = try PathMonitor(namespace: NetworkNamespace(client.path)).onChange { path.yield($0.status) }
+        var seen = paths.makeAsyncIterator()
+        #expect(await seen.next() == .satisfied)
+        try client.ip("link set up0 down")
+        #expect(await seen.next() == .unsatisfied)
+        token.cancel()
+    }
+
+    @Test func `published changes applied to the first snapshot give the present one`() async throws {
+        let (lab, client, router) = try uplink()
+        defer { withExtendedLifetime((lab, router)) {} }
+        let monitor = try PathMonitor(namespace: NetworkNamespace(client.path))
+        var updates = monitor.snapshotUpdates.makeAsyncIterator()
+        guard case .full(var snapshot) = await updates.next() else {
+            Issue.record("the first element is not the full snapshot")
+            return
+        }
+        try client.ip("address add 198.18.9.9/32 dev up0")
+        try client.ip("route add 198.18.8.0/24 via 198.18.0.1")
+        let wanted = IPPrefix(IPAddress(v4: 0xc612_0800), length: 24)
+        while !snapshot.allRoutes.contains(where: { $0.key.destination == wanted }), let update = await updates.next() {
+            switch update {
+            case .full(let anew): snapshot = anew
+            case .changes(let changes): snapshot.apply(changes)
+            }
+        }
+        #expect(await monitor.snapshot() == snapshot)
+        monitor.cancel()
+        while await updates.next() != nil {}
+        #expect(await monitor.snapshot() == NetworkSnapshot())
+    }
+
+    @Test func `only interfaces of the required type count`() async throws {
+        let (lab, client, router) = try uplink()
+        defer { withExtendedLifetime((lab, router)) {} }
+        let namespace = NetworkNamespace(client.path)
+        let wired = try PathMonitor(requiredInterfaceType: .wired, namespace: namespace)
+        let wireless = try PathMonitor(requiredInterfaceType: .wifi, namespace: namespace)
+        let unwired = try PathMonitor(prohibitedInterfaceTypes: [.wired], namespace: namespace)
+        #expect(await wired.awaitSettled()?.interface?.name == "up0")
+        #expect(await wireless.awaitSettled()?.cause?.code == .noInterface)
+        #expect(await unwired.awaitSettled()?.status == .unsatisfied)
+    }
+
+    @Test func `a server is reachable, and its listener's end is its fault`() async throws {
+        let (lab, client, router) = try uplink()
+        defer { withExtendedLifetime(lab) {} }
+        var listener: Server? = try router.serve(.accepting, at: "198.18.0.1")
+        let port = try #require(listener?.port)
+        let monitor = try PathMonitor(namespace: NetworkNamespace(client.path))
+        let settings = ProbeSettings(interval: .milliseconds(20))
+        let server = try ServerMonitor("198.18.0.1:\(port)", settings: settings, on: monitor)
+        var updates = server.updates.makeAsyncIterator()
+        var states: [ServerUpdate.State] = []
+        while states.last != .up, let update = await updates.next() { states.append(update.state) }
+        #expect(states.last == .up)
+        guard case .reachable(let via) = server.current?.status else {
+            Issue.record("not reachable: \(String(describing: server.current))")
+            return
+        }
+        #expect(via.interface?.name == "up0")
+        #expect(via.roundTrip > .zero)
+        #expect(listener != nil)
+        listener = nil
+        #expect(await updates.next()?.cause?.code == .refused)
+        #expect(server.current?.state == .down)
+        try client.ip("link set up0 down")
+        #expect(await updates.next()?.state == .unreachable)
+    }
+
+    @Test func `AFNetworking's words`() async throws {
+        #expect(NetworkReachabilityManager.Status(nil as NetworkPath?) == .unknown)
+        let cable = NetworkInterface(
+            name: "eth0", index: 2, type: .wired, isVirtual: false, isExpensive: false, level: .routable, addresses: [])
+        let modem = NetworkInterface(
+            name: "wwan0", index: 3, type: .cellular, isVirtual: false, isExpensive: true, level: .routable, addresses: [])
+        let tunnel = NetworkInterface(
+            name: "wg0", index: 4, type: .tunnel, isVirtual: true, isExpensive: false, level: .routable, addresses: [])
+        #expect(NetworkReachabilityManager.Status(NetworkPath(status: .unsatisfied)) == .notReachable)
+        #expect(NetworkReachabilityManager.Status(NetworkPath(status: .satisfied, interface: cable)) == .reachableViaWired)
+        let over = NetworkPath(status: .satisfied, interface: tunnel, underlying: modem)
+        #expect(NetworkReachabilityManager.Status(over) == .reachableViaWWAN)
+    }
+}

@@ -1,0 +1,89 @@
+import Foundation
+import EventLoop
+import NetworkLab
+import Reachability
+import Testing
+
+/// Random commands; whenever the monitor is at rest, what it knows is what the kernel says.
+@Suite(.requiresNamespaces)
+struct RandomTests {
+    private static let seeds: [UInt64] = {
+        if let text = ProcessInfo.processInfo.environment["NETWATCH_SEED"], let seed = UInt64(text) { return [seed] }
+        return [UInt64.random(in: 0..<1_000_000)]
+    }()
+
+    private static let count = 500
+    private static let batchSize = 10
+
+    @Test("500 random commands leave no difference between the monitor and the kernel", arguments: seeds)
+    func commands(_ seed: UInt64) throws {
+        print("NETWATCH_SEED=\(seed) repeats this run")
+        let network = try Network()
+        try network.host.ip("link set lo up")
+        try network.uplink("u0", "10.0.0.1/24", "2001:db8:0::1/64")
+        try network.uplink("u1", "10.1.0.1/24", "2001:db8:1::1/64")
+        try network.host.ip("route add default via 10.0.0.9 dev u0 metric 10")
+        try network.host.ip("-6 route add default via 2001:db8:0::9 dev u0 metric 10")
+        let observer = try LibraryObserver(MonitorConfiguration(namespace: NetworkNamespace(network.host.path)))
+        let replica = Replica()
+        observer.session.follow { snapshot, changes in
+            guard let snapshot else { return false }
+            replica.take(snapshot, changes)
+            return true
+        }
+        var commands = RandomCommands(seed: seed)
+        var log: [String] = []
+        var satisfied = 0
+        let batches = Self.count / Self.batchSize
+        for _ in 0..<batches {
+            let drawn = (0..<Self.batchSize).map { _ in commands.next() }
+            for command in drawn + commands.repairs() {
+                log.append("\(command.isRouters ? "router" : "host") ip \(command.family) \(command.words)")
+                let host = command.isRouters ? network.router : network.host
+                let program = try Program(
+                    ["ip", command.family] + command.words.split(separator: " ").map(String.init), on: host, output: .null)
+                if try program.wait() != 0 {
+                    log[log.count - 1] += "   # \(program.standardError.split(separator: "\n").first ?? "")"
+                }
+            }
+            let state = try compare(observer, network.host, log, seed)
+            #expect(replica.snapshot == state.snapshot, "the changes do not add up; seed \(seed)")
+            let answers = [try? network.host.ip("route get 198.51.100.1"), try? network.host.ip("-6 route get 2001:db8:ffff::1")]
+            let status = try observer.latestPath()
+            if status?.hasPrefix("satisfied") == true { satisfied += 1 }
+            if answers.allSatisfy({ $0 == nil }) { #expect(status?.hasPrefix("satisfied") != true, "seed \(seed)") }
+        }
+        #expect(satisfied * 3 >= batches, "satisfied at \(satisfied) of \(batches) quiet points; seed \(seed)")
+        print("seed \(seed): satisfied at \(satisfied) of \(batches) quiet points")
+    }
+
+    /// A difference counts when the kernel's state is the same before and after the monitor was asked.
+    private func compare(_ observer: LibraryObserver, _ host: LabHost, _ log: [String], _ seed: UInt64) throws -> MonitorState {
+        var before = try FreshDump.take(of: host)
+        for _ in 0..<20 {
+            let state = try observer.quietState()
+            let after = try FreshDump.take(of: host)
+            if state.snapshot == after { return state }
+            if before == after {
+                let again = try observer.state()
+                if !again.isQuiet || again.snapshot != state.snapshot { continue }
+                let missing = after.changes(since: state.snapshot).map { "\($0)" }.joined(separator: "\n  ")
+                throw LabError(
+                    "seed \(seed): the monitor at rest lacks\n  \(missing)\nafter\n\(log.suffix(60).joined(separator: "\n"))")
+            }
+            before = after
+        }
+        throw LabError("seed \(seed): the kernel does not rest")
+    }
+}
+
+/// What somebody knows who had the snapshot once and only the changes since.
+private final class Replica: Sendable {
+    private let state = Locked(NetworkSnapshot())
+
+    var snapshot: NetworkSnapshot { state.withLock { $0 } }
+
+    func take(_ snapshot: NetworkSnapshot, _ changes: [SnapshotChange]) {
+        state.withLock { if changes.isEmpty { $0 = snapshot } else { $0.apply(changes) } }
+    }
+}

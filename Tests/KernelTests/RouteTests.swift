@@ -1,0 +1,175 @@
+import NetworkLab
+import Reachability
+import Testing
+
+/// What the kernel's routing decides, one command at a time.
+@Suite(.requiresNamespaces)
+struct RouteTests {
+    @Test func `of two uplinks the metric decides, and the other takes over when the first goes`() throws {
+        let network = try Network()
+        let host = network.host
+        try network.uplink("v0", "10.1.0.1/24")
+        try network.uplink("v1", "10.2.0.1/24")
+        try host.ip("route add default via 10.2.0.254 metric 200")
+        let witness = try Witness(host, sees: "satisfied v1 wired 4 via 10.2.0.254")
+
+        try host.ip("route add default via 10.1.0.254 metric 100")
+        try witness.expect(
+            "satisfied v0 wired 4 via 10.1.0.254", reasons: "interface-changed interfaces-changed gateways-changed"
+        ) {
+            #expect($0.order == ["v0", "v1", "lo"])
+        }
+        try host.ip("route del default via 10.1.0.254 metric 100")
+        try witness.expect("satisfied v1 wired 4 via 10.2.0.254", reasons: "interface-changed gateways-changed") {
+            #expect($0.order == ["v1", "v0", "lo"])
+        }
+        try host.ip("route add default via 10.1.0.254 metric 100")
+        try witness.expect("satisfied v0 wired 4 via 10.1.0.254")
+        try host.ip("link set v0 down")
+        try witness.expect("satisfied v1 wired 4 via 10.2.0.254", reasons: "interface-changed gateways-changed") {
+            #expect($0.order == ["v1", "v0", "lo"] && $0.level("v0") == "off")
+        }
+        try host.ip("route change default via 10.2.0.253 metric 200")
+        try witness.expect("satisfied v1 wired 4 via 10.2.0.253", reasons: "gateways-changed")
+    }
+
+    @Test func `a host with IPv6 only is satisfied, with a link-local gateway and its zone`() throws {
+        let network = try Network()
+        try network.uplink("v0", "2001:db8:1::1/64")
+        let witness = try Witness(network.host, sees: "unsatisfied route/no-route")
+
+        try network.host.ip("-6 route add default via fe80::1 dev v0")
+        try witness.expect("satisfied v0 wired 6 via fe80::1%v0", reasons: "interface-changed families-changed")
+        try network.host.ip("-6 route del default")
+        try witness.expect("unsatisfied route/no-route", reasons: "families-changed cause-changed")
+    }
+
+    @Test func `IPv4 goes through an IPv6 gateway`() throws {
+        let network = try Network()
+        try network.uplink("v0", "10.1.0.1/32")
+        let witness = try Witness(network.host, sees: "unsatisfied route/no-route")
+
+        try network.host.ip("-4 route add default via inet6 fe80::1 dev v0")
+        try witness.expect("satisfied v0 wired 4 via fe80::1%v0", reasons: "gateways-changed families-changed")
+    }
+
+    @Test func `the families may have different interfaces, and one may come without the other`() throws {
+        let network = try Network()
+        try network.uplink("v0", "10.1.0.1/24")
+        try network.uplink("v1", "2001:db8:1::1/64")
+        try network.host.ip("route add default dev v0")
+        let witness = try Witness(network.host, sees: "satisfied v0 wired 4")
+
+        try network.host.ip("-6 route add default via 2001:db8:1::ff")
+        try witness.expect("satisfied v0 wired 4+6:v1 via 2001:db8:1::ff", reasons: "interface-changed families-changed")
+        try network.host.ip("route del default")
+        try witness.expect("satisfied v1 wired 6 via 2001:db8:1::ff", reasons: "interface-changed families-changed")
+    }
+
+    @Test func `a rule that sends everything to another table decides`() throws {
+        let network = try Network()
+        let host = network.host
+        try network.uplink("v0", "10.1.0.1/24", "2001:db8:1::1/64")
+        try network.uplink("v1", "10.2.0.1/24")
+        try host.ip("route add default via 10.1.0.254")
+        let witness = try Witness(host, sees: "satisfied v0 wired 4 via 10.1.0.254")
+
+        try host.ip("route add default via 10.2.0.254 table 100")
+        try host.ip("rule add pref 100 lookup 100")
+        try witness.expect("satisfied v1 wired 4 via 10.2.0.254", reasons: "interface-changed gateways-changed")
+        try host.ip("route flush table 100")
+        try witness.expect("satisfied v0 wired 4 via 10.1.0.254")
+        try host.ip("-6 route add default via 2001:db8:1::ff table 100")
+        try host.ip("-6 rule add pref 100 lookup 100")
+        try witness.expect("satisfied v0 wired 4+6 via 10.1.0.254 2001:db8:1::ff", reasons: "families-changed")
+        try host.ip("-6 rule del pref 100")
+        try witness.expect("satisfied v0 wired 4 via 10.1.0.254", reasons: "families-changed")
+    }
+
+    @Test(
+        "a rule that refuses is the cause, of its own kind",
+        arguments: [
+            ("prohibit", "unsatisfied route/route-prohibited"), ("unreachable", "unsatisfied route/no-route"),
+            ("blackhole", "unsatisfied route/route-blackhole"),
+        ])
+    func refusingRule(_ kind: String, _ expected: String) throws {
+        let network = try Network()
+        try network.uplink("v0", "10.1.0.1/24")
+        try network.host.ip("route add default via 10.1.0.254")
+        let witness = try Witness(network.host, sees: "satisfied v0 wired 4 via 10.1.0.254")
+
+        try network.host.ip("rule add pref 10 \(kind)")
+        try witness.expect(expected, reasons: "interface-changed gateways-changed families-changed cause-changed")
+        try network.host.ip("rule del pref 10")
+        try witness.expect("satisfied v0 wired 4 via 10.1.0.254", reasons: "families-changed cause-changed")
+    }
+
+    @Test(
+        "a default route that refuses is the cause, in both families",
+        arguments: [
+            ("prohibit", "unsatisfied route/route-prohibited"), ("unreachable", "unsatisfied route/route-unreachable"),
+            ("blackhole", "unsatisfied route/route-blackhole"),
+        ], ["-4", "-6"])
+    func refusingRoute(_ kind: (String, String), _ family: String) throws {
+        let network = try Network()
+        try network.uplink("v0", "10.1.0.1/24", "2001:db8:1::1/64")
+        let via = family == "-4" ? "10.1.0.254" : "2001:db8:1::ff"
+        let good = "satisfied v0 wired \(family.dropFirst()) via \(via)"
+        try network.host.ip("\(family) route add default via \(via) metric 200")
+        let witness = try Witness(network.host, sees: good)
+
+        try network.host.ip("\(family) route add \(kind.0) default metric 100")
+        try witness.expect(kind.1, reasons: "interface-changed families-changed cause-changed")
+        try network.host.ip("\(family) route del \(kind.0) default metric 100")
+        try witness.expect(good, reasons: "families-changed cause-changed")
+    }
+
+    @Test func `IPv4 routes that vanish silently with their link are out of the snapshot at once, and dead ones never in it`()
+        throws
+    {
+        let network = try Network()
+        let host = network.host
+        try network.uplink("v0", "10.1.0.1/24", "2001:db8:1::1/64")
+        try host.ip("route add default via 10.1.0.254")
+        try host.ip("-6 route add default via 2001:db8:1::ff")
+        let observer = try LibraryObserver(MonitorConfiguration(namespace: NetworkNamespace(host.path)))
+        #expect(try observer.nextPath()?.line == "satisfied v0 wired 4+6 via 10.1.0.254 2001:db8:1::ff")
+
+        for _ in 0..<5 {
+            try host.ip("link set v0 down")
+            let state = try observer.state()
+            let index = try #require(state.snapshot.links.values.first { $0.name == "v0" }?.index)
+            let over = state.snapshot.allRoutes.filter { $0.uses(interface: index) && $0.kind != .local }
+            #expect(over.isEmpty, "\(over)")
+            #expect(state.snapshot.defaultRoutes.isEmpty)
+
+            try host.ip("link set v0 up")
+            try host.ip("addr replace 2001:db8:1::1/64 dev v0 nodad")
+            try host.ip("route add default via 10.1.0.254")
+            try host.ip("-6 route replace default via 2001:db8:1::ff")
+            let after = try observer.state()
+            #expect(after.snapshot.defaultRoutes.count == 2)
+        }
+    }
+
+    @Test func `one interface, one family or some types can be asked for`() throws {
+        let network = try Network()
+        let host = network.host
+        try network.uplink("v0", "10.1.0.1/24", "2001:db8:1::1/64")
+        try network.uplink("v1", "10.2.0.1/24")
+        try host.ip("route add default via 10.1.0.254 metric 100")
+        try host.ip("route add default via 10.2.0.254 metric 200")
+        try host.ip("-6 route add default via 2001:db8:1::ff")
+
+        let v1 = try Witness(
+            host, { $0.selection = .named("v1") }, options: ["--interface", "v1"], sees: "satisfied v1 wired 4 via 10.2.0.254")
+        let v6 = try Witness(host, { $0.families = [.v6] }, options: ["-6"], sees: "satisfied v0 wired 6 via 2001:db8:1::ff")
+        _ = try Witness(host, { $0.families = [.v4] }, options: ["-4"], sees: "satisfied v0 wired 4 via 10.1.0.254")
+        _ = try Witness(
+            host, { $0.selection = .named("v9") }, options: ["--interface", "v9"], sees: "unsatisfied link/no-interface")
+        try host.ip("link set v0 down")
+        try v6.expect("unsatisfied link/interface-down", reasons: "families-changed")
+        try host.ip("link set v1 down")
+        try v1.expect("unsatisfied link/interface-down", reasons: "families-changed")
+    }
+}

@@ -1,0 +1,99 @@
+import NetworkLab
+import Reachability
+import Testing
+
+/// The snapshot says what `ip -j` says, whether things were there before the monitor or came under its eyes.
+@Suite(.requiresNamespaces)
+struct SnapshotTests {
+    private static let commands = [
+        // Addresses.
+        "addr add 10.7.0.1 peer 10.7.0.2/32 dev v0", "addr add 10.1.0.2/24 dev v0", "addr add 10.1.0.1/25 dev v0",
+        "addr add 2001:db8:1::2/64 dev v0 nodad preferred_lft 0 valid_lft 5000", "addr add 2001:db8:1::3/128 dev v0 nodad",
+        "addr add 2001:db8:1::4/64 dev v0 nodad preferred_lft 3000 valid_lft 5000",
+        // Routes.
+        "route add 10.68.0.0/16 nexthop via 10.1.0.9 weight 3 nexthop via 10.1.0.8",
+        "-4 route add 10.69.0.0/16 via inet6 fe80::9 dev v0",
+        "route add 10.70.0.0/16 via 192.0.2.1 dev v0 onlink src 10.1.0.1 mtu 1400 advmss 1300 table 123456 metric 7 proto static",
+        "route add 10.71.0.0/16 dev v0 tos 0x10", "route add blackhole 10.72.0.0/16", "route add throw 10.73.0.0/16",
+        "route add unreachable default metric 4000", "route add prohibit 10.74.0.1",
+        "route add 10.75.0.0/16 dev v0", "route append 10.75.0.0/16 dev v1",
+        "-6 route add 2001:db8:9::/48 nexthop via fe80::1 dev v0 nexthop via fe80::2 dev v1 weight 2",
+        "-6 route add 2001:db8:8::/48 via fe80::3 dev v0 metric 5 table 77", "-6 route add unreachable 2001:db8:7::/48",
+        "-6 route add prohibit default metric 4000", "-6 route add blackhole 2001:db8:6::/48",
+        "-6 route add 2001:db8:5::/48 via fe80::1 dev v0", "-6 route append 2001:db8:5::/48 via fe80::2 dev v0",
+        "-6 route append 2001:db8:5::/48 dev v0", "-6 route add 2001:db8:4::/48 from 2001:db8:1::/64 via fe80::1 dev v0",
+        // Rules.
+        "rule add pref 5 not from 10.0.0.0/8 lookup main suppress_prefixlength 0",
+        "rule add pref 6 uidrange 100-200 fwmark 0x10/0xff iif v0 oif v1 ipproto tcp sport 10-20 dport 443 lookup 200",
+        "rule add pref 7 goto 1000", "rule add pref 8 suppress_ifgroup 5 lookup 300", "rule add pref 9 l3mdev",
+        "rule add pref 11 to 10.9.0.0/16 prohibit", "rule add pref 12 tun_id 7 lookup 77", "rule add pref 13 tos 0x10 lookup 77",
+        "rule add pref 14 fwmark 5 unreachable", "rule add pref 15 from 10.2.0.1 blackhole",
+        "-6 rule add pref 6 not to 2001:db8::/32 uidrange 0-99 suppress_prefixlength 16 lookup 1000000",
+        "-6 rule add pref 7 ipproto udp dport 53 prohibit",
+        // Nexthop objects and routes that use them.
+        "nexthop add id 10 via 10.1.0.9 dev v0", "nexthop add id 11 dev v0", "nexthop add id 12 blackhole",
+        "nexthop add id 13 via 10.1.0.8 dev v0", "nexthop add id 14 via 192.0.2.9 dev v0 onlink",
+        "nexthop add id 15 via fe80::5 dev v0", "nexthop add id 20 group 10,3/13,200", "route add 10.66.0.0/16 nhid 20",
+        "route add 10.67.0.0/16 nhid 10", "route add 10.65.0.0/16 nhid 12", "-6 route add 2001:db8:77::/48 nhid 15",
+    ]
+
+    private func makeNetwork() throws -> (Network, TunDevice?) {
+        let network = try Network()
+        try network.host.ip("link set lo up")
+        try network.uplink("v0", "10.1.0.1/24", "2001:db8:1::1/64")
+        try network.uplink("v1", "10.2.0.1/24")
+        try network.host.addBridge("br0", ports: ["v1"])
+        try network.host.addMacvlan("mv0", over: "v0")
+        try network.host.ip("link set mv0 up")
+        return (network, try? network.host.openTun("tun0"))
+    }
+
+    @Test func `what stood before the monitor came`() throws {
+        let (network, tun) = try makeNetwork()
+        for command in Self.commands { try network.host.ip(command) }
+        let observer = try LibraryObserver(MonitorConfiguration(namespace: NetworkNamespace(network.host.path)))
+        _ = try observer.nextPath()
+        try expectSame(observer, network.host)
+        withExtendedLifetime(tun) {}
+    }
+
+    @Test func `what comes and goes under the monitor's eyes, one by one`() throws {
+        let (network, tun) = try makeNetwork()
+        let observer = try LibraryObserver(MonitorConfiguration(namespace: NetworkNamespace(network.host.path)))
+        _ = try observer.nextPath()
+        for command in Self.commands { try network.host.ip(command) }
+        try expectSame(observer, network.host)
+
+        for command in Self.commands.reversed() where !command.contains("nhid") && !command.contains("nexthop add") {
+            // A deletion may take another route that fits it as well, and the next one then finds none.
+            _ = try? network.host.ip(command.replacing(" add ", with: " del ").replacing(" append ", with: " del "))
+        }
+        // Routes go with their nexthop objects, without a message of their own.
+        for id in [12, 10, 15] { try network.host.ip("nexthop del id \(id)") }
+        try expectSame(observer, network.host)
+        try network.host.ip("link del mv0")
+        try network.router.ip("link set rv0 down")
+        try expectSame(observer, network.host)
+        try network.host.ip("link set v0 down")
+        try expectSame(observer, network.host)
+        withExtendedLifetime(tun) {}
+    }
+
+    private func expectSame(
+        _ observer: LibraryObserver, _ host: LabHost, sourceLocation: SourceLocation = #_sourceLocation
+    ) throws {
+        let told = SnapshotRows(try observer.quietState().snapshot)
+        let real = try SnapshotRows(of: host)
+        func expect(_ part: KeyPath<SnapshotRows, Set<String>>, _ name: String) {
+            let (told, real) = (told[keyPath: part], real[keyPath: part])
+            let missing = real.subtracting(told).sorted().joined(separator: "\n")
+            let extra = told.subtracting(real).sorted().joined(separator: "\n")
+            #expect(told == real, "\(name): missing:\n\(missing)\nnot there:\n\(extra)", sourceLocation: sourceLocation)
+        }
+        expect(\.links, "links")
+        expect(\.addresses, "addresses")
+        expect(\.routes, "routes")
+        expect(\.rules, "rules")
+        expect(\.nexthops, "nexthops")
+    }
+}

@@ -1,0 +1,88 @@
+import NetworkLab
+import Reachability
+import Testing
+
+/// The library and the program, watching one host: both have to say the same.
+///
+/// A test makes a host, then alternates commands on it and what is expected next. A record that does not change the line (an
+/// address more, another level) may stand before the expected one; any other is a failure.
+final class Witness {
+    let library: LibraryObserver
+    let program: ProgramObserver
+    private var lines: [String] = []
+    private var history: [[String]] = [[], []]
+
+    /// Starts both; what they say first has to be `line`.
+    init(
+        _ host: LabHost, by name: String? = nil, _ configure: (inout MonitorConfiguration) -> Void = { _ in },
+        options: [String] = [], sees line: String
+    ) throws {
+        var configuration = MonitorConfiguration(namespace: NetworkNamespace(name ?? host.path))
+        configure(&configuration)
+        library = try LibraryObserver(configuration)
+        program = try ProgramObserver(watching: name ?? host.path, options)
+        for (number, observer) in observers.enumerated() {
+            let first = try observer.nextPath()
+            history[number].append("\(first.map(\.description) ?? "end")")
+            guard first?.line == line else { throw failure(number, "first '\(line)'") }
+        }
+        lines = [line, line]
+    }
+
+    private var observers: [any Observer] { [library, program] }
+
+    /// Both say `line` next, with at least these reasons (words); records that say only more of the former
+    /// line are passed over, and those that are named in `past`. Without a line the former one stays.
+    func expect(
+        _ line: String? = nil, reasons: String = "", past: Set<String> = [], _ check: (Seen) -> Void = { _ in }
+    ) throws {
+        let wanted = Set(reasons.split(separator: " ").map(String.init))
+        for (number, observer) in observers.enumerated() {
+            let expected = line ?? lines[number]
+            while true {
+                let seen: Seen?
+                do { seen = try observer.nextPath() } catch {
+                    history[number].append("\(error)")
+                    throw failure(number, "'\(expected)' \(reasons)")
+                }
+                guard let seen else { throw failure(number, "'\(expected)' \(reasons) instead of the end") }
+                history[number].append("\(seen)")
+                if seen.line == expected, wanted.isSubset(of: seen.reasons) {
+                    lines[number] = seen.line
+                    check(seen)
+                    break
+                }
+                guard seen.line == lines[number] || seen.line == expected || past.contains(seen.line) else {
+                    throw failure(number, "'\(expected)' \(reasons)")
+                }
+                lines[number] = seen.line
+            }
+        }
+    }
+
+    /// The very next record of both has exactly these reasons (words): nothing stood before it.
+    func expectNext(_ line: String? = nil, reasons: String, _ check: (Seen) -> Void = { _ in }) throws {
+        let wanted = Set(reasons.split(separator: " ").map(String.init))
+        for (number, observer) in observers.enumerated() {
+            let expected = line ?? lines[number]
+            guard let seen = try observer.nextPath() else { throw failure(number, "'\(expected)' instead of the end") }
+            history[number].append("\(seen)")
+            guard seen.line == expected, seen.reasons == wanted else { throw failure(number, "at once '\(expected)' \(reasons)") }
+            lines[number] = seen.line
+            check(seen)
+        }
+    }
+
+    /// Nothing follows, for either; the program ends with this exit code and one line on standard error.
+    func expectEnd(exitCode: Int32) throws {
+        for (number, observer) in observers.enumerated() {
+            while let seen = try observer.nextPath() { history[number].append("\(seen)") }
+        }
+        #expect(try program.program.wait(within: patience) == exitCode)
+        #expect(program.program.standardError.split(separator: "\n").count == 1, "\(program.program.standardError)")
+    }
+
+    private func failure(_ number: Int, _ expectation: String) -> LabError {
+        LabError("\(observers[number].name): expected \(expectation)\nit said:\n" + history[number].joined(separator: "\n"))
+    }
+}

@@ -1,0 +1,127 @@
+import Dispatch
+import EventLoop
+import Testing
+
+@testable import Reachability
+
+/// A number that knows what it stands for.
+private struct Count: Coalescing, Equatable {
+    var value: Int
+    var missed = 0
+    var isFirst = false
+
+    func following(_ earlier: Count) -> Count {
+        Count(value: value, missed: missed + earlier.missed + 1, isFirst: isFirst || earlier.isFirst)
+    }
+    func asInitial() -> Count { Count(value: value, isFirst: true) }
+}
+
+@Suite struct BroadcastTests {
+    @Test func `the present comes first, marked as such`() async {
+        let broadcast = Broadcast<Count>()
+        broadcast.publish(Count(value: 1))
+        let subscription = broadcast.subscribe()
+        #expect(await subscription.next() == Count(value: 1, isFirst: true))
+    }
+
+    @Test func `a slow reader gets one value for all that it missed`() async {
+        let broadcast = Broadcast<Count>()
+        let subscription = broadcast.subscribe()
+        for value in 1...5 { broadcast.publish(Count(value: value)) }
+        #expect(await subscription.next() == Count(value: 5, missed: 4))
+    }
+
+    @Test func `each subscriber has its own place`() async {
+        let broadcast = Broadcast<Count>()
+        let (fast, slow) = (broadcast.subscribe(), broadcast.subscribe())
+        broadcast.publish(Count(value: 1))
+        #expect(await fast.next() == Count(value: 1))
+        broadcast.publish(Count(value: 2))
+        #expect(await fast.next() == Count(value: 2))
+        #expect(await slow.next() == Count(value: 2, missed: 1))
+    }
+
+    @Test func `a waiting reader ends with its task`() async {
+        let broadcast = Broadcast<Count>()
+        let subscription = broadcast.subscribe()
+        let reader = Task { await subscription.next() }
+        reader.cancel()
+        #expect(await reader.value == nil)
+    }
+
+    @Test func `what waits is delivered before the end`() async {
+        let broadcast = Broadcast<Count>()
+        let subscription = broadcast.subscribe()
+        broadcast.publish(Count(value: 1))
+        broadcast.finish()
+        #expect(await subscription.next() == Count(value: 1))
+        #expect(await subscription.next() == nil)
+        #expect(await broadcast.subscribe().next()?.value == 1)
+    }
+
+    @Test func `callbacks never overlap, also on a concurrent queue, and the last value comes`() async {
+        let broadcast = Broadcast<Count>()
+        let seen = Seen()
+        let queue = DispatchQueue(label: "concurrent", attributes: .concurrent)
+        let token = broadcast.deliver(on: queue, through: Delivery(), keeping: ()) { seen.call($0.value) }
+        for value in 1...10_000 { broadcast.publish(Count(value: value)) }
+        #expect(await seen.wait(for: 10_000) == 1)
+        token.cancel()
+    }
+
+    @Test func `no call begins after the token is gone`() async {
+        let broadcast = Broadcast<Count>()
+        let seen = Seen()
+        let delivery = Delivery()
+        var token: CallbackToken? = broadcast.deliver(on: nil, through: delivery, keeping: ()) { seen.call($0.value) }
+        broadcast.publish(Count(value: 1))
+        #expect(await seen.wait(for: 1) == 1)
+        #expect(token != nil)
+        token = nil
+        broadcast.publish(Count(value: 2))
+        // The delivery thread runs in order: what comes after shows that the former call never came.
+        await withCheckedContinuation { done in delivery.run { done.resume() } }
+        #expect(seen.last == 1)
+    }
+}
+
+/// What a callback saw, and how many calls ran at once at most.
+private final class Seen: Sendable {
+    private struct State: Sendable {
+        var last = 0
+        var running = 0
+        var most = 0
+        var waiter: (Int, CheckedContinuation<Int, Never>)?
+    }
+
+    private let state = Locked(State())
+
+    var last: Int { state.withLock { $0.last } }
+
+    func call(_ value: Int) {
+        state.withLock { state in
+            state.running += 1
+            state.most = max(state.most, state.running)
+        }
+        let waiter = state.withLock { state -> (CheckedContinuation<Int, Never>, Int)? in
+            state.running -= 1
+            state.last = value
+            guard let waiter = state.waiter, waiter.0 == value else { return nil }
+            state.waiter = nil
+            return (waiter.1, state.most)
+        }
+        if let waiter { waiter.0.resume(returning: waiter.1) }
+    }
+
+    /// Waits until the value has been seen; gives the number of calls that ran at once at most.
+    func wait(for value: Int) async -> Int {
+        await withCheckedContinuation { continuation in
+            let most = state.withLock { state -> Int? in
+                if state.last == value { return state.most }
+                state.waiter = (value, continuation)
+                return nil
+            }
+            if let most { continuation.resume(returning: most) }
+        }
+    }
+}

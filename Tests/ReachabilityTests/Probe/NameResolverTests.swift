@@ -1,0 +1,159 @@
+import EventLoop
+import Foundation
+import Testing
+
+@testable import Reachability
+
+/// Collects answers and lets a test wait for them.
+private final class Answers: Sendable {
+    private let given = Locked<[UInt64: LookupAnswer]>([:])
+    private let arrival: Waker
+
+    init() throws { arrival = try Waker() }
+
+    var sink: @Sendable (LookupAnswer) -> Void {
+        { answer in
+            self.given.withLock { $0[answer.id] = answer }
+            self.arrival.wake()
+        }
+    }
+
+    var count: Int { given.withLock { $0.count } }
+
+    func wait(for id: UInt64, seconds: Int64 = 20) throws -> LookupAnswer {
+        let deadline = MonotonicClock.now() + seconds * 1_000_000_000
+        while MonotonicClock.now() < deadline {
+            if let answer = given.withLock({ $0[id] }) { return answer }
+            var poller = pollfd(fd: arrival.descriptor, events: Int16(POLLIN), revents: 0)
+            if poll(&poller, 1, 100) > 0 { arrival.acknowledge() }
+        }
+        throw ProbeNamespace.Failure(description: "no answer to \(id)")
+    }
+}
+
+@Suite struct NameResolverTests {
+    @Test func `a name of the hosts file is resolved, each address once`() throws {
+        let answers = try Answers()
+        let resolver = try NameResolver(namespace: nil, sink: answers.sink)
+        resolver.resolve(LookupRequest(id: 1, name: "localhost", families: [.v4, .v6]))
+        resolver.resolve(LookupRequest(id: 2, name: "localhost", families: [.v4]))
+        let both = try answers.wait(for: 1)
+        #expect(both.code == 0)
+        #expect(both.addresses.contains(IPAddress(v4: 0x7f00_0001)))
+        #expect(Set(both.addresses).count == both.addresses.count)
+        #expect(try answers.wait(for: 2).addresses == [IPAddress(v4: 0x7f00_0001)])
+        #expect(resolver.files == .notAsked)
+    }
+
+    @Test func `a namespace that is not there is an answer`() throws {
+        let answers = try Answers()
+        let resolver = try NameResolver(namespace: NetworkNamespace("there-is-none"), sink: answers.sink)
+        resolver.resolve(LookupRequest(id: 1, name: "localhost", families: [.v4]))
+        #expect(try answers.wait(for: 1) == LookupAnswer(id: 1, code: EAI_SYSTEM, errno: ENOENT))
+    }
+
+    @Test func `nothing is answered after the end`() throws {
+        let answers = try Answers()
+        let resolver = try NameResolver(namespace: nil, sink: answers.sink)
+        resolver.stop()
+        resolver.resolve(LookupRequest(id: 1, name: "localhost", families: [.v4]))
+        #expect(answers.count == 0)
+    }
+}
+
+@Suite(.enabled(if: ProbeNamespace.unavailable == nil)) struct NamespaceResolverTests {
+    /// A directory such as /etc/netns/NAME, gone with this value.
+    private final class Files: Sendable {
+        let path: String
+
+        init(_ files: [String: String]) throws {
+            path = NSTemporaryDirectory() + "resolver-\(getpid())-\(UUID().uuidString)"
+            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+            for (name, text) in files { try text.write(toFile: "\(path)/\(name)", atomically: false, encoding: .utf8) }
+        }
+
+        deinit { try? FileManager.default.removeItem(atPath: path) }
+    }
+
+    private static let configuration = "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n"
+
+    private struct Host {
+        let namespace: ProbeNamespace
+        let server: NameServer?
+        let files: Files
+        let resolver: NameResolver
+        let answers: Answers
+
+        init(_ behaviour: NameServer.Behaviour?, _ files: [String: String] = ["resolv.conf": configuration]) throws {
+            namespace = try ProbeNamespace()
+            server = try behaviour.map { [namespace] in try NameServer($0, in: namespace) }
+            self.files = try Files(files)
+            answers = try Answers()
+            resolver = try NameResolver(
+                namespace: NetworkNamespace(namespace.path), filesDirectory: self.files.path, sink: answers.sink)
+        }
+
+        func ask(_ id: UInt64, _ name: String = "server.example") throws -> LookupAnswer {
+            resolver.resolve(LookupRequest(id: id, name: name, families: [.v4, .v6]))
+            return try answers.wait(for: id)
+        }
+    }
+
+    @Test func `two namespaces in one process ask their own servers`() throws {
+        let (one, other) = (IPAddress(v4: 0xc000_0201), IPAddress(v4: 0xc633_6401))
+        let left = try Host(.address(one))
+        let right = try Host(.address(other))
+        try #require(try left.ask(1).addresses == [one])
+        #expect(left.resolver.files == .arranged(["resolv.conf"]))
+        for id in 2...20 as ClosedRange<UInt64> {
+            #expect(try right.ask(id).addresses == [other])
+            #expect(try left.ask(id).addresses == [one])
+        }
+    }
+
+    @Test func `a namespace has its own hosts file, which the rest of the process does not see`() throws {
+        let host = try Host(nil, ["hosts": "192.0.2.9 only-here.example\n"])
+        #expect(try host.ask(1, "only-here.example").addresses == [IPAddress(v4: 0xc000_0209)])
+        #expect(host.resolver.files == .arranged(["hosts"]))
+        #expect(try !String(contentsOfFile: "/etc/hosts", encoding: .utf8).contains("only-here"))
+    }
+
+    @Test func `a directory without such files changes nothing`() throws {
+        let host = try Host(nil, [:])
+        #expect(try host.ask(1, "localhost").code == 0)
+        #expect(host.resolver.files == NamespaceFiles.Outcome.none)
+    }
+
+    @Test func `a server that knows no such name`() throws {
+        #expect(try Host(.code(3)).ask(1).code == EAI_NONAME)
+    }
+
+    @Test func `a server that fails does so soon`() throws {
+        let answer = try Host(.code(2)).ask(1)
+        #expect(answer.code == EAI_AGAIN)
+        #expect(answer.elapsedNanoseconds < 1_000_000_000)
+    }
+
+    @Test func `a server that is silent takes its time`() throws {
+        let answer = try Host(.silent).ask(1)
+        #expect(answer.code == EAI_AGAIN)
+        #expect(answer.elapsedNanoseconds >= 900_000_000)
+    }
+
+    @Test func `a port without a name server looks like one that fails`() throws {
+        let answer = try Host(nil).ask(1)
+        #expect(answer.code == EAI_AGAIN)
+        #expect(answer.elapsedNanoseconds < 1_000_000_000)
+    }
+
+    @Test func `what does not fit into the queue is answered at once, and an end does not wait for stuck threads`() throws {
+        let host = try Host(.silent)
+        let count = UInt64(NameResolver.defaultThreads + NameResolver.queueLimit)
+        let started = MonotonicClock.now()
+        for id in 1...(count + 10) { host.resolver.resolve(LookupRequest(id: id, name: "x\(id).example", families: [.v4])) }
+        let last = try host.answers.wait(for: count + 10)
+        #expect(last == LookupAnswer(id: count + 10, code: EAI_AGAIN))
+        host.resolver.stop()
+        #expect(MonotonicClock.now() - started < 900_000_000)
+    }
+}

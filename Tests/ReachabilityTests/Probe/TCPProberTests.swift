@@ -1,0 +1,216 @@
+import CLinux
+import EventLoop
+import Glibc
+import Testing
+
+@testable import Reachability
+
+/// Against the real kernel, in a namespace that has nothing else in it.
+@Suite(.enabled(if: ProbeNamespace.unavailable == nil)) struct TCPProberTests {
+    private static let home = IPAddress(v4: 0x7f00_0001)
+
+    /// One attempt to its end, on the calling thread; `nil` after 10 s.
+    static func probe(_ attempt: ProbeAttempt) throws -> ProbeResult? {
+        var loop = try EventLoop()
+        var prober = TCPProber()
+        if let result = prober.start(attempt, on: loop, now: .read()) { return result }
+        let deadline = MonotonicClock.now() + 10_000_000_000
+        while MonotonicClock.now() < deadline {
+            for ready in loop.wait(until: deadline) {
+                if let result = prober.ready(ready, on: loop, now: .read()) { return result }
+            }
+        }
+        return nil
+    }
+
+    /// A socket that listens on a port of the kernel's choice.
+    private static func listener(_ family: Int32 = AF_INET) throws -> (socket: Int32, port: UInt16) {
+        let socket = Glibc.socket(family, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue), 0)
+        try #require(socket >= 0)
+        try #require(listen(socket, 16) == 0)
+        var name = sockaddr_in6()
+        var size = socklen_t(MemoryLayout<sockaddr_in6>.size)
+        let result = withUnsafeMutableBytes(of: &name) {
+            $0.baseAddress.map { getsockname(socket, $0.assumingMemoryBound(to: sockaddr.self), &size) } ?? -1
+        }
+        try #require(result == 0)
+        return (socket, UInt16(bigEndian: name.sin6_port))
+    }
+
+    @Test func `a listening server answers, and neither its program nor the kernel keeps anything of it`() throws {
+        try ProbeNamespace().perform {
+            let (server, port) = try Self.listener()
+            defer { close(server) }
+            for id in 1...100 as ClosedRange<UInt64> {
+                let result = try #require(try Self.probe(ProbeAttempt(id: id, address: Self.home, port: port)))
+                #expect(result.id == id)
+                #expect(result.errno == 0)
+                #expect(result.call == nil)
+                #expect(result.roundTripNanoseconds > 0 && result.roundTripNanoseconds < 1_000_000_000)
+            }
+            // Nothing was put into the accept queue, not even what a reset has ended since.
+            #expect(accept(server, nil, nil) == -1)
+            #expect(errno == EAGAIN)
+            // In all of the namespace there is the heading and the listening socket: no TIME_WAIT on either side.
+            #expect(try Self.lines(of: "/proc/thread-self/net/tcp") == 2)
+        }
+    }
+
+    private static func lines(of path: String) throws -> Int {
+        let file = try #require(fopen(path, "r"))
+        defer { fclose(file) }
+        var count = 0
+        while case let byte = fgetc(file), byte != EOF { count += byte == 10 ? 1 : 0 }
+        return count
+    }
+
+    @Test func `a closed port refuses with an empty error queue`() throws {
+        let result = try ProbeNamespace().perform { try Self.probe(ProbeAttempt(id: 1, address: Self.home, port: 9)) }
+        #expect(result == ProbeResult(id: 1, errno: ECONNREFUSED, call: "handshake"))
+    }
+
+    @Test(arguments: [("unreachable", EHOSTUNREACH), ("prohibit", EACCES), ("blackhole", EINVAL), ("throw", ENETUNREACH)])
+    func `a refusing route fails the connect at once`(kind: String, number: Int32) throws {
+        let namespace = try ProbeNamespace()
+        try namespace.run("ip", "route add \(kind) 192.0.2.0/24")
+        let result = try namespace.perform {
+            try Self.probe(ProbeAttempt(id: 1, address: IPAddress(v4: 0xc000_0201), port: 9))
+        }
+        #expect(result == ProbeResult(id: 1, errno: number, call: "connect"))
+    }
+
+    @Test func `an interface that is not there is a result`() throws {
+        let attempt = ProbeAttempt(id: 1, address: Self.home, port: 9, interface: "there-is-none")
+        let result = try ProbeNamespace().perform { try Self.probe(attempt) }
+        #expect(result == ProbeResult(id: 1, errno: ENODEV, call: "setsockopt"))
+    }
+
+    @Test func `a bound interface is used`() throws {
+        try ProbeNamespace().perform {
+            let (server, port) = try Self.listener()
+            defer { close(server) }
+            let result = try Self.probe(ProbeAttempt(id: 1, address: Self.home, port: port, interface: "lo"))
+            #expect(result?.errno == 0)
+        }
+    }
+
+    @Test func `attempts beyond the limit end as at the process's own`() throws {
+        try ProbeNamespace().perform {
+            let (server, port) = try Self.listener()
+            defer { close(server) }
+            let loop = try EventLoop()
+            var prober = TCPProber(limit: 1)
+            let first = ProbeAttempt(id: 1, address: Self.home, port: port)
+            let second = ProbeAttempt(id: 2, address: Self.home, port: port)
+            #expect(prober.start(first, on: loop, now: .read()) == nil)
+            #expect(prober.start(second, on: loop, now: .read()) == ProbeResult(id: 2, errno: EMFILE, call: "socket"))
+            prober.cancel(1)
+            #expect(prober.start(second, on: loop, now: .read()) == nil)
+            prober.closeAll()
+            #expect(prober.count == 0)
+        }
+    }
+
+    @Test func `a cancelled attempt is silent, and so is its token`() throws {
+        try ProbeNamespace().perform {
+            let (server, port) = try Self.listener()
+            defer { close(server) }
+            var loop = try EventLoop()
+            var prober = TCPProber()
+            #expect(prober.start(ProbeAttempt(id: 1, address: Self.home, port: port), on: loop, now: .read()) == nil)
+            let ready = loop.wait(until: MonotonicClock.now() + 5_000_000_000)
+            #expect(ready.map(\.token) == [TCPProber.firstToken])
+            prober.cancel(1)
+            for ready in ready { #expect(prober.ready(ready, on: loop, now: .read()) == nil) }
+            #expect(loop.wait(until: MonotonicClock.now()).isEmpty)
+            // The next attempt has another token, so that the old one's events cannot be taken for it.
+            #expect(prober.start(ProbeAttempt(id: 2, address: Self.home, port: port), on: loop, now: .read()) == nil)
+            #expect(loop.wait(until: MonotonicClock.now() + 5_000_000_000).map(\.token) == [TCPProber.firstToken + 1])
+        }
+    }
+
+    @Test func `a firewall of this machine shows its own address`() throws {
+        let namespace = try ProbeNamespace()
+        try namespace.run(
+            "nft", "-f -", input: "table inet t { chain c { type filter hook output priority 0; tcp dport 9 reject\n }\n }\n")
+        let result = try namespace.perform { try Self.probe(ProbeAttempt(id: 1, address: Self.home, port: 9)) }
+        #expect(result?.errno == ECONNREFUSED)
+        #expect(result?.reporter == ProbeResult.Reporter(origin: 2, type: 3, code: 3, offender: Self.home))
+    }
+}
+
+/// A client, a router, and a network behind it.
+@Suite(.enabled(if: ProbeNamespace.unavailable == nil)) struct TCPProberRouterTests {
+    private let client: ProbeNamespace
+    private let router: ProbeNamespace
+    private static let gateway = IPAddress(v4: 0x0a00_0001)
+    private static let own = IPAddress(v4: 0x0a00_0002)
+
+    init() throws {
+        client = try ProbeNamespace()
+        router = try ProbeNamespace()
+        try client.run("ip", "link add name v0 index 700 type veth peer name v1 index 701 netns \(router.path)")
+        try client.run("ip", "addr add 10.0.0.2/24 dev v0")
+        try client.run("ip", "addr add fe80::2/64 dev v0 nodad")
+        try client.run("ip", "addr add 2001:db8::2/64 dev v0 nodad")
+        try client.run("ip", "link set v0 up")
+        try router.run("ip", "addr add 10.0.0.1/24 dev v1")
+        try router.run("ip", "addr add fe80::1/64 dev v1 nodad")
+        try router.run("ip", "link set v1 up")
+        try client.run("ip", "route add default via 10.0.0.1")
+        try router.perform {
+            let descriptor = open("/proc/sys/net/ipv4/ip_forward", O_WRONLY | O_CLOEXEC)
+            defer { close(descriptor) }
+            try #require(write(descriptor, "1", 1) == 1)
+        }
+    }
+
+    private func probe(_ attempt: ProbeAttempt) throws -> ProbeResult? {
+        try client.perform { try TCPProberTests.probe(attempt) }
+    }
+
+    @Test(
+        arguments: [
+            ("host-unreachable", EHOSTUNREACH, 1), ("net-unreachable", ENETUNREACH, 0), ("port-unreachable", ECONNREFUSED, 3),
+            ("admin-prohibited", EHOSTUNREACH, 13),
+        ] as [(String, Int32, UInt8)])
+    func `a router's word comes with its address`(word: String, number: Int32, code: UInt8) throws {
+        let rule = "table ip t { chain c { type filter hook forward priority 0; reject with icmp \(word)\n }\n }\n"
+        try router.run("nft", "-f -", input: rule)
+        // Out by another interface: a router that sends back where it came from redirects first, and is rate-limited then.
+        try router.run("ip", "link add name v2 index 702 type veth peer name v3 index 703")
+        try router.run("ip", "link set v3 up")
+        try router.run("ip", "link set v2 up")
+        try router.run("ip", "route add default dev v2")
+        let result = try probe(ProbeAttempt(id: 1, address: IPAddress(v4: 0xc000_0201), port: 9))
+        #expect(result?.errno == number)
+        #expect(result?.call == "handshake")
+        #expect(result?.reporter == ProbeResult.Reporter(origin: 2, type: 3, code: code, offender: Self.gateway))
+    }
+
+    @Test func `a host that is not on the link is told by this machine itself`() throws {
+        try client.run("ip", "ntable change name arp_cache dev v0 retrans 50")
+        let result = try probe(ProbeAttempt(id: 1, address: IPAddress(v4: 0x0a00_0063), port: 9))
+        #expect(result?.errno == EHOSTUNREACH)
+        #expect(result?.reporter == ProbeResult.Reporter(origin: 2, type: 3, code: 1, offender: Self.own))
+    }
+
+    @Test func `a link-local address needs its zone`() throws {
+        let address = try #require(IPAddress("fe80::1"))
+        #expect(try probe(ProbeAttempt(id: 1, address: address, port: 9)) == ProbeResult(id: 1, errno: EINVAL, call: "connect"))
+        #expect(
+            try probe(ProbeAttempt(id: 2, address: address, zone: 700, port: 9))
+                == ProbeResult(id: 2, errno: ECONNREFUSED, call: "handshake"))
+    }
+
+    @Test func `an IPv6 host that is not on the link is told by this machine itself`() throws {
+        try client.run("ip", "ntable change name ndisc_cache dev v0 retrans 50")
+        // For a link-local address the kernel says nothing: there only the neighbour table tells.
+        let address = try #require(IPAddress("2001:db8::63"))
+        let result = try probe(ProbeAttempt(id: 1, address: address, port: 9))
+        #expect(result?.errno == EHOSTUNREACH)
+        #expect(result?.reporter?.type == 1)
+        #expect(result?.reporter?.code == 3)
+        #expect(result?.reporter?.offender == IPAddress("2001:db8::2"))
+    }
+}

@@ -1,0 +1,135 @@
+import Testing
+
+@testable import Reachability
+
+/// The contract's table of causes, from the evidence of one attempt.
+@Suite struct CauseOfFailureTests {
+    private static let gateway = "10.0.0.1"
+
+    private func cause(
+        _ number: SystemErrorNumber, call: String = "handshake", origin: UInt8 = 2, icmp: (UInt8, UInt8)? = nil,
+        from: String? = nil,
+        to address: String = "192.0.2.1", over gateway: String? = CauseOfFailureTests.gateway, source: String? = "10.0.0.2",
+        kind: Route.Kind = .unicast, neighbour: Neighbour.State? = nil
+    ) throws -> Cause {
+        let reporter = icmp.map {
+            ProbeResult.Reporter(origin: origin, type: $0.0, code: $0.1, offender: from.flatMap { IPAddress($0) })
+        }
+        let route = ChosenRoute(
+            kind: kind, interface: 2, gateway: gateway.flatMap { IPAddress($0) }, source: source.flatMap { IPAddress($0) })
+        return FailedAttempt(
+            candidate: Candidate(address: try #require(IPAddress(address)), zone: 0, boundTo: 0), port: 443, route: route,
+            result: ProbeResult(id: 1, errno: number.rawValue, call: call, reporter: reporter), neighbour: neighbour,
+            elapsedNanoseconds: 7_000_000
+        ).cause(in: Transcript.Host().surroundings)
+    }
+
+    private func name(_ cause: Cause) -> String { "\(cause.layer.rawValue)/\(cause.code.rawValue)" }
+
+    @Test(
+        arguments: [
+            (.connectionRefused, "tcp/refused"), (.connectionReset, "tcp/reset"), (.timedOut, "tcp/timeout"),
+            (.hostUnreachable, "neighbour/gateway-silent"), (.networkUnreachable, "network/net-unreachable"),
+            (.messageTooLong, "network/packet-too-big"), (.notPermitted, "firewall/local-reject"),
+            (.networkDown, "link/interface-down"),
+        ] as [(SystemErrorNumber, String)])
+    func `a handshake that fails without an ICMP message`(number: SystemErrorNumber, expected: String) throws {
+        #expect(name(try cause(number)) == expected)
+    }
+
+    @Test(
+        arguments: [
+            ("socket", .tooManyFiles, "local/file-limit"), ("socket", .tooManyFilesInSystem, "local/file-limit"),
+            ("socket", .noBufferSpace, "local/file-limit"), ("socket", .familyNotSupported, "route/no-route"),
+            ("setsockopt", .noDevice, "link/no-interface"), ("setsockopt", .notPermitted, "local/source-unavailable"),
+            ("connect", .networkUnreachable, "route/no-route"), ("connect", .hostUnreachable, "route/route-unreachable"),
+            ("connect", .accessDenied, "route/route-prohibited"), ("connect", .invalid, "route/route-blackhole"),
+            ("connect", .notPermitted, "firewall/local-reject"), ("connect", .networkDown, "link/interface-down"),
+            ("connect", .addressNotAvailable, "local/port-exhausted"),
+        ] as [(String, SystemErrorNumber, String)])
+    func `a call that fails at once`(call: String, number: SystemErrorNumber, expected: String) throws {
+        let cause = try cause(number, call: call)
+        #expect(name(cause) == expected)
+        #expect(!cause.layer.accusesServer)
+        #expect(cause.evidence["call"] == .text(call))
+        #expect(cause.evidence["errno"] == .text(number.name))
+    }
+
+    @Test func `without a source address no port is to blame`() throws {
+        #expect(name(try cause(.addressNotAvailable, call: "connect", source: nil)) == "local/source-unavailable")
+    }
+
+    @Test(
+        arguments: [
+            (0, "net-unreachable"), (1, "host-unreachable"), (2, "port-filtered"), (3, "port-filtered"), (4, "packet-too-big"),
+            (9, "admin-prohibited"), (10, "admin-prohibited"), (13, "admin-prohibited"), (7, "host-unreachable"),
+        ] as [(UInt8, String)])
+    func `a router's ICMP message names the router`(code: UInt8, expected: String) throws {
+        let cause = try cause(.connectionRefused, icmp: (3, code), from: "203.0.113.9")
+        #expect(name(cause) == "network/\(expected)")
+        #expect(cause.evidence["hop"] == .text("203.0.113.9"))
+        #expect(cause.evidence["icmp_type"] == .number(3))
+        #expect(cause.evidence["icmp_code"] == .number(Int(code)))
+    }
+
+    @Test(
+        arguments: [
+            (1, 0, "net-unreachable"), (1, 1, "admin-prohibited"), (1, 3, "host-unreachable"), (1, 4, "port-filtered"),
+            (2, 0, "packet-too-big"), (3, 0, "ttl-exceeded"),
+        ] as [(UInt8, UInt8, String)])
+    func `a router's ICMPv6 message too`(type: UInt8, code: UInt8, expected: String) throws {
+        let cause = try cause(.hostUnreachable, origin: 3, icmp: (type, code), from: "2001:db8:9::1", to: "2001:db8::1")
+        #expect(name(cause) == "network/\(expected)")
+    }
+
+    @Test func `a packet that was too long on the way`() throws {
+        #expect(name(try cause(.hostUnreachable, icmp: (11, 0), from: "203.0.113.9")) == "network/ttl-exceeded")
+    }
+
+    @Test(arguments: ["10.0.0.2", "127.0.0.1", nil] as [String?])
+    func `this machine's own ICMP message is its packet filter's`(from: String?) throws {
+        #expect(name(try cause(.connectionRefused, icmp: (3, 3), from: from)) == "firewall/local-reject")
+        #expect(name(try cause(.hostUnreachable, icmp: (3, 13), from: from)) == "firewall/local-reject")
+    }
+
+    @Test func `host unreachable by this machine itself is its neighbour discovery`() throws {
+        #expect(name(try cause(.hostUnreachable, icmp: (3, 1), from: "10.0.0.2")) == "neighbour/gateway-silent")
+        #expect(name(try cause(.hostUnreachable, icmp: (3, 1), from: "10.0.0.2", over: nil)) == "neighbour/host-silent")
+        // There is no neighbour on the way to itself.
+        let toItself = try cause(.hostUnreachable, icmp: (3, 1), from: "10.0.0.2", over: nil, kind: .local)
+        #expect(name(toItself) == "firewall/local-reject")
+    }
+
+    @Test func `silence behind a silent neighbour is the neighbour's`() throws {
+        #expect(name(try cause(.timedOut, neighbour: .failed)) == "neighbour/gateway-silent")
+        #expect(name(try cause(.timedOut, over: nil, neighbour: .incomplete)) == "neighbour/host-silent")
+        #expect(name(try cause(.timedOut, neighbour: .stale)) == "tcp/timeout")
+    }
+
+    @Test(arguments: Cause.Layer.allCases)
+    func `only what is above the network accuses the server`(layer: Cause.Layer) {
+        #expect(layer.accusesServer == [.tcp, .tls, .http].contains(layer))
+    }
+}
+
+@Suite struct ProbeScheduleTests {
+    @Test func `a confirmation comes within a second or an interval, the next slot half an interval later at least`() {
+        var schedule = ProbeSchedule(interval: .nanoseconds(10_000_000_000))
+        schedule.began(at: 0)
+        #expect(schedule.next == nil)
+        schedule.confirm(at: 3)
+        #expect(schedule.next == 1_000_000_000)
+        schedule.began(at: 6_000_000_000)
+        schedule.continueByGrid(at: 6_000_000_000)
+        #expect(schedule.next == 20_000_000_000)
+    }
+
+    @Test func `the longest interval does not overflow`() {
+        var schedule = ProbeSchedule(interval: .nanoseconds(Int64.max))
+        schedule.began(at: 5)
+        schedule.continueByGrid(at: 7)
+        #expect(schedule.next == .max)
+        schedule.confirm(at: .max)
+        #expect(schedule.next == .max)
+    }
+}

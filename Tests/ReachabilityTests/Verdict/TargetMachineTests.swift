@@ -1,0 +1,189 @@
+import Testing
+
+@testable import Reachability
+
+private let server = "192.0.2.1"
+
+@Suite struct TargetMachineTests {
+    /// A target that is up at time 0, its first attempt being number 1.
+    private func up(_ settings: ProbeSettings = ProbeSettings()) throws -> Transcript {
+        var target = try Transcript("192.0.2.1:443", settings)
+        _ = target.at(0, .begin)
+        _ = target.at(0, .route(to: server))
+        try #require(target.at(0, .connected(1)) == ["report ok", "up 192.0.2.1 eth0"])
+        return target
+    }
+
+    @Test func `an address is asked for its route, then probed, then up`() throws {
+        var target = try Transcript("192.0.2.1:443")
+        #expect(target.tickDue == nil)
+        #expect(target.at(0, .begin) == ["initial unknown", "route? 192.0.2.1"])
+        #expect(target.at(1, .route(to: server)) == ["connect 1 192.0.2.1"])
+        #expect(target.tickDue == 3000)
+        #expect(target.at(6, .connected(1)) == ["report ok", "up 192.0.2.1 eth0"])
+        #expect(target.tickDue == 10_000)
+    }
+
+    @Test func `begin counts once, and nothing counts before it`() throws {
+        var target = try Transcript("192.0.2.1:443")
+        #expect(target.at(0, .surroundingsChanged) == [])
+        #expect(target.at(0, .resumed) == [])
+        #expect(target.at(0, .tick) == [])
+        #expect(target.at(0, .begin) == ["initial unknown", "route? 192.0.2.1"])
+        #expect(target.at(0, .begin) == [])
+    }
+
+    @Test func `probes keep to the grid of the first one, however long they take`() throws {
+        var target = try up()
+        for (number, late) in [(2, 900), (3, 30), (4, 2500)] as [(UInt64, Int64)] {
+            let slot = Int64(number - 1) * 10_000
+            #expect(target.tickDue == slot)
+            #expect(target.at(slot - 1, .tick) == [])
+            #expect(target.at(slot + late / 2, .tick) == ["route? 192.0.2.1"])
+            #expect(target.at(slot + late / 2, .route(to: server)) == ["connect \(number) 192.0.2.1"])
+            #expect(target.at(slot + late, .connected(number)) == ["report ok"])
+        }
+        #expect(target.tickDue == 40_000)
+    }
+
+    @Test func `a first failure is confirmed within a second, and the second one is published`() throws {
+        var target = try up()
+        _ = target.at(10_000, .tick)
+        _ = target.at(10_000, .route(to: server))
+        #expect(target.at(10_002, .failed(2, .connectionRefused)) == ["report tcp/refused"])
+        #expect(target.tickDue == 11_000)
+        #expect(target.at(11_000, .tick) == ["route? 192.0.2.1"])
+        #expect(target.at(11_000, .route(to: server)) == ["connect 3 192.0.2.1"])
+        #expect(target.at(11_001, .failed(3, .connectionRefused)) == ["report tcp/refused", "down tcp/refused 192.0.2.1 eth0"])
+        #expect(target.cause?.evidence["errno"] == .text("ECONNREFUSED"))
+        #expect(target.cause?.evidence["gateway"] == .text("10.0.0.1"))
+        #expect(target.tickDue == 20_000)
+    }
+
+    @Test func `a failure that took longer than a second is confirmed at once`() throws {
+        var target = try up()
+        _ = target.at(10_000, .tick)
+        _ = target.at(10_000, .route(to: server))
+        #expect(target.at(13_000, .tick) == ["cancel 2", "neighbour? 10.0.0.1 on 2"])
+        let gateway = Neighbour.Key(interface: 2, address: IPAddress(v4: 0x0a00_0001))
+        #expect(target.at(13_001, .neighbour(gateway, .reachable)) == ["report tcp/timeout"])
+        #expect(target.tickDue == 13_001)
+    }
+
+    @Test func `fail-after 1 needs no confirmation`() throws {
+        var target = try up(ProbeSettings(failAfter: 1))
+        _ = target.at(10_000, .tick)
+        _ = target.at(10_000, .route(to: server))
+        #expect(target.at(10_001, .failed(2, .connectionReset)) == ["report tcp/reset", "down tcp/reset 192.0.2.1 eth0"])
+        #expect(target.tickDue == 20_000)
+    }
+
+    @Test func `recover-after counts successes, at most a second apart`() throws {
+        var target = try Transcript("192.0.2.1:443", ProbeSettings(recoverAfter: 2))
+        _ = target.at(0, .begin)
+        _ = target.at(0, .route(to: server))
+        #expect(target.at(5, .connected(1)) == ["report ok"])
+        #expect(target.tickDue == 1000)
+        _ = target.at(1000, .tick)
+        _ = target.at(1000, .route(to: server))
+        #expect(target.at(1005, .connected(2)) == ["report ok", "up 192.0.2.1 eth0"])
+    }
+
+    @Test func `another cause of the same state needs as many equal results`() throws {
+        var target = try up(ProbeSettings(failAfter: 2))
+        var number: UInt64 = 2
+        func fail(_ time: Int64, _ error: SystemErrorNumber) -> [String] {
+            _ = target.at(time, .tick)
+            _ = target.at(time, .route(to: server))
+            defer { number += 1 }
+            return target.at(time, .failed(number, error))
+        }
+        #expect(fail(10_000, .connectionRefused) == ["report tcp/refused"])
+        #expect(fail(11_000, .connectionRefused) == ["report tcp/refused", "down tcp/refused 192.0.2.1 eth0"])
+        #expect(fail(20_000, .connectionReset) == ["report tcp/reset"])
+        #expect(fail(30_000, .connectionRefused) == ["report tcp/refused"])
+        #expect(fail(40_000, .connectionReset) == ["report tcp/reset"])
+        #expect(fail(50_000, .connectionReset) == ["report tcp/reset", "down tcp/reset 192.0.2.1 eth0"])
+    }
+
+    @Test func `the state's beginning outlives a change of cause`() throws {
+        var target = try up(ProbeSettings(failAfter: 1))
+        _ = target.at(10_000, .tick)
+        _ = target.at(10_000, .route(to: server))
+        _ = target.at(10_001, .failed(2, .connectionRefused))
+        _ = target.at(20_000, .tick)
+        _ = target.at(20_000, .route(to: server))
+        _ = target.at(20_001, .failed(3, .connectionReset))
+        #expect(target.machine.published?.cause?.code == .reset)
+        #expect(target.machine.published?.since == Transcript.moment(10_001))
+    }
+
+    @Test func `late, doubled and unknown answers change nothing`() throws {
+        var target = try up()
+        let due = target.tickDue
+        let gateway = Neighbour.Key(interface: 2, address: IPAddress(v4: 0x0a00_0001))
+        #expect(target.at(1, .connected(1)) == [])
+        #expect(target.at(1, .failed(77, .connectionRefused)) == [])
+        #expect(target.at(1, .found(1, "192.0.2.9")) == [])
+        #expect(target.at(1, .route(to: server)) == [])
+        #expect(target.at(1, .noRoute(to: "192.0.2.9")) == [])
+        #expect(target.at(1, .neighbour(gateway, .failed)) == [])
+        #expect(target.at(1, .tick) == [])
+        #expect(target.tickDue == due)
+    }
+
+    @Test func `a lost route answer is waited for until the probe's deadline, and nothing is said`() throws {
+        var target = try up()
+        _ = target.at(10_000, .tick)
+        #expect(target.tickDue == 13_000)
+        #expect(target.at(13_000, .tick) == [])
+        #expect(target.tickDue == 20_000)
+    }
+
+    @Test func `a resume cancels, probes at once and counts anew`() throws {
+        var target = try up()
+        _ = target.at(10_000, .tick)
+        _ = target.at(10_000, .route(to: server))
+        _ = target.at(10_001, .failed(2, .connectionRefused))
+        _ = target.at(11_000, .tick)
+        _ = target.at(11_000, .route(to: server))
+        #expect(target.at(11_001, .resumed) == ["cancel 3", "route? 192.0.2.1"])
+        #expect(target.at(11_001, .route(to: server)) == ["connect 4 192.0.2.1"])
+        #expect(target.at(11_002, .failed(4, .connectionRefused)) == ["report tcp/refused"])
+        #expect(target.at(11_003, .failed(3, .connectionRefused)) == [])
+    }
+
+    @Test func `a literal address of a family that is left out is never probed`() throws {
+        var target = try Transcript("192.0.2.1:443", ProbeSettings(families: [.v6]))
+        #expect(target.at(0, .begin) == ["initial unknown", "unreachable dns/no-address-for-family 192.0.2.1"])
+        #expect(target.tickDue == nil)
+        #expect(target.at(5, .surroundingsChanged) == [])
+    }
+
+    @Test func `a local server needs no link, and no neighbour is asked for it`() throws {
+        var target = try Transcript("127.0.0.1:80")
+        target.host.levels[1] = .off
+        target.host.pathCause = Cause(.link, .noCarrier, detail: "")
+        _ = target.at(0, .begin)
+        #expect(target.at(0, .route(to: "127.0.0.1", over: 1, gateway: nil, kind: .local)) == ["connect 1 127.0.0.1"])
+        #expect(target.at(3000, .tick) == ["cancel 1", "report tcp/timeout"])
+    }
+
+    @Test func `a bound probe asks for the way over its interface`() throws {
+        var target = try Transcript("192.0.2.1:443", ProbeSettings(interface: "wlan0"))
+        #expect(target.at(0, .begin) == ["initial unknown", "route? 192.0.2.1 over 3"])
+        #expect(target.at(0, .route(to: server, over: 3, bound: 3)) == ["connect 1 192.0.2.1 by wlan0"])
+    }
+
+    @Test func `a zone is an interface`() throws {
+        var target = try Transcript("[fe80::1%eth0]:22")
+        #expect(target.at(0, .begin) == ["initial unknown", "route? fe80::1 over 2"])
+        #expect(target.at(0, .route(to: "fe80::1", gateway: nil, source: "fe80::2", bound: 2)) == ["connect 1 fe80::1%2"])
+    }
+
+    @Test func `a link-local address without a zone takes that of its route`() throws {
+        var target = try Transcript("[fe80::1]:22")
+        #expect(target.at(0, .begin) == ["initial unknown", "route? fe80::1"])
+        #expect(target.at(0, .route(to: "fe80::1", over: 3, gateway: nil, source: "fe80::2")) == ["connect 1 fe80::1%3"])
+    }
+}

@@ -1,0 +1,208 @@
+import Testing
+
+@testable import Reachability
+
+private let server = "192.0.2.1"
+
+/// Losing and finding the way to a target.
+@Suite struct TargetPathTests {
+    private func up(_ settings: ProbeSettings = ProbeSettings()) throws -> Transcript {
+        var target = try Transcript("192.0.2.1:443", settings)
+        _ = target.at(0, .begin)
+        _ = target.at(0, .route(to: server))
+        try #require(target.at(0, .connected(1)) == ["report ok", "up 192.0.2.1 eth0"])
+        return target
+    }
+
+    @Test(
+        arguments: [
+            (.networkUnreachable, "route/no-route"), (.hostUnreachable, "route/route-unreachable"),
+            (.accessDenied, "route/route-prohibited"), (.invalid, "route/route-blackhole"),
+        ] as [(SystemErrorNumber, String)])
+    func `a refused route is published at once, without a probe`(number: SystemErrorNumber, cause: String) throws {
+        var target = try Transcript("192.0.2.1:443")
+        _ = target.at(0, .begin)
+        #expect(target.at(0, .noRoute(to: server, number)) == ["unreachable \(cause) 192.0.2.1"])
+        #expect(target.cause?.evidence["errno"] == .text(number.name))
+    }
+
+    @Test(
+        arguments: [
+            (.off, "link/interface-down"), (.noCarrier, "link/no-carrier"), (.dormant, "link/dormant"),
+        ] as [(LinkLevel, String)])
+    func `a route over a dead link is none`(level: LinkLevel, cause: String) throws {
+        var target = try Transcript("192.0.2.1:443")
+        target.host.levels[2] = level
+        _ = target.at(0, .begin)
+        #expect(target.at(0, .route(to: server)) == ["unreachable \(cause) 192.0.2.1 eth0"])
+    }
+
+    @Test(arguments: [.degradedCarrier, .carrier, .degraded, .enslaved] as [LinkLevel])
+    func `a link with carrier is good enough for a route`(level: LinkLevel) throws {
+        var target = try Transcript("192.0.2.1:443")
+        target.host.levels[2] = level
+        _ = target.at(0, .begin)
+        #expect(target.at(0, .route(to: server)) == ["connect 1 192.0.2.1"])
+    }
+
+    @Test func `where there is no route because there is no link, the link is the cause`() throws {
+        var target = try Transcript("192.0.2.1:443")
+        target.host.pathCause = Cause(.link, .noCarrier, detail: "eth0 has no carrier")
+        _ = target.at(0, .begin)
+        #expect(target.at(0, .noRoute(to: server)) == ["unreachable link/no-carrier 192.0.2.1"])
+    }
+
+    @Test func `a refusing route is the cause whatever the path`() throws {
+        var target = try Transcript("192.0.2.1:443")
+        target.host.pathCause = Cause(.link, .noCarrier, detail: "eth0 has no carrier")
+        _ = target.at(0, .begin)
+        #expect(target.at(0, .noRoute(to: server, .invalid)) == ["unreachable route/route-blackhole 192.0.2.1"])
+    }
+
+    @Test func `an on-link target is probed whatever the path`() throws {
+        var target = try Transcript("10.0.0.7:80")
+        target.host.pathCause = Cause(.route, .noRoute, detail: "there is no default route")
+        _ = target.at(0, .begin)
+        #expect(target.at(0, .route(to: "10.0.0.7", gateway: nil)) == ["connect 1 10.0.0.7"])
+    }
+
+    @Test func `lo switched off is the cause for what is behind it`() throws {
+        var target = try Transcript("127.0.0.1:80")
+        target.host.levels[1] = .off
+        target.host.pathCause = Cause(.link, .noCarrier, detail: "eth0 has no carrier")
+        _ = target.at(0, .begin)
+        #expect(target.at(0, .noRoute(to: "127.0.0.1")) == ["unreachable link/interface-down 127.0.0.1 lo"])
+    }
+
+    @Test func `an unknown interface is none, until it comes`() throws {
+        var target = try Transcript("192.0.2.1:443", ProbeSettings(interface: "usb0"))
+        #expect(target.at(0, .begin) == ["initial unknown", "unreachable link/no-interface 192.0.2.1"])
+        target.host.names[9] = "usb0"
+        target.host.levels[9] = .routable
+        #expect(target.at(500, .surroundingsChanged) == ["route? 192.0.2.1 over 9"])
+        #expect(target.at(500, .route(to: server, over: 9, bound: 9)) == ["connect 1 192.0.2.1 by usb0"])
+    }
+
+    @Test func `the loss of the route is told in the turn of its answer`() throws {
+        var target = try up()
+        #expect(target.at(4000, .surroundingsChanged) == ["route? 192.0.2.1"])
+        #expect(target.at(4000, .noRoute(to: server)) == ["unreachable route/no-route 192.0.2.1"])
+    }
+
+    @Test func `without a path nothing is probed, and the routes are asked again once an interval`() throws {
+        var target = try up()
+        _ = target.at(4000, .surroundingsChanged)
+        _ = target.at(4000, .noRoute(to: server))
+        for slot in [10_000, 20_000, 30_000] as [Int64] {
+            #expect(target.tickDue == slot)
+            #expect(target.at(slot, .tick) == ["route? 192.0.2.1"])
+            #expect(target.at(slot, .noRoute(to: server)) == [])
+        }
+    }
+
+    @Test func `a route that comes back has the target probed at once`() throws {
+        var target = try up()
+        _ = target.at(4000, .surroundingsChanged)
+        _ = target.at(4000, .noRoute(to: server))
+        #expect(target.at(6000, .surroundingsChanged) == ["route? 192.0.2.1"])
+        #expect(target.at(6000, .route(to: server)) == ["connect 2 192.0.2.1"])
+        #expect(target.at(6003, .connected(2)) == ["report ok", "up 192.0.2.1 eth0"])
+    }
+
+    @Test func `when the path is back but the server is not, the old cause does not stand for long`() throws {
+        var target = try up()
+        _ = target.at(4000, .surroundingsChanged)
+        _ = target.at(4000, .noRoute(to: server))
+        _ = target.at(6000, .surroundingsChanged)
+        _ = target.at(6000, .route(to: server))
+        #expect(target.at(6001, .failed(2, .connectionRefused)) == ["report tcp/refused"])
+        #expect(target.tickDue == 7000)
+        _ = target.at(7000, .tick)
+        _ = target.at(7000, .route(to: server))
+        #expect(target.at(7001, .failed(3, .connectionRefused)) == ["report tcp/refused", "down tcp/refused 192.0.2.1 eth0"])
+    }
+
+    @Test func `another missing path is another cause at once`() throws {
+        var target = try up()
+        _ = target.at(4000, .surroundingsChanged)
+        target.host.levels[2] = .noCarrier
+        #expect(target.at(4000, .route(to: server)) == ["unreachable link/no-carrier 192.0.2.1 eth0"])
+        target.host.levels[2] = .off
+        #expect(target.at(4200, .surroundingsChanged) == ["route? 192.0.2.1"])
+        #expect(target.at(4200, .route(to: server)) == ["unreachable link/interface-down 192.0.2.1 eth0"])
+    }
+
+    @Test func `changes close to each other are looked at after a tenth of a second, and none is lost`() throws {
+        var target = try up()
+        #expect(target.at(4000, .surroundingsChanged) == ["route? 192.0.2.1"])
+        #expect(target.at(4000, .route(to: server)) == [])
+        #expect(target.at(4001, .surroundingsChanged) == [])
+        #expect(target.at(4002, .surroundingsChanged) == [])
+        #expect(target.tickDue == 4100)
+        #expect(target.at(4100, .tick) == ["route? 192.0.2.1"])
+        #expect(target.at(4100, .noRoute(to: server)) == ["unreachable route/no-route 192.0.2.1"])
+    }
+
+    @Test func `surroundings that leave the route as it was cause no probe`() throws {
+        var target = try up()
+        #expect(target.at(4000, .surroundingsChanged) == ["route? 192.0.2.1"])
+        #expect(target.at(4000, .route(to: server)) == [])
+        #expect(target.tickDue == 10_000)
+    }
+
+    @Test func `another interface, gateway or source has the target probed at once`() throws {
+        var target = try up()
+        #expect(target.at(4000, .surroundingsChanged) == ["route? 192.0.2.1"])
+        #expect(target.at(4000, .route(to: server, over: 3, gateway: "10.1.0.1")) == ["connect 2 192.0.2.1"])
+        #expect(target.at(4010, .connected(2)) == ["report ok", "up 192.0.2.1 wlan0"])
+        // The slot at 10,000 is more than half an interval away, and the grid goes on.
+        #expect(target.tickDue == 10_000)
+    }
+
+    @Test func `a route lost under an attempt ends it`() throws {
+        var target = try up()
+        _ = target.at(10_000, .tick)
+        _ = target.at(10_000, .route(to: server))
+        #expect(target.at(10_500, .surroundingsChanged) == ["route? 192.0.2.1"])
+        #expect(
+            target.at(10_500, .noRoute(to: server))
+                == ["report route/no-route", "cancel 2", "unreachable route/no-route 192.0.2.1"])
+        #expect(target.at(10_600, .connected(2)) == [])
+    }
+
+    @Test func `a route changed under an attempt begins the probe anew, but not for ever`() throws {
+        var target = try up()
+        _ = target.at(10_000, .tick)
+        _ = target.at(10_000, .route(to: server))
+        var time: Int64 = 10_000
+        for attempt in 2...4 {
+            time += 200
+            let over: UInt32 = attempt.isMultiple(of: 2) ? 3 : 2
+            #expect(target.at(time, .surroundingsChanged) == ["route? 192.0.2.1"])
+            #expect(
+                target.at(time, .route(to: server, over: over))
+                    == ["cancel \(attempt)", "connect \(attempt + 1) 192.0.2.1"])
+        }
+        _ = target.at(time + 200, .surroundingsChanged)
+        #expect(target.at(time + 200, .route(to: server, over: 2)) == [])
+        #expect(target.at(time + 300, .connected(5)) == ["report ok", "up 192.0.2.1 wlan0"])
+        // It may be out of date, so the next one comes soon.
+        #expect(target.tickDue == time + 1000)
+    }
+
+    @Test func `an interface that is renamed is told without a probe`() throws {
+        var target = try up()
+        target.host.names[2] = "lan0"
+        #expect(target.at(4000, .surroundingsChanged) == ["up 192.0.2.1 lan0", "route? 192.0.2.1"])
+    }
+
+    @Test func `a long loss is told once, and its end has the target probed once`() throws {
+        var target = try up()
+        var told: [String] = []
+        for time in stride(from: 1000, to: 9000, by: 200) as StrideTo<Int64> {
+            told += target.at(time, .surroundingsChanged).filter { !$0.hasPrefix("route?") }
+            told += target.at(time, time < 5000 ? .noRoute(to: server) : .route(to: server)).filter { !$0.hasPrefix("route?") }
+        }
+        #expect(told == ["unreachable route/no-route 192.0.2.1", "connect 2 192.0.2.1"])
+    }
+}

@@ -1,0 +1,167 @@
+import Testing
+
+@testable import Reachability
+
+/// Names, several addresses, and attempts that overlap.
+@Suite struct TargetRaceTests {
+    private func named(_ settings: ProbeSettings = ProbeSettings()) throws -> Transcript {
+        var target = try Transcript("server.example:443", settings)
+        try #require(target.at(0, .begin) == ["initial unknown", "resolve 1 server.example"])
+        return target
+    }
+
+    @Test func `a name is resolved, its addresses asked in turns of the families`() throws {
+        var target = try named()
+        #expect(
+            target.at(5, .found(1, "2001:db8::1", "2001:db8::2", "192.0.2.1"))
+                == ["route? 2001:db8::1", "route? 192.0.2.1", "route? 2001:db8::2"])
+        #expect(target.at(5, .route(to: "2001:db8::1")) == [])
+        #expect(target.at(5, .noRoute(to: "192.0.2.1")) == [])
+        #expect(target.at(5, .route(to: "2001:db8::2")) == ["connect 2 2001:db8::1"])
+        #expect(target.tickDue == 255)
+    }
+
+    /// Two addresses, both with a route, the first attempt under way since 0.
+    private func racing() throws -> Transcript {
+        var target = try named()
+        _ = target.at(0, .found(1, "2001:db8::1", "192.0.2.1"))
+        _ = target.at(0, .route(to: "2001:db8::1", gateway: "fe80::1"))
+        try #require(target.at(0, .route(to: "192.0.2.1")) == ["connect 2 2001:db8::1"])
+        return target
+    }
+
+    @Test func `the second attempt starts after a quarter of a second, and the winner cancels it`() throws {
+        var target = try racing()
+        #expect(target.at(249, .tick) == [])
+        #expect(target.at(250, .tick) == ["connect 3 192.0.2.1"])
+        #expect(target.at(260, .connected(2)) == ["cancel 3", "report ok", "up 2001:db8::1 eth0"])
+        #expect(target.at(261, .connected(3)) == [])
+    }
+
+    @Test func `the second attempt starts at once when the first fails`() throws {
+        var target = try racing()
+        #expect(target.at(3, .failed(2, .networkUnreachable, call: "connect")) == ["connect 3 192.0.2.1"])
+        #expect(target.at(9, .connected(3)) == ["report ok", "up 192.0.2.1 eth0"])
+    }
+
+    @Test func `of several failures the one that got furthest speaks`() throws {
+        var target = try racing()
+        _ = target.at(3, .failed(2, .connectionRefused))
+        #expect(target.at(9, .failed(3, .hostUnreachable, icmp: (3, 1), from: "10.0.0.1")) == ["report tcp/refused"])
+    }
+
+    @Test func `at the deadline all are cancelled and their next hops asked`() throws {
+        var target = try racing()
+        _ = target.at(250, .tick)
+        #expect(
+            target.at(3000, .tick)
+                == ["cancel 2", "cancel 3", "neighbour? fe80::1 on 2", "neighbour? 10.0.0.1 on 2"])
+        let (v6, v4) = (try #require(IPAddress("fe80::1")), IPAddress(v4: 0x0a00_0001))
+        #expect(target.at(3001, .neighbour(Neighbour.Key(interface: 2, address: v6), .failed)) == [])
+        #expect(
+            target.at(3001, .neighbour(Neighbour.Key(interface: 2, address: v4), .incomplete)) == [
+                "report neighbour/gateway-silent"
+            ])
+        #expect(target.cause?.evidence["neighbour_state"] == .text("FAILED"))
+    }
+
+    @Test func `a lost answer about a next hop is not waited for`() throws {
+        var target = try racing()
+        _ = target.at(250, .tick)
+        _ = target.at(3000, .tick)
+        #expect(target.tickDue == 3200)
+        #expect(target.at(3200, .tick) == ["report tcp/timeout"])
+    }
+
+    @Test func `a silent host on the link is not down but unreachable`() throws {
+        var target = try Transcript("10.0.0.9:22", ProbeSettings(failAfter: 1))
+        _ = target.at(0, .begin)
+        _ = target.at(0, .route(to: "10.0.0.9", gateway: nil))
+        #expect(target.at(3000, .tick) == ["cancel 1", "neighbour? 10.0.0.9 on 2"])
+        let host = Neighbour.Key(interface: 2, address: IPAddress(v4: 0x0a00_0009))
+        #expect(
+            target.at(3000, .neighbour(host, .incomplete))
+                == ["report neighbour/host-silent", "unreachable neighbour/host-silent 10.0.0.9 eth0"])
+    }
+
+    @Test func `a probe makes four attempts at most`() throws {
+        var target = try named()
+        _ = target.at(0, .found(1, "192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4", "192.0.2.5"))
+        for last in 1...4 { _ = target.at(0, .route(to: "192.0.2.\(last)")) }
+        #expect(target.at(0, .route(to: "192.0.2.5")) == ["connect 2 192.0.2.1"])
+        #expect(target.at(1, .failed(2, .connectionRefused)) == ["connect 3 192.0.2.2"])
+        #expect(target.at(2, .failed(3, .connectionRefused)) == ["connect 4 192.0.2.3"])
+        #expect(target.at(3, .failed(4, .connectionRefused)) == ["connect 5 192.0.2.4"])
+        #expect(target.at(4, .failed(5, .connectionRefused)) == ["report tcp/refused"])
+    }
+
+    @Test func `an address that answered keeps its place when the name server turns them`() throws {
+        var target = try named()
+        _ = target.at(0, .found(1, "192.0.2.1", "192.0.2.2"))
+        _ = target.at(0, .route(to: "192.0.2.1"))
+        _ = target.at(0, .route(to: "192.0.2.2"))
+        #expect(target.at(1, .connected(2)) == ["report ok", "up 192.0.2.1 eth0"])
+        #expect(target.at(10_000, .tick) == ["resolve 3 server.example"])
+        #expect(target.at(10_001, .found(3, "192.0.2.2", "192.0.2.1")) == ["route? 192.0.2.1", "route? 192.0.2.2"])
+    }
+
+    @Test func `no path to any address: the lowest failing layer speaks`() throws {
+        var target = try named()
+        target.host.levels[2] = .noCarrier
+        _ = target.at(0, .found(1, "2001:db8::1", "192.0.2.1"))
+        _ = target.at(0, .noRoute(to: "2001:db8::1"))
+        #expect(target.at(0, .route(to: "192.0.2.1")) == ["unreachable link/no-carrier 192.0.2.1 eth0"])
+        // The name is resolved again by the schedule, but for changes only the routes are asked.
+        #expect(target.at(500, .surroundingsChanged) == ["route? 2001:db8::1", "route? 192.0.2.1"])
+        #expect(target.at(10_000, .tick) == ["resolve 2 server.example"])
+    }
+
+    @Test(
+        arguments: [
+            (.nameNotFound, 5, true, "dns/name-not-found"), (.noData, 5, true, "dns/no-address-for-family"),
+            (.noAddressForFamily, 5, true, "dns/no-address-for-family"), (.tryAgain, 5, true, "dns/server-failure"),
+            (.tryAgain, 2000, true, "dns/resolver-silent"), (.failure, 5, true, "dns/server-failure"),
+            (.tryAgain, 5, false, "dns/no-resolver"), (.nameNotFound, 5, false, "dns/no-resolver"),
+            (.outOfMemory, 5, true, "local/file-limit"),
+        ] as [(ResolverCode, Int64, Bool, String)])
+    func `a lookup that fails is never the server's fault`(code: ResolverCode, after: Int64, hasResolver: Bool, cause: String)
+        throws
+    {
+        var target = try named(ProbeSettings(failAfter: 1))
+        target.host.hasResolver = hasResolver
+        #expect(target.at(after, .notFound(1, code, after: after)) == ["report \(cause)", "unreachable \(cause)"])
+    }
+
+    @Test func `a lookup that outlasts the probe is a silent resolver, and its late answer nothing`() throws {
+        var target = try named(ProbeSettings(failAfter: 1))
+        #expect(target.tickDue == 3000)
+        #expect(target.at(3000, .tick) == ["report dns/resolver-silent", "unreachable dns/resolver-silent"])
+        #expect(target.at(3500, .found(1, "192.0.2.1")) == [])
+    }
+
+    @Test func `without a path that comes before all that a resolver says, at once`() throws {
+        var target = try named()
+        target.host.pathCause = Cause(.link, .noCarrier, detail: "eth0 has no carrier")
+        #expect(target.at(5, .notFound(1, .tryAgain)) == ["report link/no-carrier", "unreachable link/no-carrier"])
+        // When something changes the name is tried again, at most once a second.
+        #expect(target.at(2000, .surroundingsChanged) == ["resolve 2 server.example"])
+        _ = target.at(2005, .notFound(2, .tryAgain))
+        #expect(target.at(2100, .surroundingsChanged) == [])
+        #expect(target.tickDue == 3000)
+        #expect(target.at(3000, .tick) == ["resolve 3 server.example"])
+    }
+
+    @Test func `surroundings that change under a lookup have it repeated soon`() throws {
+        var target = try named(ProbeSettings(failAfter: 1))
+        #expect(target.at(100, .surroundingsChanged) == [])
+        _ = target.at(200, .notFound(1, .tryAgain))
+        #expect(target.tickDue == 1000)
+    }
+
+    @Test func `addresses of a family that is left out are passed over`() throws {
+        var target = try named(ProbeSettings(failAfter: 1, families: [.v6]))
+        #expect(
+            target.at(5, .found(1, "192.0.2.1"))
+                == ["report dns/no-address-for-family", "unreachable dns/no-address-for-family"])
+    }
+}

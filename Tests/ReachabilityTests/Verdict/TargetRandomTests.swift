@@ -1,0 +1,236 @@
+import Testing
+
+@testable import Reachability
+
+/// A kernel, a resolver and servers that do as the dice say, and object to a machine that does what it must not.
+private struct Model {
+    var dice: Dice
+    var machine: TargetMachine
+    var host = Transcript.Host()
+    var now: Int64 = 0
+
+    private var attempts: [UInt64: ProbeAttempt] = [:]
+    private var used: Set<UInt64> = []
+    private var lookup: UInt64?
+    private var questions: [RouteQuery] = []
+    private var neighbours: [Neighbour.Key] = []
+    /// What the machine was told last of an address: the interface that a packet would leave by, 0 for none.
+    private var exits: [IPAddress: UInt32] = [:]
+    private var published: ServerUpdate?
+    private var lastReport: ProbeReport?
+    private var attemptsSinceSuccess = 0
+    private(set) var complaints: [String] = []
+    private(set) var states: [ServerUpdate.State: Int] = [:]
+
+    init(seed: UInt64) throws {
+        dice = Dice(state: seed)
+        let isNamed = dice.chance(50)
+        let settings = ProbeSettings(
+            interval: .milliseconds(Int64(dice.below(3000)) + 100), timeout: .milliseconds(Int64(dice.below(3000)) + 100),
+            failAfter: dice.below(3) + 1, recoverAfter: dice.below(3) + 1, interface: dice.chance(20) ? "eth0" : nil)
+        machine = TargetMachine(
+            id: TargetID(0), endpoint: try Endpoint(isNamed ? "server.example:443" : "192.0.2.1:443"), settings: settings,
+            firstNumber: 1)
+        play(.begin)
+    }
+
+    mutating func step() {
+        switch dice.below(100) {
+        case 0..<12:
+            if let due = machine.deadline { now = max(now, due) }
+            play(.tick)
+        case 12..<45:
+            // All at once, mostly, as the kernel does.
+            repeat {
+                guard !questions.isEmpty else { return }
+                answer(questions.remove(at: dice.below(questions.count)))
+            } while dice.chance(80)
+        case 45..<70:
+            guard let id = attempts.keys.sorted().first(where: { _ in dice.chance(70) }) else { return }
+            attempts[id] = nil
+            now += Int64(dice.below(40_000_000))
+            play(.probe(result(of: id)))
+        case 70..<88:
+            guard let id = lookup else { return }
+            lookup = nil
+            now += Int64(dice.below(dice.chance(90) ? 60_000_000 : 1_500_000_000))
+            play(.lookup(found(id)))
+        case 88..<91:
+            guard let key = neighbours.popLast() else { return }
+            let states: [Neighbour.State?] = [nil, .failed, .incomplete, .reachable, .stale]
+            play(.neighbour(key, states[dice.below(states.count)]))
+        case 91..<95:
+            changeHost()
+            play(.surroundingsChanged)
+        case 95:
+            play(.resumed)
+        case 96:
+            now += Int64(dice.below(2_000_000_000))
+        case 97:
+            // Somebody else's, or of long ago.
+            let id = UInt64(dice.below(50))
+            guard attempts[id] == nil, lookup != id else { return }
+            play(dice.chance(50) ? .probe(result(of: id)) : .lookup(found(id)))
+        default:
+            play(.tick)
+        }
+    }
+
+    private mutating func changeHost() {
+        let levels: [LinkLevel] = [.off, .noCarrier, .dormant, .carrier] + [LinkLevel](repeating: .routable, count: 12)
+        for index in [2, 3] as [UInt32] { host.levels[index] = levels[dice.below(levels.count)] }
+        host.names[2] = dice.chance(97) ? "eth0" : nil
+        host.pathCause = dice.chance(70) ? nil : Cause(dice.chance(50) ? .link : .route, .noCarrier, detail: "")
+        host.hasResolver = dice.chance(90)
+    }
+
+    private mutating func answer(_ query: RouteQuery) {
+        let refusals: [SystemErrorNumber] = [.networkUnreachable, .hostUnreachable, .accessDenied, .invalid]
+        let interface: UInt32 = query.interface != 0 ? query.interface : dice.chance(90) ? 2 : 3
+        guard dice.chance(93) else {
+            exits[query.destination] = 0
+            return play(.route(query, .refused(errno: refusals[dice.below(refusals.count)].rawValue)))
+        }
+        exits[query.destination] = interface
+        let gateway = dice.chance(70) ? IPAddress(v4: 0x0a00_0001) : nil
+        play(.route(query, .route(ChosenRoute(interface: interface, gateway: gateway, source: IPAddress(v4: 0x0a00_0002)))))
+    }
+
+    private mutating func result(of id: UInt64) -> ProbeResult {
+        if dice.chance(80) { return ProbeResult(id: id, roundTripNanoseconds: Int64(dice.below(9_000_000))) }
+        let number = SystemErrorNumber.allCases[dice.below(SystemErrorNumber.allCases.count)].rawValue
+        let offenders = [IPAddress(v4: 0x0a00_0002), IPAddress(v4: 0xcb00_7109), nil]
+        let reporter = ProbeResult.Reporter(
+            origin: UInt8(dice.below(4)), type: UInt8(dice.below(14)), code: UInt8(dice.below(16)),
+            offender: offenders[dice.below(3)])
+        let calls = ["socket", "setsockopt", "connect", "handshake", "handshake"]
+        return ProbeResult(
+            id: id, errno: number, call: calls[dice.below(calls.count)], reporter: dice.chance(50) ? reporter : nil)
+    }
+
+    private mutating func found(_ id: UInt64) -> LookupAnswer {
+        let codes: [Int32] = [-2, -3, -4, -5, -9, -10, -11, 1]
+        if dice.chance(15) {
+            return LookupAnswer(
+                id: id, code: codes[dice.below(codes.count)], elapsedNanoseconds: Int64(dice.below(2_000_000_000)))
+        }
+        let addresses = (0..<dice.below(7)).map { _ in
+            dice.chance(50)
+                ? IPAddress(v4: 0xc000_0200 + UInt32(dice.below(5))) : IPAddress(v6: 0x2001_0db8_0000_0000, UInt64(dice.below(5)))
+        }
+        return LookupAnswer(id: id, addresses: addresses)
+    }
+
+    // MARK: The police
+
+    private mutating func play(_ event: TargetMachine.Event) {
+        let effects = machine.handle(
+            event, in: host.surroundings, at: Moment(monotonicNanoseconds: now, wallClockNanoseconds: now))
+        for effect in effects { take(effect) }
+        expect(attempts.count <= AttemptRace.limit, "at most four attempts are under way")
+        if case .connecting(_, let race) = machine.phase {
+            expect(Set(race.running.map(\.id)) == Set(attempts.keys), "the machine knows its attempts")
+        } else {
+            expect(attempts.isEmpty, "attempts belong to the one probe that connects")
+        }
+        let isRunning = !attempts.isEmpty || machine.check != nil || machine.recheckDue != nil
+        expect(!isRunning || machine.deadline != nil, "what runs has a deadline")
+        expect(machine.deadline != nil, "something is always to come")
+        if case .tick = event, effects.isEmpty, let due = machine.deadline {
+            expect(due > now, "a tick without effect is not due again at once")
+        }
+    }
+
+    private mutating func take(_ effect: TargetMachine.Effect) {
+        switch effect {
+        case .resolve(let request):
+            expect(used.insert(request.id).inserted, "numbers are not used twice")
+            expect(attempts.isEmpty, "nothing is resolved while attempts are under way")
+            lookup = request.id
+        case .askRoute(let query):
+            if !questions.contains(query) { questions.append(query) }
+        case .connect(let attempt):
+            expect(used.insert(attempt.id).inserted, "numbers are not used twice")
+            let exit = exits[attempt.address, default: 0]
+            let isDead = exit == 0 || (host.names[exit] != nil && (host.levels[exit] ?? .off) <= .dormant)
+            // What changed a moment ago is about to be looked at.
+            expect(!isDead || machine.recheckDue != nil || machine.check != nil, "nothing is sent where there is no path")
+            attempts[attempt.id] = attempt
+            attemptsSinceSuccess += 1
+        case .cancel(let id):
+            expect(attempts.removeValue(forKey: id) != nil, "only what is under way is cancelled")
+        case .askNeighbour(let key):
+            neighbours.append(key)
+            if neighbours.count > 8 { neighbours.removeFirst() }
+        case .report(let report):
+            expect((report.roundTrip != nil) == (report.cause == nil), "a round trip or a cause")
+            lastReport = report
+            if report.succeeded { attemptsSinceSuccess = 0 }
+        case .publish(let update):
+            judge(update)
+            states[update.state, default: 0] += 1
+            published = update
+        }
+    }
+
+    private mutating func judge(_ update: ServerUpdate) {
+        expect(update.isInitial == (published == nil), "the first update is the initial one")
+        if let published { expect(!published.saysTheSame(as: update), "an update says something new") }
+        expect(update.since <= update.moment, "a state does not begin in the future")
+        switch update.state {
+        case .unknown: expect(update.cause == nil && published == nil, "unknown is what it was before, not what it becomes")
+        case .up, .degraded:
+            expect(update.cause == nil && update.roundTrip != nil && update.address != nil, "up has a round trip, not a cause")
+        case .down:
+            expect(update.cause?.layer == .tcp, "down is the server's fault")
+            expect(attemptsSinceSuccess > 0 || published?.state == .down, "down rests on attempts")
+            expect(lastReport?.cause == update.cause || published?.state == .down, "down rests on the last probe")
+        case .unreachable:
+            expect(update.cause.map { !$0.layer.accusesServer } ?? false, "unreachable is not the server's fault")
+        }
+    }
+
+    private mutating func expect(_ holds: Bool, _ rule: String) {
+        if !holds { complaints.append("\(rule) (at \(now) ns)") }
+    }
+}
+
+/// SplitMix64: the same numbers from the same seed, everywhere.
+private struct Dice {
+    var state: UInt64
+
+    mutating func below(_ bound: Int) -> Int {
+        state &+= 0x9e37_79b9_7f4a_7c15
+        var word = state
+        word = (word ^ (word >> 30)) &* 0xbf58_476d_1ce4_e5b9
+        word = (word ^ (word >> 27)) &* 0x94d0_49bb_1331_11eb
+        return Int((word ^ (word >> 31)) % UInt64(bound))
+    }
+
+    mutating func chance(_ percent: Int) -> Bool { below(100) < percent }
+}
+
+@Suite struct TargetRandomTests {
+    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    func `whatever happens, in any order, the rules hold`(seed: UInt64) throws {
+        var model = try Model(seed: seed)
+        for _ in 0..<10_000 {
+            model.step()
+            guard model.complaints.isEmpty else { break }
+        }
+        #expect(model.complaints == [], "seed \(seed)")
+        // The run has been somewhere.
+        #expect((model.states[.unreachable] ?? 0) > 10 && (model.states[.up] ?? 0) > 0, "seed \(seed): \(model.states)")
+    }
+
+    @Test func `the same seed gives the same run`() throws {
+        var (one, other) = (try Model(seed: 99), try Model(seed: 99))
+        for _ in 0..<2000 {
+            one.step()
+            other.step()
+        }
+        #expect(one.now == other.now)
+        #expect(one.states == other.states)
+        #expect(one.machine.published == other.machine.published)
+    }
+}

@@ -1,0 +1,118 @@
+@testable import Reachability
+
+/// Plays events to a target's machine and writes down what it wants done, one short line an effect. Times are milliseconds.
+struct Transcript {
+    typealias Event = TargetMachine.Event
+
+    var machine: TargetMachine
+    var host = Host()
+    /// The effects of the last event in full.
+    private(set) var effects: [TargetMachine.Effect] = []
+
+    init(_ endpoint: String, _ settings: ProbeSettings = ProbeSettings()) throws {
+        machine = TargetMachine(id: TargetID(0), endpoint: try Endpoint(endpoint), settings: settings, firstNumber: 1)
+    }
+
+    /// What surrounds the target: lo (1), eth0 (2), wlan0 (3), and 10.0.0.2 of its own.
+    struct Host {
+        var levels: [UInt32: LinkLevel] = [1: .carrier, 2: .routable, 3: .routable]
+        var names: [UInt32: String] = [1: "lo", 2: "eth0", 3: "wlan0"]
+        var pathCause: Cause?
+        var hasResolver = true
+
+        var surroundings: TargetMachine.Surroundings {
+            let types: [UInt32: InterfaceType] = [1: .loopback, 2: .wired, 3: .wifi]
+            var interfaces: [UInt32: NetworkInterface] = [:]
+            for (index, name) in names {
+                interfaces[index] = NetworkInterface(
+                    name: name, index: index, type: types[index] ?? .other, isVirtual: false, isExpensive: false,
+                    level: levels[index] ?? .off, addresses: [])
+            }
+            return TargetMachine.Surroundings(
+                interfaces: interfaces, path: NetworkPath(status: pathCause == nil ? .satisfied : .unsatisfied, cause: pathCause),
+                isOwn: { $0 == IPAddress(v4: 0x0a00_0002) }, hasResolver: hasResolver)
+        }
+    }
+
+    /// Plays one event and returns what follows.
+    mutating func at(_ milliseconds: Int64, _ event: Event) -> [String] {
+        effects = machine.handle(event, in: host.surroundings, at: Self.moment(milliseconds))
+        return effects.map(Self.line)
+    }
+
+    /// When the machine wants its next tick, in milliseconds.
+    var tickDue: Int64? { machine.deadline.map { $0 / 1_000_000 } }
+
+    /// The cause of the last event's update or report.
+    var cause: Cause? {
+        for effect in effects.reversed() {
+            switch effect {
+            case .publish(let update): return update.cause
+            case .report(let report): return report.cause
+            default: continue
+            }
+        }
+        return nil
+    }
+
+    static func moment(_ milliseconds: Int64) -> Moment {
+        Moment(monotonicNanoseconds: milliseconds * 1_000_000, wallClockNanoseconds: milliseconds * 1_000_000)
+    }
+
+    private static func line(_ effect: TargetMachine.Effect) -> String {
+        switch effect {
+        case .resolve(let request): "resolve \(request.id) \(request.name)"
+        case .askRoute(let query): "route? \(query.destination)" + (query.interface == 0 ? "" : " over \(query.interface)")
+        case .connect(let attempt):
+            "connect \(attempt.id) \(attempt.address)" + (attempt.zone == 0 ? "" : "%\(attempt.zone)")
+                + (attempt.interface.map { " by \($0)" } ?? "")
+        case .cancel(let attempt): "cancel \(attempt)"
+        case .askNeighbour(let key): "neighbour? \(key.address) on \(key.interface)"
+        case .publish(let update):
+            "\(update.isInitial ? "initial " : "")\(update.state.rawValue)" + word(update.cause)
+                + (update.address.map { " \($0)" } ?? "") + (update.interface.map { " \($0.name)" } ?? "")
+        case .report(let report): "report" + (report.cause == nil ? " ok" : word(report.cause))
+        }
+    }
+
+    private static func word(_ cause: Cause?) -> String {
+        cause.map { " \($0.layer.rawValue)/\($0.code.rawValue)" } ?? ""
+    }
+}
+
+extension TargetMachine.Event {
+    /// The kernel's answer for an address: over eth0 by the gateway 10.0.0.1, unless said otherwise.
+    static func route(
+        to address: String, over interface: UInt32 = 2, gateway: String? = "10.0.0.1", kind: Route.Kind = .unicast,
+        source: String? = "10.0.0.2", bound: UInt32 = 0
+    ) -> Self {
+        let route = ChosenRoute(
+            kind: kind, interface: interface, gateway: gateway.flatMap { IPAddress($0) }, source: source.flatMap { IPAddress($0) }
+        )
+        return .route(RouteQuery(IPAddress(address) ?? IPAddress(v4: 0), interface: bound), .route(route))
+    }
+
+    /// The kernel refuses an address.
+    static func noRoute(to address: String, _ number: SystemErrorNumber = .networkUnreachable) -> Self {
+        .route(RouteQuery(IPAddress(address) ?? IPAddress(v4: 0)), .refused(errno: number.rawValue))
+    }
+
+    static func connected(_ id: UInt64) -> Self { .probe(ProbeResult(id: id, roundTripNanoseconds: 5_000_000)) }
+
+    static func failed(
+        _ id: UInt64, _ number: SystemErrorNumber, call: String = "handshake", icmp: (UInt8, UInt8)? = nil, from: String? = nil
+    ) -> Self {
+        let reporter = icmp.map {
+            ProbeResult.Reporter(origin: 2, type: $0.0, code: $0.1, offender: from.flatMap { IPAddress($0) })
+        }
+        return .probe(ProbeResult(id: id, errno: number.rawValue, call: call, reporter: reporter))
+    }
+
+    static func found(_ id: UInt64, _ addresses: String...) -> Self {
+        .lookup(LookupAnswer(id: id, addresses: addresses.compactMap { IPAddress($0) }))
+    }
+
+    static func notFound(_ id: UInt64, _ code: ResolverCode, after milliseconds: Int64 = 5) -> Self {
+        .lookup(LookupAnswer(id: id, code: code.rawValue, elapsedNanoseconds: milliseconds * 1_000_000))
+    }
+}

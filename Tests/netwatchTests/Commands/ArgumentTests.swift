@@ -1,0 +1,76 @@
+import Foundation
+import Reachability
+import Testing
+
+@testable import netwatch
+
+/// Command lines that are refused before anything is done: one line each, code 64, the part at fault named.
+@Suite struct ArgumentTests {
+    static let form = "write a whole number with ms, s, m or h, as in 250ms, 3s, 2m or 1h"
+
+    @Test(arguments: [
+        (
+            "probe a:1",
+            "probe: this command comes with a later version; 0.1.0 has watch, status, wait, record, replay, schema, help"
+        ),
+        ("serve", "serve: this command comes with a later version; 0.1.0 has watch, status, wait, record, replay, schema, help"),
+        ("frob", "frob: unknown command; the commands are watch, status, wait, record, replay, schema, help"),
+        ("--json", "usage: unknown option '--json'; see 'netwatch --help'"),
+        ("watch --frobnicate", "watch: unknown option '--frobnicate'; see 'netwatch watch --help'"),
+        ("watch --for", "watch: missing value for '--for <duration>'; see 'netwatch watch --help'"),
+        ("watch --for 0s", "--for 0s: must be above zero; \(form)"),
+        ("watch --for -1s", "--for -1s: must be above zero; \(form)"),
+        ("watch --interval 1e9h", "--interval 1e9h: not a duration; \(form)"),
+        ("wait --timeout 5", "--timeout 5: the unit is missing; \(form)"),
+        ("wait --stable 1.5s", "--stable 1.5s: not a duration; \(form)"),
+        ("status --probe-timeout 9999999h", "--probe-timeout 9999999h: longer than 365 days, the most that is allowed"),
+        ("watch --count 0", "--count 0: must be at least 1"),
+        ("watch --count -1", "--count -1: must be at least 1"),
+        ("watch --fail-after 0", "--fail-after 0: must be from 1 to 1000000"),
+        ("watch --recover-after -1", "--recover-after -1: must be from 1 to 1000000"),
+        ("watch -4 -6", "-4 -6: they exclude each other; leave both out for both families"),
+        ("watch --interface a/b", "--interface 'a/b': not the name of an interface: 1 to 15 characters"),
+        ("watch --netns ..", "--netns '..': neither the name nor the path of a network namespace"),
+        ("wait --any --all a:1", "--any --all: they exclude each other"),
+        ("wait a:1 --", "wait --: the command is missing; write -- COMMAND"),
+        ("record -", "record '-': write the name of a file; standard output carries the records"),
+        ("record", "record: missing expected argument '<file>'; see 'netwatch record --help'"),
+        ("status a:1 b", "target 'b': port: is missing; write b:PORT"),
+        ("status a:0", "target 'a:0': port: 0 is not between 1 and 65535"),
+        ("status a:65536", "target 'a:65536': port: 65536 is not between 1 and 65535"),
+        ("watch ::1:80", "target '::1:80': host: an IPv6 address needs brackets; write [ADDRESS]:PORT"),
+        (
+            "watch https://a/",
+            "target 'https://a/': scheme: this version cannot probe https:// yet; write HOST:PORT for a TCP probe"
+        ),
+        ("watch ftp://a", "target 'ftp://a': scheme: 'ftp' is not known; write HOST:PORT or tcp://HOST:PORT"),
+    ])
+    func isRefused(line: String, message: String) {
+        #expect(throws: Failure(64, message)) {
+            try Netwatch.run(line.split(separator: " ").map(String.init))
+        }
+    }
+
+    @Test func anEmptyHookIsRefused() {
+        #expect(throws: Failure(64, "--exec: the command is empty")) { try Netwatch.run(["watch", "--exec", " "]) }
+    }
+
+    @Test func aFileThatIsNotThereHasItsOwnCode() {
+        #expect(throws: Failure(66, "/nowhere/x: cannot open: No such file or directory")) {
+            try Netwatch.run(["replay", "-q", "/nowhere/x"])
+        }
+    }
+
+    @Test func theLineIsOneLineWhateverTheTextHolds() {
+        #expect(Failure(64, "a\nb\u{1b}[2J").line == "netwatch: a b\u{fffd}[2J")
+    }
+
+    @Test func everyMonitorErrorHasItsCodeAndWayOut() {
+        #expect(
+            Failure(.noSuchNamespace(.init("x")))
+                == Failure(66, "--netns x: no network namespace 'x'; 'ip netns' lists them"))
+        #expect(Failure(.notPermitted(.init("x"))).code == 77)
+        #expect(Failure(.system(call: "socket", errno: 1)) == Failure(71, "socket: Operation not permitted"))
+        #expect(Failure(.recording(path: "/x/y", errno: 2)) == Failure(73, "/x/y: cannot create: No such file or directory"))
+    }
+}

@@ -1,0 +1,124 @@
+import Foundation
+import Reachability
+import Testing
+
+@testable import netwatch
+
+@Suite struct WaitConditionTests {
+    let first = Samples.endpoint("192.0.2.9:22")
+    let second = Samples.endpoint("192.0.2.8:80")
+
+    @Test func withoutTargetsThePathDecides() {
+        var condition = WaitCondition(endpoints: [])
+        #expect(!condition.isDone(at: Samples.moment(0)))
+        #expect(condition.reason == "the path is not known yet")
+        condition.see(Samples.path(at: 1))
+        #expect(!condition.isDone(at: Samples.moment(1)))
+        #expect(condition.reason == "path unsatisfied, link/no-carrier: eth0 has no carrier")
+        condition.see(Samples.path(Samples.satisfied, at: 2))
+        #expect(condition.isFulfilled(at: Samples.moment(2)))
+    }
+
+    @Test func targetsDecideWhereThereAreAny() {
+        var condition = WaitCondition(endpoints: [first, second])
+        condition.see(Samples.hello)
+        condition.see(Samples.server(0, first.text, at: 1))
+        #expect(!condition.isDone(at: Samples.moment(1)))
+        condition.see(Samples.server(1, second.text, .down, cause: Samples.refused, at: 2))
+        #expect(condition.reason == "192.0.2.8:80 is down, tcp/refused: 192.0.2.9 refuses port 22")
+        condition.see(Samples.server(1, second.text, .degraded, at: 3))
+        #expect(condition.isFulfilled(at: Samples.moment(3)))
+    }
+
+    @Test func anyTargetIsEnoughWhereAskedFor() {
+        var condition = WaitCondition(endpoints: [first, second], needsAll: false)
+        condition.see(Samples.path())
+        #expect(!condition.isDone(at: Samples.moment(1)))
+        condition.see(Samples.server(1, second.text, at: 2))
+        #expect(condition.isFulfilled(at: Samples.moment(2)))
+    }
+
+    @Test func stableStartsAnewAfterEachBreak() {
+        var condition = WaitCondition(endpoints: [first], stable: .seconds(5))
+        condition.see(Samples.server(at: 1))
+        #expect(condition.deadline(at: Samples.moment(1)) == Samples.moment(6))
+        #expect(!condition.isDone(at: Samples.moment(5.9)))
+        condition.see(Samples.server(0, first.text, .down, cause: Samples.refused, at: 5.95))
+        #expect(condition.deadline(at: Samples.moment(6)) == nil)
+        #expect(!condition.isDone(at: Samples.moment(7)))
+        condition.see(Samples.server(at: 8))
+        condition.see(Samples.server(at: 10))
+        #expect(!condition.isDone(at: Samples.moment(12.9)))
+        #expect(condition.isFulfilled(at: Samples.moment(13)))
+    }
+
+    @Test func sleepIsABreak() {
+        var condition = WaitCondition(endpoints: [first], stable: .seconds(5))
+        condition.see(Samples.server(at: 1))
+        condition.see(.gap(from: Samples.moment(2), to: Samples.moment(4)))
+        #expect(condition.deadline(at: Samples.moment(4)) == Samples.moment(9))
+    }
+
+    @Test func theTimeLimitEndsItWhileNothingHappens() {
+        var condition = WaitCondition(endpoints: [first], stable: .seconds(5), timeLimit: Samples.moment(3))
+        #expect(condition.deadline(at: Samples.moment(0)) == Samples.moment(3))
+        condition.see(Samples.server(at: 1))
+        #expect(!condition.isDone(at: Samples.moment(2.9)))
+        #expect(condition.isDone(at: Samples.moment(3)))
+        #expect(!condition.isFulfilled(at: Samples.moment(3)))
+        #expect(condition.reason == "it did not hold for 5.0s without a break")
+    }
+
+    @Test func manyOpenTargetsAreCounted() {
+        let endpoints = (1...5).map { Samples.endpoint("192.0.2.\($0):1") }
+        let condition = WaitCondition(endpoints: endpoints)
+        #expect(condition.reason == "192.0.2.1:1 is unknown; 192.0.2.2:1 is unknown; 192.0.2.3:1 is unknown; and 2 more")
+    }
+}
+
+@Suite struct StatusCollectionTests {
+    let endpoint = Samples.endpoint("192.0.2.9:22")
+
+    private func collection(_ endpoints: [Endpoint]) -> StatusCollection {
+        StatusCollection(endpoints: endpoints, start: Samples.moment(0), probeTimeout: .seconds(3))
+    }
+
+    @Test func withoutTargetsTheSettledPathIsAll() {
+        var collection = collection([])
+        #expect(!collection.isDone(at: Samples.moment(1)))
+        #expect(collection.document(at: Samples.moment(1)) == nil)
+        collection.see(Samples.hello)
+        #expect(collection.isDone(at: Samples.moment(1)))
+        #expect(collection.document(at: Samples.moment(1))?.verdict == .holds)
+    }
+
+    @Test func aTargetIsWaitedForUntilItIsKnown() {
+        var collection = collection([endpoint])
+        collection.see(Samples.hello)
+        collection.see(Samples.server(0, endpoint.text, .unknown, initial: true, at: 0))
+        #expect(!collection.isDone(at: Samples.moment(1)))
+        #expect(collection.deadline(at: Samples.moment(1)) == Samples.moment(5))
+        collection.see(Samples.server(0, endpoint.text, .down, cause: Samples.refused, at: 1))
+        #expect(collection.isDone(at: Samples.moment(1)))
+        #expect(collection.document(at: Samples.moment(1))?.verdict == .doesNotHold)
+    }
+
+    @Test func aProbeThatDecidesNothingEndsItSoon() {
+        var collection = collection([endpoint])
+        collection.see(Samples.hello)
+        collection.see(Samples.server(0, endpoint.text, .unknown, initial: true, at: 0))
+        collection.see(Samples.probe(at: 1))
+        #expect(!collection.isDone(at: Samples.moment(1)))
+        #expect(collection.deadline(at: Samples.moment(1)) == Samples.moment(1.25))
+        #expect(collection.isDone(at: Samples.moment(1.25)))
+        #expect(collection.document(at: Samples.moment(2))?.verdict == .undetermined)
+    }
+
+    @Test func silenceEndsItToo() {
+        var collection = collection([endpoint])
+        #expect(collection.deadline(at: Samples.moment(0)) == Samples.moment(30))
+        collection.see(Samples.hello)
+        #expect(collection.isDone(at: Samples.moment(5)))
+        #expect(collection.document(at: Samples.moment(5))?.targets.map(\.state) == [.unknown])
+    }
+}

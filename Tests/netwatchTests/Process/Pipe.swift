@@ -1,0 +1,74 @@
+import CLinux
+import Foundation
+import Glibc
+import Reachability
+import EventLoop
+
+@testable import netwatch
+
+/// A pipe whose reading end a thread of the test drains, when the test says so.
+final class OutputPipe: Sendable {
+    let writingEnd: Int32
+    private let readingEnd: Int32
+    private let text = Locked([UInt8]())
+    private let finished = DispatchSemaphore(value: 0)
+
+    init() throws {
+        netwatch_signal_ignore(SIGPIPE)
+        var ends: [Int32] = [-1, -1]
+        guard netwatch_pipe(&ends) == 0 else { throw CancellationError() }
+        (readingEnd, writingEnd) = (ends[0], ends[1])
+    }
+
+    /// Reads everything until the writing end is closed, or `lineCount` lines, and then closes the reading end.
+    func read(lineCount: Int = .max) {
+        let thread = Thread { [self] in
+            var buffer = [UInt8](repeating: 0, count: 65_536)
+            var lines = 0
+            while lines < lineCount {
+                let count = Glibc.read(readingEnd, &buffer, buffer.count)
+                guard count > 0 else { break }
+                lines += buffer[..<count].count { $0 == UInt8(ascii: "\n") }
+                text.withLock { $0.append(contentsOf: buffer[..<count]) }
+            }
+            close(readingEnd)
+            finished.signal()
+        }
+        thread.start()
+    }
+
+    func closeReadingEnd() { close(readingEnd) }
+
+    /// What was read, after the writing end was closed.
+    func lines() -> [String] {
+        close(writingEnd)
+        finished.wait()
+        return text.withLock { String(decoding: $0, as: UTF8.self) }.split(separator: "\n").map(String.init)
+    }
+}
+
+/// A monitor that follows a script: all its events come before the stream waits for the first time.
+struct Script {
+    var events: [MonitorEvent]
+
+    func start(_ sink: @escaping @Sendable (MonitorEvent) -> Void) -> RecordStream.Source {
+        for event in events { sink(event) }
+        return RecordStream.Source(identity: Samples.header.identity) {}
+    }
+}
+
+/// A directory that goes with the test.
+final class Directory {
+    let path: String
+
+    init() throws {
+        path = FileManager.default.temporaryDirectory.appending(path: "netwatch-test-\(UUID())").path
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+
+    func text(_ name: String) -> String {
+        (try? String(contentsOfFile: "\(path)/\(name)", encoding: .utf8)) ?? ""
+    }
+}

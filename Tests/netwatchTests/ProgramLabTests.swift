@@ -1,0 +1,112 @@
+import Foundation
+import NetworkLab
+import Testing
+
+@testable import netwatch
+
+/// The built program in a host of its own.
+@Suite(.requiresNamespaces, .timeLimit(.minutes(2))) struct ProgramLabTests {
+    /// A host with an uplink to a router that stays alive with it.
+    private struct Place {
+        let lab = Lab()
+        let host: LabHost
+        let router: LabHost
+
+        init() throws {
+            (host, router) = (try lab.namedHost(loopback: true), try lab.host())
+            try lab.connect(host, "up0", router, "down0")
+            try router.ip("link set down0 up")
+            try host.ip("link set up0 up")
+            try host.ip("address add 192.0.2.7/24 dev up0")
+        }
+
+        func netwatch(_ arguments: String..., output: Program.Output = .pipe) throws -> Program {
+            try Program([try Programs.netwatch] + arguments + ["--netns", host.name ?? ""], output: output)
+        }
+    }
+
+    struct Line: Decodable {
+        struct Cause: Decodable {
+            var layer: String
+            var code: String
+        }
+
+        var seq: Int
+        var type: String
+        var status: String?
+        var interface: String?
+        var cause: Cause?
+    }
+
+    private func decode(_ line: String?) throws -> Line {
+        try JSONDecoder().decode(Line.self, from: Data(try #require(line).utf8))
+    }
+
+    @Test func aDefaultRouteThatComesAndGoesIsTold() throws {
+        let place = try Place()
+        let program = try place.netwatch("watch", "--json", "--count", "2")
+        #expect(try decode(program.nextLine()).type == "hello")
+        try place.host.ip("route add default via 192.0.2.1")
+        let gain = try decode(program.nextLine())
+        #expect((gain.seq, gain.type, gain.status, gain.interface) == (1, "path", "satisfied", "up0"))
+        try place.host.ip("route del default")
+        let loss = try decode(program.nextLine())
+        #expect((loss.seq, loss.status, loss.cause?.layer, loss.cause?.code) == (2, "unsatisfied", "route", "no-route"))
+        #expect(try program.wait() == 0)
+        #expect(program.standardError == "")
+    }
+
+    @Test func hooksRunOnChanges() throws {
+        let place = try Place()
+        let directory = try Directory()
+        let command = "cat >> \(directory.path)/records; echo $NETWATCH_STATUS $NETWATCH_INTERFACE >> \(directory.path)/runs"
+        let program = try place.netwatch("watch", "--json", "--count", "1", "--exec", command)
+        let hello = try decode(program.nextLine())
+        #expect(hello.type == "hello")
+        try place.host.ip("route add default via 192.0.2.1")
+        let lines = try program.remainingLines()
+        #expect(try program.wait() == 0)
+        #expect(directory.text("records").split(separator: "\n").map(String.init) == lines)
+        #expect(directory.text("runs") == "satisfied up0\n")
+    }
+
+    @Test func waitEndsWhenThePathIsThereAndRunsTheCommand() throws {
+        let place = try Place()
+        let program = try Program(
+            [try Programs.netwatch, "wait", "--netns", try #require(place.host.name), "--", "sh", "-c", "echo ran; exit 7"])
+        try place.host.ip("route add default via 192.0.2.1")
+        #expect(try program.remainingLines() == ["ran"])
+        #expect(try program.wait() == 7)
+        #expect(program.standardError == "")
+    }
+
+    @Test func waitTimesOutWithTheReasonWhileNothingHappens() throws {
+        let place = try Place()
+        let program = try place.netwatch("wait", "--timeout", "300ms")
+        #expect(try program.wait() == 124)
+        #expect(program.standardError.hasPrefix("netwatch: wait: timed out after 300ms: path unsatisfied, route/no-route: "))
+        #expect(try program.remainingLines() == [])
+    }
+
+    @Test func statusIsPrintedWhateverTheExitCode() throws {
+        let place = try Place()
+        let unsatisfied = try place.netwatch("status", "--json")
+        #expect(try unsatisfied.remainingLines().count == 1)
+        #expect(try unsatisfied.wait() == 1)
+        try place.host.ip("route add default via 192.0.2.1")
+        let satisfied = try place.netwatch("status", "-v")
+        #expect(try satisfied.remainingLines().first?.contains("satisfied  via up0 (wired), IPv4") == true)
+        #expect(try satisfied.wait() == 0)
+    }
+
+    @Test func theEndOfTheNamespaceIsTheEnd() throws {
+        let place = try Place()
+        let program = try place.netwatch("watch", "--json")
+        #expect(try decode(program.nextLine()).type == "hello")
+        try place.host.deleteName()
+        let lines = try program.remainingLines()
+        #expect(try decode(lines.last).cause?.code == "no-interface")
+        #expect(try program.wait() == 1)
+        #expect(program.standardError.hasSuffix(": it is gone, there is nothing left to watch\n"))
+    }
+}

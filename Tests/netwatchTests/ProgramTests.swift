@@ -1,0 +1,98 @@
+import Foundation
+import Glibc
+import NetworkLab
+import Testing
+
+/// The built program, as a shell starts it. No target is probed: it only looks at this machine.
+@Suite(.timeLimit(.minutes(2))) struct ProgramTests {
+    private func netwatch(
+        _ arguments: String..., environment: [String: String?] = [:], input: Program.Input = .empty,
+        output: Program.Output = .pipe
+    ) throws -> Program {
+        try Program([try Programs.netwatch] + arguments, environment: environment, input: input, output: output)
+    }
+
+    @Test func aReaderThatLeavesEndsItAsBySIGPIPE() throws {
+        let program = try netwatch("watch", "--json")
+        #expect(try program.nextLine()?.hasPrefix(#"{"v":1,"seq":0,"#) == true)
+        program.closeOutput()
+        #expect(try program.wait() == 128 + SIGPIPE)
+        #expect(program.standardError == "")
+    }
+
+    @Test(arguments: [SIGINT, SIGTERM, SIGHUP]) func aSignalEndsItAsThatSignalDoes(number: Int32) throws {
+        let program = try netwatch("watch")
+        #expect(try program.nextLine()?.contains(" hello ") == true)
+        try program.signal(number)
+        #expect(try program.wait() == 128 + number)
+        #expect(program.standardError == "")
+    }
+
+    @Test(arguments: ["watch", "status", "schema", "--help"]) func closedOutputIsAnError(command: String) throws {
+        let program = try netwatch(command, output: .closed)
+        #expect(try program.wait() == 74)
+        #expect(program.standardError == "netwatch: standard output: closed, or not open for writing\n")
+    }
+
+    @Test func filesAndNothingTakeTheStream() throws {
+        let program = try netwatch("watch", "--for", "100ms", "--json", output: .file)
+        #expect(try program.wait() == 0)
+        #expect(program.output.split(separator: "\n").count >= 1)
+        #expect(try netwatch("watch", "--for", "100ms", output: .null).wait() == 0)
+    }
+
+    @Test func onATerminalItIsAlignedAndColoured() throws {
+        let program = try netwatch(
+            "watch", "--for", "100ms", environment: ["TERM": "xterm", "LC_ALL": "C.UTF-8", "NO_COLOR": nil], output: .terminal)
+        #expect(try program.nextLine()?.contains("netwatch 0.1.0 · this machine") == true)
+        #expect(try program.nextLine()?.contains("\u{1b}[") == true)
+        let plain = try netwatch("watch", "--for", "100ms", environment: ["TERM": "xterm", "NO_COLOR": "1"], output: .terminal)
+        #expect(try plain.remainingLines().contains { $0.contains("\u{1b}") } == false)
+    }
+
+    @Test func aReplayIsTheIdenticalStream() throws {
+        let directory = try Directory()
+        let file = "\(directory.path)/recording"
+        let recorder = try netwatch("record", "--json", "--for", "300ms", file)
+        let recorded = try recorder.remainingLines()
+        #expect(try recorder.wait() == 0)
+        #expect(!recorded.isEmpty)
+        #expect(try netwatch("replay", "--json", file).remainingLines() == recorded)
+        let piped = try netwatch("replay", "--json", "-", input: .text(directory.text("recording")))
+        #expect(try piped.remainingLines() == recorded)
+    }
+
+    @Test func aDamagedRecordingNamesTheLineAndKeepsWhatCameBefore() throws {
+        let directory = try Directory()
+        let file = "\(directory.path)/recording"
+        let recorder = try netwatch("record", "--json", "--for", "300ms", file)
+        let recorded = try recorder.remainingLines()
+        let text = directory.text("recording")
+        let program = try netwatch("replay", "--json", "-", input: .text(text + "garbage\n"))
+        #expect(try program.remainingLines() == recorded)
+        #expect(try program.wait() == 65)
+        let line = text.split(separator: "\n").count + 1
+        #expect(program.standardError.hasPrefix("netwatch: standard input: line \(line): "))
+        #expect(program.standardError.split(separator: "\n").count == 1)
+    }
+
+    @Test func filesThatCannotBeMadeOrFoundHaveTheirCodes() throws {
+        let recorder = try netwatch("record", "/nowhere/recording")
+        #expect(try recorder.wait() == 73)
+        #expect(recorder.standardError == "netwatch: /nowhere/recording: cannot create: No such file or directory\n")
+        let watcher = try netwatch("watch", "--netns", "netwatch-no-such")
+        #expect(try watcher.wait() == 66)
+        #expect(watcher.standardError.hasPrefix("netwatch: --netns netwatch-no-such: "))
+    }
+
+    @Test func helpAndVersionGoToStandardOutput() throws {
+        #expect(try netwatch("--version").remainingLines() == ["0.1.0"])
+        #expect(try netwatch().remainingLines().first?.hasPrefix("netwatch 0.1.0: ") == true)
+        for arguments in [["--help"], ["watch", "--help"], ["help", "wait"]] {
+            let program = try Program([try Programs.netwatch] + arguments)
+            #expect(try program.remainingLines().contains { $0.hasPrefix("USAGE: netwatch") })
+            #expect(try program.wait() == 0)
+            #expect(program.standardError == "")
+        }
+    }
+}
