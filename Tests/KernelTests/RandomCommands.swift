@@ -53,7 +53,8 @@ struct RandomCommands {
     private mutating func linkChange() -> Command {
         let words = one(of: [
             "link add name x0 type veth peer name x1", "link add name x0 type veth peer name x1", "link del x0",
-            "link set u1 master br0", "link set x1 master br0", "link set x1 nomaster", "link set u1 nomaster", "link set u1 nomaster", "link set u1 nomaster",
+            "link set u1 master br0", "link set x1 master br0", "link set x1 nomaster", "link set u1 nomaster",
+            "link set u1 nomaster", "link set u1 nomaster",
             "link add name mv0 link u0 type macvlan mode bridge", "link del mv0", "link add name br0 type bridge", "link del br0",
             "link set x0 name y0", "link set y0 name x0", "link set u0 mtu \(1400 + number(0..<3))", "link set x0 down",
         ])
