@@ -3,6 +3,7 @@
 // The kernel does not tell everything, so some events are only hints, and the table is dumped again:
 // - IPv4 routes vanish without a message when their link or address goes, and multipath members die and revive silently;
 // - the first end of a veth pair is announced before it has a peer, and the last when the other moved to another namespace;
+// - IPv6 routes with an MTU of their own follow that of their link (rt6_mtu_change);
 // - duplicate detection starts anew when a carrier comes back, and only its end is told;
 // - nexthop objects vanish without a message when their link goes down or loses its carrier, and leave their groups;
 // - NLM_F_REPLACE on a key that several routes share does not say which of them went;
@@ -60,6 +61,7 @@ extension NetworkSnapshot {
         if isRecorded { apply(.link(link)) } else { record(.link(link), &outcome) }
         if link.kind == "veth", link.lower == 0 { outcome.doubts.insert(.links) }
         guard let old else { return }
+        if old.mtu != link.mtu { outcome.doubts.insert(.routesV6) }
         if old.flags.contains(.up) != link.flags.contains(.up) || old.hasCarrier != link.hasCarrier {
             outcome.doubts.formUnion([.nexthops, .routesV4, .routesV6])
             if link.hasCarrier { outcome.doubts.insert(.addresses) }
@@ -89,7 +91,7 @@ extension NetworkSnapshot {
     private mutating func removeRoutes(over index: UInt32, _ outcome: inout SnapshotKeeper.Outcome) {
         let isGone = links[index] == nil
         let isLost = { (route: Route) in
-            route.uses(interface: index) && !route.isMultipath && (isGone || route.kind != .local)
+            route.uses(interface: index) && !route.isMultipath && (isGone || (route.kind != .local && !route.kind.refuses))
         }
         // Bucket by bucket: a sequence of all routes makes a set of each.
         var lost: [Route] = []
@@ -128,7 +130,8 @@ extension NetworkSnapshot {
         }
         let others = routes[route.key]?.list.filter { $0 != route } ?? []
         if replaces && !others.isEmpty {
-            if others.count > 1 {
+            // Known already: a dump was ahead of this event, and what went is gone from it; the others may have come since.
+            if others.count > 1 || contains(route) {
                 outcome.doubts.insert(table)
             } else if let only = others.first {
                 record(.routeRemoved(only), &outcome)

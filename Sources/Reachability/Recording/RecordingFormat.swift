@@ -53,6 +53,13 @@ package struct RecordingHeader: Hashable, Sendable, Codable {
     }
 }
 
+/// What the headers of all versions share.
+struct RecordingVersion: Decodable {
+    let version: Int
+
+    private enum CodingKeys: String, CodingKey { case version = "netwatch_recording" }
+}
+
 extension MonitorConfiguration.Selection {
     /// `any`, `named:IF`, `required:TYPE`, `prohibited:TYPE,TYPE`.
     var text: String {
