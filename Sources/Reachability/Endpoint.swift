@@ -12,6 +12,17 @@ public struct Endpoint: Hashable, Sendable {
     public struct ParseError: Error, Hashable, Sendable, CustomStringConvertible {
         /// One line: `host: …`, `port: …` or `scheme: …`.
         public let description: String
+
+        // The text comes from anywhere: it may hold line ends, escape sequences for a terminal, or a whole file.
+        fileprivate init(description: String) {
+            let shown = description.unicodeScalars.prefix(Self.limit).map { scalar -> Character in
+                let isControl = scalar.properties.generalCategory == .control || scalar.properties.isWhitespace && scalar != " "
+                return isControl ? "\u{fffd}" : Character(scalar)
+            }
+            self.description = String(shown) + (shown.count == Self.limit ? "…" : "")
+        }
+
+        private static let limit = 400
     }
 
     /// The name or address.

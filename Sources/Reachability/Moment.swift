@@ -36,7 +36,8 @@ public struct Moment: Hashable, Sendable, Comparable {
 
     /// The monotonic time from `earlier` to this moment; negative when `earlier` is later.
     public func elapsed(since earlier: Moment) -> Duration {
-        .nanoseconds(monotonicNanoseconds.addingSaturated(-earlier.monotonicNanoseconds))
+        let (span, overflow) = monotonicNanoseconds.subtractingReportingOverflow(earlier.monotonicNanoseconds)
+        return .nanoseconds(overflow ? (monotonicNanoseconds < 0 ? .min : .max) : span)
     }
 }
 

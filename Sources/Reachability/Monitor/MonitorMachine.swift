@@ -28,16 +28,16 @@ package struct MonitorMachine: Sendable {
 
     package private(set) var path: PathMachine
     package private(set) var targets: [TargetID: TargetMachine] = [:]
-    private var askers: [RouteQuery: Set<Asker>] = [:]
+    private var askers: [RouteQuery: Askers] = [:]
     private var neighbourAskers: [Neighbour.Key: Set<TargetID>] = [:]
     private var waiting: [TargetID] = []
     private var surroundings: TargetMachine.Surroundings?
     private var isChanged = false
     private var hasResumed = false
 
-    private enum Asker: Hashable, Sendable {
-        case path
-        case target(TargetID)
+    private struct Askers: Sendable {
+        var isPath = false
+        var targets: Set<TargetID> = []
     }
 
     package init(_ configuration: MonitorConfiguration) { path = PathMachine(configuration) }
@@ -62,13 +62,10 @@ package struct MonitorMachine: Sendable {
             if case .resolver = event { isChanged = true }
             return follow(path.handle(event, at: now), at: now)
         case .route(let query, let answer):
-            var effects: [Effect] = []
-            for asker in askers.removeValue(forKey: query) ?? [] {
-                switch asker {
-                case .path: effects += follow(path.handle(.route(query, answer), at: now), at: now)
-                case .target(let id): effects += tell(id, .route(query, answer), at: now)
-                }
-            }
+            guard let asked = askers.removeValue(forKey: query) else { return [] }
+            // In a fixed order, so that a recording says the same again.
+            var effects = asked.isPath ? follow(path.handle(.route(query, answer), at: now), at: now) : []
+            for id in asked.targets.sorted() { effects += tell(id, .route(query, answer), at: now) }
             return effects
         case .neighbour(let key, let state):
             return (neighbourAskers.removeValue(forKey: key) ?? []).sorted().flatMap { tell($0, .neighbour(key, state), at: now) }
@@ -125,7 +122,7 @@ package struct MonitorMachine: Sendable {
             switch effect {
             case .resolve(let request): return .resolve(request)
             case .askRoute(let query):
-                askers[query, default: []].insert(.target(id))
+                askers[query, default: Askers()].targets.insert(id)
                 return .askRoute(query)
             case .connect(let attempt): return .connect(attempt)
             case .cancel(let attempt): return .cancel(attempt: attempt)
@@ -143,7 +140,7 @@ package struct MonitorMachine: Sendable {
             switch effect {
             case .dump(let table, let sequence): return .dump(table, sequence: sequence)
             case .askRoute(let query):
-                askers[query, default: []].insert(.path)
+                askers[query, default: Askers()].isPath = true
                 return .askRoute(query)
             case .readEvidence(let link): return .readEvidence(link)
             case .publish(let update):

@@ -6,31 +6,33 @@ extension NetlinkDecoder {
     static func address(_ message: UnsafeMutablePointer<nlmsghdr>) -> NetlinkEvent {
         guard let header = fixedHeader(message, as: ifaddrmsg.self) else { return .malformed }
         guard header.ifa_family == UInt8(AF_INET) || header.ifa_family == UInt8(AF_INET6) else { return .ignored }
-        let decoded = withObject(message) { object -> Address? in
-            guard let local = address(rtnl_addr_get_local(object)) else { return nil }
-            let lifetime = Address.Lifetime(
-                preferredSeconds: seconds(rtnl_addr_get_preferred_lifetime(object)),
-                validSeconds: seconds(rtnl_addr_get_valid_lifetime(object)),
-                renewedCentiseconds: rtnl_addr_get_last_update_time(object)
-            )
-            var flags = Address.Flags(rawValue: rtnl_addr_get_flags(object))
-            // Router advertisements flip the flag every few seconds; what is left of the time does not lie (Chromium's finding).
-            if lifetime.isPreferred { flags.remove(.deprecated) } else { flags.insert(.deprecated) }
-            return Address(
-                interface: header.ifa_index,
-                prefix: IPPrefix(local, length: header.ifa_prefixlen),
-                peer: address(rtnl_addr_get_peer(object)),
-                scope: header.ifa_scope,
-                flags: flags,
-                lifetime: lifetime
-            )
+        var (local, other): (IPAddress?, IPAddress?) = (nil, nil)
+        var flags = Address.Flags(rawValue: UInt32(header.ifa_flags))
+        var lifetime = Address.Lifetime(preferredSeconds: nil, validSeconds: nil, renewedCentiseconds: 0)
+        for attribute in AttributeSequence(message, headerSize: MemoryLayout<ifaddrmsg>.size) {
+            switch Int(attribute.type) {
+            case IFA_LOCAL: local = attribute.address
+            case IFA_ADDRESS: other = attribute.address
+            case IFA_FLAGS: flags = attribute.number().map { Address.Flags(rawValue: $0) } ?? flags
+            case IFA_CACHEINFO: lifetime = Address.Lifetime(attribute.bytes) ?? lifetime
+            default: break
+            }
         }
-        guard let decoded else { return .malformed }
+        // On a point-to-point link IFA_ADDRESS is the other end; IPv6 says its own only there. By attribute, because libnl makes
+        // 0.0.0.0 of a message without any.
+        guard let address = local ?? other else { return .malformed }
+        // Router advertisements flip the flag every few seconds; what is left of the time does not lie (Chromium's finding).
+        if lifetime.isPreferred { flags.remove(.deprecated) } else { flags.insert(.deprecated) }
+        let decoded = Address(
+            interface: header.ifa_index,
+            prefix: IPPrefix(address, length: header.ifa_prefixlen),
+            peer: other == address ? nil : other,
+            scope: header.ifa_scope,
+            flags: flags,
+            lifetime: lifetime
+        )
         return Int(message.pointee.nlmsg_type) == RTM_DELADDR ? .addressRemoved(decoded.key) : .address(decoded)
     }
-
-    // 0xffffffff stands for ever; libnl gives the same where the message has no lifetimes at all.
-    private static func seconds(_ value: UInt32) -> UInt32? { value == .max ? nil : value }
 
     /// RTM_NEWNEIGH and RTM_DELNEIGH.
     static func neighbour(_ message: UnsafeMutablePointer<nlmsghdr>) -> NetlinkEvent {
@@ -48,5 +50,15 @@ extension NetlinkDecoder {
         }
         guard let decoded else { return .malformed }
         return Int(message.pointee.nlmsg_type) == RTM_DELNEIGH ? .neighbourRemoved(decoded.key) : .neighbour(decoded)
+    }
+}
+
+extension Address.Lifetime {
+    /// `struct ifa_cacheinfo`: preferred, valid, created, renewed; all bits set stand for ever.
+    fileprivate init?(_ bytes: UnsafeRawBufferPointer) {
+        guard bytes.count >= 16 else { return nil }
+        func word(_ number: Int) -> UInt32 { bytes.loadUnaligned(fromByteOffset: 4 * number, as: UInt32.self) }
+        func seconds(_ value: UInt32) -> UInt32? { value == .max ? nil : value }
+        self.init(preferredSeconds: seconds(word(0)), validSeconds: seconds(word(1)), renewedCentiseconds: word(3))
     }
 }

@@ -18,10 +18,25 @@ package struct InterfaceCatalog: Sendable {
             let own = addresses[link.index] ?? []
             interfaces[link.index] = NetworkInterface(
                 name: link.name, index: link.index, type: kind.type, isVirtual: kind.isVirtual, isExpensive: kind.isExpensive,
-                level: LinkLevelMatrix.level(of: link, addresses: own, ports: ports[link.index] ?? []),
+                level: LinkLevelMatrix.level(of: link, addresses: own, ports: Self.allPorts(of: link.index, ports)),
                 addresses: own.map(\.key.prefix), evidence: kind.evidence
             )
         }
+    }
+}
+
+extension InterfaceCatalog {
+    /// The ports of a device, and theirs: a bridge over a bond. A stale set of links may go round in circles.
+    private static func allPorts(of index: UInt32, _ ports: [UInt32: [Link]]) -> [Link] {
+        guard var found = ports[index] else { return [] }
+        var seen: Set<UInt32> = [index]
+        var next = 0
+        while next < found.count {
+            let port = found[next].index
+            if seen.insert(port).inserted { found += ports[port] ?? [] }
+            next += 1
+        }
+        return found
     }
 }
 

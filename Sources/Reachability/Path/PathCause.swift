@@ -25,6 +25,8 @@ struct PathCause {
         }
         let candidates = catalog.interfaces.values.filter { $0.type != .loopback && configuration.allows($0) }
         let best = candidates.max { left, right in
+            // A port has no path of its own: what is wrong is wrong with its bridge or bond.
+            if (left.level == .enslaved) != (right.level == .enslaved) { return left.level == .enslaved }
             if left.level != right.level { return left.level < right.level }
             if left.isVirtual != right.isVirtual { return left.isVirtual }
             return left.index > right.index

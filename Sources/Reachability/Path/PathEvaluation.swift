@@ -145,8 +145,10 @@ struct PathEvaluation {
             return query.interface != 0 && catalog.addresses[route.interface, default: []].contains(where: isUsable)
         }
         // The source may be an address of another interface, as on unnumbered links.
-        let owner = catalog.addresses[route.interface, default: []].first { $0.address == source }
-        return (owner ?? snapshot.addresses.values.first { $0.address == source }).map(isUsable) ?? false
+        if let own = catalog.addresses[route.interface, default: []].first(where: { $0.address == source }) {
+            return isUsable(own)
+        }
+        return snapshot.addresses.values.contains { $0.address == source && isUsable($0) }
     }
 
     // MARK: The interface under a tunnel

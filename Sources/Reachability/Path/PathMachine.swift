@@ -124,7 +124,7 @@ package struct PathMachine: Sendable {
     /// The kernel's state as far as it is known.
     package var snapshot: NetworkSnapshot { keeper.live }
     /// Whether the first dumps are complete and nothing is being dumped or asked.
-    package var isQuiet: Bool { path != nil && schedule.isQuiet && !work.evaluate }
+    package var isQuiet: Bool { path != nil && schedule.isQuiet && !isAsking }
     /// Whether answers are awaited that decide the path.
     package var isAsking: Bool { work.evaluate || work.ask }
     /// When ``Event/turnEnded`` is due without any other event, on the monotonic clock in nanoseconds.
@@ -158,12 +158,20 @@ package struct PathMachine: Sendable {
             resolver = configuration
             touch()
         case .resumed(let nanoseconds):
+            // Who knows nothing yet has no gap in it.
+            guard path != nil else {
+                schedule.wantAll(at: time)
+                break
+            }
             reasons.insert(.resumed)
             touch()
             lose(.resume, at: time)
             return [.gap(nanoseconds: nanoseconds)]
         case .namespaceGone: return end(at: now)
-        case .pollDue: schedule.wantAll(at: time)
+        case .pollDue:
+            schedule.wantAll(at: time)
+            // Tables that were read one after the other fit together only when all have been read.
+            unsettled = Set(KernelTable.allCases)
         case .turnEnded: return endTurn(at: now)
         }
         return []
@@ -223,7 +231,7 @@ package struct PathMachine: Sendable {
 
     private mutating func lose(_ reason: ResyncReason, at now: Int64) {
         schedule.wantAll(at: now)
-        if path != nil { resync = Resync(reason: reason, tables: Set(KernelTable.allCases), underway: schedule.running) }
+        resync = Resync(reason: reason, tables: Set(KernelTable.allCases), underway: schedule.running)
     }
 
     // MARK: Dumps
@@ -244,25 +252,31 @@ package struct PathMachine: Sendable {
         let isAbsent = errno == 97 || errno == 95 || errno == 22
         let hasFailed = errno != 0 && !isAbsent
         let verdict = schedule.finished(wasInterrupted || hasFailed ? .interrupted : .complete, draw: draws.next(), at: time)
-        guard verdict != .again, !(hasFailed && verdict == .acceptPartial) else {
+        // Once only: the repetition of a dump that was under way began after the loss.
+        let isStale = resync.underway == table
+        if isStale { resync.underway = nil }
+        if hasFailed || verdict == .again {
             keeper.abandonDump()
-            return []
+            if verdict == .again { return [] }
+        } else {
+            let before = changes.count
+            note(keeper.endDump(), at: time)
+            if before != changes.count, resync.tables.contains(table) { reasons.insert(.resynced) }
         }
-        let before = changes.count
-        note(keeper.endDump(), at: time)
-        if before != changes.count, resync.tables.contains(table) { reasons.insert(.resynced) }
+        // A table that cannot be read does not keep the path from being told: it is asked for, not computed from tables.
         if unsettled.remove(table) != nil || verdict == .acceptPartial { touch() }
         if verdict == .acceptPartial {
             // The dump that will make it good is announced when it comes.
-            if path != nil, resync.reason == nil { resync = Resync(reason: .dumpInterrupted, tables: [table]) }
-        } else if resync.underway == table {
-            resync.underway = nil
-        } else {
+            if resync.reason == nil { resync.reason = .dumpInterrupted }
+            resync.tables.insert(table)
+        } else if !isStale {
             resync.tables.remove(table)
-            if schedule.isDoubtful == (path?.isConsistent ?? true) { touch() }
         }
+        if let path, path.isConsistent != isConsistent { touch() }
         return []
     }
+
+    private var isConsistent: Bool { !schedule.isDoubtful && !isPolling }
 
     private mutating func startDump(at now: Moment) -> [Effect] {
         guard let table = schedule.next(at: now.monotonicNanoseconds) else { return [] }
@@ -284,7 +298,7 @@ package struct PathMachine: Sendable {
             changes = []
         }
         effects += evaluate(at: now)
-        if resync.tables.isEmpty, let reason = resync.reason, !work.evaluate {
+        if resync.tables.isEmpty, let reason = resync.reason, path != nil, !work.evaluate {
             effects.append(.resynced(reason))
             resync.reason = nil
         }
@@ -306,6 +320,7 @@ package struct PathMachine: Sendable {
         // The same questions with the same answers, and nothing else: a route to somewhere else came or went.
         guard work.evaluate, !(isOnlyAnswers && answers == formerAnswers) else {
             suppressed += work.events
+            if work.evaluate { reasons.remove(.resynced) }
             work = Work()
             return []
         }
@@ -315,7 +330,7 @@ package struct PathMachine: Sendable {
         }
         let evaluation = PathEvaluation(
             snapshot: keeper.live, catalog: catalog, resolver: resolver, configuration: configuration, answers: answers,
-            lastSelected: lastSelected, isConsistent: !schedule.isDoubtful && !isPolling
+            lastSelected: lastSelected, isConsistent: isConsistent
         )
         switch evaluation.run() {
         case .ask(let queries): return queries.map { .askRoute($0) }
@@ -340,6 +355,8 @@ package struct PathMachine: Sendable {
         let found = PathDifference.reasons(from: old, to: new)
         guard !found.isEmpty || reasons.contains(.resumed) else {
             suppressed += events
+            // What the dump showed has been looked at; a change that comes later has its own reasons.
+            reasons.remove(.resynced)
             return []
         }
         if !resync.tables.isEmpty, resync.reason != .resume { reasons.insert(.resynced) }

@@ -90,7 +90,7 @@ extension NetworkSnapshot {
     private mutating func removeRoutes(over index: UInt32, _ outcome: inout SnapshotKeeper.Outcome) {
         let isGone = links[index] == nil
         let isLost = { (route: Route) in
-            route.uses(interface: index) && !route.isMultipath && (isGone || route.kind != .local)
+            route.uses(interface: index) && !route.isMultipath && (isGone || (route.kind != .local && !route.kind.refuses))
         }
         // Bucket by bucket: a sequence of all routes makes a set of each.
         var lost: [Route] = []
@@ -129,7 +129,8 @@ extension NetworkSnapshot {
         }
         let others = routes[route.key]?.list.filter { $0 != route } ?? []
         if replaces && !others.isEmpty {
-            if others.count > 1 {
+            // Known already: a dump was ahead of this event, and what went is gone from it; the others may have come since.
+            if others.count > 1 || contains(route) {
                 outcome.doubts.insert(table)
             } else if let only = others.first {
                 record(.routeRemoved(only), &outcome)

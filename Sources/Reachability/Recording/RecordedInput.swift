@@ -20,10 +20,15 @@ extension RecordedInput: Codable {
     /// Reads one line.
     package init(from decoder: any Decoder) throws {
         let line = try decoder.container(keyedBy: Keys.self)
-        moment = Moment(
-            monotonicNanoseconds: try line.decode(Int64.self, forKey: .t),
-            wallClockNanoseconds: try line.decode(Int64.self, forKey: .w)
-        )
+        // Times that no clock shows would overflow where they are added up.
+        func time(_ key: Keys) throws -> Int64 {
+            let value = try line.decode(Int64.self, forKey: key)
+            guard value >= 0, value < 1 << 62 else {
+                throw DecodingError.dataCorruptedError(forKey: key, in: line, debugDescription: "no time of any clock")
+            }
+            return value
+        }
+        moment = Moment(monotonicNanoseconds: try time(.t), wallClockNanoseconds: try time(.w))
         func bytes() throws -> [UInt8] {
             let text = try line.decode(String.self, forKey: .bytes)
             guard let data = Data(base64Encoded: text) else {
@@ -59,7 +64,7 @@ extension RecordedInput: Codable {
         case "resolver": input = .resolver(try line.decode(ResolverConfiguration.self, forKey: .resolver))
         case "lookup": input = .lookup(try line.decode(LookupAnswer.self, forKey: .lookup))
         case "probe": input = .probe(try line.decode(ProbeResult.self, forKey: .probe))
-        case "resumed": input = .resumed(nanosecondsAsleep: try line.decode(Int64.self, forKey: .asleep))
+        case "resumed": input = .resumed(nanosecondsAsleep: try time(.asleep))
         case "namespace-gone": input = .namespaceGone
         case "poll-due": input = .pollDue
         case "target-added":

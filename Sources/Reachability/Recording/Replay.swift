@@ -26,13 +26,13 @@ package struct Replay {
     package init(readLine: @escaping () throws -> String?) throws {
         self.readLine = readLine
         guard let line = try readLine() else { throw DamageError(line: 1, why: "the file is empty") }
+        // The version alone first: other versions may have other keys.
+        if let found = try? decoder.decode(RecordingVersion.self, from: Data(line.utf8)), found.version != RecordingHeader.version
+        {
+            throw DamageError(line: 1, why: "has format \(found.version); this version reads format \(RecordingHeader.version)")
+        }
         guard let header = try? decoder.decode(RecordingHeader.self, from: Data(line.utf8)) else {
             throw DamageError(line: 1, why: "is not the header of a recording")
-        }
-        guard header.version == RecordingHeader.version else {
-            throw DamageError(
-                line: 1, why: "has format \(header.version); this version reads format \(RecordingHeader.version)"
-            )
         }
         guard let configuration = header.configuration else {
             throw DamageError(line: 1, why: "watches '\(header.selection)', which this version does not know")

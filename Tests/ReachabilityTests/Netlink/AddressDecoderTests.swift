@@ -105,6 +105,7 @@ import Testing
         #expect(decode(message(family: 0) { $0.add(2, local.bytes) }) == [.ignored])
         #expect(decode(message(family: 7) { $0.add(2, local.bytes) }) == [.ignored])
         #expect(decode(message { $0.add(8, UInt32(0)) }) == [.malformed])
+        #expect(decode(message { $0.add(2, [192, 0]) }) == [.malformed])
         #expect(decode(RawMessage(20, header: [2, 24])) == [.malformed])
     }
 

@@ -1,0 +1,80 @@
+import Pacing
+import Testing
+
+@testable import Reachability
+
+@Suite struct EndpointTests {
+    private func refusal(_ text: String) -> String? {
+        do {
+            _ = try Endpoint(text)
+            return nil
+        } catch { return error.description }
+    }
+
+    @Test(arguments: [
+        ("example.com:80", "example.com", UInt16(80)), ("tcp://example.com:65535", "example.com", 65_535), ("a:1", "a", 1),
+        ("TCP://Example.COM.:443", "Example.COM.", 443), ("_srv._tcp.example:5", "_srv._tcp.example", 5),
+        ("1and1.de:25", "1and1.de", 25),
+    ])
+    func `names`(text: String, name: String, port: UInt16) throws {
+        let endpoint = try Endpoint(text)
+        #expect(endpoint.host == .name(name))
+        #expect(endpoint.port == port)
+        #expect(endpoint.text == text)
+    }
+
+    @Test func `addresses, with a zone where it is link-local`() throws {
+        #expect(try Endpoint("192.0.2.1:53").host == .address(IPAddress(v4: 0xc000_0201), zone: nil))
+        #expect(try Endpoint("[::1]:53").host == .address(IPAddress(v6: 0, 1), zone: nil))
+        #expect(try Endpoint("tcp://[fe80::1%eth0]:22").host == .address(IPAddress(v6: 0xfe80 << 48, 1), zone: "eth0"))
+        #expect(try Endpoint("[::ffff:192.0.2.1]:1").host == .address(IPAddress(v6: 0, 0xffff_c000_0201), zone: nil))
+    }
+
+    @Test(arguments: [
+        ("", "host: is empty"), (":80", "host: is empty"), ("tcp://", "host: is empty"), ("tcp://:80", "host: is empty"),
+        ("example.com", "port: is missing; write example.com:PORT"), ("example.com:", "port: is missing"),
+        ("[::1]", "port: is missing"), ("[::1]:", "port: is missing"), ("[::1]80", "port: is missing"),
+        ("example.com:0", "port: 0 is not between 1 and 65535"), ("example.com:65536", "port: 65536 is not between"),
+        ("example.com:99999999999999999999", "port: 99999999999999999999 is not between"),
+        ("example.com:-1", "port: '-1' is not a number"), ("example.com:http", "port: 'http' is not a number"),
+        ("example.com:８０", "port: '８０' is not a number"), ("example.com: 80", "port: ' 80' is not a number"),
+        ("http://example.com/", "scheme: this version cannot probe http:// yet"),
+        ("https://example.com", "scheme: this version cannot probe https:// yet"),
+        ("tls://example.com:443", "scheme: this version cannot probe tls:// yet"),
+        ("ftp://example.com", "scheme: 'ftp' is not known"), ("://example.com:80", "scheme: '' is not known"),
+        ("tcp://example.com:80/path", "port: '/path' does not belong"), ("tcp://example.com:80?q", "port: '?q' does not belong"),
+        ("::1:80", "host: an IPv6 address needs brackets"), ("a:b:80", "host: an IPv6 address needs brackets"),
+        ("[::1:80", "host: '[' without ']'"), ("[192.0.2.1]:80", "host: '192.0.2.1' is not an IPv6 address"),
+        ("[]:80", "host: '' is not an IPv6 address"), ("[fe80::1%]:80", "host: '' is not the name of an interface"),
+        ("[fe80::1%a-name-too-long-for-an-interface]:80", "host: 'a-name-too-long-for-an-interface' is not the name"),
+        ("256.1.1.1:80", "host: '256.1.1.1' is not an IPv4 address"), ("1.2.3:80", "host: '1.2.3' is not an IPv4 address"),
+        ("a..b:80", "host: 'a..b' has an empty label"), (".:80", "host: '.' has an empty label"),
+        ("-a.b:80", "host: '-a.b' is neither"), ("a-.b:80", "host: 'a-.b' is neither"),
+        ("user@host:80", "host: 'user@host' is neither"),
+        ("exa mple.com:80", "host: 'exa mple.com' is neither"), ("bücher.de:80", "host: 'bücher.de' is neither"),
+        (String(repeating: "a", count: 64) + ".de:80", "host: a label is longer than 63"),
+        (Array(repeating: "abcdefg", count: 33).joined(separator: ".") + ":80", "host: is longer than the 253"),
+    ])
+    func `what is wrong is named, and which part of it`(text: String, message: String) {
+        let refusal = refusal(text)
+        #expect(refusal?.hasPrefix(message) == true, "\(refusal ?? "accepted")")
+    }
+
+    @Test func `a refusal is one line, short, and does nothing to a terminal`() {
+        #expect(refusal("a\nb:80") == "host: 'a\u{fffd}b' is neither an address nor a DNS name")
+        #expect(refusal("\u{1b}[31mred:80")?.contains("\u{1b}") == false)
+        #expect((refusal("x" + String(repeating: "é", count: 1 << 20)) ?? "").count < 500)
+    }
+
+    @Test func `random text is an endpoint or one line that names a part`() {
+        var generator = SplitMix64(seed: 7)
+        let pieces = Array("abz09.-_:/[]%@?# \n\u{1b}é").map(String.init) + ["::", "://", "tcp", "80", "fe80::1", "192.0.2.1"]
+        for _ in 0..<5_000 {
+            let text = (0..<Int.random(in: 0...8, using: &generator)).compactMap { _ in pieces.randomElement(using: &generator) }
+                .joined()
+            guard let refusal = refusal(text) else { continue }
+            #expect(["host: ", "port: ", "scheme: "].contains { refusal.hasPrefix($0) }, "\(text)")
+            #expect(!refusal.contains { $0.isNewline }, "\(text)")
+        }
+    }
+}

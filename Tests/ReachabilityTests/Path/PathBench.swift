@@ -1,0 +1,214 @@
+import NetlinkBytes
+import Testing
+
+@testable import Reachability
+
+/// A path machine with the clock and the kernel in the test's hand.
+///
+/// Routes and evidence are answered within the turn, as the loop does; dumps only when the test says so. With every `.changed` the
+/// universal property is checked: the published changes applied to the previous snapshot give the next one.
+struct PathBench {
+    private(set) var machine: PathMachine
+    var now = Moment(monotonicNanoseconds: 1_000_000_000, wallClockNanoseconds: 1_700_000_000_000_000_000)
+    /// What a dump shows.
+    var tables: [KernelTable: [NetlinkEvent]] = [:]
+    /// What RTM_GETROUTE says; what is not here has no route.
+    var routes: [RouteQuery: RouteAnswer] = [:]
+    var evidence: [UInt32: InterfaceEvidence] = [:]
+    /// Which questions were asked, in order.
+    var questions: [RouteQuery] = []
+    /// Whose evidence was read, in order.
+    var evidenceRead: [String] = []
+    /// The dump that waits to be answered.
+    private(set) var dumping: (table: KernelTable, sequence: UInt32)?
+    private var mirror = NetworkSnapshot()
+
+    init(_ configuration: MonitorConfiguration = MonitorConfiguration()) { machine = PathMachine(configuration) }
+
+    // MARK: Events
+
+    /// One event and the turn's end; what the machine wanted beyond questions, evidence and dumps.
+    @discardableResult
+    mutating func turn(_ events: PathMachine.Event...) -> [PathMachine.Effect] {
+        var effects: [PathMachine.Effect] = []
+        for event in events { perform(machine.handle(event, at: now), &effects) }
+        while true {
+            let wanted = machine.handle(.turnEnded, at: now)
+            if wanted.isEmpty { break }
+            perform(wanted, &effects)
+        }
+        #expect(mirror == machine.snapshot, "the published changes do not lead to the snapshot")
+        return effects
+    }
+
+    /// A datagram of these messages, as bytes, and the turn's end.
+    @discardableResult
+    mutating func receive(_ messages: RawMessage...) -> [PathMachine.Effect] {
+        turn(.messages(NetlinkDecoder.decode(messages.bytes)))
+    }
+
+    /// A datagram of messages that mean this, and the turn's end.
+    @discardableResult
+    mutating func hear(_ events: NetlinkEvent...) -> [PathMachine.Effect] { turn(.messages(events.map { NetlinkMessage($0) })) }
+
+    private mutating func perform(_ effects: [PathMachine.Effect], _ kept: inout [PathMachine.Effect]) {
+        for effect in effects {
+            switch effect {
+            case .askRoute(let query):
+                questions.append(query)
+                perform(machine.handle(.route(query, routes[query] ?? .refused(errno: 101)), at: now), &kept)
+            case .readEvidence(let link):
+                evidenceRead.append(link.name)
+                perform(machine.handle(.evidence(link.index, evidence[link.index] ?? InterfaceEvidence()), at: now), &kept)
+            case .dump(let table, let sequence):
+                #expect(dumping == nil, "one dump at a time")
+                dumping = (table, sequence)
+            case .changed(let changes):
+                mirror.apply(changes)
+                kept.append(effect)
+            case .publish, .resynced, .gap, .ended: kept.append(effect)
+            }
+        }
+    }
+
+    // MARK: Dumps
+
+    /// Slices of the dump that is under way, without its end.
+    mutating func dumpSlice(_ events: [NetlinkEvent], interrupted: Bool = false) -> [PathMachine.Effect] {
+        let sequence = dumping?.sequence ?? 0
+        return turn(.dump(events.map { NetlinkMessage($0, sequence: sequence, wasInterrupted: interrupted) }))
+    }
+
+    /// The end of the dump that is under way.
+    mutating func dumpEnd(errno: Int32 = 0, interrupted: Bool = false) -> [PathMachine.Effect] {
+        let sequence = dumping?.sequence ?? 0
+        dumping = nil
+        return turn(.dump([NetlinkMessage(.done(errno: errno), sequence: sequence, wasInterrupted: interrupted)]))
+    }
+
+    /// The whole dump that is under way, as the tables are now.
+    @discardableResult
+    mutating func answerDump(interrupted: Bool = false) -> [PathMachine.Effect] {
+        guard let table = dumping?.table else { return [] }
+        return dumpSlice(tables[table] ?? []) + dumpEnd(interrupted: interrupted)
+    }
+
+    // MARK: Time
+
+    mutating func wait(milliseconds: Int64) { now = now.advanced(by: .milliseconds(milliseconds)) }
+
+    /// Answers dumps and moves the clock to deadlines until nothing is wanted.
+    @discardableResult
+    mutating func settle() -> [PathMachine.Effect] {
+        var effects: [PathMachine.Effect] = []
+        for _ in 0..<200 {
+            if dumping != nil {
+                effects += answerDump()
+            } else if let deadline = machine.deadline {
+                let ahead = max(0, deadline - now.monotonicNanoseconds)
+                now = now.advanced(by: .nanoseconds(ahead))
+                effects += turn(.turnEnded)
+            } else {
+                return effects
+            }
+        }
+        Issue.record("never quiet")
+        return effects
+    }
+
+    /// Begins, and settles with what the tables hold.
+    @discardableResult
+    mutating func start(
+        seed: UInt64 = 1, isPolling: Bool = false,
+        resolver: ResolverConfiguration = ResolverConfiguration(nameservers: [.init(Net.gateway)], exists: true)
+    ) -> [PathMachine.Effect] {
+        turn(.began(seed: seed, isPolling: isPolling), .resolver(resolver)) + settle()
+    }
+
+    /// A started machine over one Ethernet interface with an address and a default route, IPv4 only, a second after its dumps.
+    static func online(_ configuration: MonitorConfiguration = MonitorConfiguration()) -> PathBench {
+        var bench = PathBench(configuration)
+        bench.connect()
+        bench.start()
+        bench.wait(milliseconds: 5_000)
+        return bench
+    }
+
+    /// Puts eth0 with its address and default route into the tables and answers.
+    mutating func connect() {
+        tables[.links] = [.link(Net.lo), .link(Net.eth0)]
+        tables[.addresses] = [.address(Net.loopback), .address(Net.address)]
+        tables[.routesV4] = [.route(Net.defaultRoute), .route(Net.onLink)]
+        routes[RouteQuery(Net.anywhere)] = Net.answer
+        routes[RouteQuery(Net.anywhere, interface: 2)] = Net.answer
+    }
+
+    /// Takes eth0 down, as far as the tables and the kernel's answers go.
+    mutating func disconnect() {
+        tables[.links] = [.link(Net.lo), .link(Net.eth0.with(flags: [], state: .down))]
+        tables[.routesV4] = []
+        routes = [:]
+    }
+}
+
+/// Names and values of the tests' little network.
+enum Net {
+    static let up: Link.Flags = [.up, .running, .lowerUp]
+    static let lo = Link(
+        index: 1, name: "lo", flags: [.up, .running, .lowerUp, .loopback], hardwareType: 772, mtu: 65_536,
+        hardwareAddress: [0, 0, 0, 0, 0, 0])
+    static let eth0 = Link(
+        index: 2, name: "eth0", flags: up, operationalState: .up, hardwareAddress: [2, 0, 0, 0, 0, 2], parentBus: "pci")
+    static let eth1 = Link(
+        index: 3, name: "eth1", flags: up, operationalState: .up, hardwareAddress: [2, 0, 0, 0, 0, 3], parentBus: "pci")
+    static let loopback = Address(interface: 1, prefix: IPPrefix(IPAddress(v4: 0x7f00_0001), length: 8), scope: 254)
+    static let address = Address(interface: 2, prefix: IPPrefix(source, length: 24))
+    static let source = IPAddress(v4: 0xc000_0207)
+    static let gateway = IPAddress(v4: 0xc000_0201)
+    static let anywhere = IPAddress(v4: 0xc633_6401)
+    static let anywhere6 = IPAddress(v6: 0x2001_0db8_ffff_0000, 1)
+    static let nowhere = IPPrefix(IPAddress(v4: 0), length: 0)
+    static let nowhere6 = IPPrefix(IPAddress(v6: 0, 0), length: 0)
+    static let defaultRoute = Route(Route.Key(destination: nowhere), nextHops: [Route.NextHop(interface: 2, gateway: gateway)])
+    static let onLink = Route(
+        Route.Key(destination: IPPrefix(IPAddress(v4: 0xc000_0200), length: 24)), nextHops: [Route.NextHop(interface: 2)],
+        origin: 2,
+        scope: 253, preferredSource: source)
+    static let answer = RouteAnswer.route(ChosenRoute(interface: 2, gateway: gateway, source: source))
+    static let source6 = IPAddress(v6: 0x2001_0db8_0000_0001, 7)
+    static let linkLocal6 = IPAddress(v6: 0xfe80 << 48, 1)
+}
+
+extension Link {
+    func with(flags: Flags, state: OperationalState) -> Link {
+        var link = self
+        link.flags = flags
+        link.operationalState = state
+        return link
+    }
+
+    /// Switched on, but without carrier.
+    var unplugged: Link { with(flags: .up, state: .down) }
+    /// Switched off.
+    var off: Link { with(flags: [], state: .down) }
+}
+
+extension [PathMachine.Effect] {
+    var published: [PathUpdate] {
+        compactMap { effect in
+            if case .publish(let update) = effect { update } else { nil }
+        }
+    }
+
+    var changes: [SnapshotChange] {
+        flatMap { effect in
+            if case .changed(let changes) = effect { changes } else { [SnapshotChange]() }
+        }
+    }
+
+    var resyncs: [ResyncReason] {
+        compactMap { effect in
+            if case .resynced(let reason) = effect { reason } else { nil }
+        }
+    }
+}

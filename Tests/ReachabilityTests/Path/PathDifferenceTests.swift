@@ -1,0 +1,73 @@
+import Testing
+
+@testable import Reachability
+
+/// What of a change is worth telling.
+@Suite struct PathDifferenceTests {
+    private func interface(
+        _ name: String = "eth0", index: UInt32 = 2, type: InterfaceType = .wired, level: LinkLevel = .routable,
+        addresses: [IPPrefix] = [], evidence: [String] = []
+    ) -> NetworkInterface {
+        NetworkInterface(
+            name: name, index: index, type: type, isVirtual: false, isExpensive: false, level: level, addresses: addresses,
+            evidence: evidence)
+    }
+
+    private func path(
+        _ interface: NetworkInterface, others: [NetworkInterface] = [], gateways: [NetworkPath.Gateway] = [], dns: Bool = true,
+        expensive: Bool = false, consistent: Bool = true, notable: Set<UInt32> = [2]
+    ) -> NetworkPath {
+        NetworkPath(
+            status: .satisfied, interface: interface, interfaceV4: interface, supportsDNS: dns, isExpensive: expensive,
+            gateways: gateways, interfaces: [interface] + others, isConsistent: consistent, notable: notable)
+    }
+
+    private func reasons(_ old: NetworkPath, _ new: NetworkPath) -> Set<PathChangeReason> {
+        PathDifference.reasons(from: old, to: new)
+    }
+
+    @Test func `nothing changed`() {
+        #expect(reasons(path(interface()), path(interface())).isEmpty)
+        #expect(reasons(path(interface()), path(interface(evidence: ["read again"]))).isEmpty)
+    }
+
+    @Test func `each key has its reason`() {
+        let old = path(interface())
+        #expect(reasons(old, path(interface("lan0"))) == [.interfaceChanged, .interfacesChanged])
+        #expect(reasons(old, path(interface(type: .wifi))) == [.interfaceChanged, .interfacesChanged])
+        #expect(reasons(old, path(interface(level: .degraded))) == [.interfacesChanged])
+        #expect(reasons(old, path(interface(addresses: [IPPrefix(Net.source, length: 24)]))) == [.addressesChanged])
+        #expect(reasons(old, path(interface(), gateways: [.init(Net.gateway)])) == [.gatewaysChanged])
+        #expect(reasons(old, path(interface(), dns: false)) == [.dnsChanged])
+        #expect(reasons(old, path(interface(), expensive: true)) == [.costChanged])
+        #expect(reasons(old, path(interface(), consistent: false)) == [.resynced])
+        let six = NetworkPath(
+            status: .satisfied, interface: interface(), interfaceV4: interface(), interfaceV6: interface(), supportsDNS: true,
+            interfaces: [interface()], notable: [2])
+        #expect(reasons(old, six) == [.interfaceChanged, .familiesChanged])
+    }
+
+    @Test func `an interface that is not notable is not told of, whatever happens to it`() {
+        let veth = interface("veth9", index: 9, type: .wired)
+        let changed = interface("veth9", index: 9, type: .wired, level: .off, addresses: [IPPrefix(Net.source, length: 24)])
+        #expect(reasons(path(interface(), others: [veth]), path(interface(), others: [changed])).isEmpty)
+        #expect(reasons(path(interface(), others: [veth]), path(interface())).isEmpty)
+    }
+
+    @Test func `a notable one that comes or goes is, and so is another order`() {
+        let wlan = interface("wlan0", index: 5, type: .wifi)
+        let dsl = interface("ppp0", index: 6, type: .tunnel)
+        let notable: Set<UInt32> = [2, 5, 6]
+        let both = path(interface(), others: [wlan, dsl], notable: notable)
+        #expect(reasons(path(interface()), both) == [.interfacesChanged])
+        #expect(reasons(both, path(interface())) == [.interfacesChanged])
+        #expect(reasons(both, path(interface(), others: [dsl, wlan], notable: notable)) == [.interfacesChanged])
+    }
+
+    @Test func `an interface that becomes notable is news, though it was there`() {
+        let veth = interface("veth9", index: 9, type: .wired)
+        #expect(
+            reasons(path(interface(), others: [veth]), path(interface(), others: [veth], notable: [2, 9])) == [.interfacesChanged]
+        )
+    }
+}

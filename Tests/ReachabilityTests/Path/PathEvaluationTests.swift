@@ -1,0 +1,244 @@
+import Testing
+
+@testable import Reachability
+
+/// What the path is (contract, "What satisfied means").
+@Suite struct PathEvaluationTests {
+    private let wlan = Link(
+        index: 5, name: "wlan0", flags: Net.up, operationalState: .up, hardwareAddress: [2, 0, 0, 0, 0, 5], parentBus: "pci")
+    private let wlanAddress = Address(interface: 5, prefix: IPPrefix(IPAddress(v4: 0x0a00_0005), length: 24))
+    private let address6 = Address(interface: 2, prefix: IPPrefix(Net.source6, length: 64))
+    private let tunnel = Link(index: 9, name: "wg0", flags: Net.up, hardwareType: 65_534, kind: "wireguard")
+
+    private func answer(_ interface: UInt32, gateway: IPAddress? = nil, source: IPAddress? = nil) -> RouteAnswer {
+        .route(ChosenRoute(interface: interface, gateway: gateway, source: source))
+    }
+
+    private func path(_ bench: PathBench) throws -> NetworkPath {
+        var bench = bench
+        guard let path = bench.start().published.first?.path else { throw Unexpected(bench.machine.snapshot) }
+        return path
+    }
+
+    /// eth0 with IPv4 as ever; wlan0 as a second way out.
+    private func twoWays(_ configuration: MonitorConfiguration = MonitorConfiguration()) -> PathBench {
+        var bench = PathBench(configuration)
+        bench.connect()
+        bench.tables[.links]?.append(.link(wlan))
+        bench.tables[.addresses]?.append(.address(wlanAddress))
+        let second = Route(
+            Route.Key(metric: 600, destination: Net.nowhere),
+            nextHops: [Route.NextHop(interface: 5, gateway: IPAddress(v4: 0x0a00_0001))])
+        bench.tables[.routesV4]?.append(.route(second))
+        bench.evidence[5] = InterfaceEvidence(deviceType: "wlan", isWireless: true, sources: ["sysfs"])
+        bench.routes[RouteQuery(Net.anywhere, interface: 5)] = answer(5, gateway: IPAddress(v4: 0x0a00_0001))
+        return bench
+    }
+
+    // MARK: Families
+
+    @Test func `IPv4 only`() throws {
+        var bench = PathBench()
+        bench.connect()
+        let path = try path(bench)
+        #expect(path.status == .satisfied)
+        #expect(path.supportsIPv4 && !path.supportsIPv6)
+        #expect(path.interface?.name == "eth0" && path.interfaceV6 == nil)
+        #expect(path.cause == nil)
+    }
+
+    @Test func `IPv6 only, its gateway with a zone`() throws {
+        var bench = PathBench()
+        bench.tables[.links] = [.link(Net.lo), .link(Net.eth0)]
+        bench.tables[.addresses] = [.address(address6)]
+        bench.routes[RouteQuery(Net.anywhere6)] = answer(2, gateway: Net.linkLocal6, source: Net.source6)
+        let path = try path(bench)
+        #expect(path.status == .satisfied)
+        #expect(!path.supportsIPv4 && path.supportsIPv6)
+        #expect(path.interface?.name == "eth0")
+        #expect(path.gateways.map(\.description) == ["fe80::1%eth0"])
+    }
+
+    @Test func `both, over different interfaces: that of IPv4 is the path's`() throws {
+        var bench = twoWays()
+        bench.tables[.addresses]?.append(.address(address6))
+        bench.routes[RouteQuery(Net.anywhere)] = answer(5, gateway: IPAddress(v4: 0x0a00_0001), source: wlanAddress.address)
+        bench.routes[RouteQuery(Net.anywhere6)] = answer(2, gateway: Net.linkLocal6, source: Net.source6)
+        let path = try path(bench)
+        #expect(path.interface?.name == "wlan0")
+        #expect(path.interfaceV4?.name == "wlan0" && path.interfaceV6?.name == "eth0")
+        #expect(path.gateways.map(\.description) == ["10.0.0.1", "fe80::1%eth0"])
+        #expect(path.usesInterfaceType(.wifi) && path.usesInterfaceType(.wired) && !path.usesInterfaceType(.cellular))
+    }
+
+    @Test func `IPv4 by way of an IPv6 router`() throws {
+        var bench = PathBench()
+        bench.connect()
+        bench.routes[RouteQuery(Net.anywhere)] = answer(2, gateway: Net.linkLocal6, source: Net.source)
+        let path = try path(bench)
+        #expect(path.supportsIPv4 && !path.supportsIPv6)
+        #expect(path.gateways.map(\.description) == ["fe80::1%eth0"])
+    }
+
+    @Test(arguments: [IPAddress.Family.v4, .v6]) func `with one family wanted, the other is not asked for`(
+        family: IPAddress.Family
+    ) {
+        var bench = PathBench(MonitorConfiguration(families: [family]))
+        bench.connect()
+        let path = bench.start().published.first?.path
+        #expect(path?.status == (family == .v4 ? .satisfied : .unsatisfied))
+        #expect(bench.questions.allSatisfy { $0.destination.family == family })
+    }
+
+    @Test func `IPv4 over a dead link, IPv6 over a good one: satisfied by IPv6`() throws {
+        var bench = twoWays()
+        bench.tables[.links] = [.link(Net.lo), .link(Net.eth0.unplugged), .link(wlan)]
+        let six = Address(interface: 5, prefix: IPPrefix(Net.source6, length: 64))
+        bench.tables[.addresses]?.append(.address(six))
+        bench.routes[RouteQuery(Net.anywhere6)] = answer(5, gateway: Net.linkLocal6, source: Net.source6)
+        let path = try path(bench)
+        #expect(path.status == .satisfied)
+        #expect(path.interface?.name == "wlan0" && !path.supportsIPv4)
+    }
+
+    // MARK: Sources
+
+    @Test func `a link-local IPv6 source reaches nobody`() throws {
+        var bench = PathBench()
+        bench.tables[.links] = [.link(Net.lo), .link(Net.eth0)]
+        bench.tables[.addresses] = [.address(Address(interface: 2, prefix: IPPrefix(Net.linkLocal6, length: 64), scope: 253))]
+        bench.routes[RouteQuery(Net.anywhere6)] = answer(2, gateway: Net.linkLocal6, source: Net.linkLocal6)
+        let path = try path(bench)
+        #expect(path.status == .unsatisfied)
+        #expect(path.cause?.code == .noAddress)
+    }
+
+    @Test func `the source may be an address of another interface, where any owner can use it`() throws {
+        var bench = PathBench()
+        bench.connect()
+        let elsewhere = Address(interface: 1, prefix: IPPrefix(IPAddress(v4: 0x0a09_0909), length: 32))
+        bench.tables[.addresses]?.append(.address(elsewhere))
+        bench.routes[RouteQuery(Net.anywhere)] = answer(2, gateway: Net.gateway, source: elsewhere.address)
+        #expect(try path(bench).status == .satisfied)
+        bench.routes[RouteQuery(Net.anywhere)] = answer(2, gateway: Net.gateway, source: IPAddress(v4: 0x0a09_0908))
+        #expect(try path(bench).status == .unsatisfied)
+    }
+
+    @Test func `deprecated and optimistic sources serve, tentative and duplicate ones do not`() throws {
+        for (flags, isUsable) in [
+            (Address.Flags.deprecated, true), ([.tentative, .optimistic], true), (.tentative, false),
+            ([.tentative, .duplicate], false),
+        ] {
+            var bench = PathBench()
+            bench.tables[.links] = [.link(Net.lo), .link(Net.eth0)]
+            let linkLocal = Address(interface: 2, prefix: IPPrefix(Net.linkLocal6, length: 64), scope: 253)
+            bench.tables[.addresses] = [
+                .address(linkLocal), .address(Address(interface: 2, prefix: IPPrefix(Net.source6, length: 64), flags: flags)),
+            ]
+            bench.routes[RouteQuery(Net.anywhere6)] = answer(2, gateway: Net.linkLocal6, source: Net.source6)
+            #expect(try path(bench).status == (isUsable ? .satisfied : .unsatisfied), "\(flags)")
+        }
+    }
+
+    // MARK: Selection
+
+    @Test func `a named interface: only that one is asked for`() {
+        var bench = twoWays(MonitorConfiguration(selection: .named("wlan0")))
+        let path = bench.start().published.first?.path
+        #expect(path?.interface?.name == "wlan0")
+        #expect(Set(bench.questions.map(\.interface)) == [5])
+    }
+
+    @Test func `a required type: the kernel's best of that type`() throws {
+        #expect(try path(twoWays(MonitorConfiguration(selection: .required(.wifi)))).interface?.name == "wlan0")
+        #expect(try path(twoWays(MonitorConfiguration(selection: .required(.wired)))).interface?.name == "eth0")
+        let missing = try path(twoWays(MonitorConfiguration(selection: .required(.cellular))))
+        #expect(missing.status == .unsatisfied)
+        #expect(missing.cause?.code == .noInterface)
+        #expect(missing.cause?.detail.contains("cellular") == true)
+    }
+
+    @Test func `prohibited types: the kernel's choice where allowed, else the next`() throws {
+        #expect(try path(twoWays(MonitorConfiguration(selection: .prohibited([.wifi])))).interface?.name == "eth0")
+        #expect(try path(twoWays(MonitorConfiguration(selection: .prohibited([.wired])))).interface?.name == "wlan0")
+        let none = try path(twoWays(MonitorConfiguration(selection: .prohibited([.wired, .wifi]))))
+        #expect(none.status == .unsatisfied)
+        #expect(none.interface == nil)
+    }
+
+    @Test func `a named interface that comes and goes`() {
+        var bench = twoWays(MonitorConfiguration(selection: .named("wlan0")))
+        bench.tables[.links] = [.link(Net.lo), .link(Net.eth0)]
+        bench.tables[.addresses] = [.address(Net.address)]
+        let first = bench.start().published.first?.path
+        #expect(first?.cause?.code == .noInterface)
+        #expect(first?.cause?.detail.contains("wlan0") == true)
+        bench.wait(milliseconds: 2_000)
+        #expect(bench.hear(.link(wlan), .address(wlanAddress)).published.last?.path.interface?.name == "wlan0")
+        let gone = bench.hear(.linkRemoved(5)).published.last?.path
+        #expect(gone?.status == .unsatisfied)
+        #expect(gone?.cause?.code == .noInterface)
+    }
+
+    // MARK: Tunnels, cost, order
+
+    @Test func `a tunnel's path names what is under it: the way to its other end`() throws {
+        var bench = twoWays()
+        var gre = Link(index: 9, name: "gre1", flags: Net.up, hardwareType: 778, kind: "gre")
+        gre.tunnelRemote = IPAddress("203.0.113.9")
+        bench.tables[.links]?.append(.link(gre))
+        bench.tables[.addresses]?.append(
+            .address(Address(interface: 9, prefix: IPPrefix(IPAddress(v4: 0x0a08_0001), length: 30))))
+        bench.routes[RouteQuery(Net.anywhere)] = answer(9, source: IPAddress(v4: 0x0a08_0001))
+        bench.routes[RouteQuery(IPAddress(v4: 0xcb00_7109))] = answer(5, gateway: IPAddress(v4: 0x0a00_0001))
+        let path = try path(bench)
+        #expect(path.interface?.type == .tunnel)
+        #expect(path.underlying?.name == "wlan0")
+        #expect(path.usesInterfaceType(.wifi))
+        #expect(path.gateways.isEmpty)
+    }
+
+    @Test func `a tunnel whose other end is not told: the best default route that is no tunnel's`() throws {
+        var bench = twoWays()
+        bench.tables[.links]?.append(.link(tunnel))
+        bench.tables[.addresses]?.append(
+            .address(Address(interface: 9, prefix: IPPrefix(IPAddress(v4: 0x0a08_0001), length: 32))))
+        bench.routes[RouteQuery(Net.anywhere)] = answer(9, source: IPAddress(v4: 0x0a08_0001))
+        #expect(try path(bench).underlying?.name == "eth0")
+    }
+
+    @Test func `expensive is the path that is, not the one that stands by`() throws {
+        var bench = twoWays()
+        bench.evidence[5] = InterfaceEvidence(deviceType: "wwan", sources: ["sysfs"])
+        #expect(try path(bench).isExpensive == false)
+        bench.routes[RouteQuery(Net.anywhere)] = answer(5, gateway: IPAddress(v4: 0x0a00_0001), source: wlanAddress.address)
+        let path = try path(bench)
+        #expect(path.isExpensive)
+        #expect(path.interface?.type == .cellular)
+    }
+
+    @Test func `all interfaces: the chosen first, then by default route, then by level, loopback after`() throws {
+        var bench = twoWays()
+        bench.tables[.links]?.append(.link(Net.eth1))
+        bench.tables[.links]?.append(.link(Link(index: 8, name: "eth2", parentBus: "pci")))
+        bench.routes[RouteQuery(Net.anywhere)] = answer(5, gateway: IPAddress(v4: 0x0a00_0001), source: wlanAddress.address)
+        #expect(try path(bench).interfaces.map(\.name) == ["wlan0", "eth0", "eth1", "eth2", "lo"])
+    }
+
+    @Test func `a bridge is degraded by a port of its bond that has no carrier`() throws {
+        var bench = PathBench()
+        let bridge = Link(index: 20, name: "br0", flags: Net.up, operationalState: .up, kind: "bridge")
+        let bond = Link(index: 21, name: "bond0", flags: Net.up, operationalState: .up, kind: "bond", master: 20)
+        var (one, other) = (Net.eth0, Net.eth1.unplugged)
+        (one.master, other.master) = (21, 21)
+        bench.tables[.links] = [.link(Net.lo), .link(bridge), .link(bond), .link(one), .link(other)]
+        let levels = Dictionary(uniqueKeysWithValues: try path(bench).interfaces.map { ($0.name, $0.level) })
+        #expect(levels["br0"] == .degradedCarrier)
+    }
+
+    @Test func `only physical, default-route and chosen interfaces are notable`() throws {
+        var bench = twoWays()
+        bench.tables[.links]?.append(.link(Link(index: 77, name: "veth77", flags: Net.up, kind: "veth")))
+        #expect(try path(bench).notable == [2, 5])
+    }
+}

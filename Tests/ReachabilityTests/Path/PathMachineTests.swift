@@ -1,0 +1,262 @@
+import NetlinkBytes
+import Testing
+
+@testable import Reachability
+
+/// When the machine settles, dumps, and speaks.
+@Suite struct PathMachineTests {
+    // MARK: The first path
+
+    @Test func `the tables are dumped one after another, and then the first path is told`() {
+        var bench = PathBench()
+        bench.connect()
+        var effects = bench.turn(.began(seed: 1, isPolling: false), .resolver(ResolverConfiguration()))
+        var order: [KernelTable] = []
+        while let dump = bench.dumping {
+            #expect(effects.published.isEmpty)
+            order.append(dump.table)
+            effects = bench.answerDump()
+        }
+        #expect(order == KernelTable.allCases)
+        let update = effects.published.first
+        #expect(update?.isInitial == true)
+        #expect(update?.reasons == [])
+        #expect(update?.suppressed == 0)
+        #expect(update?.path.status == .satisfied)
+        #expect(update?.path.interface?.name == "eth0")
+        #expect(bench.machine.isQuiet)
+    }
+
+    @Test func `nothing is told before the resolver's configuration is known`() {
+        var bench = PathBench()
+        bench.connect()
+        #expect((bench.turn(.began(seed: 1, isPolling: false)) + bench.settle()).published.isEmpty)
+        let effects = bench.turn(.resolver(ResolverConfiguration(nameservers: [.init(Net.gateway)], exists: true)))
+        #expect(effects.published.map(\.isInitial) == [true])
+        #expect(effects.published.first?.path.supportsDNS == true)
+    }
+
+    @Test func `nothing is told before the evidence of each interface is known`() {
+        var machine = PathMachine(MonitorConfiguration())
+        let now = Moment(monotonicNanoseconds: 0, wallClockNanoseconds: 0)
+        _ = machine.handle(.began(seed: 1, isPolling: false), at: now)
+        _ = machine.handle(.messages([NetlinkMessage(.link(Net.eth0))]), at: now)
+        #expect(machine.handle(.turnEnded, at: now) == [.readEvidence(Net.eth0)])
+        #expect(machine.handle(.turnEnded, at: now) == [.readEvidence(Net.eth0)])
+        _ = machine.handle(.evidence(2, InterfaceEvidence()), at: now)
+        #expect(machine.handle(.turnEnded, at: now) == [.changed([.link(Net.eth0)]), .dump(.links, sequence: 1)])
+    }
+
+    @Test func `evidence is read once per subject, again for another device under the name, never for kinds that decide`() {
+        var bench = PathBench.online()
+        #expect(bench.evidenceRead == ["eth0"])
+        bench.hear(.link(Net.eth0.unplugged))
+        bench.hear(.link(Net.eth0))
+        #expect(bench.evidenceRead == ["eth0"])
+        var renamed = Net.eth0
+        renamed.name = "lan0"
+        bench.hear(.link(renamed))
+        #expect(bench.evidenceRead == ["eth0", "lan0"])
+        bench.hear(.linkRemoved(2))
+        bench.hear(.link(renamed))
+        #expect(bench.evidenceRead == ["eth0", "lan0", "lan0"])
+        bench.hear(.link(Link(index: 9, name: "veth9", kind: "veth")))
+        #expect(bench.evidenceRead.count == 3)
+    }
+
+    @Test func `a kernel without IPv6, rules or nexthop objects refuses those dumps, which is an answer`() {
+        var bench = PathBench()
+        bench.connect()
+        var effects = bench.turn(.began(seed: 1, isPolling: false), .resolver(ResolverConfiguration()))
+        while let dump = bench.dumping {
+            switch dump.table {
+            case .routesV6, .rulesV6: effects = bench.dumpEnd(errno: 97)
+            case .nexthops: effects = bench.dumpEnd(errno: 95)
+            default: effects = bench.answerDump()
+            }
+        }
+        #expect(effects.published.first?.path.isConsistent == true)
+        #expect(bench.machine.isQuiet)
+    }
+
+    @Test func `a table that cannot be read at all does not keep the path from being told`() {
+        var bench = PathBench()
+        bench.connect()
+        var effects = bench.turn(.began(seed: 1, isPolling: false), .resolver(ResolverConfiguration()))
+        for _ in 0..<40 where effects.published.isEmpty {
+            if bench.dumping?.table == .rulesV4 {
+                effects = bench.dumpEnd(errno: 1)
+            } else if bench.dumping != nil {
+                effects = bench.answerDump()
+            } else if let deadline = bench.machine.deadline {
+                bench.now = bench.now.advanced(by: .nanoseconds(max(0, deadline - bench.now.monotonicNanoseconds)))
+                effects = bench.turn(.turnEnded)
+            }
+        }
+        #expect(effects.published.first?.path.status == .satisfied)
+        #expect(effects.published.first?.path.isConsistent == false)
+    }
+
+    // MARK: Loss and gain
+
+    @Test func `the loss of the selected path is told in the turn that brought it`() {
+        var bench = PathBench.online()
+        bench.disconnect()
+        let update = bench.hear(.link(Net.eth0.off)).published.first
+        #expect(update?.path.status == .unsatisfied)
+        #expect(update?.path.cause?.layer == .link)
+        #expect(update?.path.cause?.code == .interfaceDown)
+        #expect(update?.reasons == [.interfaceChanged, .interfacesChanged, .gatewaysChanged, .familiesChanged, .causeChanged])
+        #expect(update?.isInitial == false)
+    }
+
+    @Test func `a gain is told at once`() {
+        var bench = PathBench.online()
+        bench.disconnect()
+        bench.hear(.link(Net.eth0.off))
+        bench.settle()
+        bench.connect()
+        let update = bench.hear(.link(Net.eth0), .route(Net.onLink), .route(Net.defaultRoute)).published.first
+        #expect(update?.path.status == .satisfied)
+        #expect(update?.path.gateways == [NetworkPath.Gateway(Net.gateway)])
+    }
+
+    @Test func `without carrier the path is lost whatever the kernel still routes`() {
+        var bench = PathBench.online()
+        let update = bench.hear(.link(Net.eth0.unplugged)).published.first
+        #expect(update?.path.status == .unsatisfied)
+        #expect(update?.path.cause?.code == .noCarrier)
+    }
+
+    @Test func `after a loss the routes are dumped again, at once if the last dump is a second ago`() {
+        var bench = PathBench.online()
+        bench.disconnect()
+        bench.hear(.link(Net.eth0.off))
+        var order: [KernelTable] = []
+        while let dump = bench.dumping {
+            order.append(dump.table)
+            bench.answerDump()
+        }
+        #expect(order == [.nexthops, .routesV4, .routesV6])
+        // The next change waits for the second to pass; addresses, which a returning carrier puts in doubt, need not.
+        bench.hear(.link(Net.eth0))
+        #expect(bench.dumping?.table == .addresses)
+        bench.answerDump()
+        #expect(bench.dumping == nil)
+        #expect(bench.machine.deadline == bench.now.monotonicNanoseconds + 1_000_000_000)
+        bench.wait(milliseconds: 1_000)
+        bench.turn(.turnEnded)
+        #expect(bench.dumping?.table == .nexthops)
+    }
+
+    @Test func `a dump that still holds dead routes is repeated until none is dead`() {
+        var bench = PathBench.online()
+        bench.disconnect()
+        bench.tables[.routesV4] = [.route(Route(Net.defaultRoute.key), isDead: true)]
+        bench.hear(.link(Net.eth0.off))
+        for _ in 0..<3 {
+            while bench.dumping != nil { bench.answerDump() }
+            #expect(bench.machine.snapshot.routes.isEmpty)
+            let deadline = bench.machine.deadline
+            #expect(deadline != nil)
+            bench.wait(milliseconds: 1_000)
+            bench.turn(.turnEnded)
+            #expect(bench.dumping?.table == .routesV4)
+        }
+        bench.tables[.routesV4] = []
+        bench.answerDump()
+        #expect(bench.machine.isQuiet)
+    }
+
+    // MARK: Churn
+
+    @Test func `containers that come and go publish nothing and are counted`() {
+        var bench = PathBench.online()
+        let veth = Link(index: 77, name: "veth77", flags: Net.up, operationalState: .up, kind: "veth", master: 0)
+        let address = Address(interface: 77, prefix: IPPrefix(IPAddress(v4: 0x0a00_0001), length: 24))
+        for _ in 0..<3 {
+            let effects = bench.hear(.link(veth), .address(address)) + bench.hear(.addressRemoved(address.key), .linkRemoved(77))
+            #expect(effects.published.isEmpty)
+        }
+        bench.settle()
+        #expect(bench.machine.suppressed == 12)
+        let update = bench.turn(.resolver(ResolverConfiguration())).published.first
+        #expect(update?.suppressed == 12)
+        #expect(update?.reasons == [.dnsChanged])
+        #expect(bench.machine.suppressed == 0)
+    }
+
+    @Test func `a refreshed lifetime publishes nothing; a route to elsewhere asks the kernel, and publishes nothing`() {
+        var bench = PathBench.online()
+        var renewed = Net.address
+        renewed.lifetime.renewedCentiseconds = 99
+        #expect(bench.hear(.address(renewed)).published.isEmpty)
+        bench.questions = []
+        let elsewhere = Route(
+            Route.Key(destination: IPPrefix(IPAddress(v4: 0x0a00_0000), length: 8)), nextHops: [Route.NextHop(interface: 2)])
+        let effects = bench.hear(.route(elsewhere))
+        #expect(effects == [.changed([.routeAdded(elsewhere)])])
+        #expect(bench.questions == [RouteQuery(Net.anywhere), RouteQuery(Net.anywhere6)])
+    }
+
+    @Test func `messages that say nothing are counted and ask nothing`() {
+        var bench = PathBench.online()
+        bench.questions = []
+        let neighbour = Neighbour(interface: 2, address: Net.gateway, state: .reachable)
+        #expect(bench.hear(.ignored, .neighbour(neighbour), .malformed).isEmpty)
+        #expect(bench.questions.isEmpty)
+        #expect(bench.machine.suppressed == 2)
+        #expect(bench.machine.malformed == 1)
+    }
+
+    @Test func `another default route changes the gateway`() {
+        var bench = PathBench.online()
+        let router = IPAddress(v4: 0xc000_02fe)
+        let other = Route(Net.defaultRoute.key, nextHops: [Route.NextHop(interface: 2, gateway: router)])
+        bench.routes[RouteQuery(Net.anywhere)] = .route(ChosenRoute(interface: 2, gateway: router, source: Net.source))
+        let update = bench.hear(.route(other, replaces: true)).published.first
+        #expect(update?.reasons == [.gatewaysChanged])
+        #expect(update?.path.gateways.map(\.description) == ["192.0.2.254"])
+    }
+
+    // MARK: The namespace, polling
+
+    @Test func `a namespace that is gone ends it all`() {
+        var bench = PathBench.online(MonitorConfiguration(namespace: NetworkNamespace("blue")))
+        let effects = bench.turn(.namespaceGone)
+        let update = effects.published.first
+        #expect(update?.path.status == .unsatisfied)
+        #expect(update?.path.cause?.layer == .link)
+        #expect(update?.path.cause?.code == .noInterface)
+        #expect(update?.path.cause?.detail.contains("blue") == true)
+        #expect(effects.last == .ended)
+        #expect(bench.machine.hasEnded)
+        #expect(bench.machine.deadline == nil)
+        #expect(bench.turn(.overrun).isEmpty)
+        #expect(bench.turn(.turnEnded).isEmpty)
+    }
+
+    @Test func `a namespace that is gone before anything was told is the first and last word`() {
+        var bench = PathBench()
+        bench.turn(.began(seed: 1, isPolling: false))
+        let effects = bench.turn(.namespaceGone)
+        #expect(effects.published.map(\.isInitial) == [true])
+        #expect(effects.last == .ended)
+    }
+
+    @Test func `where no events come, everything is dumped when polled, and nothing is taken for consistent`() {
+        var bench = PathBench()
+        bench.connect()
+        let first = bench.start(isPolling: true).published.first
+        #expect(first?.path.status == .satisfied)
+        #expect(first?.path.isConsistent == false)
+        bench.wait(milliseconds: 2_000)
+        #expect(bench.turn(.pollDue).published.isEmpty)
+        #expect(bench.settle().isEmpty)
+        bench.disconnect()
+        bench.wait(milliseconds: 2_000)
+        let later = bench.turn(.pollDue) + bench.settle()
+        #expect(later.published.last?.path.status == .unsatisfied)
+        #expect(later.resyncs.isEmpty)
+    }
+}

@@ -1,0 +1,255 @@
+import FoundationEssentials
+import NetlinkBytes
+import Pacing
+import Testing
+
+@testable import Reachability
+
+@Suite struct RecordedInputTests {
+    private static let settings = ProbeSettings(
+        interval: .milliseconds(250), timeout: .seconds(7), failAfter: 3, recoverAfter: 2, families: [.v6], interface: "eth0")
+
+    static let inputs: [MonitorInput] = {
+        var inputs: [MonitorInput] = [
+            .began(seed: .max, isPolling: false), .began(seed: 0, isPolling: true), .datagram([0, 1, 0xff]), .datagram([]),
+            .overrun,
+            .dump(RawMessage.done(7).bytes), .dumpFailed(errno: 105), .routeReply(RouteQuery(Net.anywhere), []),
+            .routeReply(RouteQuery(Net.anywhere6, interface: .max), [1, 2, 3]),
+            .neighbourReply(Neighbour.Key(interface: 9, address: Net.gateway), [4]), .evidence(3, InterfaceEvidence()),
+            .evidence(
+                .max,
+                InterfaceEvidence(
+                    deviceType: "wlan", isWireless: true, driver: "iwl\"wifi", bus: "pci", sources: ["sysfs", "ethtool"])),
+            .resolver(ResolverConfiguration()),
+            .resolver(
+                ResolverConfiguration(
+                    nameservers: [.init(Net.gateway), .init(Net.linkLocal6, zone: "eth0")], search: ["lan", "b\u{fc}ro"],
+                    exists: true)),
+            .lookup(LookupAnswer(id: .max, addresses: [Net.gateway, Net.source6], elapsedNanoseconds: 12)),
+            .lookup(LookupAnswer(id: 1, code: -11, errno: 5)),
+            .probe(ProbeResult(id: 1 << 32, roundTripNanoseconds: 1_234_567)),
+            .probe(
+                ProbeResult(
+                    id: 2, errno: 111, call: "handshake",
+                    reporter: .init(origin: 2, type: 3, code: 13, offender: IPAddress(v6: 0, 0xffff_0102_0304)))),
+            .resumed(nanosecondsAsleep: 1 << 50), .namespaceGone, .pollDue, .targetRemoved(TargetID(4)), .turnEnded,
+        ]
+        if let endpoint = try? Endpoint("tcp://[fe80::1%eth0]:22") {
+            inputs.append(.targetAdded(TargetID(5), endpoint, settings))
+        }
+        if let endpoint = try? Endpoint("Example.com:80") { inputs.append(.targetAdded(TargetID(0), endpoint, ProbeSettings())) }
+        return inputs
+    }()
+
+    private func line(_ input: RecordedInput) throws -> Data {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return try encoder.encode(input)
+    }
+
+    @Test(arguments: inputs) func `every input comes back as it was, on one line`(input: MonitorInput) throws {
+        let moment = Moment(monotonicNanoseconds: 81_234_567, wallClockNanoseconds: 1_763_700_000_123_456_789)
+        let line = try line(RecordedInput(moment: moment, input: input))
+        #expect(!line.contains(0x0a))
+        #expect(try JSONDecoder().decode(RecordedInput.self, from: line) == RecordedInput(moment: moment, input: input))
+    }
+
+    @Test func `every kind of input is among them`() {
+        // A case that is added without a place in this list does not compile here.
+        let kinds = Set(
+            Self.inputs.map { input in
+                switch input {
+                case .began: 0
+                case .datagram: 1
+                case .overrun: 2
+                case .dump: 3
+                case .dumpFailed: 4
+                case .routeReply: 5
+                case .neighbourReply: 6
+                case .evidence: 7
+                case .resolver: 8
+                case .lookup: 9
+                case .probe: 10
+                case .resumed: 11
+                case .namespaceGone: 12
+                case .pollDue: 13
+                case .targetAdded: 14
+                case .targetRemoved: 15
+                case .turnEnded: 16
+                }
+            })
+        #expect(kinds == Set(0...16))
+    }
+
+    @Test func `random bytes come back`() throws {
+        var generator = SplitMix64(seed: 5)
+        for _ in 0..<200 {
+            let bytes = (0..<Int.random(in: 0...300, using: &generator)).map { _ in UInt8.random(in: 0...255, using: &generator) }
+            let input = RecordedInput(
+                moment: Moment(monotonicNanoseconds: .random(in: 0..<1 << 62, using: &generator), wallClockNanoseconds: 0),
+                input: .datagram(bytes))
+            #expect(try JSONDecoder().decode(RecordedInput.self, from: line(input)) == input)
+        }
+    }
+
+    @Test func `the lines of the documentation are lines`() throws {
+        let header =
+            #"{"netwatch_recording":1,"program":"0.1.0","boot_id":"…","netns":null,"netns_inode":4026531840,"selection":"any","families":[4,6]}"#
+        let decoded = try JSONDecoder().decode(RecordingHeader.self, from: Data(header.utf8))
+        #expect(decoded.configuration == MonitorConfiguration())
+        #expect(decoded.identity.namespaceInode == 4_026_531_840)
+        let line = #"{"t":81234567,"w":1763700000123456789,"input":"turn-ended"}"#
+        #expect(try JSONDecoder().decode(RecordedInput.self, from: Data(line.utf8)).input == .turnEnded)
+    }
+
+    @Test(arguments: [
+        MonitorConfiguration.Selection.any, .named("eth0"), .named("a:b"), .required(.wifi), .prohibited([.cellular, .wifi]),
+        .prohibited([]),
+    ])
+    func `the header says how it was watched`(selection: MonitorConfiguration.Selection) throws {
+        let configuration = MonitorConfiguration(namespace: NetworkNamespace("blue"), selection: selection, families: [.v6])
+        let identity = MonitorIdentity(bootID: "b", namespaceName: "blue", namespaceInode: 7)
+        let header = RecordingHeader(program: "x", identity: identity, configuration: configuration)
+        let decoded = try JSONDecoder().decode(RecordingHeader.self, from: JSONEncoder().encode(header))
+        #expect(decoded == header)
+        #expect(decoded.configuration == configuration)
+        #expect(decoded.identity == identity)
+    }
+}
+
+@Suite struct ReplayTests {
+    private static let header =
+        #"{"netwatch_recording":1,"program":"p","boot_id":"b","netns":null,"netns_inode":1,"selection":"any","families":[4,6]}"#
+
+    private func line(_ input: MonitorInput, at time: Int64 = 1_000_000_000) -> String {
+        let moment = Moment(monotonicNanoseconds: time, wallClockNanoseconds: 1_700_000_000_000_000_000 + time)
+        let data = try? JSONEncoder().encode(RecordedInput(moment: moment, input: input))
+        return data.map { String(decoding: $0, as: UTF8.self) } ?? ""
+    }
+
+    /// A machine that settles with one interface, and then loses its carrier.
+    private func recording() -> [String] {
+        var lines = [
+            Self.header, line(.began(seed: 1, isPolling: false)), line(.resolver(ResolverConfiguration())), line(.turnEnded),
+        ]
+        for (index, table) in KernelTable.allCases.enumerated() {
+            let sequence = UInt32(index + 1)
+            var messages: [RawMessage] = []
+            switch table {
+            case .links: messages = [.link(Net.eth0, sequence: sequence)]
+            case .addresses: messages = [.address(Net.address, sequence: sequence)]
+            case .routesV4: messages = [.route(Net.defaultRoute, sequence: sequence)]
+            default: break
+            }
+            lines.append(line(.dump((messages + [.done(sequence)]).bytes)))
+            lines.append(line(.turnEnded))
+            if table == .links {
+                lines += [line(.evidence(2, InterfaceEvidence())), line(.turnEnded)]
+            }
+        }
+        let chosen = Route(
+            Route.Key(destination: IPPrefix(Net.anywhere, length: 32)),
+            nextHops: [Route.NextHop(interface: 2, gateway: Net.gateway)],
+            preferredSource: Net.source)
+        let replies = [
+            line(.routeReply(RouteQuery(Net.anywhere), RawMessage.route(chosen, sequence: 1).bytes)),
+            line(.routeReply(RouteQuery(Net.anywhere6), RawMessage.error(2, errno: 101).bytes)), line(.turnEnded),
+        ]
+        lines += replies
+        lines += [line(.datagram(RawMessage.link(Net.eth0.unplugged).bytes)), line(.turnEnded)] + replies
+        return lines
+    }
+
+    /// What a file says, and the damage that ended it.
+    private func replay(_ lines: [String]) throws -> (events: [MonitorEvent], damage: Replay.DamageError?) {
+        var rest = lines[...]
+        var events: [MonitorEvent] = []
+        do {
+            var replay = try Replay { rest.popFirst() }
+            try replay.run { events.append($0) }
+        } catch let damage as Replay.DamageError { return (events, damage) }
+        return (events, nil)
+    }
+
+    private func statuses(_ events: [MonitorEvent]) -> [NetworkPath.Status] {
+        events.compactMap { event in
+            if case .path(let update) = event { update.path.status } else { nil }
+        }
+    }
+
+    @Test func `a recording says what was said`() throws {
+        let (events, damage) = try replay(recording())
+        #expect(damage == nil)
+        #expect(statuses(events) == [.satisfied, .unsatisfied])
+        #expect(try replay(recording()).events == events)
+    }
+
+    @Test func `cut off anywhere: the line is named, what came before is kept`() throws {
+        let lines = recording()
+        let whole = try replay(lines).events
+        for number in 1..<lines.count {
+            let cut = lines.prefix(number) + [String(lines[number].dropLast(3))]
+            let (events, damage) = try replay(Array(cut))
+            #expect(damage == Replay.DamageError(line: number + 1, why: "is cut off"))
+            #expect(events == Array(whole.prefix(events.count)))
+            let (complete, none) = try replay(Array(lines.prefix(number)))
+            #expect(none == nil)
+            #expect(complete == events)
+        }
+    }
+
+    @Test(arguments: [
+        ("garbage", "is no input of a recording"), ("", "is no input of a recording"), (#"{"t":1"#, "is cut off"),
+        (#"{"t":1,"w":1,"input":"from-the-future"}"#, "is an input that this version does not know"),
+        (#"{"t":9223372036854775807,"w":1,"input":"turn-ended"}"#, "is an input that this version does not know"),
+        (#"{"t":1,"w":1,"input":"datagram","bytes":"?"}"#, "is an input that this version does not know"),
+    ])
+    func `a damaged line is named with what is wrong`(text: String, why: String) throws {
+        var lines = recording()
+        lines.insert(text, at: 8)
+        #expect(try replay(lines).damage == Replay.DamageError(line: 9, why: why))
+        // Also among the first inputs, which are read ahead for the targets.
+        #expect(try replay([Self.header, line(.overrun), text]).damage == Replay.DamageError(line: 3, why: why))
+    }
+
+    @Test func `an empty file, another file, another version`() throws {
+        #expect(try replay([]).damage == Replay.DamageError(line: 1, why: "the file is empty"))
+        #expect(try replay(["#!/bin/sh"]).damage?.why == "is not the header of a recording")
+        #expect(
+            try replay([#"{"netwatch_recording":2,"other":"keys"}"#]).damage?.why == "has format 2; this version reads format 1")
+        let future = Self.header.replacing("\"any\"", with: "\"cleverest\"")
+        #expect(try replay([future]).damage?.why.contains("cleverest") == true)
+    }
+
+    @Test func `targets that are there from the start are known before anything runs`() throws {
+        let endpoint = try Endpoint("192.0.2.9:80")
+        var rest = [
+            Self.header, line(.began(seed: 1, isPolling: false)), line(.targetAdded(TargetID(0), endpoint, ProbeSettings())),
+            line(.turnEnded), line(.targetAdded(TargetID(1), try Endpoint("192.0.2.10:80"), ProbeSettings())),
+        ][...]
+        let replay = try Replay { rest.popFirst() }
+        #expect(replay.targets == [endpoint])
+    }
+
+    @Test func `random damage never ends the program`() throws {
+        var generator = SplitMix64(seed: 21)
+        let lines = recording()
+        for _ in 0..<300 {
+            var damaged = lines
+            for _ in 0..<Int.random(in: 1...4, using: &generator) {
+                let number = Int.random(in: 1..<damaged.count, using: &generator)
+                switch Int.random(in: 0..<4, using: &generator) {
+                case 0: damaged.swapAt(number, Int.random(in: 1..<damaged.count, using: &generator))
+                case 1: damaged.remove(at: number)
+                case 2: damaged.insert(damaged[Int.random(in: 1..<damaged.count, using: &generator)], at: number)
+                default:
+                    var text = Array(damaged[number].utf8)
+                    let place = Int.random(in: 0..<max(1, text.count), using: &generator)
+                    if !text.isEmpty { text[place] = UInt8.random(in: 0x20...0x7e, using: &generator) }
+                    damaged[number] = String(decoding: text, as: UTF8.self)
+                }
+            }
+            _ = try replay(damaged)
+        }
+    }
+}
