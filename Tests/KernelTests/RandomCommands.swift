@@ -43,6 +43,7 @@ struct RandomCommands {
             Command(family: "-4", words: "addr replace 10.0.0.1/24 dev u0"),
             Command(family: "-4", words: "rule flush"),
             Command(family: "-4", words: "rule add pref 32766 lookup main"),
+            Command(family: "-4", words: "route del default via 10.0.0.9 dev u0 metric 0"),
             Command(family: "-4", words: "route prepend default via 10.0.0.9 dev u0 onlink"),
             Command(family: "-4", words: "link set ru1 up", isRouters: true),
             Command(family: "-4", words: "link set u1 up"),
@@ -68,9 +69,15 @@ struct RandomCommands {
             let prefix = one(of: ["10.0.0.\(number(1..<4))/24", "10.1.0.\(number(1..<4))/24", "10.7.\(number(0..<2)).1/32"])
             return Command(family: "-4", words: "addr \(verb) \(prefix) dev \(interface)")
         }
-        let options = verb == "del" ? "" : one(of: ["", "nodad", "nodad", "nodad preferred_lft 100 valid_lft 200"])
+        // A change of an address that is still checked for duplicates is told nobody (inet6_addr_modify): such are only added and
+        // deleted.
+        if number(0..<4) == 0 {
+            let verb = verb == "replace" ? "add" : verb
+            return Command(family: "-6", words: "addr \(verb) 2001:db8:\(number(0..<2))::3/64 dev \(interface)")
+        }
+        let options = verb == "del" ? "" : one(of: ["nodad", "nodad", "nodad preferred_lft 100 valid_lft 200"])
         return Command(
-            family: "-6", words: "addr \(verb) 2001:db8:\(number(0..<2))::\(number(1..<4))/64 dev \(interface) \(options)")
+            family: "-6", words: "addr \(verb) 2001:db8:\(number(0..<2))::\(number(1..<3))/64 dev \(interface) \(options)")
     }
 
     private mutating func route() -> Command {
