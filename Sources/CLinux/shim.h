@@ -55,6 +55,7 @@ static const uint32_t netwatch_EPOLLHUP = EPOLLHUP;
 static const uint32_t netwatch_EPOLLRDHUP = EPOLLRDHUP;
 static const int32_t netwatch_EPOLL_CLOEXEC = EPOLL_CLOEXEC;
 static const int32_t netwatch_EFD_FLAGS = EFD_CLOEXEC | EFD_NONBLOCK;
+static const int32_t netwatch_EFD_NONBLOCK = EFD_NONBLOCK;
 static const int32_t netwatch_TFD_FLAGS = TFD_CLOEXEC | TFD_NONBLOCK;
 static const int32_t netwatch_IN_FLAGS = IN_CLOEXEC | IN_NONBLOCK;
 

@@ -6,8 +6,10 @@ package final class Waker: Sendable {
     /// The eventfd, for loops that are not an ``EventLoop``.
     package let descriptor: Int32
 
-    package init() throws(LoopError) {
-        descriptor = eventfd(0, netwatch_EFD_FLAGS)
+    /// - Parameter blocks: for threads that wait for nothing else, with ``waitAndAcknowledge()``.
+    /// - Throws: `LoopError`, when the system gives no descriptor.
+    package init(blocks: Bool = false) throws(LoopError) {
+        descriptor = eventfd(0, netwatch_EFD_FLAGS & (blocks ? ~netwatch_EFD_NONBLOCK : ~0))
         guard descriptor >= 0 else { throw LoopError(call: "eventfd", errno: errno) }
     }
 
@@ -25,10 +27,8 @@ package final class Waker: Sendable {
         _ = read(descriptor, &count, 8)
     }
 
-    /// Waits for a wake-up and takes it away, for threads that wait for nothing else.
+    /// Waits for a wake-up and takes it away, where the waker blocks: one system call between the wake-up and the work.
     package func waitAndAcknowledge() {
-        var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        _ = poll(&poller, 1, -1)
         acknowledge()
     }
 }

@@ -18,6 +18,9 @@ import Testing
         try client.ip("link set up0 up")
         try router.ip("link set down0 up")
         try client.ip("route add default via 198.18.0.1")
+        // A veth's carrier is announced some milliseconds after both ends are up.
+        let watch = try Program([Programs.netwatch, "wait"], on: client)
+        #expect(try watch.wait(within: .seconds(10)) == 0)
         return (lab, client, router)
     }
 

@@ -38,7 +38,7 @@ final class Delivery: Sendable {
     private func started() -> Shared? {
         shared.withLock { shared in
             if let shared { return shared }
-            guard let waker = try? Waker() else { return nil }
+            guard let waker = try? Waker(blocks: true) else { return nil }
             let new = Shared(waker)
             guard (try? LoopThread(name: "nw-delivery", namespace: nil) { { Delivery.serve(new) } }) != nil else { return nil }
             shared = new

@@ -47,7 +47,7 @@ struct DefaultRoutes {
 
     init(_ snapshot: NetworkSnapshot) {
         for key in snapshot.defaultRoutes {
-            for route in snapshot.routes(key) where route.kind == .unicast {
+            for route in snapshot.routes[key]?.list ?? [] where route.kind == .unicast {
                 for hop in snapshot.nextHops(of: route) {
                     metrics[hop.interface] = min(metrics[hop.interface] ?? .max, key.metric)
                 }

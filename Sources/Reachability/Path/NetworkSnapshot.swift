@@ -22,6 +22,14 @@ public struct NetworkSnapshot: Hashable, Sendable {
         /// Several, in no order.
         case several(Set<Route>)
 
+        /// Them all, for walking through: a set of one costs an allocation and a hash.
+        var list: [Route] {
+            switch self {
+            case .one(let route): [route]
+            case .several(let routes): Array(routes)
+            }
+        }
+
         /// Them all.
         public var all: Set<Route> {
             switch self {
@@ -40,7 +48,7 @@ public struct NetworkSnapshot: Hashable, Sendable {
     }
 
     /// All routes, in no order.
-    public var allRoutes: some Sequence<Route> { routes.values.lazy.flatMap(\.all) }
+    public var allRoutes: some Sequence<Route> { routes.values.lazy.flatMap(\.list) }
 
     /// The routes that share `key`.
     public func routes(_ key: Route.Key) -> Set<Route> { routes[key]?.all ?? [] }

@@ -51,7 +51,7 @@ struct PathCause {
         func cause(_ layer: Cause.Layer, _ code: Cause.Code, _ detail: String) -> Cause {
             var evidence: [String: Cause.Evidence] = ["interface": .text(name), "level": .text(interface.level.rawValue)]
             if let link = snapshot.links[interface.index] {
-                evidence["operstate"] = .text("\(link.operationalState)")
+                evidence["operstate"] = .text(link.operationalState.text)
                 evidence["flags"] = .text("0x" + String(link.flags.rawValue, radix: 16))
             }
             return Cause(layer, code, detail: detail, evidence: evidence)
@@ -88,6 +88,21 @@ struct PathCause {
             "destination": .text("\(PathEvaluation.anywhere(refusal.family))"),
         ]
         return Cause(.route, refusal.code.code, detail: refusal.code.detail(of: "the default route"), evidence: evidence)
+    }
+}
+
+extension Link.OperationalState {
+    /// The name of the case, without the reflection that an interpolation takes.
+    fileprivate var text: String {
+        switch self {
+        case .unknown: "unknown"
+        case .notPresent: "notPresent"
+        case .down: "down"
+        case .lowerLayerDown: "lowerLayerDown"
+        case .testing: "testing"
+        case .dormant: "dormant"
+        case .up: "up"
+        }
     }
 }
 

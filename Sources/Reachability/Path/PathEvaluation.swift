@@ -96,7 +96,7 @@ struct PathEvaluation {
                 questions.append(query)
                 return first ?? Choice()
             }
-            let choice = judge(answer, family)
+            let choice = judge(answer, to: query)
             if let picked = choice.picked, !isAllowed(picked) { continue }
             if choice.usable != nil { return choice }
             if first == nil { first = choice }
@@ -106,40 +106,44 @@ struct PathEvaluation {
 
     private func candidates(_ family: IPAddress.Family, _ defaults: DefaultRoutes) -> [RouteQuery] {
         let anywhere = Self.anywhere(family)
-        let others = { (interfaces: [NetworkInterface]) in
-            preferred(interfaces, defaults).prefix(Self.candidateLimit).map { RouteQuery(anywhere, interface: $0.index) }
+        let others = {
+            let all = catalog.interfaces.values.filter { $0.type != .loopback && isAllowed($0) }
+            return preferred(all, defaults).prefix(Self.candidateLimit).map { RouteQuery(anywhere, interface: $0.index) }
         }
-        let all = catalog.interfaces.values.filter { $0.type != .loopback && isAllowed($0) }
         switch configuration.selection {
         case .any: return [RouteQuery(anywhere)]
-        case .named, .required: return others(all)
-        case .prohibited: return [RouteQuery(anywhere)] + others(all)
+        case .named, .required: return others()
+        case .prohibited: return [RouteQuery(anywhere)] + others()
         }
     }
 
     /// Whether the path may use the interface.
     func isAllowed(_ interface: NetworkInterface) -> Bool { configuration.allows(interface) }
 
-    private func judge(_ answer: RouteAnswer, _ family: IPAddress.Family) -> Choice {
+    private func judge(_ answer: RouteAnswer, to query: RouteQuery) -> Choice {
         switch answer {
         case .refused(let errno): return Choice(refusal: errno)
         case .route(let route):
             guard let interface = catalog.interfaces[route.interface] else { return Choice() }
             var choice = Choice(picked: interface)
-            if route.kind == .unicast, interface.level >= .degraded, hasUsableSource(route, family) {
+            if route.kind == .unicast, interface.level >= .degraded, hasUsableSource(route, query) {
                 choice.usable = Choice.Usable(interface: interface, route: route)
             }
             return choice
         }
     }
 
-    // Answers of RTM_F_FIB_MATCH name no source address: then any usable one of the interface serves.
-    private func hasUsableSource(_ route: ChosenRoute, _ family: IPAddress.Family) -> Bool {
+    // Answers of RTM_F_FIB_MATCH name no source address: then any usable one of the interface serves. Others name one unless the
+    // kernel has none: when a carrier comes back, IPv6 addresses are tentative again before anybody is told.
+    private func hasUsableSource(_ route: ChosenRoute, _ query: RouteQuery) -> Bool {
+        let family = query.destination.family
         let isUsable = { (address: Address) in
             // A link-local IPv6 source reaches nobody beyond the link, and routers drop it (RFC 4007, 9).
             address.address.family == family && address.isUsable && !(family == .v6 && address.address.isLinkLocal)
         }
-        guard let source = route.source else { return catalog.addresses[route.interface, default: []].contains(where: isUsable) }
+        guard let source = route.source else {
+            return query.interface != 0 && catalog.addresses[route.interface, default: []].contains(where: isUsable)
+        }
         // The source may be an address of another interface, as on unnumbered links.
         if let own = catalog.addresses[route.interface, default: []].first(where: { $0.address == source }) {
             return isUsable(own)

@@ -3,6 +3,8 @@
 // The kernel does not tell everything, so some events are only hints, and the table is dumped again:
 // - IPv4 routes vanish without a message when their link or address goes, and multipath members die and revive silently;
 // - the first end of a veth pair is announced before it has a peer, and the last when the other moved to another namespace;
+// - IPv6 routes with an MTU of their own follow that of their link (rt6_mtu_change);
+// - duplicate detection starts anew when a carrier comes back, and only its end is told;
 // - nexthop objects vanish without a message when their link goes down or loses its carrier, and leave their groups;
 // - NLM_F_REPLACE on a key that several routes share does not say which of them went;
 // - IPv6 multipath routes arrive merged, appended or by single next hop.
@@ -57,10 +59,12 @@ extension NetworkSnapshot {
         let old = links[link.index]
         guard old != link else { return }
         if isRecorded { apply(.link(link)) } else { record(.link(link), &outcome) }
-        if link.kind == "veth" && link.lower == 0 { outcome.doubts.insert(.links) }
+        if link.kind == "veth", link.lower == 0 { outcome.doubts.insert(.links) }
         guard let old else { return }
+        if old.mtu != link.mtu { outcome.doubts.insert(.routesV6) }
         if old.flags.contains(.up) != link.flags.contains(.up) || old.hasCarrier != link.hasCarrier {
             outcome.doubts.formUnion([.nexthops, .routesV4, .routesV6])
+            if link.hasCarrier { outcome.doubts.insert(.addresses) }
             if !link.hasCarrier { removeNexthops(over: link.index, &outcome) }
             if !link.flags.contains(.up) { removeRoutes(over: link.index, &outcome) }
         }
@@ -69,9 +73,8 @@ extension NetworkSnapshot {
     private mutating func takeLinkRemoval(_ index: UInt32, _ outcome: inout SnapshotKeeper.Outcome, _ isRecorded: Bool) {
         outcome.doubts.formUnion([.addresses, .nexthops, .routesV4, .routesV6])
         guard links[index] != nil else { return }
-        if links.values.contains(where: { $0.kind == "veth" && $0.lower == index && !$0.lowerIsElsewhere }) {
-            outcome.doubts.insert(.links)
-        }
+        let isPeer = { (link: Link) in link.kind == "veth" && link.lower == index && !link.lowerIsElsewhere }
+        if links.values.contains(where: isPeer) { outcome.doubts.insert(.links) }
         if isRecorded { apply(.linkRemoved(index)) } else { record(.linkRemoved(index), &outcome) }
         for key in addresses.keys where key.interface == index { record(.addressRemoved(key), &outcome) }
         removeNexthops(over: index, &outcome)
@@ -90,21 +93,42 @@ extension NetworkSnapshot {
         let isLost = { (route: Route) in
             route.uses(interface: index) && !route.isMultipath && (isGone || (route.kind != .local && !route.kind.refuses))
         }
-        let lost =
-            routes.count > Self.searchLimit ? defaultRoutes.flatMap { routes($0) }.filter(isLost) : allRoutes.filter(isLost)
+        // Bucket by bucket: a sequence of all routes makes a set of each.
+        var lost: [Route] = []
+        let search = { (bucket: RouteBucket) in
+            switch bucket {
+            case .one(let route): if isLost(route) { lost.append(route) }
+            case .several(let routes): lost += routes.filter(isLost)
+            }
+        }
+        if routes.count > Self.searchLimit {
+            for key in defaultRoutes { if let bucket = routes[key] { search(bucket) } }
+        } else {
+            for bucket in routes.values { search(bucket) }
+        }
         for route in lost { record(.routeRemoved(route), &outcome) }
+    }
+
+    // While duplicate detection runs, an IPv6 address that the kernel made by itself is announced only by its prefix's route.
+    private func comesFromUnknownAddress(_ route: Route) -> Bool {
+        let byKernel: UInt8 = 2
+        guard route.key.family == .v6, route.origin == byKernel, route.kind == .unicast, let hop = route.nextHops.first else {
+            return false
+        }
+        return !addresses.keys.contains { $0.interface == hop.interface && route.key.destination.contains($0.prefix.address) }
     }
 
     private mutating func takeRoute(
         _ route: Route, _ replaces: Bool, _ isDead: Bool, _ outcome: inout SnapshotKeeper.Outcome
     ) {
         let table = KernelTable.routes(route.key.family)
+        if comesFromUnknownAddress(route) { outcome.doubts.insert(.addresses) }
         if isDead || isHidden(route) {
             outcome.doubts.insert(table)
             if contains(route) { record(.routeRemoved(route), &outcome) }
             return
         }
-        let others = routes(route.key).subtracting([route])
+        let others = routes[route.key]?.list.filter { $0 != route } ?? []
         if replaces && !others.isEmpty {
             // Known already: a dump was ahead of this event, and what went is gone from it; the others may have come since.
             if others.count > 1 || contains(route) {
@@ -125,7 +149,7 @@ extension NetworkSnapshot {
     private mutating func takeRouteRemoval(_ route: Route, _ outcome: inout SnapshotKeeper.Outcome) {
         if contains(route) {
             record(.routeRemoved(route), &outcome)
-        } else if !routes(route.key).isEmpty {
+        } else if routes[route.key] != nil {
             outcome.doubts.insert(.routes(route.key.family))
         }
     }

@@ -1,0 +1,215 @@
+import Foundation
+import Glibc
+import NetworkLab
+import Testing
+
+/// The built program in hosts: what it ends with, its hooks, its recordings.
+@Suite(.requiresNamespaces)
+struct ProgramInHostTests {
+    private func netwatch(_ words: String..., host: LabHost, output: Program.Output = .pipe) throws -> Program {
+        try Program([Programs.netwatch] + words + ["--netns", host.path], output: output)
+    }
+
+    /// An uplink whose router answers on a port.
+    private func makeNetwork() throws -> Network {
+        let network = try Network()
+        try network.host.ip("link set lo up")
+        try network.uplink("v0", "10.1.0.1/24")
+        try network.router.ip("addr add 10.1.0.254/24 dev rv0")
+        return network
+    }
+
+    private func expectOneLine(_ program: Program, _ words: String) {
+        let lines = program.standardError.split(separator: "\n")
+        #expect(lines.count == 1 && lines[0].hasPrefix("netwatch: ") && lines[0].contains(words), "\(program.standardError)")
+    }
+
+    private func scratchFile() -> String {
+        FileManager.default.temporaryDirectory.appendingPathComponent("netwatch-\(UUID().uuidString)").path
+    }
+
+    // MARK: Ends
+
+    @Test(arguments: ["watch", "status", "wait", "record /dev/null"])
+    func `a namespace that may not be entered, or is none, is an error of one line`(_ command: String) throws {
+        let host = try Lab().host()
+        // Root without the one capability that entering takes: what an ordinary user is.
+        let words = command.split(separator: " ").map(String.init)
+        let refused = try Program(
+            ["setpriv", "--bounding-set", "-sys_admin", Programs.netwatch] + words + ["--netns", host.path], output: .file)
+        #expect(try refused.wait() == 77)
+        expectOneLine(refused, "not permitted")
+        for none in ["/dev/null", "/nowhere/ns", "netwatch-no-such", "/proc/self/ns/uts"] {
+            let program = try Program([Programs.netwatch] + words + ["--netns", none], output: .file)
+            #expect(try program.wait() == 66, "\(none)")
+            expectOneLine(program, none)
+            #expect(program.output.isEmpty)
+        }
+    }
+
+    @Test func `the status of a host with loopback only is printed, and is 1`() throws {
+        let host = try Lab().host(loopback: true)
+        let program = try netwatch("status", "--json", host: host, output: .file)
+        #expect(try program.wait() == 1)
+        let document = try JSONSerialization.jsonObject(with: Data(program.output.utf8)) as? [String: Any]
+        let path = try #require(document?["path"] as? [String: Any])
+        #expect(try Seen(record: path).line == "unsatisfied link/no-interface")
+        #expect(program.standardError.isEmpty)
+    }
+
+    @Test func `status and wait with targets say by their exit codes whether these are up`() throws {
+        let network = try makeNetwork()
+        let open = try network.router.serve(at: "10.1.0.254")
+        let closed = try network.router.serve(.closed, at: "10.1.0.254")
+        let (up, down) = ("10.1.0.254:\(open.port)", "10.1.0.254:\(closed.port)")
+        // On the link: no default route is needed, and the path stays unsatisfied.
+        #expect(try netwatch("status", up, host: network.host).wait() == 0)
+        #expect(try netwatch("status", up, down, host: network.host).wait() == 1)
+        #expect(try netwatch("status", "192.0.2.1:80", host: network.host).wait() == 1)
+        #expect(try netwatch("wait", "--any", up, down, host: network.host).wait() == 0)
+        let both = try netwatch("wait", "--timeout", "300ms", up, down, host: network.host)
+        #expect(try both.wait() == 124)
+        expectOneLine(both, down)
+    }
+
+    @Test(arguments: [("sh -c false", Int32(1)), ("/nowhere/program", 127), ("/etc/passwd", 126), ("true", 0)])
+    func `wait runs the command and ends with its code`(_ command: String, _ code: Int32) throws {
+        let network = try makeNetwork()
+        let program = try Program(
+            [Programs.netwatch, "wait", "--netns", network.host.path, "--"] + command.split(separator: " ").map(String.init))
+        // Nothing holds yet, and nothing may have been run.
+        #expect(throws: LabError.self) { try program.wait(within: .milliseconds(200)) }
+        try network.host.ip("route add default via 10.1.0.254")
+        #expect(try program.wait(within: patience) == code)
+    }
+
+    @Test func `a reader that has seen enough ends the watch without waiting for another event`() throws {
+        let network = try makeNetwork()
+        let pipeline = try Program(
+            [
+                "bash", "-c", "\"$0\" watch --json --netns \"$1\" | head -1; echo ${PIPESTATUS[0]}", Programs.netwatch,
+                network.host.path,
+            ])
+        #expect(try pipeline.nextLine(within: patience)?.contains(#""type":"hello""#) == true)
+        #expect(try pipeline.nextLine(within: patience) == "\(128 + SIGPIPE)")
+        #expect(try pipeline.wait(within: patience) == 0)
+    }
+
+    // MARK: Hooks
+
+    @Test func `hooks run one at a time, and changes that came meanwhile are told as one`() throws {
+        let network = try makeNetwork()
+        let (log, gate) = (scratchFile(), scratchFile())
+        defer { for file in [log, gate] { unlink(file) } }
+        #expect(mkfifo(gate, 0o600) == 0)
+        // Each hook waits for a word before it ends.
+        let hook =
+            "echo \"$NETWATCH_TYPE $NETWATCH_STATUS $NETWATCH_INTERFACE $NETWATCH_CAUSE +$NETWATCH_SUPERSEDED\" >> \(log); read w < \(gate)"
+        let program = try netwatch("watch", "--json", "--exec", hook, host: network.host)
+        _ = try program.nextLine()
+        try network.host.ip("route add default via 10.1.0.254")
+        _ = try program.nextLine { $0.contains(#""gateways":["10.1.0.254"]"#) }
+        for last in 1...5 {
+            try network.host.ip("route change default via 10.1.0.\(200 + last)")
+            _ = try program.nextLine { $0.contains(#""gateways":["10.1.0.\#(200 + last)"]"#) }
+        }
+        try network.host.ip("link set v0 down")
+        _ = try program.nextLine { $0.contains("interface-down") }
+        for _ in 0..<2 { _ = try Program(["sh", "-c", "echo go > \(gate)"]).wait(within: patience) }
+        try program.signal(SIGTERM)
+        #expect(try program.wait(within: patience) == 128 + SIGTERM)
+        let lines = try String(contentsOfFile: log, encoding: .utf8).split(separator: "\n").map(String.init)
+        #expect(lines.first == "path satisfied v0  +0")
+        #expect(lines.count == 2 && lines[1].hasPrefix("path unsatisfied  link/interface-down +"), "\(lines)")
+        #expect(Int(lines.last?.split(separator: "+").last ?? "") ?? 0 >= 5, "\(lines)")
+    }
+
+    @Test func `a hook that fails is reported and the next one runs; one that hangs does not keep the program`() throws {
+        let network = try makeNetwork()
+        let program = try netwatch(
+            "watch", "--json", "--exec",
+            "if [ $NETWATCH_STATUS = satisfied ]; then exit 3; else trap '' TERM; cat > /dev/null; sleep 1000; fi",
+            host: network.host)
+        _ = try program.nextLine()
+        try network.host.ip("route add default via 10.1.0.254")
+        _ = try program.nextLine { $0.contains(#""status":"satisfied""#) }
+        try network.host.ip("link set v0 down")
+        _ = try program.nextLine { $0.contains("interface-down") }
+        // The failure is on standard error once the next hook has been started.
+        let end = ContinuousClock.now + patience
+        while !program.standardError.contains("exit code 3") && ContinuousClock.now < end { poll(nil, 0, 10) }
+        expectOneLine(program, "failed with exit code 3")
+        try program.signal(SIGINT)
+        #expect(try program.wait(within: patience) == 128 + SIGINT)
+    }
+
+    // MARK: Recordings
+
+    @Test func `a recording runs again to the same bytes, and however it is cut to the beginning of them`() throws {
+        let network = try makeNetwork()
+        let file = scratchFile()
+        defer { unlink(file) }
+        let open = try network.router.serve(at: "10.1.0.254")
+        let target = "10.1.0.254:\(open.port)"
+        let recorder = try netwatch(
+            "record", file, "--json", "-v", "--interval", "200ms", target, "[2001:db8::1]:80", host: network.host)
+        var lines: [String] = []
+        func read(_ words: String) throws {
+            _ = try recorder.nextLine(within: patience) {
+                lines.append($0)
+                return $0.contains(words)
+            }
+        }
+        try read(#""type":"hello""#)
+        try read(#""status":"up""#)
+        try network.host.ip("route add default via 10.1.0.254")
+        try read(#""status":"satisfied""#)
+        try network.host.ip("addr add 10.9.0.1/24 dev v0")
+        try read("10.9.0.1/24")
+        for _ in 0..<3 {
+            try network.host.ip("link set v0 down")
+            try read("interface-down")
+            try network.host.ip("link set v0 up")
+            try network.host.ip("route replace default via 10.1.0.254")
+            try read(#""status":"satisfied""#)
+        }
+        try network.router.ip("link set rv0 down")
+        try read("no-carrier")
+        try recorder.signal(SIGTERM)
+        lines += try recorder.remainingLines()
+        #expect(try recorder.wait() == 128 + SIGTERM)
+
+        let replay = try Program([Programs.netwatch, "replay", "--json", "-v", file], output: .file)
+        #expect(try replay.wait() == 0)
+        #expect(replay.output.split(separator: "\n").map(String.init) == lines)
+
+        // Cut anywhere, what came before the cut is there.
+        let recording = try String(contentsOfFile: file, encoding: .utf8)
+        for cut in stride(from: 0, to: recording.utf8.count, by: max(1, recording.utf8.count / 16)) {
+            let text = String(decoding: recording.utf8.prefix(cut), as: UTF8.self)
+            let program = try Program([Programs.netwatch, "replay", "--json", "-v", "-"], input: .text(text), output: .file)
+            let isWhole = text.hasSuffix("\n")
+            #expect(try program.wait() == (isWhole ? 0 : 65), "cut at \(cut)")
+            if !isWhole {
+                expectOneLine(program, "standard input: line \(text.split(separator: "\n").count + (cut == 0 ? 1 : 0))")
+            }
+            let beginning = program.output.split(separator: "\n").map(String.init)
+            #expect(beginning == Array(lines.prefix(beginning.count)), "cut at \(cut)")
+        }
+    }
+
+    @Test func `what cannot be written or read back has its code`() throws {
+        let host = try Lab().host()
+        let full = try netwatch("record", "/dev/full", "--json", "--for", "300ms", host: host)
+        _ = try full.remainingLines()
+        let directory = try netwatch("record", "/proc", host: host)
+        #expect(try directory.wait() == 73)
+        expectOneLine(directory, "/proc")
+        for garbage in ["", "\n", "hello\n", "{}\n", "{\"netwatch_recording\":99}\n", "\u{0}\u{1}\u{2}"] {
+            let program = try Program([Programs.netwatch, "replay", "-"], input: .text(garbage), output: .file)
+            #expect(try program.wait() == 65, "\(garbage.debugDescription)")
+            expectOneLine(program, "standard input: line 1")
+            #expect(program.output.isEmpty)
+        }
+    }
+}
