@@ -11,7 +11,9 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -33,6 +35,7 @@
 #include <linux/errqueue.h>
 #include <linux/ethtool.h>
 #include <linux/fib_rules.h>
+#include <linux/filter.h>
 #include <linux/genetlink.h>
 #include <linux/if.h>
 #include <linux/if_addr.h>
@@ -45,6 +48,7 @@
 #include <linux/nexthop.h>
 #include <linux/nl80211.h>
 #include <linux/rtnetlink.h>
+#include <linux/seccomp.h>
 #include <linux/sockios.h>
 
 // EPOLL_EVENTS is an anonymous-enum-with-cast in C; Swift sees no usable constants.
@@ -104,6 +108,110 @@ static inline int netwatch_ethtool_driver(int socket, const char *name, char *dr
     memcpy(bus, info.bus_info, 32);
     driver[31] = bus[31] = 0;
     return 0;
+}
+
+// What netdevice(7) tells of a device where there is no netlink; ioctl(2) is variadic, and struct ifreq a union.
+struct netwatch_interface {
+    uint32_t index, flags, mtu;
+    uint16_t type;
+    int16_t carrier; // 1, 0, or -1 where the driver does not say
+    uint8_t hardware_address[14];
+    char driver[32], bus[32]; // empty where there is none
+};
+
+// Reads a device by its name, in the namespace that the socket was opened in. Returns 0 or an errno.
+static inline int netwatch_read_interface(int socket, const char *name, struct netwatch_interface *result) {
+    struct ifreq request;
+    struct ethtool_value link;
+    memset(result, 0, sizeof *result);
+    memset(&request, 0, sizeof request);
+    strncpy(request.ifr_name, name, sizeof request.ifr_name - 1);
+    if (ioctl(socket, SIOCGIFINDEX, &request) != 0) return errno;
+    result->index = (uint32_t)request.ifr_ifindex;
+    if (ioctl(socket, SIOCGIFFLAGS, &request) != 0) return errno;
+    result->flags = (uint16_t)request.ifr_flags;
+    if (ioctl(socket, SIOCGIFMTU, &request) != 0) return errno;
+    result->mtu = (uint32_t)request.ifr_mtu;
+    if (ioctl(socket, SIOCGIFHWADDR, &request) != 0) return errno;
+    result->type = request.ifr_hwaddr.sa_family;
+    memcpy(result->hardware_address, request.ifr_hwaddr.sa_data, sizeof result->hardware_address);
+    memset(&link, 0, sizeof link);
+    link.cmd = ETHTOOL_GLINK;
+    request.ifr_data = (void *)&link;
+    result->carrier = ioctl(socket, SIOCETHTOOL, &request) == 0 ? link.data != 0 : -1;
+    if (netwatch_ethtool_driver(socket, name, result->driver, result->bus) != 0) result->driver[0] = result->bus[0] = 0;
+    return 0;
+}
+
+// An IPv4 address with the label that it goes by, as in eth0:1; addresses in network order.
+struct netwatch_ipv4_address {
+    char label[16];
+    uint32_t address, peer, mask;
+};
+
+// Lists the IPv4 addresses of the namespace that the socket was opened in (SIOCGIFCONF). Returns their number, at most `capacity`,
+// or -errno.
+static inline int netwatch_read_ipv4_addresses(int socket, struct netwatch_ipv4_address *result, int capacity) {
+    struct ifconf list;
+    int count, error;
+    memset(&list, 0, sizeof list);
+    list.ifc_len = capacity * (int)sizeof(struct ifreq);
+    list.ifc_req = (struct ifreq *)calloc((size_t)capacity, sizeof(struct ifreq));
+    if (!list.ifc_req) return -ENOMEM;
+    if (ioctl(socket, SIOCGIFCONF, &list) != 0) {
+        error = errno;
+        free(list.ifc_req);
+        return -error;
+    }
+    count = list.ifc_len / (int)sizeof(struct ifreq);
+    for (int i = 0; i < count; i++) {
+        // With the label and the address filled in, the kernel answers for this address and not for the label's first.
+        struct ifreq request = list.ifc_req[i];
+        struct sockaddr_in found;
+        memcpy(&found, &request.ifr_addr, sizeof found);
+        memset(&result[i], 0, sizeof result[i]);
+        memcpy(result[i].label, request.ifr_name, sizeof result[i].label - 1);
+        result[i].address = result[i].peer = found.sin_addr.s_addr;
+        if (ioctl(socket, SIOCGIFNETMASK, &request) == 0) {
+            memcpy(&found, &request.ifr_netmask, sizeof found);
+            result[i].mask = found.sin_addr.s_addr;
+        }
+        request = list.ifc_req[i];
+        if (ioctl(socket, SIOCGIFDSTADDR, &request) == 0) {
+            memcpy(&found, &request.ifr_dstaddr, sizeof found);
+            result[i].peer = found.sin_addr.s_addr;
+        }
+    }
+    free(list.ifc_req);
+    return count;
+}
+
+// Makes the calling thread, and the programs that it starts, live without netlink, as systemd's RestrictAddressFamilies= does:
+// socket(AF_NETLINK) fails with EAFNOSUPPORT. With `groups_only`, with netlink but without its events: joining a group fails with
+// EPERM. For tests; BPF_STMT is a cast. Returns 0 or an errno.
+static inline int netwatch_refuse_netlink(int groups_only) {
+    struct sock_filter sockets[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_NETLINK, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EAFNOSUPPORT),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_filter groups[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_setsockopt, 0, 5),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SOL_NETLINK, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NETLINK_ADD_MEMBERSHIP, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog filter = {sizeof sockets / sizeof *sockets, sockets};
+    if (groups_only) filter = (struct sock_fprog){sizeof groups / sizeof *groups, groups};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return errno;
+    return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0 ? 0 : errno;
 }
 
 // What the socket's error queue says of a failed connect(2): the ICMP message behind an errno, and who sent it.

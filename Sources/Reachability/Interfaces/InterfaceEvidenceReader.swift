@@ -21,8 +21,10 @@ package struct InterfaceEvidenceReader: ~Copyable {
     package init(usesSysfs: Bool, sysfsRoot: String = "/sys", wirelessIndexes: @escaping () -> Set<UInt32>? = { nil }) {
         sysfs = usesSysfs ? SysfsInterfaces(root: sysfsRoot) : nil
         self.wirelessIndexes = wirelessIndexes
-        // Netlink, because without it there would be no device to ask for; sandboxes often forbid other families.
-        socket = Glibc.socket(AF_NETLINK, Int32(SOCK_RAW.rawValue) | Int32(SOCK_CLOEXEC.rawValue), NETLINK_ROUTE)
+        // Netlink first: a sandbox that has it often forbids other families. Where it is refused, devices are polled by the others.
+        let kind = Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+        let netlink = Glibc.socket(AF_NETLINK, kind, NETLINK_ROUTE)
+        socket = netlink >= 0 ? netlink : Glibc.socket(AF_INET, kind, 0)
     }
 
     deinit {

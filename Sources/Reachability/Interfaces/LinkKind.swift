@@ -21,6 +21,9 @@ enum LinkKind: Hashable {
         self = Self.known[kind] ?? .unknown
     }
 
+    /// Whether devices of this kind are known.
+    static func isKnown(_ kind: String) -> Bool { known[kind] != nil }
+
     private static let known: [String: LinkKind] = {
         var known: [String: LinkKind] = [
             "tun": .tun, "ppp": .pointToPoint,

@@ -147,7 +147,11 @@ final class MonitorLoop {
         switch result {
         case .read: break
         case .overrun: feed(.overrun)
-        case .failed: feed(.overrun)
+        case .failed:
+            // Never seen; a socket that only fails would keep the loop busy, so it is left alone and the tables are dumped anew.
+            if let descriptor = kernel.eventDescriptor { loop.remove(descriptor) }
+            nextPoll = now.monotonicNanoseconds + Self.pollInterval
+            feed(.overrun)
         }
     }
 

@@ -1,10 +1,183 @@
+internal import CLinux
+internal import Glibc
+
+/// The kernel where netlink is refused altogether, as by systemd's `RestrictAddressFamilies=`: tables come from /proc and ioctl(2), a
+/// route is what connect(2) of a datagram socket chooses, which sends nothing. No events come.
+///
+/// Its answers have the form of the kernel's messages. What they cannot say: other tables than main, rules, nexthop objects,
+/// lifetimes, neighbours, and which devices a stacked one stands on.
 final class PollingSource: KernelSource {
-    init?(_ error: NetlinkError) { return nil }
+    private let socket: Int32
+    private let tables: ProcTables
+    private var pending: [UInt8] = []
+    private var routes: [IPAddress.Family: [Route]] = [:]
+    private var addresses: [Address] = []
+    private var indexes: [String: UInt32] = [:]
+
+    /// `nil` when the error is not a refusal of netlink, or there is no other socket either.
+    init?(_ error: NetlinkError) {
+        guard [EAFNOSUPPORT, EPROTONOSUPPORT, EPERM, EACCES, ENOSYS].contains(error.errno) else { return nil }
+        socket = Self.datagramSocket(AF_INET)
+        guard socket >= 0 else { return nil }
+        tables = ProcTables(socket: socket)
+    }
+
+    deinit { close(socket) }
+
     var eventDescriptor: Int32? { nil }
     var dumpDescriptor: Int32? { nil }
+
     func readEvents(_ body: (UnsafeRawBufferPointer) -> Void) -> NetlinkSource.Drained { .read }
-    func startDump(_ table: KernelTable, sequence: UInt32) -> Int32 { 0 }
-    func readDump(_ body: (UnsafeRawBufferPointer) -> Void) -> Int32 { 0 }
-    func ask(_ query: RouteQuery) -> [UInt8] { [] }
+
+    func startDump(_ table: KernelTable, sequence: UInt32) -> Int32 {
+        var messages = SynthesizedMessages(sequence: sequence)
+        switch table {
+        case .links:
+            for link in readLinks() { messages.add(link) }
+        case .addresses:
+            _ = readLinks()
+            addresses = tables.addresses(indexes)
+            for address in addresses { messages.add(address) }
+        case .routesV4, .routesV6:
+            let family: IPAddress.Family = table == .routesV4 ? .v4 : .v6
+            for route in readRoutes(family) { messages.add(route) }
+        case .rulesV4, .rulesV6, .nexthops: break
+        }
+        messages.addDone()
+        pending = messages.bytes
+        return 0
+    }
+
+    func readDump(_ body: (UnsafeRawBufferPointer) -> Void) -> Int32 {
+        let messages = pending
+        pending = []
+        if !messages.isEmpty { messages.withUnsafeBytes(body) }
+        return 0
+    }
+
+    func ask(_ query: RouteQuery) -> [UInt8] {
+        var answer = SynthesizedMessages(sequence: 1, flags: 0)
+        switch way(query) {
+        case .success(let route): answer.add(route)
+        case .failure(let refusal): answer.addError(errno: refusal.errno)
+        }
+        return answer.bytes
+    }
+
+    /// Nothing is known of neighbours.
     func ask(_ key: Neighbour.Key) -> [UInt8] { [] }
+
+    // MARK: Tables
+
+    private func readLinks() -> [Link] {
+        let links = tables.links()
+        indexes = Dictionary(links.map { ($0.name, $0.index) }, uniquingKeysWith: { first, _ in first })
+        return links
+    }
+
+    private func readRoutes(_ family: IPAddress.Family) -> [Route] {
+        let found = tables.routes(family, indexes)
+        routes[family] = found
+        return found
+    }
+
+    // MARK: Routes by connect(2)
+
+    private static func datagramSocket(_ family: Int32) -> Int32 {
+        Glibc.socket(family, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    }
+
+    private func way(_ query: RouteQuery) -> Result<Route, NetlinkError> {
+        let family = query.destination.family
+        let probe = Self.datagramSocket(family == .v4 ? AF_INET : AF_INET6)
+        guard probe >= 0 else { return .failure(NetlinkError(call: "socket", errno: ENETUNREACH)) }
+        defer { close(probe) }
+        let fitting = routesTo(query.destination).filter { query.interface == 0 || $0.uses(interface: query.interface) }
+        if query.interface != 0 {
+            // Without a route, IPv4 takes any destination for on the link of an interface that a socket is bound to.
+            guard !fitting.isEmpty, bind(probe, to: query.interface) else {
+                return .failure(NetlinkError(call: "connect", errno: ENETUNREACH))
+            }
+        }
+        let failure = connect(probe, query.destination)
+        guard failure == 0, let source = localAddress(probe) else {
+            return .failure(NetlinkError(call: "connect", errno: failure == 0 ? ENETUNREACH : failure))
+        }
+        let key = Route.Key(destination: IPPrefix(query.destination, length: .max))
+        if source == query.destination {
+            let loopback = indexes["lo"] ?? 1
+            return .success(Route(key, kind: .local, nextHops: [Route.NextHop(interface: loopback)], preferredSource: source))
+        }
+        // The address tells the interface, also where a rule leads to another table; the main table tells which one where several
+        // have the address, and where none has it, as on unnumbered links.
+        let owners = Set(addresses.filter { $0.address == source }.map(\.key.interface))
+        let listed = fitting.first { $0.nextHops.first.map { owners.contains($0.interface) } ?? false }
+        let hop: Route.NextHop?
+        if let listed {
+            hop = listed.nextHops.first
+        } else if let owner = owners.min(), query.interface == 0 || owner == query.interface {
+            hop = Route.NextHop(interface: owner)
+        } else {
+            hop = fitting.first?.nextHops.first
+        }
+        guard let hop else { return .failure(NetlinkError(call: "connect", errno: ENETUNREACH)) }
+        return .success(Route(key, nextHops: [hop], preferredSource: source))
+    }
+
+    /// The main table's routes to an address, the best first.
+    private func routesTo(_ destination: IPAddress) -> [Route] {
+        (routes[destination.family] ?? []).filter { $0.key.destination.contains(destination) && $0.kind == .unicast }
+            .sorted { left, right in
+                let (one, other) = (left.key, right.key)
+                if one.destination.length != other.destination.length { return one.destination.length > other.destination.length }
+                return one.metric < other.metric
+            }
+    }
+
+    private func bind(_ probe: Int32, to interface: UInt32) -> Bool {
+        guard let name = indexes.first(where: { $0.value == interface })?.key else { return false }
+        return setsockopt(probe, SOL_SOCKET, SO_BINDTODEVICE, name, socklen_t(name.utf8.count)) == 0
+    }
+
+    private func connect(_ probe: Int32, _ destination: IPAddress) -> Int32 {
+        var storage = sockaddr_storage()
+        // Any port serves: nothing is sent.
+        let port = UInt16(9).bigEndian
+        let length = withUnsafeMutableBytes(of: &storage) { bytes in
+            switch destination.family {
+            case .v4:
+                var name = sockaddr_in()
+                (name.sin_family, name.sin_port) = (sa_family_t(AF_INET), port)
+                withUnsafeMutableBytes(of: &name.sin_addr) { $0.copyBytes(from: destination.bytes) }
+                bytes.storeBytes(of: name, as: sockaddr_in.self)
+                return MemoryLayout<sockaddr_in>.size
+            case .v6:
+                var name = sockaddr_in6()
+                (name.sin6_family, name.sin6_port) = (sa_family_t(AF_INET6), port)
+                withUnsafeMutableBytes(of: &name.sin6_addr) { $0.copyBytes(from: destination.bytes) }
+                bytes.storeBytes(of: name, as: sockaddr_in6.self)
+                return MemoryLayout<sockaddr_in6>.size
+            }
+        }
+        let result = withUnsafePointer(to: &storage) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { Glibc.connect(probe, $0, socklen_t(length)) }
+        }
+        return result == 0 ? 0 : errno
+    }
+
+    private func localAddress(_ probe: Int32) -> IPAddress? {
+        var storage = sockaddr_storage()
+        var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        let result = withUnsafeMutablePointer(to: &storage) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(probe, $0, &length) }
+        }
+        guard result == 0 else { return nil }
+        return withUnsafeBytes(of: storage) { bytes in
+            switch Int32(storage.ss_family) {
+            case AF_INET: withUnsafeBytes(of: bytes.loadUnaligned(as: sockaddr_in.self).sin_addr) { IPAddress(bytes: $0) }
+            case AF_INET6: withUnsafeBytes(of: bytes.loadUnaligned(as: sockaddr_in6.self).sin6_addr) { IPAddress(bytes: $0) }
+            default: nil
+            }
+        }
+    }
 }

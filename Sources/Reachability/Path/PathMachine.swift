@@ -168,7 +168,10 @@ package struct PathMachine: Sendable {
             lose(.resume, at: time)
             return [.gap(nanoseconds: nanoseconds)]
         case .namespaceGone: return end(at: now)
-        case .pollDue: schedule.wantAll(at: time)
+        case .pollDue:
+            schedule.wantAll(at: time)
+            // Tables that were read one after the other fit together only when all have been read.
+            unsettled = Set(KernelTable.allCases)
         case .turnEnded: return endTurn(at: now)
         }
         return []

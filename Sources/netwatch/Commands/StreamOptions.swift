@@ -48,6 +48,7 @@ struct StreamOptions: ParsableArguments {
                         if case .probe = event, !includesProbes { return }
                         sink(event)
                     })
+                if session.isPolling { StandardError.sayPolling() }
                 return RecordStream.Source(identity: session.identity) { session.stop() }
             } catch {
                 throw Failure(error)

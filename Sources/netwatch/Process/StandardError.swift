@@ -6,6 +6,11 @@ enum StandardError {
         say(line: failure.line)
     }
 
+    /// What is seen is late then, and less of it; whoever reads the records should know.
+    static func sayPolling() {
+        say(line: "netwatch: netlink: the system refuses it or its events, so everything is looked at every 2s instead")
+    }
+
     private static func say(line: String) {
         let bytes = Array("\(line)\n".utf8)
         // There is nowhere to report that reports cannot be written.

@@ -19,6 +19,7 @@ struct Watcher {
         self.inbox = inbox
         do {
             session = try MonitorSession(configuration, targets: targets) { inbox.put($0) }
+            if session.isPolling { StandardError.sayPolling() }
         } catch {
             throw Failure(error)
         }

@@ -1,0 +1,86 @@
+import Foundation
+import NetworkLab
+import Testing
+
+/// Where netlink is refused, the program looks at everything every two seconds, and sees the same.
+@Suite(.requiresNamespaces) struct PollingTests {
+    /// Two uplinks, one of them the default of both families, a bridge, a tap and a refused destination.
+    private func network() throws -> Network {
+        let network = try Network()
+        try network.host.ip("link set lo up")
+        try network.uplink("up0", "198.18.0.2/24", "198.18.0.3/24", "2001:db8:1::2/64")
+        try network.uplink("up1", "198.18.1.2/24")
+        try network.host.ip("address add 198.18.2.2 peer 198.18.2.1 dev up1")
+        try network.host.ip("route add default via 198.18.0.1 metric 100")
+        try network.host.ip("route add default via 198.18.1.1 metric 200")
+        try network.host.ip("-6 route add default via 2001:db8:1::1")
+        try network.host.ip("route add unreachable 198.18.9.0/24")
+        try network.host.addBridge("br0")
+        try network.host.addPersistentTun("tap0", .ethernet)
+        return network
+    }
+
+    private func status(_ network: Network, _ sandbox: Sandbox?, _ options: [String] = []) throws -> (seen: Seen, errors: String)
+    {
+        let start = {
+            try Program([Programs.netwatch, "status", "--json", "--netns", network.host.path] + options, output: .file)
+        }
+        let program = try sandbox.map { try $0.perform(start) } ?? start()
+        _ = try program.wait(within: patience)
+        let document = try JSONSerialization.jsonObject(with: Data(program.output.utf8)) as? [String: Any]
+        guard let path = document?["path"] as? [String: Any] else { throw LabError("\(program.output)\(program.standardError)") }
+        return (try Seen(record: path), program.standardError)
+    }
+
+    @Test(arguments: Sandbox.allCases) func `the status is that which netlink gives`(sandbox: Sandbox) throws {
+        let network = try network()
+        for options in [[], ["-6"], ["--interface", "up1"]] {
+            let (whole, silence) = try status(network, nil, options)
+            let (polled, notice) = try status(network, sandbox, options)
+            #expect(polled.line == whole.line)
+            #expect(polled.interfaces == whole.interfaces)
+            #expect(whole.isConsistent && !polled.isConsistent)
+            #expect(silence.isEmpty && notice.contains("netlink"))
+        }
+    }
+
+    @Test func `why there is no path is told too`() throws {
+        let network = try network()
+        func expectSame(_ line: String) throws {
+            let (whole, polled) = (try status(network, nil).seen, try status(network, .netlink).seen)
+            #expect(whole.line == line)
+            #expect(polled.line == line)
+            #expect(polled.evidence == whole.evidence)
+        }
+        try network.host.ip("route del default metric 100")
+        try network.host.ip("route del default metric 200")
+        try network.host.ip("-6 route del default")
+        try expectSame("unsatisfied route/no-route")
+        try network.host.ip("link set up0 down")
+        try network.host.ip("link set up1 down")
+        try expectSame("unsatisfied link/interface-down")
+    }
+
+    @Test(arguments: Sandbox.allCases) func `a change is noticed at the next look`(sandbox: Sandbox) throws {
+        let network = try network()
+        let watch = try sandbox.perform { try ProgramObserver(watching: network.host.path) }
+        let first = try #require(try watch.nextPath())
+        #expect(first.line == "satisfied up0 wired 4+6 via 198.18.0.1 2001:db8:1::1")
+        try network.host.ip("address add 198.18.0.9/24 dev up0")
+        #expect(try watch.nextPath()?.interface("up0")?.addresses.contains("198.18.0.9/24") == true)
+        try network.host.ip("link set up0 down")
+        let second = try nextLine(watch, after: first.line)
+        #expect(second == "satisfied up1 wired 4 via 198.18.1.1")
+        try network.host.ip("link set up1 down")
+        let third = try nextLine(watch, after: second)
+        #expect(third == "unsatisfied link/interface-down")
+    }
+
+    /// The next path that is another; the tables are read one after the other, so a change may come in two steps.
+    private func nextLine(_ watch: ProgramObserver, after line: String) throws -> String {
+        while let path = try watch.nextPath() {
+            if path.line != line { return path.line }
+        }
+        throw LabError("the program has ended: \(watch.program.standardError)")
+    }
+}
