@@ -18,6 +18,8 @@ struct Simulation {
 
     private var resolver = ResolverConfiguration()
     private var dump: SimulatedDump?
+    private var upcoming: [MonitorMachine.Effect] = []
+    private var isPerforming = false
     private var lookups: [LookupRequest] = []
     private var attempts: [ProbeAttempt] = []
     private var late: [MonitorInput] = []
@@ -179,7 +181,11 @@ struct Simulation {
     private mutating func feed(_ input: MonitorInput) throws -> [MonitorMachine.Effect] {
         recording.append(RecordedInput(moment: now, input: input))
         let effects = machine.handle(input.event, at: now)
-        for effect in effects { try perform(effect) }
+        upcoming += effects
+        guard !isPerforming else { return effects }
+        isPerforming = true
+        defer { isPerforming = false }
+        while !upcoming.isEmpty { try perform(upcoming.removeFirst()) }
         return effects
     }
 
