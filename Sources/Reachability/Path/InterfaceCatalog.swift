@@ -32,7 +32,8 @@ package struct InterfaceCatalog: Sendable {
             addresses[index] = own.isEmpty ? nil : own
             interfaces[index] = NetworkInterface(
                 name: link.name, index: index, type: kind.type, isVirtual: kind.isVirtual, isExpensive: kind.isExpensive,
-                level: LinkLevelMatrix.level(of: link, addresses: own, ports: Self.allPorts(of: index, ports)), addresses: own.map(\.key.prefix),
+                level: LinkLevelMatrix.level(of: link, addresses: own, ports: Self.allPorts(of: index, ports)),
+                addresses: own.map(\.key.prefix),
                 evidence: kind.evidence
             )
         }
