@@ -82,8 +82,14 @@ struct SnapshotTests {
     private func expectSame(
         _ observer: LibraryObserver, _ host: LabHost, sourceLocation: SourceLocation = #_sourceLocation
     ) throws {
-        let told = SnapshotRows(try observer.quietState().snapshot)
-        let real = try SnapshotRows(of: host)
+        // The kernel goes on by itself (duplicate detection ends, a carrier is announced) between the two looks: look again.
+        let deadline = ContinuousClock.now + .seconds(10)
+        var told: SnapshotRows
+        var real: SnapshotRows
+        repeat {
+            told = SnapshotRows(try observer.quietState().snapshot)
+            real = try SnapshotRows(of: host)
+        } while told != real && ContinuousClock.now < deadline
         func expect(_ part: KeyPath<SnapshotRows, Set<String>>, _ name: String) {
             let (told, real) = (told[keyPath: part], real[keyPath: part])
             let missing = real.subtracting(told).sorted().joined(separator: "\n")

@@ -1,7 +1,7 @@
 /// The format of a recording: JSON Lines, a header and then one input a line, in the order in which the machine took them.
 ///
 /// ```
-/// {"netwatch_recording":1,"program":"0.1.0","boot_id":"…","netns":null,"netns_inode":4026531840,"selection":"any","families":[4,6]}
+/// {"netwatch_recording":1,"program":"netwatch","boot_id":"…","netns":null,"netns_inode":4026531840,"selection":"any","families":[4,6]}
 /// {"t":81234567,"w":1763700000123456789,"input":"datagram","bytes":"<base64>"}
 /// {"t":81234567,"w":1763700000123456789,"input":"turn-ended"}
 /// ```

@@ -1,0 +1,324 @@
+import FoundationEssentials
+import NetlinkBytes
+import Pacing
+
+@testable import Reachability
+
+/// A whole monitor, driven as its loop drives it, over a simulated kernel; everything is checked at every step.
+struct Simulation {
+    struct Violation: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    let configuration: MonitorConfiguration
+    private(set) var kernel: SimulatedKernel
+    private(set) var machine: MonitorMachine
+    private var dice: SplitMix64
+    private(set) var now = Moment(monotonicNanoseconds: 1_000_000_000, wallClockNanoseconds: 1_700_000_000_000_000_000)
+
+    private var resolver = ResolverConfiguration()
+    private var dump: SimulatedDump?
+    private var upcoming: [MonitorMachine.Effect] = []
+    private var isPerforming = false
+    private var lookups: [LookupRequest] = []
+    private var attempts: [ProbeAttempt] = []
+    private var late: [MonitorInput] = []
+    private var nextTarget = 0
+    private var present: [TargetID] = []
+    private var removed: Set<TargetID> = []
+    private var told: [TargetID: ServerUpdate] = [:]
+    private var toldPath: NetworkPath?
+    private var mirror = NetworkSnapshot()
+    /// Everything that the machine was fed, and what it emitted.
+    private(set) var recording: [RecordedInput] = []
+    private(set) var emitted: [MonitorEvent] = []
+    private(set) var quietPoints = 0
+    private(set) var satisfied = 0
+
+    private static let addresses = ["192.0.2.9:80", "198.51.1.7:443", "[2001:db8:ffff::9]:22", "name.example:80", "10.0.1.1:1"]
+    private static let selections: [MonitorConfiguration.Selection] = [
+        .any, .any, .any, .named("if2"), .required(.wired), .prohibited([.tunnel, .bridge]),
+    ]
+
+    init(seed: UInt64) {
+        dice = SplitMix64(seed: seed)
+        configuration = MonitorConfiguration(
+            selection: Self.selections[Int(seed % UInt64(Self.selections.count))],
+            families: [[.v4, .v6], [.v4, .v6], [.v4, .v6], [.v6]][Int(seed / 7 % 4)])
+        kernel = SimulatedKernel(seed: seed &+ 1)
+        machine = MonitorMachine(configuration)
+        resolver = ResolverConfiguration(nameservers: [.init(IPAddress(v4: 0x0a00_0035))], exists: true)
+    }
+
+    // MARK: Running
+
+    mutating func run(steps: Int) throws {
+        try feed(.began(seed: dice.next(), isPolling: false))
+        try feed(.resolver(resolver))
+        try endTurn()
+        for _ in 0..<steps { try step() }
+        try rest()
+        try replay()
+    }
+
+    private mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &dice) < percent }
+
+    private mutating func step() throws {
+        switch Int.random(in: 0..<1_000, using: &dice) {
+        case 0..<480: kernel.change()
+        case 480..<920: try turn()
+        case 920..<935:
+            for _ in 0..<Int.random(in: 5...60, using: &dice) { kernel.change() }
+        case 935..<945: kernel.congest()
+        case 945..<950: try resume()
+        case 950..<960: try changeResolver()
+        case 960..<975: try changeTargets()
+        case 975..<985:
+            pass(milliseconds: 5_000)
+            try turn()
+        default: try rest()
+        }
+        pass(milliseconds: Int64.random(in: 0...30, using: &dice))
+    }
+
+    private mutating func pass(milliseconds: Int64) {
+        now = now.advanced(by: .milliseconds(milliseconds))
+        if milliseconds > 20 { kernel.ghosts = [] }
+    }
+
+    /// One turn of the loop.
+    private mutating func turn() throws {
+        try readEvents(upTo: Int.random(in: 0...20, using: &dice))
+        for _ in 0..<Int.random(in: 0...3, using: &dice) { try readDump() }
+        try answerTargets()
+        try endTurn()
+    }
+
+    private mutating func readEvents(upTo limit: Int) throws {
+        if kernel.isCongested {
+            // What is queued is thrown away, and only then does the kernel queue again.
+            kernel.drained()
+            try feed(.overrun)
+            return
+        }
+        let batch = kernel.queue.prefix(limit)
+        kernel.queue.removeFirst(batch.count)
+        for bytes in batch { try feed(.datagram(bytes)) }
+    }
+
+    private mutating func readDump() throws {
+        guard var running = dump else { return }
+        if chance(1) {
+            dump = nil
+            try feed(.dumpFailed(errno: 105))
+            return
+        }
+        let slice = running.slice(of: &kernel, limit: Int.random(in: 1...12, using: &dice))
+        dump = slice.isLast ? nil : running
+        try feed(.dump(slice.bytes))
+    }
+
+    private mutating func endTurn() throws {
+        for round in 0... {
+            guard try !feed(.turnEnded).isEmpty else { break }
+            if round == 64 { throw Violation(description: "a turn that does not end") }
+        }
+        try check()
+    }
+
+    private mutating func resume() throws {
+        let asleep = Int64.random(in: 1...3_600, using: &dice) * 1_000_000_000
+        now = Moment(monotonicNanoseconds: now.monotonicNanoseconds, wallClockNanoseconds: now.wallClockNanoseconds + asleep)
+        try feed(.resumed(nanosecondsAsleep: asleep))
+        try endTurn()
+    }
+
+    private mutating func changeResolver() throws {
+        resolver = chance(30) ? ResolverConfiguration() : ResolverConfiguration(nameservers: [.init(IPAddress(v4: 0x0a00_0035))], exists: true)
+        try feed(.resolver(resolver))
+        try endTurn()
+    }
+
+    // MARK: Targets
+
+    private mutating func changeTargets() throws {
+        if present.count < 3, let text = Self.addresses.randomElement(using: &dice), let endpoint = try? Endpoint(text) {
+            let id = TargetID(nextTarget)
+            nextTarget += 1
+            present.append(id)
+            try feed(.targetAdded(id, endpoint, ProbeSettings(interval: .milliseconds(500), timeout: .milliseconds(400))))
+        } else if let id = present.randomElement(using: &dice) {
+            present.removeAll { $0 == id }
+            try feed(.targetRemoved(id))
+            removed.insert(id)
+        }
+        try endTurn()
+    }
+
+    private mutating func answerTargets() throws {
+        if chance(2), let answer = late.randomElement(using: &dice) { try feed(answer) }
+        while chance(50), !lookups.isEmpty {
+            let request = lookups.removeFirst()
+            let found: [IPAddress] = chance(80) ? [IPAddress(v4: 0xc000_0209), IPAddress(v6: 0x2001_0db8_ffff_0000, 9)] : []
+            let answer = LookupAnswer(id: request.id, addresses: found, code: found.isEmpty ? -2 : 0, elapsedNanoseconds: 1_000_000)
+            late.append(.lookup(answer))
+            try feed(.lookup(answer))
+        }
+        while chance(60), let index = attempts.indices.randomElement(using: &dice) {
+            let attempt = attempts.remove(at: index)
+            let result =
+                chance(60)
+                ? ProbeResult(id: attempt.id, roundTripNanoseconds: 20_000_000) : ProbeResult(id: attempt.id, errno: 111, call: "handshake")
+            late.append(.probe(result))
+            try feed(.probe(result))
+        }
+        if late.count > 20 { late.removeFirst(10) }
+    }
+
+    // MARK: The loop's part
+
+    @discardableResult
+    private mutating func feed(_ input: MonitorInput) throws -> [MonitorMachine.Effect] {
+        recording.append(RecordedInput(moment: now, input: input))
+        let effects = machine.handle(input.event, at: now)
+        upcoming += effects
+        guard !isPerforming else { return effects }
+        isPerforming = true
+        defer { isPerforming = false }
+        while !upcoming.isEmpty { try perform(upcoming.removeFirst()) }
+        return effects
+    }
+
+    private mutating func perform(_ effect: MonitorMachine.Effect) throws {
+        switch effect {
+        case .dump(let table, let sequence):
+            guard dump == nil else { throw Violation(description: "a second dump beside \(dump?.table as Any)") }
+            if chance(1) { return _ = try feed(.dumpFailed(errno: 16)) }
+            dump = SimulatedDump(table, sequence, of: kernel)
+        case .askRoute(let query): try feed(.routeReply(query, kernel.reply(to: query)))
+        case .askNeighbour(let key): try feed(.neighbourReply(key, []))
+        case .readEvidence(let link): try feed(.evidence(link.index, kernel.evidence(link)))
+        case .resolve(let request): lookups.append(request)
+        case .connect(let attempt):
+            if attempts.contains(where: { $0.id == attempt.id }) { throw Violation(description: "attempt \(attempt.id) twice") }
+            attempts.append(attempt)
+        case .cancel(let id): attempts.removeAll { $0.id == id }
+        case .cancelAll(let id): attempts.removeAll { TargetID(owning: $0.id) == id }
+        case .changed(let changes): mirror.apply(changes)
+        case .emit(let event): try take(event)
+        }
+    }
+
+    // MARK: Invariants
+
+    /// What the machine says follows its own rules.
+    private mutating func take(_ event: MonitorEvent) throws {
+        emitted.append(event)
+        switch event {
+        case .path(let update):
+            guard update.isInitial == (toldPath == nil) else { throw Violation(description: "initial: \(update.isInitial)") }
+            if !update.isInitial && update.reasons.isEmpty { throw Violation(description: "a path without a reason") }
+            if (update.path.status == .satisfied) != (update.path.cause == nil) { throw Violation(description: "cause of \(update.path)") }
+            if (update.path.interface == nil) != (update.path.status == .unsatisfied) { throw Violation(description: "\(update.path)") }
+            toldPath = update.path
+        case .server(let id, let update):
+            if toldPath == nil { throw Violation(description: "a target before the path") }
+            if removed.contains(id) { throw Violation(description: "target \(id) is removed and speaks") }
+            if update.isInitial != (told[id] == nil) { throw Violation(description: "target \(id) initial: \(update.isInitial)") }
+            let needsCause = update.state != .up && update.state != .unknown
+            if needsCause != (update.cause != nil) { throw Violation(description: "\(update.state) with \(update.cause as Any)") }
+            told[id] = update
+        case .probe(let id, _):
+            if removed.contains(id) { throw Violation(description: "target \(id) is removed and reports") }
+        case .resync, .gap:
+            if toldPath == nil { throw Violation(description: "\(event) before the path") }
+        case .ended: throw Violation(description: "ended")
+        }
+    }
+
+    private func check() throws {
+        guard mirror == machine.path.snapshot else { throw Violation(description: "changes do not lead to the snapshot") }
+        let deadline = machine.deadline
+        if dump == nil && !machine.path.isQuiet && deadline == nil { throw Violation(description: "nothing pending will ever happen") }
+        if let due = machine.path.deadline, due > now.monotonicNanoseconds + 33_000_000_000 {
+            throw Violation(description: "too far: \(due)")
+        }
+        guard machine.path.evidence.keys.allSatisfy({ mirror.links[$0] != nil }) else { throw Violation(description: "evidence of the gone") }
+        guard machine.targets.count == present.count else { throw Violation(description: "targets") }
+        // What a subscriber was told last is what is.
+        if let toldPath, let path = machine.path.path {
+            let untold = PathDifference.reasons(from: toldPath, to: path)
+            guard untold.isEmpty else { throw Violation(description: "untold: \(untold)") }
+        }
+    }
+
+    // MARK: Quiet points
+
+    /// Nothing changes until the monitor is quiet; then it knows the truth.
+    private mutating func rest() throws {
+        var rounds = 0
+        while true {
+            rounds += 1
+            if rounds > 3_000 { throw Violation(description: "never quiet") }
+            if !kernel.queue.isEmpty || kernel.isCongested {
+                try readEvents(upTo: 50)
+            } else if dump != nil {
+                try readDump()
+            } else if machine.path.isQuiet {
+                break
+            } else if let due = machine.path.deadline {
+                now = now.advanced(by: .nanoseconds(max(0, due - now.monotonicNanoseconds)))
+                kernel.ghosts = []
+            }
+            try endTurn()
+        }
+        try judge()
+    }
+
+    private mutating func judge() throws {
+        quietPoints += 1
+        let (truth, snapshot) = (kernel.truth, machine.path.snapshot)
+        guard snapshot == truth else {
+            throw Violation(description: "not the truth; what is missing: \(truth.changes(since: snapshot))")
+        }
+        guard let path = machine.path.path else { throw Violation(description: "no path") }
+        guard path.isConsistent else { throw Violation(description: "quiet and not consistent") }
+        let isSatisfied = configuration.families.contains { family in queries(family).contains { kernel.isUsable($0) } }
+        guard (path.status == .satisfied) == isSatisfied else {
+            throw Violation(description: "\(path.status), \(path.cause?.description ?? "no cause"); the kernel says \(isSatisfied)")
+        }
+        if path.supportsDNS != resolver.hasNameserver { throw Violation(description: "dns") }
+        if isSatisfied { satisfied += 1 }
+    }
+
+    private func queries(_ family: IPAddress.Family) -> [RouteQuery] {
+        let anywhere = family == .v4 ? IPAddress(v4: 0xc633_6401) : IPAddress(v6: 0x2001_0db8_ffff_0000, 1)
+        let allowed = machine.path.catalog.interfaces.values.filter { $0.type != .loopback && configuration.allows($0) }.map(\.index)
+        let each = allowed.map { RouteQuery(anywhere, interface: $0) }
+        switch configuration.selection {
+        case .any: return [RouteQuery(anywhere)]
+        case .named, .required: return each
+        case .prohibited:
+            guard case .success((_, let hop)) = kernel.lookUp(RouteQuery(anywhere)), allowed.contains(hop.interface) else { return each }
+            return [RouteQuery(anywhere)] + each
+        }
+    }
+
+    // MARK: Replay
+
+    /// The same inputs in another machine, through a file's lines now and then, say the same.
+    private func replay() throws {
+        var other = MonitorMachine(configuration)
+        var said: [MonitorEvent] = []
+        let (encoder, decoder) = (JSONEncoder(), JSONDecoder())
+        for (number, line) in recording.enumerated() {
+            var line = line
+            if number % 10 == 0 { line = try decoder.decode(RecordedInput.self, from: encoder.encode(line)) }
+            for effect in other.handle(line.input.event, at: line.moment) {
+                if case .emit(let event) = effect { said.append(event) }
+            }
+        }
+        guard said == emitted else { throw Violation(description: "the replay says something else") }
+        guard other.path.snapshot == machine.path.snapshot else { throw Violation(description: "the replay knows something else") }
+    }
+}

@@ -1,0 +1,26 @@
+import Foundation
+import Testing
+
+/// Seeded random inputs of all kinds into the whole machine: 10,000 steps a seed. `NETWATCH_SIMULATION_SEEDS=FIRST-LAST`, or a list
+/// with commas, runs others; a failure names its seed.
+@Suite struct SimulationTests {
+    private static let steps = 10_000
+
+    private static let seeds: [UInt64] = {
+        guard let text = ProcessInfo.processInfo.environment["NETWATCH_SIMULATION_SEEDS"] else { return Array(0..<6) }
+        return text.split(separator: ",").flatMap { part -> [UInt64] in
+            let bounds = part.split(separator: "-").compactMap { UInt64($0) }
+            return bounds.count == 2 && bounds[0] <= bounds[1] ? Array(bounds[0]...bounds[1]) : bounds
+        }
+    }()
+
+    @Test(arguments: seeds) func `every step keeps its promises, and at every quiet point the monitor knows the truth`(seed: UInt64) {
+        var simulation = Simulation(seed: seed)
+        do {
+            try simulation.run(steps: Self.steps)
+            #expect(simulation.quietPoints > 20, "seed \(seed)")
+        } catch {
+            Issue.record("seed \(seed), after \(simulation.recording.count) inputs: \(error)")
+        }
+    }
+}
