@@ -58,25 +58,16 @@ struct RandomTests {
         print("seed \(seed): satisfied at \(satisfied) of \(batches) quiet points")
     }
 
-    /// Without link-local addresses that are checked for duplicates: the kernel tells of them only when that is over.
-    private static func announced(_ snapshot: NetworkSnapshot) -> NetworkSnapshot {
-        var announced = snapshot
-        for address in snapshot.addresses.values
-        where address.flags.contains(.tentative) && !address.flags.contains(.duplicate) && address.address.isLinkLocal {
-            announced.apply(.addressRemoved(address.key))
-        }
-        return announced
-    }
-
     /// A difference counts when it lasts: the kernel announces a carrier's change up to a second after its dumps show it
     /// (linkwatch), and the monitor and the kernel are not asked at the same moment.
     private func compare(_ observer: LibraryObserver, _ host: LabHost, _ log: [String], _ seed: UInt64) throws -> MonitorState {
         var (last, since): ([NetworkSnapshot], ContinuousClock.Instant) = ([], .now)
         let start = since
         while start.duration(to: .now) < .seconds(30) {
-            let told = Self.announced(try observer.quietState().snapshot)
-            let real = Self.announced(try FreshDump.take(of: host))
-            if told == real { return try observer.quietState() }
+            let state = try observer.quietState()
+            let told = state.snapshot
+            let real = try FreshDump.take(of: host)
+            if told == real { return state }
             if last != [told, real] { (last, since) = ([told, real], .now) }
             guard since.duration(to: .now) > .seconds(3) else {
                 poll(nil, 0, 50)

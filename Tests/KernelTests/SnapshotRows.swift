@@ -1,7 +1,7 @@
 @testable import Reachability
 
 /// A snapshot as rows of text, one for each thing in it, in words that `ip -N -j` can be put into as well.
-struct SnapshotRows {
+struct SnapshotRows: Equatable {
     var links: Set<String> = []
     var addresses: Set<String> = []
     var routes: Set<String> = []
