@@ -89,9 +89,10 @@ public struct IPAddress: Hashable, Sendable {
 extension IPAddress: CustomStringConvertible {
     /// The canonical text: dotted quad, or RFC 5952.
     public var description: String {
+        if family == .v4 { return "\(low >> 24 & 255).\(low >> 16 & 255).\(low >> 8 & 255).\(low & 255)" }
         var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
         let written = bytes.withUnsafeBytes {
-            inet_ntop(family == .v4 ? AF_INET : AF_INET6, $0.baseAddress, &text, socklen_t(text.count))
+            inet_ntop(AF_INET6, $0.baseAddress, &text, socklen_t(text.count))
         }
         guard written != nil else { return "?" }
         return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)

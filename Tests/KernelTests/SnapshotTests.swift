@@ -120,7 +120,7 @@ struct SnapshotTests {
         _ observer: LibraryObserver, _ host: LabHost, sourceLocation: SourceLocation = #_sourceLocation
     ) throws {
         // The kernel announces a carrier's change up to a second after its tables show it.
-        let end = ContinuousClock.now + .seconds(3)
+        let end = ContinuousClock.now + .seconds(10)
         var (told, real) = (SnapshotRows(), SnapshotRows())
         repeat {
             (told, real) = (SnapshotRows(try observer.quietState().snapshot), try SnapshotRows(of: host))

@@ -14,11 +14,18 @@ import Testing
         }
     }()
 
-    @Test(arguments: seeds) func `every step keeps its promises, and at every quiet point the monitor knows the truth`(seed: UInt64) {
+    @Test(arguments: seeds) func `every step keeps its promises, and at every quiet point the monitor knows the truth`(
+        seed: UInt64
+    ) {
         var simulation = Simulation(seed: seed)
         do {
             try simulation.run(steps: Self.steps)
-            #expect(simulation.quietPoints > 20, "seed \(seed)")
+            // Not a world in which nothing happens.
+            #expect(simulation.quietPoints > 100, "seed \(seed)")
+            #expect(
+                simulation.satisfied > 0 && simulation.satisfied < simulation.quietPoints, "seed \(seed): \(simulation.satisfied)"
+            )
+            #expect(simulation.emitted.count > 500, "seed \(seed): \(simulation.emitted.count)")
         } catch {
             Issue.record("seed \(seed), after \(simulation.recording.count) inputs: \(error)")
         }

@@ -50,6 +50,8 @@ final class MonitorLoop {
     private var early: [Follower] = []
     private var stateAskers: [@Sendable (MonitorState) -> Void] = []
     private var messages: [NetlinkMessage] = []
+    private var upcoming: [MonitorMachine.Effect] = []
+    private var isPerforming = false
     private var nextPoll: Int64?
     private var hasRecordingFailed = false
     private var isRunning = true
@@ -236,25 +238,38 @@ final class MonitorLoop {
 
     // MARK: Effects
 
+    // First come, first done: an answer within the turn may lead to further effects, and what the machine said before it asked
+    // must not be told after them. A replay, which takes input by input, says everything in this order too.
     private func perform(_ effects: [MonitorMachine.Effect]) {
-        for effect in effects {
-            switch effect {
-            case .dump(let table, let sequence): dump(table, sequence)
-            case .askRoute(let query): feed(.routeReply(query, kernel.ask(query)))
-            case .askNeighbour(let key): feed(.neighbourReply(key, kernel.ask(key)))
-            case .readEvidence(let link): feed(.evidence(link.index, evidence.read(link) ?? InterfaceEvidence()))
-            case .resolve(let request): names.resolve(request)
-            case .connect(let attempt): connect(attempt)
-            case .cancel(let id):
-                prober.cancel(id)
-                attempts[TargetID(owning: id)]?.remove(id)
-            case .cancelAll(let id): attempts.removeValue(forKey: id)?.forEach { prober.cancel($0) }
-            case .emit(let event):
-                sink(event)
-                if case .ended = event { isRunning = false }
-            case .changed(let changes):
-                if !followers.isEmpty { followers.removeAll { !$0(machine.path.snapshot, changes) } }
-            }
+        upcoming += effects
+        guard !isPerforming else { return }
+        isPerforming = true
+        defer { isPerforming = false }
+        var next = 0
+        while next < upcoming.count {
+            perform(upcoming[next])
+            next += 1
+        }
+        upcoming.removeAll(keepingCapacity: true)
+    }
+
+    private func perform(_ effect: MonitorMachine.Effect) {
+        switch effect {
+        case .dump(let table, let sequence): dump(table, sequence)
+        case .askRoute(let query): feed(.routeReply(query, kernel.ask(query)))
+        case .askNeighbour(let key): feed(.neighbourReply(key, kernel.ask(key)))
+        case .readEvidence(let link): feed(.evidence(link.index, evidence.read(link) ?? InterfaceEvidence()))
+        case .resolve(let request): names.resolve(request)
+        case .connect(let attempt): connect(attempt)
+        case .cancel(let id):
+            prober.cancel(id)
+            attempts[TargetID(owning: id)]?.remove(id)
+        case .cancelAll(let id): attempts.removeValue(forKey: id)?.forEach { prober.cancel($0) }
+        case .emit(let event):
+            sink(event)
+            if case .ended = event { isRunning = false }
+        case .changed(let changes):
+            if !followers.isEmpty { followers.removeAll { !$0(machine.path.snapshot, changes) } }
         }
     }
 

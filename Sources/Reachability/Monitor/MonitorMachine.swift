@@ -86,7 +86,7 @@ package struct MonitorMachine: Sendable {
     private mutating func endTurn(at now: Moment) -> [Effect] {
         var effects = follow(path.handle(.turnEnded, at: now), at: now)
         // Targets come after the path is told, and not while it waits for answers.
-        guard !path.hasEnded, path.path != nil, !path.isAsking else { return effects }
+        guard !targets.isEmpty, !path.hasEnded, path.path != nil, !path.isAsking else { return effects }
         if isChanged || surroundings == nil { surroundings = lookAround() }
         for id in targets.keys.sorted() {
             if waiting.contains(id) {

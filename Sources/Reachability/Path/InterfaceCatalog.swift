@@ -3,25 +3,67 @@ package struct InterfaceCatalog: Sendable {
     package private(set) var interfaces: [UInt32: NetworkInterface] = [:]
     /// Per interface the addresses, in order.
     package private(set) var addresses: [UInt32: [Address]] = [:]
+    private var masters: [UInt32: UInt32] = [:]
 
     package init() {}
 
     package init(_ snapshot: NetworkSnapshot, evidence: [UInt32: InterfaceEvidence]) {
-        for address in snapshot.addresses.values { addresses[address.key.interface, default: []].append(address) }
-        for index in addresses.keys { addresses[index]?.sort { $0.key < $1.key } }
+        update(snapshot, evidence: evidence, changed: Set(snapshot.links.keys))
+    }
+
+    /// Brings it up to date after changes of these interfaces, their addresses or their evidence.
+    package mutating func update(_ snapshot: NetworkSnapshot, evidence: [UInt32: InterfaceEvidence], changed: Set<UInt32>) {
+        let indexes = changed.union(dependents(of: changed, snapshot))
+        let sorted = indexes.count > Self.searchLimit ? Self.addresses(of: snapshot) : nil
         var ports: [UInt32: [Link]] = [:]
         for link in snapshot.links.values where link.master != 0 { ports[link.master, default: []].append(link) }
-        for link in snapshot.links.values {
+        for index in indexes {
+            guard let link = snapshot.links[index] else {
+                interfaces[index] = nil
+                addresses[index] = nil
+                masters[index] = nil
+                continue
+            }
             let kind = InterfaceClassifier.classify(
-                link, evidence: evidence[link.index], among: snapshot.links, evidenceOf: { evidence[$0] }
+                link, evidence: evidence[index], among: snapshot.links, evidenceOf: { evidence[$0] }
             )
-            let own = addresses[link.index] ?? []
-            interfaces[link.index] = NetworkInterface(
-                name: link.name, index: link.index, type: kind.type, isVirtual: kind.isVirtual, isExpensive: kind.isExpensive,
-                level: LinkLevelMatrix.level(of: link, addresses: own, ports: Self.allPorts(of: link.index, ports)),
-                addresses: own.map(\.key.prefix), evidence: kind.evidence
+            let own = sorted.map { $0[index] ?? [] } ?? snapshot.addresses(of: index)
+            masters[index] = link.master == 0 ? nil : link.master
+            addresses[index] = own.isEmpty ? nil : own
+            interfaces[index] = NetworkInterface(
+                name: link.name, index: index, type: kind.type, isVirtual: kind.isVirtual, isExpensive: kind.isExpensive,
+                level: LinkLevelMatrix.level(of: link, addresses: own, ports: Self.allPorts(of: index, ports)),
+                addresses: own.map(\.key.prefix),
+                evidence: kind.evidence
             )
         }
+    }
+
+    /// What rests on these, to the top: the devices that they are or were ports of, and those that have one of them below.
+    private func dependents(of changed: Set<UInt32>, _ snapshot: NetworkSnapshot) -> Set<UInt32> {
+        var found: Set<UInt32> = []
+        var latest = changed
+        while !latest.isEmpty {
+            var next: Set<UInt32> = []
+            for index in latest {
+                if let master = masters[index] { next.insert(master) }
+                if let master = snapshot.links[index]?.master, master != 0 { next.insert(master) }
+            }
+            for link in snapshot.links.values where link.lower != 0 && latest.contains(link.lower) { next.insert(link.index) }
+            latest = next.subtracting(found).subtracting(changed)
+            found.formUnion(latest)
+        }
+        return found
+    }
+
+    /// Up to so many interfaces, searching for what belongs to each is cheaper than sorting everything.
+    private static let searchLimit = 8
+
+    private static func addresses(of snapshot: NetworkSnapshot) -> [UInt32: [Address]] {
+        var addresses: [UInt32: [Address]] = [:]
+        for address in snapshot.addresses.values { addresses[address.key.interface, default: []].append(address) }
+        for index in addresses.keys { addresses[index]?.sort { $0.key < $1.key } }
+        return addresses
     }
 }
 

@@ -4,8 +4,9 @@ package enum PathDifference {
     /// The reasons to publish `new` after `old`; none when nothing worth telling changed.
     package static func reasons(from old: NetworkPath, to new: NetworkPath) -> Set<PathChangeReason> {
         var reasons: Set<PathChangeReason> = []
-        let selections = [\NetworkPath.interface, \.interfaceV4, \.interfaceV6, \.underlying]
-        if selections.contains(where: { Identity(old[keyPath: $0]) != Identity(new[keyPath: $0]) }) {
+        if Identity(old.interface) != Identity(new.interface) || Identity(old.interfaceV4) != Identity(new.interfaceV4)
+            || Identity(old.interfaceV6) != Identity(new.interfaceV6) || Identity(old.underlying) != Identity(new.underlying)
+        {
             reasons.insert(.interfaceChanged)
         }
         if old.supportsIPv4 != new.supportsIPv4 || old.supportsIPv6 != new.supportsIPv6 || old.status != new.status {
@@ -23,11 +24,11 @@ package enum PathDifference {
         if old.isConsistent != new.isConsistent { reasons.insert(.resynced) }
 
         let (before, after) = (notable(old), notable(new))
-        if before.map(Row.init) != after.map(Row.init) { reasons.insert(.interfacesChanged) }
-        let formerly = Dictionary(before.map { ($0.index, $0.addresses) }, uniquingKeysWith: { first, _ in first })
-        if after.contains(where: { interface in formerly[interface.index].map { $0 != interface.addresses } ?? false }) {
-            reasons.insert(.addressesChanged)
+        if !before.elementsEqual(after, by: isSameRow) { reasons.insert(.interfacesChanged) }
+        let hasOtherAddresses = after.contains { interface in
+            before.first { $0.index == interface.index }.map { $0.addresses != interface.addresses } ?? false
         }
+        if hasOtherAddresses { reasons.insert(.addressesChanged) }
         return reasons
     }
 
@@ -48,18 +49,9 @@ package enum PathDifference {
         }
     }
 
-    /// What the list of interfaces shows beside addresses.
-    private struct Row: Equatable {
-        let identity: Identity
-        let isVirtual: Bool
-        let isExpensive: Bool
-        let level: LinkLevel
-
-        init(_ interface: NetworkInterface) {
-            identity = Identity(interface)
-            isVirtual = interface.isVirtual
-            isExpensive = interface.isExpensive
-            level = interface.level
-        }
+    /// Whether the list of interfaces shows the same of both, addresses apart.
+    private static func isSameRow(_ left: NetworkInterface, _ right: NetworkInterface) -> Bool {
+        Identity(left) == Identity(right) && left.isVirtual == right.isVirtual && left.isExpensive == right.isExpensive
+            && left.level == right.level
     }
 }

@@ -90,8 +90,8 @@ package struct PathMachine: Sendable {
         var evaluate = false
         /// More than the answers changed.
         var structure = false
-        /// Links or addresses changed.
-        var catalog = false
+        /// Interfaces of which the link, an address or the evidence changed.
+        var interfaces: Set<UInt32> = []
         /// Events since the turn began.
         var events = 0
     }
@@ -151,7 +151,7 @@ package struct PathMachine: Sendable {
             awaited.remove(index)
             guard self.evidence[index] != evidence, keeper.live.links[index] != nil else { break }
             self.evidence[index] = evidence
-            work.catalog = true
+            work.interfaces.insert(index)
             touch()
         case .resolver(let configuration):
             guard resolver != configuration else { break }
@@ -201,7 +201,7 @@ package struct PathMachine: Sendable {
     private mutating func note(_ change: SnapshotChange) {
         switch change {
         case .link(let link):
-            work.catalog = true
+            work.interfaces.insert(link.index)
             work.structure = true
             let subject = EvidenceSubject(link)
             if InterfaceClassifier.needsEvidence(link), subjects[link.index] != subject {
@@ -209,13 +209,16 @@ package struct PathMachine: Sendable {
                 awaited.insert(link.index)
             }
         case .linkRemoved(let index):
-            work.catalog = true
+            work.interfaces.insert(index)
             work.structure = true
             awaited.remove(index)
             evidence[index] = nil
             subjects[index] = nil
-        case .address, .addressRemoved:
-            work.catalog = true
+        case .address(let address):
+            work.interfaces.insert(address.key.interface)
+            work.structure = true
+        case .addressRemoved(let key):
+            work.interfaces.insert(key.interface)
             work.structure = true
         case .routeAdded(let route), .routeRemoved(let route):
             if route.key.destination.isDefault { work.structure = true }
@@ -324,9 +327,9 @@ package struct PathMachine: Sendable {
             work = Work()
             return []
         }
-        if work.catalog {
-            catalog = InterfaceCatalog(keeper.live, evidence: evidence)
-            work.catalog = false
+        if !work.interfaces.isEmpty {
+            catalog.update(keeper.live, evidence: evidence, changed: work.interfaces)
+            work.interfaces = []
         }
         let evaluation = PathEvaluation(
             snapshot: keeper.live, catalog: catalog, resolver: resolver, configuration: configuration, answers: answers,
@@ -342,7 +345,7 @@ package struct PathMachine: Sendable {
         }
     }
 
-    private var isOnlyAnswers: Bool { path != nil && !work.structure && !work.catalog && !formerAnswers.isEmpty }
+    private var isOnlyAnswers: Bool { path != nil && !work.structure && work.interfaces.isEmpty && !formerAnswers.isEmpty }
 
     private mutating func publish(_ new: NetworkPath, events: Int, at now: Moment) -> [Effect] {
         guard let old = path else {
