@@ -63,8 +63,7 @@ extension NetworkSnapshot {
         guard let old else { return }
         if old.mtu != link.mtu { outcome.doubts.insert(.routesV6) }
         if old.flags.contains(.up) != link.flags.contains(.up) || old.hasCarrier != link.hasCarrier {
-            outcome.doubts.formUnion([.nexthops, .routesV4, .routesV6])
-            if link.hasCarrier { outcome.doubts.insert(.addresses) }
+            outcome.doubts.formUnion([.addresses, .nexthops, .routesV4, .routesV6])
             if !link.hasCarrier { removeNexthops(over: link.index, &outcome) }
             if !link.flags.contains(.up) { removeRoutes(over: link.index, &outcome) }
         }
