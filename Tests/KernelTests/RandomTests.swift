@@ -75,8 +75,10 @@ struct RandomTests {
             }
             let missing = real.changes(since: told).map { "\($0)" }.joined(separator: "\n  ")
             let wrong = told.changes(since: real).map { "\($0)" }.joined(separator: "\n  ")
+            let routes = try ["-4", "-6"].map { try host.ip("\($0) route show table all") }.joined()
+            let last = log.suffix(150).joined(separator: "\n")
             throw LabError(
-                "seed \(seed): the monitor at rest lacks\n  \(missing)\nit has\n  \(wrong)\nafter\n\(log.suffix(60).joined(separator: "\n"))"
+                "seed \(seed): the monitor at rest lacks\n  \(missing)\nit has\n  \(wrong)\nthe kernel has\n\(routes)\nafter\n\(last)"
             )
         }
         throw LabError("seed \(seed): the kernel does not rest")

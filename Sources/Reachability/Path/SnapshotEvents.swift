@@ -63,7 +63,8 @@ extension NetworkSnapshot {
         guard let old else { return }
         if old.mtu != link.mtu { outcome.doubts.insert(.routesV6) }
         if old.flags.contains(.up) != link.flags.contains(.up) || old.hasCarrier != link.hasCarrier {
-            outcome.doubts.formUnion([.addresses, .nexthops, .routesV4, .routesV6])
+            outcome.doubts.formUnion([.nexthops, .routesV4, .routesV6])
+            if link.hasCarrier { outcome.doubts.insert(.addresses) }
             if !link.hasCarrier { removeNexthops(over: link.index, &outcome) }
             if !link.flags.contains(.up) { removeRoutes(over: link.index, &outcome) }
         }
@@ -130,7 +131,10 @@ extension NetworkSnapshot {
         let others = routes[route.key]?.list.filter { $0 != route } ?? []
         if replaces && !others.isEmpty {
             // Known already: a dump was ahead of this event, and what went is gone from it; the others may have come since.
-            if others.count > 1 || contains(route) {
+            // IPv6 replaces a route with a gateway by another such; the first one only where dumps show them all, and they leave out
+            // what stands between the members of a multipath route.
+            let isOtherSort = route.key.family == .v6 && others.contains { $0.hasGateway != route.hasGateway }
+            if others.count > 1 || contains(route) || isOtherSort {
                 outcome.doubts.insert(table)
             } else if let only = others.first {
                 record(.routeRemoved(only), &outcome)
