@@ -13,7 +13,8 @@ struct PathCause {
 
     func find(_ choices: [IPAddress.Family: PathEvaluation.Choice], _ last: PathEvaluation.Selected?) -> Cause {
         if let last {
-            guard let interface = catalog.interfaces[last.index] else {
+            // One that was renamed away from the name that is wanted is gone as well.
+            guard let interface = catalog.interfaces[last.index], configuration.allows(interface) else {
                 return Cause(
                     .link, .noInterface, detail: "interface \(last.name) is gone", evidence: ["interface": .text(last.name)]
                 )
@@ -87,7 +88,15 @@ struct PathCause {
             "errno": .text(RouteRefusal(errno: refusal.errno).errnoName(refusal.errno)),
             "destination": .text("\(PathEvaluation.anywhere(refusal.family))"),
         ]
+        if refusal.code == .noRoute, hasDefaultRoute(refusal.family) {
+            let detail = "there is no route: no policy rule leads to a default route that may be used"
+            return Cause(.route, .noRoute, detail: detail, evidence: evidence)
+        }
         return Cause(.route, refusal.code.code, detail: refusal.code.detail(of: "the default route"), evidence: evidence)
+    }
+
+    private func hasDefaultRoute(_ family: IPAddress.Family) -> Bool {
+        snapshot.defaultRoutes.contains { key in key.family == family && snapshot.routes(key).contains { $0.kind == .unicast } }
     }
 }
 
