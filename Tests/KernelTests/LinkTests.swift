@@ -96,6 +96,27 @@ struct LinkTests {
         }
     }
 
+    @Test func `an IPv6 address that was kept while its link was down is checked again, and the path waits for that`() throws {
+        let network = try Network()
+        let host = network.host
+        try network.uplink("v0")
+        try host.set("ipv6.conf.v0.keep_addr_on_down", "1")
+        try host.set("ipv6.conf.v0.dad_transmits", "2")
+        try host.ip("addr add 2001:db8:1::1/64 dev v0")
+        try host.ip("-6 route add default via 2001:db8:1::ff")
+        let witness = try Witness(host, sees: "unsatisfied address/tentative-address")
+        try witness.expect("satisfied v0 wired 6 via 2001:db8:1::ff")
+
+        try host.ip("link set v0 down")
+        try witness.expect("unsatisfied link/interface-down", reasons: "families-changed")
+        try host.ip("link set v0 up")
+        try host.ip("-6 route replace default via 2001:db8:1::ff")
+        try witness.expect(
+            "unsatisfied address/tentative-address",
+            past: ["unsatisfied link/no-carrier", "unsatisfied address/no-address", "unsatisfied route/no-route"])
+        try witness.expect("satisfied v0 wired 6 via 2001:db8:1::ff", reasons: "families-changed")
+    }
+
     @Test func `an IPv6 address that another host has is no address`() throws {
         let network = try Network()
         try network.uplink("v0")

@@ -1,9 +1,9 @@
 import CLinux
 import Glibc
 
-/// A shell that outlives the test process by a moment and clears away what the kernel does not: process groups still running and
-/// names of namespaces. It learns of the end, however sudden, because its standard input is a pipe whose only writer is the test
-/// process. It is a session of its own, so that what kills the test's process group spares it.
+/// A shell that outlives the test process by a moment and clears away what the kernel does not: process groups still running,
+/// names of namespaces and directories. It learns of the end, however sudden, because its standard input is a pipe whose only
+/// writer is the test process. It is a session of its own, so that what kills the test's process group spares it.
 final class Watchdog: Sendable {
     /// One for the whole process, started at first use.
     static let shared = Result { try Watchdog() }
@@ -26,11 +26,13 @@ final class Watchdog: Sendable {
     enum Charge {
         case processGroup(Int32)
         case namespace(String)
+        case directory(String)
 
         fileprivate var text: String {
             switch self {
             case .processGroup(let leader): "group:\(leader)"
             case .namespace(let name): "netns:\(name)"
+            case .directory(let path): "directory:\(path)"
             }
         }
     }
@@ -68,6 +70,7 @@ private let script = #"""
             ip netns del "${entry#netns:}"
             # What ip-netns(8) reads for the name, should a test have made it.
             rm -r "/etc/netns/${entry#netns:}" ;;
+        directory:*) rm -r "${entry#directory:}" ;;
         esac
     done
     """#

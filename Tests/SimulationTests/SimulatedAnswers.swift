@@ -58,7 +58,8 @@ extension SimulatedKernel {
     func lookUp(_ query: RouteQuery) -> Result<(route: Route, hop: Route.NextHop), Refusal> {
         let family = query.destination.family
         if addresses.contains(where: { $0.value.address == query.destination }) {
-            let own = Route(Route.Key(table: 255, destination: IPPrefix(query.destination, length: family == .v4 ? 32 : 128)), kind: .local)
+            let own = Route(
+                Route.Key(table: 255, destination: IPPrefix(query.destination, length: family == .v4 ? 32 : 128)), kind: .local)
             return .success((own, Route.NextHop(interface: 1)))
         }
         let matching = routes.map(Self.shown).enumerated().filter {
@@ -89,7 +90,9 @@ extension SimulatedKernel {
         if let preferred = route.preferredSource { return preferred }
         let usable = addresses.map(\.value).filter { $0.address.family == route.key.family && $0.isUsable && $0.scope < 254 }
         let own = usable.filter { $0.key.interface == hop.interface }
-        return (own.first { !$0.address.isLinkLocal } ?? usable.first { !$0.address.isLinkLocal && $0.key.interface != 1 } ?? own.first)?
+        return
+            (own.first { !$0.address.isLinkLocal } ?? usable.first { !$0.address.isLinkLocal && $0.key.interface != 1 }
+            ?? own.first)?
             .address
     }
 
@@ -101,7 +104,8 @@ extension SimulatedKernel {
             if query.interface != 0 && route.kind != .local { return RawMessage.route(route, sequence: 9).bytes }
             let bits: UInt8 = query.destination.family == .v4 ? 32 : 128
             let chosen = Route(
-                Route.Key(table: route.key.table, destination: IPPrefix(query.destination, length: bits)), kind: route.kind, nextHops: [hop],
+                Route.Key(table: route.key.table, destination: IPPrefix(query.destination, length: bits)), kind: route.kind,
+                nextHops: [hop],
                 preferredSource: source(route, hop))
             return RawMessage.route(chosen, headerFlags: 0x200, sequence: 9).bytes
         }
@@ -119,12 +123,16 @@ extension SimulatedKernel {
 
     /// Whether packets can go the way that the kernel names (contract, "What satisfied means").
     func isUsable(_ query: RouteQuery) -> Bool {
-        guard case .success((let route, let hop)) = lookUp(query), route.kind == .unicast, let link = link(hop.interface) else { return false }
+        guard case .success((let route, let hop)) = lookUp(query), route.kind == .unicast, let link = link(hop.interface) else {
+            return false
+        }
         let own = addresses.map(\.value).filter { $0.key.interface == hop.interface }
         // Carrier, and an address that reaches at least the link.
-        guard link.flags.contains(.up), link.flags.contains(.lowerUp), own.contains(where: { $0.isUsable && $0.scope < 254 }) else { return false }
+        guard link.flags.contains(.up), link.flags.contains(.lowerUp), own.contains(where: { $0.isUsable && $0.scope < 254 })
+        else { return false }
         func serves(_ address: Address) -> Bool {
-            address.isUsable && address.address.family == route.key.family && !(route.key.family == .v6 && address.address.isLinkLocal)
+            address.isUsable && address.address.family == route.key.family
+                && !(route.key.family == .v6 && address.address.isLinkLocal)
         }
         let source = query.interface == 0 ? source(route, hop) : route.preferredSource
         guard let source else { return own.contains(where: serves) }

@@ -45,7 +45,9 @@ struct SimulatedKernel {
             index: 1, name: "lo", flags: [.up, .running, .lowerUp, .loopback], hardwareType: 772, mtu: 65_536,
             hardwareAddress: [0, 0, 0, 0, 0, 0])
         links.append(Entry(id: 1, value: lo))
-        addresses.append(Entry(id: takeID(), value: Address(interface: 1, prefix: IPPrefix(IPAddress(v4: 0x7f00_0001), length: 8), scope: 254)))
+        addresses.append(
+            Entry(id: takeID(), value: Address(interface: 1, prefix: IPPrefix(IPAddress(v4: 0x7f00_0001), length: 8), scope: 254))
+        )
         for _ in 0..<3 { addLink() }
         for _ in 0..<4 { change() }
         queue = []
@@ -166,7 +168,9 @@ struct SimulatedKernel {
     }
 
     private mutating func revive(_ index: UInt32) {
-        for place in routes.indices where routes[place].dead.remove(index) != nil { touch(.routes(routes[place].value.key.family)) }
+        for place in routes.indices where routes[place].dead.remove(index) != nil {
+            touch(.routes(routes[place].value.key.family))
+        }
         for entry in addresses where entry.value.key.interface == index { addConnected(entry.value) }
     }
 
@@ -267,7 +271,8 @@ struct SimulatedKernel {
         send(.address(new))
         if isV4 {
             let own = Route(
-                Route.Key(table: 255, destination: IPPrefix(address, length: 32)), kind: .local, nextHops: [.init(interface: index)],
+                Route.Key(table: 255, destination: IPPrefix(address, length: 32)), kind: .local,
+                nextHops: [.init(interface: index)],
                 origin: 2, scope: 254, preferredSource: address)
             if !routes.contains(where: { $0.value == own }) { append(own) }
         }
@@ -280,7 +285,8 @@ struct SimulatedKernel {
             IPAddress(bytes: Array(address.address.bytes.dropLast(isV4 ? 1 : 8)) + [UInt8](repeating: 0, count: isV4 ? 1 : 8))
                 ?? address.address, length: address.key.prefix.length)
         return Route(
-            Route.Key(metric: isV4 ? 0 : 256, destination: network), nextHops: [.init(interface: address.key.interface)], origin: 2,
+            Route.Key(metric: isV4 ? 0 : 256, destination: network), nextHops: [.init(interface: address.key.interface)],
+            origin: 2,
             scope: isV4 ? 253 : 0, preferredSource: isV4 ? address.address : nil)
     }
 
@@ -310,7 +316,10 @@ struct SimulatedKernel {
                 send(.route(route, removed: true))
             }
         }
-        for own in routes where own.value.kind == .local && own.value.preferredSource == address.address && own.value.uses(interface: address.key.interface) {
+        for own in routes
+        where own.value.kind == .local && own.value.preferredSource == address.address
+            && own.value.uses(interface: address.key.interface)
+        {
             routes.removeAll { $0.id == own.id }
             touch(.routesV4)
             send(.route(own.value, removed: true))
@@ -339,8 +348,10 @@ struct SimulatedKernel {
         let isDefault = chance(55)
         let nowhere = IPPrefix(family == .v4 ? IPAddress(v4: 0) : IPAddress(v6: 0, 0), length: 0)
         let number = UInt32.random(in: 0...3, using: &dice)
-        let elsewhere = family == .v4
-            ? IPPrefix(IPAddress(v4: 0xc633_0000 | number << 8), length: 24) : IPPrefix(IPAddress(v6: 0x2001_0db8_ffff_0000, 0), length: 48)
+        let elsewhere =
+            family == .v4
+            ? IPPrefix(IPAddress(v4: 0xc633_0000 | number << 8), length: 24)
+            : IPPrefix(IPAddress(v6: 0x2001_0db8_ffff_0000, 0), length: 48)
         let key = Route.Key(
             table: chance(85) ? 254 : 1_000, metric: pick([0, 100, 1_024]) ?? 0, destination: isDefault ? nowhere : elsewhere)
         let refusing = chance(8)
@@ -451,13 +462,17 @@ struct SimulatedKernel {
         let index = randomLink() ?? 1
         switch Int.random(in: 0..<7, using: &dice) {
         case 0:
-            let neighbour = Neighbour(interface: index, address: IPAddress(v4: 0x0a00_00fe), state: .stale, hardwareAddress: [2, 0, 0, 0, 0, 1])
+            let neighbour = Neighbour(
+                interface: index, address: IPAddress(v4: 0x0a00_00fe), state: .stale, hardwareAddress: [2, 0, 0, 0, 0, 1])
             send(.neighbour(neighbour))
         case 1: if let link = link(index) { send(.link(link)) }
         case 2: if let entry = pick(addresses) { send(.address(entry.value)) }
         case 3:
             // A port that leaves its bridge.
-            send(RawMessage(17, header: [7, 0] + UInt16(1).raw + index.raw + UInt32(0).raw + UInt32(0).raw) { $0.add(3, text: "x") })
+            send(
+                RawMessage(17, header: [7, 0] + UInt16(1).raw + index.raw + UInt32(0).raw + UInt32(0).raw) {
+                    $0.add(3, text: "x")
+                })
         case 4:
             send(
                 RawMessage(16, header: [0, 0] + UInt16(1).raw + index.raw + UInt32(0).raw + UInt32(0).raw) { message in

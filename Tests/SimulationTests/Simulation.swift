@@ -32,6 +32,8 @@ struct Simulation {
     /// Everything that the machine was fed, and what it emitted.
     private(set) var recording: [RecordedInput] = []
     private(set) var emitted: [MonitorEvent] = []
+    /// Something was lost; a resync has to say that it is made good.
+    private var owesResync = false
     private(set) var quietPoints = 0
     private(set) var satisfied = 0
 
@@ -98,6 +100,7 @@ struct Simulation {
         if kernel.isCongested {
             // What is queued is thrown away, and only then does the kernel queue again.
             kernel.drained()
+            owesResync = true
             try feed(.overrun)
             return
         }
@@ -129,12 +132,16 @@ struct Simulation {
     private mutating func resume() throws {
         let asleep = Int64.random(in: 1...3_600, using: &dice) * 1_000_000_000
         now = Moment(monotonicNanoseconds: now.monotonicNanoseconds, wallClockNanoseconds: now.wallClockNanoseconds + asleep)
+        // A sleep before the first path is nobody's gap.
+        owesResync = owesResync || toldPath != nil
         try feed(.resumed(nanosecondsAsleep: asleep))
         try endTurn()
     }
 
     private mutating func changeResolver() throws {
-        resolver = chance(30) ? ResolverConfiguration() : ResolverConfiguration(nameservers: [.init(IPAddress(v4: 0x0a00_0035))], exists: true)
+        resolver =
+            chance(30)
+            ? ResolverConfiguration() : ResolverConfiguration(nameservers: [.init(IPAddress(v4: 0x0a00_0035))], exists: true)
         try feed(.resolver(resolver))
         try endTurn()
     }
@@ -160,7 +167,8 @@ struct Simulation {
         while chance(50), !lookups.isEmpty {
             let request = lookups.removeFirst()
             let found: [IPAddress] = chance(80) ? [IPAddress(v4: 0xc000_0209), IPAddress(v6: 0x2001_0db8_ffff_0000, 9)] : []
-            let answer = LookupAnswer(id: request.id, addresses: found, code: found.isEmpty ? -2 : 0, elapsedNanoseconds: 1_000_000)
+            let answer = LookupAnswer(
+                id: request.id, addresses: found, code: found.isEmpty ? -2 : 0, elapsedNanoseconds: 1_000_000)
             late.append(.lookup(answer))
             try feed(.lookup(answer))
         }
@@ -168,7 +176,8 @@ struct Simulation {
             let attempt = attempts.remove(at: index)
             let result =
                 chance(60)
-                ? ProbeResult(id: attempt.id, roundTripNanoseconds: 20_000_000) : ProbeResult(id: attempt.id, errno: 111, call: "handshake")
+                ? ProbeResult(id: attempt.id, roundTripNanoseconds: 20_000_000)
+                : ProbeResult(id: attempt.id, errno: 111, call: "handshake")
             late.append(.probe(result))
             try feed(.probe(result))
         }
@@ -218,8 +227,12 @@ struct Simulation {
         case .path(let update):
             guard update.isInitial == (toldPath == nil) else { throw Violation(description: "initial: \(update.isInitial)") }
             if !update.isInitial && update.reasons.isEmpty { throw Violation(description: "a path without a reason") }
-            if (update.path.status == .satisfied) != (update.path.cause == nil) { throw Violation(description: "cause of \(update.path)") }
-            if (update.path.interface == nil) != (update.path.status == .unsatisfied) { throw Violation(description: "\(update.path)") }
+            if (update.path.status == .satisfied) != (update.path.cause == nil) {
+                throw Violation(description: "cause of \(update.path)")
+            }
+            if (update.path.interface == nil) != (update.path.status == .unsatisfied) {
+                throw Violation(description: "\(update.path)")
+            }
             toldPath = update.path
         case .server(let id, let update):
             if toldPath == nil { throw Violation(description: "a target before the path") }
@@ -231,6 +244,7 @@ struct Simulation {
         case .probe(let id, _):
             if removed.contains(id) { throw Violation(description: "target \(id) is removed and reports") }
         case .resync, .gap:
+            if case .resync = event { owesResync = false }
             if toldPath == nil { throw Violation(description: "\(event) before the path") }
         case .ended: throw Violation(description: "ended")
         }
@@ -239,11 +253,15 @@ struct Simulation {
     private func check() throws {
         guard mirror == machine.path.snapshot else { throw Violation(description: "changes do not lead to the snapshot") }
         let deadline = machine.deadline
-        if dump == nil && !machine.path.isQuiet && deadline == nil { throw Violation(description: "nothing pending will ever happen") }
+        if dump == nil && !machine.path.isQuiet && deadline == nil {
+            throw Violation(description: "nothing pending will ever happen")
+        }
         if let due = machine.path.deadline, due > now.monotonicNanoseconds + 33_000_000_000 {
             throw Violation(description: "too far: \(due)")
         }
-        guard machine.path.evidence.keys.allSatisfy({ mirror.links[$0] != nil }) else { throw Violation(description: "evidence of the gone") }
+        guard machine.path.evidence.keys.allSatisfy({ mirror.links[$0] != nil }) else {
+            throw Violation(description: "evidence of the gone")
+        }
         guard machine.targets.count == present.count else { throw Violation(description: "targets") }
         // What a subscriber was told last is what is.
         if let toldPath, let path = machine.path.path {
@@ -282,10 +300,12 @@ struct Simulation {
             throw Violation(description: "not the truth; what is missing: \(truth.changes(since: snapshot))")
         }
         guard let path = machine.path.path else { throw Violation(description: "no path") }
+        if owesResync { throw Violation(description: "quiet, and no resync was told") }
         guard path.isConsistent else { throw Violation(description: "quiet and not consistent") }
         let isSatisfied = configuration.families.contains { family in queries(family).contains { kernel.isUsable($0) } }
         guard (path.status == .satisfied) == isSatisfied else {
-            throw Violation(description: "\(path.status), \(path.cause?.description ?? "no cause"); the kernel says \(isSatisfied)")
+            throw Violation(
+                description: "\(path.status), \(path.cause?.description ?? "no cause"); the kernel says \(isSatisfied)")
         }
         if path.supportsDNS != resolver.hasNameserver { throw Violation(description: "dns") }
         if isSatisfied { satisfied += 1 }
@@ -293,13 +313,16 @@ struct Simulation {
 
     private func queries(_ family: IPAddress.Family) -> [RouteQuery] {
         let anywhere = family == .v4 ? IPAddress(v4: 0xc633_6401) : IPAddress(v6: 0x2001_0db8_ffff_0000, 1)
-        let allowed = machine.path.catalog.interfaces.values.filter { $0.type != .loopback && configuration.allows($0) }.map(\.index)
+        let allowed = machine.path.catalog.interfaces.values.filter { $0.type != .loopback && configuration.allows($0) }.map(
+            \.index)
         let each = allowed.map { RouteQuery(anywhere, interface: $0) }
         switch configuration.selection {
         case .any: return [RouteQuery(anywhere)]
         case .named, .required: return each
         case .prohibited:
-            guard case .success((_, let hop)) = kernel.lookUp(RouteQuery(anywhere)), allowed.contains(hop.interface) else { return each }
+            guard case .success((_, let hop)) = kernel.lookUp(RouteQuery(anywhere)), allowed.contains(hop.interface) else {
+                return each
+            }
             return [RouteQuery(anywhere)] + each
         }
     }
@@ -319,6 +342,8 @@ struct Simulation {
             }
         }
         guard said == emitted else { throw Violation(description: "the replay says something else") }
-        guard other.path.snapshot == machine.path.snapshot else { throw Violation(description: "the replay knows something else") }
+        guard other.path.snapshot == machine.path.snapshot else {
+            throw Violation(description: "the replay knows something else")
+        }
     }
 }

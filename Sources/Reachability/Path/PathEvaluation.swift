@@ -134,7 +134,7 @@ struct PathEvaluation {
     }
 
     // Answers of RTM_F_FIB_MATCH name no source address: then any usable one of the interface serves. Others name one unless the
-    // kernel has none: when a carrier comes back, IPv6 addresses are tentative again before anybody is told.
+    // kernel has none: an IPv6 address that was kept while its link was down is tentative again before anybody is told.
     private func hasUsableSource(_ route: ChosenRoute, _ query: RouteQuery) -> Bool {
         let family = query.destination.family
         let isUsable = { (address: Address) in

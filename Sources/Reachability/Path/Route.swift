@@ -128,6 +128,9 @@ public struct Route: Hashable, Sendable {
     /// Whether it has several next hops.
     public var isMultipath: Bool { !others.isEmpty }
 
+    /// Whether any of its next hops is a router.
+    var hasGateway: Bool { first?.gateway != nil || others.contains { $0.gateway != nil } }
+
     /// Whether any of its next hops goes over this interface.
     public func uses(interface: UInt32) -> Bool {
         first?.interface == interface || others.contains { $0.interface == interface }

@@ -4,7 +4,7 @@
 // - IPv4 routes vanish without a message when their link or address goes, and multipath members die and revive silently;
 // - the first end of a veth pair is announced before it has a peer, and the last when the other moved to another namespace;
 // - IPv6 routes with an MTU of their own follow that of their link (rt6_mtu_change);
-// - duplicate detection starts anew when a carrier comes back, and only its end is told;
+// - an IPv6 address that is kept while its link is down (keep_addr_on_down) is tentative again; only the end of that is told;
 // - nexthop objects vanish without a message when their link goes down or loses its carrier, and leave their groups;
 // - NLM_F_REPLACE on a key that several routes share does not say which of them went;
 // - IPv6 multipath routes arrive merged, appended or by single next hop.
@@ -63,8 +63,7 @@ extension NetworkSnapshot {
         guard let old else { return }
         if old.mtu != link.mtu { outcome.doubts.insert(.routesV6) }
         if old.flags.contains(.up) != link.flags.contains(.up) || old.hasCarrier != link.hasCarrier {
-            outcome.doubts.formUnion([.nexthops, .routesV4, .routesV6])
-            if link.hasCarrier { outcome.doubts.insert(.addresses) }
+            outcome.doubts.formUnion([.addresses, .nexthops, .routesV4, .routesV6])
             if !link.hasCarrier { removeNexthops(over: link.index, &outcome) }
             if !link.flags.contains(.up) { removeRoutes(over: link.index, &outcome) }
         }
@@ -131,7 +130,10 @@ extension NetworkSnapshot {
         let others = routes[route.key]?.list.filter { $0 != route } ?? []
         if replaces && !others.isEmpty {
             // Known already: a dump was ahead of this event, and what went is gone from it; the others may have come since.
-            if others.count > 1 || contains(route) {
+            // IPv6 replaces a route with a gateway by another such; the first one only where dumps show them all, and they leave out
+            // what stands between the members of a multipath route.
+            let isOtherSort = route.key.family == .v6 && others.contains { $0.hasGateway != route.hasGateway }
+            if others.count > 1 || contains(route) || isOtherSort {
                 outcome.doubts.insert(table)
             } else if let only = others.first {
                 record(.routeRemoved(only), &outcome)
