@@ -24,6 +24,24 @@ struct NamespaceTests {
         #expect(witness.program.program.standardError.contains("'\(name)': it is gone"))
     }
 
+    @Test func `a namespace behind a link ends with its name, and with the link`() throws {
+        for removesLink in [false, true] {
+            let network = try Network(named: true)
+            try network.uplink("v0", "10.1.0.1/24")
+            try network.host.ip("route add default via 10.1.0.254")
+            let name = try #require(network.host.name)
+            let scratch = try ScratchDirectory()
+            let (link, middle) = (scratch.file("link"), scratch.file("middle"))
+            #expect(symlink("middle", link) == 0 && symlink("/run/netns/\(name)", middle) == 0)
+            let witness = try Witness(network.host, by: link, sees: "satisfied v0 wired 4 via 10.1.0.254")
+
+            if removesLink { #expect(unlink(middle) == 0) } else { try network.host.deleteName() }
+            try witness.expect("unsatisfied link/no-interface", reasons: "interface-changed")
+            try witness.expectEnd(exitCode: 1)
+            #expect(witness.program.program.standardError.contains("'\(link)': it is gone"))
+        }
+    }
+
     @Test func `a monitor that has ended holds no socket`() throws {
         let host = try Lab().namedHost()
         let name = try #require(host.name)
