@@ -35,20 +35,20 @@ private final class Answers: Sendable {
     @Test func `a name of the hosts file is resolved, each address once`() throws {
         let answers = try Answers()
         let resolver = try NameResolver(namespace: nil, sink: answers.sink)
-        resolver.resolve(LookupRequest(id: 1, name: "localhost", families: [.v4, .v6]))
-        resolver.resolve(LookupRequest(id: 2, name: "localhost", families: [.v4]))
-        let both = try answers.wait(for: 1)
+        resolver.resolve(LookupRequest(id: 1 << 32, name: "localhost", families: [.v4, .v6]))
+        resolver.resolve(LookupRequest(id: 2 << 32, name: "localhost", families: [.v4]))
+        let both = try answers.wait(for: 1 << 32)
         #expect(both.code == 0)
         #expect(both.addresses.contains(IPAddress(v4: 0x7f00_0001)))
         #expect(Set(both.addresses).count == both.addresses.count)
-        #expect(try answers.wait(for: 2).addresses == [IPAddress(v4: 0x7f00_0001)])
+        #expect(try answers.wait(for: 2 << 32).addresses == [IPAddress(v4: 0x7f00_0001)])
         #expect(resolver.files == .notAsked)
     }
 
     @Test func `a namespace that is not there is an answer`() throws {
         let answers = try Answers()
         let resolver = try NameResolver(namespace: NetworkNamespace("there-is-none"), sink: answers.sink)
-        resolver.resolve(LookupRequest(id: 1, name: "localhost", families: [.v4]))
+        resolver.resolve(LookupRequest(id: 1 << 32, name: "localhost", families: [.v4]))
         #expect(try answers.wait(for: 1) == LookupAnswer(id: 1, code: EAI_SYSTEM, errno: ENOENT))
     }
 
@@ -56,7 +56,7 @@ private final class Answers: Sendable {
         let answers = try Answers()
         let resolver = try NameResolver(namespace: nil, sink: answers.sink)
         resolver.stop()
-        resolver.resolve(LookupRequest(id: 1, name: "localhost", families: [.v4]))
+        resolver.resolve(LookupRequest(id: 1 << 32, name: "localhost", families: [.v4]))
         #expect(answers.count == 0)
     }
 }
@@ -84,13 +84,16 @@ private final class Answers: Sendable {
         let resolver: NameResolver
         let answers: Answers
 
-        init(_ behaviour: NameServer.Behaviour?, _ files: [String: String] = ["resolv.conf": configuration]) throws {
+        init(
+            _ behaviour: NameServer.Behaviour?, _ files: [String: String] = ["resolv.conf": configuration],
+            queue: Int = NameResolver.queueLimit
+        ) throws {
             namespace = try ProbeNamespace()
             server = try behaviour.map { [namespace] in try NameServer($0, in: namespace) }
             self.files = try Files(files)
             answers = try Answers()
             resolver = try NameResolver(
-                namespace: NetworkNamespace(namespace.path), filesDirectory: self.files.path, sink: answers.sink)
+                namespace: NetworkNamespace(namespace.path), filesDirectory: self.files.path, queue: queue, sink: answers.sink)
         }
 
         func ask(_ id: UInt64, _ name: String = "server.example") throws -> LookupAnswer {
@@ -147,12 +150,14 @@ private final class Answers: Sendable {
     }
 
     @Test func `what does not fit into the queue is answered at once, and an end does not wait for stuck threads`() throws {
-        let host = try Host(.silent)
-        let count = UInt64(NameResolver.defaultThreads + NameResolver.queueLimit)
+        let host = try Host(.silent, queue: 256)
+        let count = UInt64(NameResolver.defaultThreads + 256)
         let started = MonotonicClock.now()
-        for id in 1...(count + 10) { host.resolver.resolve(LookupRequest(id: id, name: "x\(id).example", families: [.v4])) }
-        let last = try host.answers.wait(for: count + 10)
-        #expect(last == LookupAnswer(id: count + 10, code: EAI_AGAIN))
+        for target in 1...(count + 10) {
+            host.resolver.resolve(LookupRequest(id: target << 32, name: "x\(target).example", families: [.v4]))
+        }
+        let last = try host.answers.wait(for: (count + 10) << 32)
+        #expect(last == LookupAnswer(id: (count + 10) << 32, code: EAI_AGAIN))
         host.resolver.stop()
         #expect(MonotonicClock.now() - started < 900_000_000)
     }
