@@ -48,7 +48,7 @@ private final class Answers: Sendable {
     @Test func `a namespace that is not there is an answer`() throws {
         let answers = try Answers()
         let resolver = try NameResolver(namespace: NetworkNamespace("there-is-none"), sink: answers.sink)
-        resolver.resolve(LookupRequest(id: 1 << 32, name: "localhost", families: [.v4]))
+        resolver.resolve(LookupRequest(id: 1, name: "localhost", families: [.v4]))
         #expect(try answers.wait(for: 1) == LookupAnswer(id: 1, code: EAI_SYSTEM, errno: ENOENT))
     }
 
@@ -56,7 +56,7 @@ private final class Answers: Sendable {
         let answers = try Answers()
         let resolver = try NameResolver(namespace: nil, sink: answers.sink)
         resolver.stop()
-        resolver.resolve(LookupRequest(id: 1 << 32, name: "localhost", families: [.v4]))
+        resolver.resolve(LookupRequest(id: 1, name: "localhost", families: [.v4]))
         #expect(answers.count == 0)
     }
 }
@@ -119,6 +119,15 @@ private final class Answers: Sendable {
         #expect(try host.ask(1, "only-here.example").addresses == [IPAddress(v4: 0xc000_0209)])
         #expect(host.resolver.files == .arranged(["hosts"]))
         #expect(try !String(contentsOfFile: "/etc/hosts", encoding: .utf8).contains("only-here"))
+    }
+
+    @Test func `a file that takes the place of another is followed once the change is told`() throws {
+        let host = try Host(nil, ["hosts": "192.0.2.9 moved.example\n"])
+        #expect(try host.ask(1, "moved.example").addresses == [IPAddress(v4: 0xc000_0209)])
+        // By rename: the thread has the former file mounted.
+        try "192.0.2.10 moved.example\n".write(toFile: host.files.path + "/hosts", atomically: true, encoding: .utf8)
+        host.resolver.configurationChanged()
+        #expect(try host.ask(2, "moved.example").addresses == [IPAddress(v4: 0xc000_020a)])
     }
 
     @Test func `a directory without such files changes nothing`() throws {
