@@ -13,6 +13,15 @@ package final class LoopThread: Sendable {
         case notPermitted
         /// Another call failed.
         case system(LoopError)
+
+        /// What an errno of open(2) says of a namespace's file: a process without descriptors left says nothing of it.
+        init(opening number: Int32) {
+            switch number {
+            case EACCES, EPERM: self = .notPermitted
+            case ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG: self = .noNamespace(errno: number)
+            default: self = .system(LoopError(call: "open", errno: number))
+            }
+        }
     }
 
     // Filled by the thread itself, read by whoever waits for it.
@@ -112,7 +121,7 @@ package final class LoopThread: Sendable {
     private static func enter(_ path: String) -> Result<Void, StartError> {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
-            return .failure(errno == EACCES || errno == EPERM ? .notPermitted : .noNamespace(errno: errno))
+            return .failure(StartError(opening: errno))
         }
         defer { close(descriptor) }
         guard setns(descriptor, netwatch_CLONE_NEWNET) == 0 else {

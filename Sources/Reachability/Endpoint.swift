@@ -56,6 +56,26 @@ public struct Endpoint: Hashable, Sendable {
         (host, port) = try Self.split(rest)
     }
 
+    /// A host as text of its own, and a port: nothing follows the host, so an IPv6 address needs no brackets.
+    ///
+    /// - Throws: ``ParseError`` that names the part at fault.
+    init(host: String, port: UInt16) throws(ParseError) {
+        if IPAddress(host.prefix { $0 != "%" })?.family == .v6 {
+            try self.init("[\(host)]:\(port)")
+            return
+        }
+        let bare = host.firstRange(of: "://").map { host[$0.upperBound...] } ?? host[...]
+        // Colons belong into brackets.
+        let rest = bare.first == "[" ? bare.drop { $0 != "]" }.dropFirst() : bare
+        guard rest.count(where: { $0 == ":" }) < 2 else {
+            throw ParseError(description: "host: '\(host)' is not an IPv6 address")
+        }
+        guard !rest.contains(":") else {
+            throw ParseError(description: "host: '\(host)' contains a port, which is an argument of its own")
+        }
+        try self.init("\(host):\(port)")
+    }
+
     private static func split(_ text: Substring) throws(ParseError) -> (Host, UInt16) {
         guard !text.isEmpty else { throw ParseError(description: "host: is empty; write HOST:PORT") }
         if text.first == "[" {
@@ -72,7 +92,9 @@ public struct Endpoint: Hashable, Sendable {
             if let zone, zone.isEmpty || zone.utf8.count > 15 || zone.contains("/") {
                 throw ParseError(description: "host: '\(zone)' is not the name of an interface")
             }
-            return (.address(address, zone: zone), try port(behind))
+            // Packets to an IPv4-mapped address are IPv4 (RFC 4291, 2.5.5.2), and IPv4's are the routes that count.
+            let real = address.isIPv4Mapped ? IPAddress(v4: UInt32(truncatingIfNeeded: address.low)) : address
+            return (.address(real, zone: zone), try port(behind))
         }
         let colons = text.count { $0 == ":" }
         guard colons > 0 else { throw ParseError(description: "port: is missing; write \(text):PORT") }

@@ -38,12 +38,12 @@ public final class NetworkReachabilityManager: Sendable {
     /// Watches a host by name, or by address as text.
     ///
     /// - Parameters:
-    ///   - host: the name or address, without a scheme or port.
+    ///   - host: the name or address, without a scheme or port; IPv6 addresses with or without brackets, link-local ones with their
+    ///     interface: `fe80::1%eth0`.
     ///   - port: the TCP port that is connected to.
     /// - Throws: ``Endpoint/ParseError``, or ``MonitorError`` as ``PathMonitor/init(namespace:)``.
     public init(host: String, port: UInt16 = 443) throws {
-        let text = IPAddress(host)?.family == .v6 ? "[\(host)]:\(port)" : "\(host):\(port)"
-        subject = .host(try ServerMonitor(text))
+        subject = .host(try ServerMonitor(Endpoint(host: host, port: port).text))
     }
 
     /// Watches a host by address.

@@ -58,15 +58,19 @@ final class SnapshotReader: Sendable {
         if begins { core.follow { [weak self] snapshot, changes in self?.offer(snapshot, changes) ?? false } }
         return await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: CheckedContinuation<SnapshotUpdate?, Never>) in
-                let ready = state.withLock { state -> SnapshotUpdate?? in
+                let (ready, displaced) = state.withLock {
+                    state -> (SnapshotUpdate??, CheckedContinuation<SnapshotUpdate?, Never>?) in
                     if let pending = state.pending {
                         state.pending = nil
-                        return .some(pending)
+                        return (.some(pending), nil)
                     }
-                    if state.hasFinished || Task.isCancelled { return .some(nil) }
+                    if state.hasFinished || Task.isCancelled { return (.some(nil), nil) }
+                    // One task at a time may wait: another one takes its place.
+                    let displaced = state.waiter
                     state.waiter = continuation
-                    return nil
+                    return (nil, displaced)
                 }
+                displaced?.resume(returning: nil)
                 if let ready { continuation.resume(returning: ready) }
             }
         } onCancel: {

@@ -55,6 +55,16 @@ import Testing
         }
     }
 
+    @Test func `only what is wrong with the path says that there is no namespace`() {
+        for number in [ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG] {
+            #expect(LoopThread.StartError(opening: number) == .noNamespace(errno: number))
+        }
+        for number in [EMFILE, ENFILE, ENOMEM, EIO] {
+            #expect(LoopThread.StartError(opening: number) == .system(LoopError(call: "open", errno: number)))
+        }
+        for number in [EACCES, EPERM] { #expect(LoopThread.StartError(opening: number) == .notPermitted) }
+    }
+
     @Test func `a file that is no namespace is an error of the starter`() {
         #expect(throws: LoopThread.StartError.noNamespace(errno: EINVAL)) {
             try LoopThread(name: "test", namespace: "/dev/null") { {} }

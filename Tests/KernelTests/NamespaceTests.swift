@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import NetworkLab
 import Reachability
 import Testing
@@ -23,6 +24,24 @@ struct NamespaceTests {
         #expect(witness.program.program.standardError.contains("'\(name)': it is gone"))
     }
 
+    @Test func `a namespace behind a link ends with its name, and with the link`() throws {
+        for removesLink in [false, true] {
+            let network = try Network(named: true)
+            try network.uplink("v0", "10.1.0.1/24")
+            try network.host.ip("route add default via 10.1.0.254")
+            let name = try #require(network.host.name)
+            let scratch = try ScratchDirectory()
+            let (link, middle) = (scratch.file("link"), scratch.file("middle"))
+            #expect(symlink("middle", link) == 0 && symlink("/run/netns/\(name)", middle) == 0)
+            let witness = try Witness(network.host, by: link, sees: "satisfied v0 wired 4 via 10.1.0.254")
+
+            if removesLink { #expect(unlink(middle) == 0) } else { try network.host.deleteName() }
+            try witness.expect("unsatisfied link/no-interface", reasons: "interface-changed")
+            try witness.expectEnd(exitCode: 1)
+            #expect(witness.program.program.standardError.contains("'\(link)': it is gone"))
+        }
+    }
+
     @Test func `a monitor that has ended holds no socket`() throws {
         let host = try Lab().namedHost()
         let name = try #require(host.name)
@@ -38,7 +57,9 @@ struct NamespaceTests {
         #expect(try netlinkSockets(of: host) == 0)
     }
 
-    @Test func `the resolver's configuration of a namespace comes and goes`() throws {
+    // The root of a user namespace may not write there.
+    @Test(.enabled(if: access("/etc", W_OK) == 0, "/etc/netns cannot be written"))
+    func `the resolver's configuration of a namespace comes and goes`() throws {
         let network = try Network(named: true)
         let name = try #require(network.host.name)
         let directory = "/etc/netns/\(name)"

@@ -3,7 +3,7 @@ import NetworkLab
 import Testing
 
 /// Where netlink is refused, the program looks at everything every two seconds, and sees the same.
-@Suite(.requiresNamespaces) struct PollingTests {
+@Suite(.requiresNamespaces, .requiresTun) struct PollingTests {
     /// Two uplinks, one of them the default of both families, a bridge, a tap and a refused destination.
     private func network() throws -> Network {
         let network = try Network()

@@ -89,7 +89,7 @@ struct RouteTests {
     @Test(
         "a rule that refuses is the cause, of its own kind",
         arguments: [
-            ("prohibit", "unsatisfied route/route-prohibited"), ("unreachable", "unsatisfied route/no-route"),
+            ("prohibit", "unsatisfied route/route-prohibited"), ("unreachable", "unsatisfied route/route-unreachable"),
             ("blackhole", "unsatisfied route/route-blackhole"),
         ])
     func refusingRule(_ kind: String, _ expected: String) throws {

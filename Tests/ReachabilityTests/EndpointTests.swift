@@ -23,11 +23,29 @@ import Testing
         #expect(endpoint.text == text)
     }
 
+    @Test(arguments: [
+        ("fe80::1%lo", "[fe80::1%lo]:443"), ("fe80::1%eth0.7", "[fe80::1%eth0.7]:443"), ("::1", "[::1]:443"),
+        ("[fe80::1%lo]", "[fe80::1%lo]:443"), ("192.0.2.1", "192.0.2.1:443"), ("a.example", "a.example:443"),
+    ])
+    func `a host of its own needs no brackets`(host: String, text: String) throws {
+        #expect(try Endpoint(host: host, port: 443) == Endpoint(text))
+    }
+
+    @Test(arguments: [
+        ("a.example:80", "host: 'a.example:80' contains a port"), ("[::1]:80", "host: '[::1]:80' contains a port"),
+        ("tcp://a.example:80", "host: 'tcp://a.example:80' contains a port"), ("1:2:3", "host: '1:2:3' is not an IPv6 address"),
+        ("fe80::1%", "host: '' is not the name of an interface"), ("", "host: is empty"), ("https://a.example", "scheme: "),
+    ])
+    func `a host that is more than a host, or none, is refused in its own words`(host: String, words: String) {
+        let error = #expect(throws: Endpoint.ParseError.self) { try Endpoint(host: host, port: 443) }
+        #expect(error?.description.hasPrefix(words) == true, "\(error?.description ?? "")")
+    }
+
     @Test func `addresses, with a zone where it is link-local`() throws {
         #expect(try Endpoint("192.0.2.1:53").host == .address(IPAddress(v4: 0xc000_0201), zone: nil))
         #expect(try Endpoint("[::1]:53").host == .address(IPAddress(v6: 0, 1), zone: nil))
         #expect(try Endpoint("tcp://[fe80::1%eth0]:22").host == .address(IPAddress(v6: 0xfe80 << 48, 1), zone: "eth0"))
-        #expect(try Endpoint("[::ffff:192.0.2.1]:1").host == .address(IPAddress(v6: 0, 0xffff_c000_0201), zone: nil))
+        #expect(try Endpoint("[::ffff:192.0.2.1]:1").host == .address(IPAddress(v4: 0xc000_0201), zone: nil))
     }
 
     @Test(arguments: [

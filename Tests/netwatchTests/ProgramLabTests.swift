@@ -88,6 +88,68 @@ import Testing
         #expect(try program.remainingLines() == [])
     }
 
+    @Test func waitNamesWhatTheProbesMetBeforeTheVerdict() throws {
+        let place = try Place()
+        let program = try place.netwatch("wait", "--timeout", "1s", "--fail-after", "50", "127.0.0.1:5")
+        #expect(try program.wait() == 124)
+        #expect(program.standardError.hasPrefix("netwatch: wait: timed out after 1s: 127.0.0.1:5: tcp/refused: "))
+    }
+
+    @Test func waitInTheBackgroundOfAScriptHeedsSIGINT() throws {
+        let place = try Place()
+        // As a shell without job control starts it.
+        let program = try Program(
+            ["sh", "-c", "trap '' INT; exec \"$0\" wait --netns \"$1\"", try Programs.netwatch, try #require(place.host.name)])
+        var code: Int32?
+        while code == nil {
+            try program.signal(SIGINT)
+            code = try? program.wait(within: .milliseconds(50))
+        }
+        #expect(code == 128 + SIGINT)
+    }
+
+    @Test func waitLeavesTheCommandTheSignalsThatItFound() throws {
+        let place = try Place()
+        try place.host.ip("route add default via 192.0.2.1")
+        let script = "trap '' INT; exec \"$0\" wait --netns \"$1\" -- grep SigIgn /proc/self/status"
+        let program = try Program(["sh", "-c", script, try Programs.netwatch, try #require(place.host.name)])
+        let mask = UInt64(try #require(try program.remainingLines().first).suffix(16), radix: 16)
+        #expect(mask.map { $0 & 1 << (SIGINT - 1) != 0 } == true)
+        #expect(try program.wait() == 0)
+    }
+
+    @Test func theStatusOfATargetIsItsFirstRecord() throws {
+        let place = try Place()
+        let program = try place.netwatch("status", "--json", "127.0.0.1:5")
+        #expect(try program.remainingLines().first?.contains(#""initial":true}"#) == true)
+        #expect(try program.wait() == 1)
+    }
+
+    @Test func aRecordingIsWholeAfterItsCountAndAfterTheNamespace() throws {
+        let place = try Place()
+        let directory = try Directory()
+        let file = "\(directory.path)/recording"
+        func expectWhole(_ lines: [String]) throws {
+            let replay = try Program([try Programs.netwatch, "replay", "--json", file])
+            // The recorder may have heard more than it was asked to tell.
+            #expect(try Array(replay.remainingLines().prefix(lines.count)) == lines)
+            #expect(try replay.wait() == 0)
+        }
+        let counting = try place.netwatch("record", file, "--json", "--count", "1")
+        let hello = try #require(try counting.nextLine())
+        try place.host.ip("route add default via 192.0.2.1")
+        let counted = [hello] + (try counting.remainingLines())
+        #expect(try counting.wait() == 0)
+        try expectWhole(counted)
+
+        let program = try place.netwatch("record", file, "--json")
+        let first = try #require(try program.nextLine())
+        try place.host.deleteName()
+        let lines = [first] + (try program.remainingLines())
+        #expect(try program.wait() == 1)
+        try expectWhole(lines)
+    }
+
     @Test func statusIsPrintedWhateverTheExitCode() throws {
         let place = try Place()
         let unsatisfied = try place.netwatch("status", "--json")

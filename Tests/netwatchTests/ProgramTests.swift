@@ -60,6 +60,55 @@ import Testing
         #expect(try netwatch("replay", "--json", file).remainingLines() == recorded)
         let piped = try netwatch("replay", "--json", "-", input: .text(directory.text("recording")))
         #expect(try piped.remainingLines() == recorded)
+        #expect(try piped.wait() == 0)
+    }
+
+    @Test(arguments: [SIGINT, SIGTERM]) func aRecordingThatASignalEndsIsWhole(number: Int32) throws {
+        let directory = try Directory()
+        let file = "\(directory.path)/recording"
+        let recorder = try netwatch("record", "--json", file)
+        var recorded = [try #require(try recorder.nextLine())]
+        try recorder.signal(number)
+        recorded += try recorder.remainingLines()
+        #expect(try recorder.wait() == 128 + number)
+        let replay = try netwatch("replay", "--json", file)
+        #expect(try replay.remainingLines() == recorded)
+        #expect(try replay.wait() == 0)
+    }
+
+    @Test func aRecordingWhoseWriterWasKilledSaysSoAfterAllThatItHolds() throws {
+        let directory = try Directory()
+        let file = "\(directory.path)/recording"
+        let recorder = try netwatch("record", "--json", file)
+        let hello = try recorder.nextLine()
+        // The hello is of a turn that ends; each turn is written as a whole, soon after.
+        let end = ContinuousClock.now + .seconds(20)
+        var held: String?
+        while held == nil, ContinuousClock.now < end {
+            let replay = try netwatch("replay", "--json", file)
+            held = try replay.nextLine()
+            #expect(try replay.wait() == 65)
+            #expect(replay.standardError.hasSuffix(": is missing: the recording ends early\n"))
+        }
+        try recorder.signal(SIGKILL)
+        #expect(try recorder.wait() == 128 + SIGKILL)
+        let replay = try netwatch("replay", "--json", file)
+        #expect(try replay.nextLine() == hello)
+        #expect(try replay.wait() == 65)
+        let count = directory.text("recording").split(separator: "\n").count
+        #expect(replay.standardError == "netwatch: \(file): line \(count + 1): is missing: the recording ends early\n")
+    }
+
+    @Test func aRecordingThatTheDiskDoesNotTakeIsNotWhole() throws {
+        let directory = try Directory()
+        let file = "\(directory.path)/recording"
+        // Files may have 512 bytes (1024 where sh is bash), and more is EFBIG instead of a signal: less than the first tables take.
+        let script = "trap '' XFSZ; ulimit -f 1; exec \"$0\" record --json --for 300ms \(file)"
+        let recorder = try Program(["sh", "-c", script, try Programs.netwatch])
+        #expect(try recorder.remainingLines().isEmpty == false)
+        #expect(try recorder.wait() == 74)
+        #expect(recorder.standardError == "netwatch: \(file): the recording ends early: File too large\n")
+        #expect(try netwatch("replay", "--json", file).wait() == 65)
     }
 
     @Test func aDamagedRecordingNamesTheLineAndKeepsWhatCameBefore() throws {

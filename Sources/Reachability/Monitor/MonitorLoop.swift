@@ -134,7 +134,10 @@ final class MonitorLoop {
         case Token.events: readEvents()
         case Token.dumps: readDump()
         case Token.resolver:
-            if resolver?.drain() == true, let configuration = resolver?.read() { feed(.resolver(configuration)) }
+            if resolver?.drain() == true, let configuration = resolver?.read() {
+                names.configurationChanged()
+                feed(.resolver(configuration))
+            }
         case Token.suspend:
             if let asleep = suspend?.wokeAfter() { feed(.resumed(nanosecondsAsleep: asleep)) }
         case Token.namespace:

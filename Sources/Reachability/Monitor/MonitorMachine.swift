@@ -136,29 +136,46 @@ package struct MonitorMachine: Sendable {
     }
 
     private mutating func follow(_ effects: [PathMachine.Effect], at now: Moment) -> [Effect] {
-        effects.map { effect in
-            switch effect {
-            case .dump(let table, let sequence): return .dump(table, sequence: sequence)
-            case .askRoute(let query):
-                askers[query, default: Askers()].isPath = true
-                return .askRoute(query)
-            case .readEvidence(let link): return .readEvidence(link)
-            case .publish(let update):
-                isChanged = true
-                return .emit(.path(update))
-            case .resynced(let reason): return .emit(.resync(reason, now))
-            case .gap(let nanoseconds):
-                // The monotonic clock stood still meanwhile; the wall clock did not.
-                let before = Moment(
-                    monotonicNanoseconds: now.monotonicNanoseconds,
-                    wallClockNanoseconds: now.wallClockNanoseconds.addingSaturated(-nanoseconds)
-                )
-                return .emit(.gap(from: before, to: now))
-            case .changed(let changes):
-                isChanged = true
-                return .changed(changes)
-            case .ended: return .emit(.ended(now))
-            }
+        effects.flatMap { effect -> [Effect] in
+            if case .ended = effect { return endTargets(at: now) + [.emit(.ended(now))] }
+            return [follow(effect, at: now)]
+        }
+    }
+
+    /// Nothing can be reached from a namespace that is gone, whatever was known before.
+    private func endTargets(at now: Moment) -> [Effect] {
+        targets.keys.sorted().compactMap { id in
+            guard let target = targets[id], let cause = path.path?.cause else { return nil }
+            let update = ServerUpdate(
+                endpoint: target.endpoint, state: .unreachable, cause: cause, since: now, address: nil, interface: nil,
+                roundTrip: nil, isInitial: waiting.contains(id), moment: now
+            )
+            return .emit(.server(id, update))
+        }
+    }
+
+    private mutating func follow(_ effect: PathMachine.Effect, at now: Moment) -> Effect {
+        switch effect {
+        case .dump(let table, let sequence): return .dump(table, sequence: sequence)
+        case .askRoute(let query):
+            askers[query, default: Askers()].isPath = true
+            return .askRoute(query)
+        case .readEvidence(let link): return .readEvidence(link)
+        case .publish(let update):
+            isChanged = true
+            return .emit(.path(update))
+        case .resynced(let reason): return .emit(.resync(reason, now))
+        case .gap(let nanoseconds):
+            // The monotonic clock stood still meanwhile; the wall clock did not.
+            let before = Moment(
+                monotonicNanoseconds: now.monotonicNanoseconds,
+                wallClockNanoseconds: now.wallClockNanoseconds.addingSaturated(-nanoseconds)
+            )
+            return .emit(.gap(from: before, to: now))
+        case .changed(let changes):
+            isChanged = true
+            return .changed(changes)
+        case .ended: return .emit(.ended(now))
         }
     }
 }

@@ -8,17 +8,26 @@ extension RouteAnswer {
         case .route(let route, _, _):
             let hops = route.nextHops
             let unspelt = query.interface != 0 && route.nexthopObject != 0 ? Route.NextHop(interface: query.interface) : nil
-            guard let hop = hops.first(where: { $0.interface == query.interface }) ?? hops.first ?? unspelt else { return nil }
+            guard let hop = hops.first(where: { $0.interface == query.interface }) ?? hops.first ?? unspelt else {
+                // A route that refuses has no next hop.
+                self = .refused(errno: RouteAnswer.noRoute)
+                return
+            }
             self = .route(
                 ChosenRoute(
                     kind: route.kind, interface: hop.interface, gateway: hop.gateway, source: route.preferredSource,
                     table: route.key.table
                 )
             )
-        case .done(let errno) where errno != 0: self = .refused(errno: errno)
+        case .done(let errno) where errno != 0: self = .refused(errno: query.interface == 0 ? errno : RouteAnswer.noRoute)
         default: return nil
         }
     }
+}
+
+extension RouteAnswer {
+    /// ENETUNREACH.
+    private static let noRoute: Int32 = 101
 }
 
 extension Neighbour.State {

@@ -13,7 +13,8 @@ struct PathCause {
 
     func find(_ choices: [IPAddress.Family: PathEvaluation.Choice], _ last: PathEvaluation.Selected?) -> Cause {
         if let last {
-            guard let interface = catalog.interfaces[last.index] else {
+            // One that was renamed away from the name that is wanted is gone as well.
+            guard let interface = catalog.interfaces[last.index], configuration.allows(interface) else {
                 return Cause(
                     .link, .noInterface, detail: "interface \(last.name) is gone", evidence: ["interface": .text(last.name)]
                 )
@@ -77,17 +78,37 @@ struct PathCause {
     private func route(_ choices: [IPAddress.Family: PathEvaluation.Choice], _ interface: NetworkInterface) -> Cause {
         // The family whose refusal says most: a route that refuses before none at all.
         let refusals = IPAddress.Family.allCases.compactMap { family in
-            choices[family]?.refusal.map { (family: family, code: RouteRefusal(errno: $0), errno: $0) }
+            choices[family]?.refusal.map { (family: family, code: refusal(family, errno: $0), errno: $0) }
         }
         guard let refusal = refusals.first(where: { $0.code != .noRoute }) ?? refusals.first else {
             let detail = "the kernel's route over interface \(interface.name) has no usable source address"
             return Cause(.address, .noAddress, detail: detail, evidence: ["interface": .text(interface.name)])
         }
         let evidence: [String: Cause.Evidence] = [
-            "errno": .text(refusal.code.errnoName(refusal.errno)),
+            "errno": .text(RouteRefusal(errno: refusal.errno).errnoName(refusal.errno)),
             "destination": .text("\(PathEvaluation.anywhere(refusal.family))"),
         ]
+        if refusal.code == .noRoute, hasDefaultRoute(refusal.family) {
+            let detail = "there is no route: no policy rule leads to a default route that may be used"
+            return Cause(.route, .noRoute, detail: detail, evidence: evidence)
+        }
         return Cause(.route, refusal.code.code, detail: refusal.code.detail(of: "the default route"), evidence: evidence)
+    }
+
+    private func hasDefaultRoute(_ family: IPAddress.Family) -> Bool {
+        snapshot.defaultRoutes.contains { key in key.family == family && snapshot.routes(key).contains { $0.kind == .unicast } }
+    }
+}
+
+extension PathCause {
+    // A rule of type unreachable gives the errno of a missing route (fib4_rule_action). Where it takes every packet, nothing that
+    // stands behind it was asked, and what stands before had no answer.
+    private func refusal(_ family: IPAddress.Family, errno: Int32) -> RouteRefusal {
+        let refusal = RouteRefusal(errno: errno)
+        guard refusal == .noRoute else { return refusal }
+        let unreachable: UInt8 = 7  // FR_ACT_UNREACHABLE
+        let isStopped = snapshot.rules.contains { $0.family == family && $0.action == unreachable && $0.takesEveryPacket }
+        return isStopped ? .unreachable : .noRoute
     }
 }
 
@@ -134,9 +155,9 @@ package enum RouteRefusal: Hashable, Sendable {
     package func detail(of subject: String) -> String {
         switch self {
         case .noRoute: "there is no route: \(subject) is missing"
-        case .unreachable: "a route of type unreachable stands in the way"
-        case .prohibited: "a route of type prohibit stands in the way"
-        case .blackhole: "a route of type blackhole stands in the way"
+        case .unreachable: "a route or rule of type unreachable stands in the way"
+        case .prohibited: "a route or rule of type prohibit stands in the way"
+        case .blackhole: "a route or rule of type blackhole stands in the way"
         }
     }
 

@@ -23,17 +23,16 @@ package enum PathDifference {
         }
         if old.isConsistent != new.isConsistent { reasons.insert(.resynced) }
 
-        let (before, after) = (notable(old), notable(new))
+        // An interface that only becomes or stops being worth telling shows nothing else than before.
+        let notable = old.notable.union(new.notable)
+        let before = old.interfaces.filter { notable.contains($0.index) }
+        let after = new.interfaces.filter { notable.contains($0.index) }
         if !before.elementsEqual(after, by: isSameRow) { reasons.insert(.interfacesChanged) }
         let hasOtherAddresses = after.contains { interface in
             before.first { $0.index == interface.index }.map { $0.addresses != interface.addresses } ?? false
         }
         if hasOtherAddresses { reasons.insert(.addressesChanged) }
         return reasons
-    }
-
-    private static func notable(_ path: NetworkPath) -> [NetworkInterface] {
-        path.interfaces.filter { path.notable.contains($0.index) }
     }
 
     /// Which interface it is; not how it is.

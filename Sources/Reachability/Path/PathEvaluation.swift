@@ -101,7 +101,15 @@ struct PathEvaluation {
             if choice.usable != nil { return choice }
             if first == nil { first = choice }
         }
-        return first ?? Choice()
+        guard let refused = first, refused.refusal != nil else { return first ?? Choice() }
+        // Asked for one interface, the kernel does not say why there is no route; asked for none, it does.
+        let free = RouteQuery(Self.anywhere(family))
+        guard let answer = answers[free] else {
+            questions.append(free)
+            return refused
+        }
+        if case .refused(let errno) = answer { return Choice(refusal: errno) }
+        return refused
     }
 
     private func candidates(_ family: IPAddress.Family, _ defaults: DefaultRoutes) -> [RouteQuery] {

@@ -79,6 +79,7 @@ package struct PathMachine: Sendable {
     private var subjects: [UInt32: EvidenceSubject] = [:]
     private var answers: [RouteQuery: RouteAnswer] = [:]
     private var formerAnswers: [RouteQuery: RouteAnswer] = [:]
+    private var told: NetworkPath?
     private var lastSelected: PathEvaluation.Selected?
     private var work = Work()
 
@@ -146,7 +147,9 @@ package struct PathMachine: Sendable {
             lose(.overrun, at: time)
         case .dump(let messages): return readDump(messages, at: now)
         case .dumpFailed(let errno): return endDump(errno: errno, at: now)
-        case .route(let query, let answer): answers[query] = answer
+        case .route(let query, let answer):
+            // Errno 0 is no answer, as when memory is short: what was last known stands.
+            answers[query] = answer == .refused(errno: 0) ? formerAnswers[query] ?? answer : answer
         case .evidence(let index, let evidence):
             awaited.remove(index)
             guard self.evidence[index] != evidence, keeper.live.links[index] != nil else { break }
@@ -348,13 +351,14 @@ package struct PathMachine: Sendable {
     private var isOnlyAnswers: Bool { path != nil && !work.structure && work.interfaces.isEmpty && !formerAnswers.isEmpty }
 
     private mutating func publish(_ new: NetworkPath, events: Int, at now: Moment) -> [Effect] {
-        guard let old = path else {
-            path = new
+        path = new
+        // What counts is what was told last: a change that was passed over may matter together with the next.
+        guard let old = told else {
+            told = new
             suppressed = 0
             reasons = []
             return [.publish(PathUpdate(path: new, reasons: [], isInitial: true, suppressed: 0, moment: now))]
         }
-        path = new
         let found = PathDifference.reasons(from: old, to: new)
         guard !found.isEmpty || reasons.contains(.resumed) else {
             suppressed += events
@@ -362,6 +366,7 @@ package struct PathMachine: Sendable {
             reasons.remove(.resynced)
             return []
         }
+        told = new
         if !resync.tables.isEmpty, resync.reason != .resume { reasons.insert(.resynced) }
         let all = PathChangeReason.allCases.filter { found.contains($0) || reasons.contains($0) }
         let update = PathUpdate(path: new, reasons: all, isInitial: false, suppressed: suppressed, moment: now)
@@ -375,7 +380,7 @@ package struct PathMachine: Sendable {
         let name = configuration.namespace.map { "network namespace \($0)" } ?? "the network namespace"
         let cause = Cause(.link, .noInterface, detail: "\(name) has been removed")
         let gone = NetworkPath(status: .unsatisfied, supportsDNS: resolver?.hasNameserver ?? false, cause: cause)
-        let found = path.map { PathDifference.reasons(from: $0, to: gone) } ?? []
+        let found = told.map { PathDifference.reasons(from: $0, to: gone) } ?? []
         let update = PathUpdate(
             path: gone, reasons: PathChangeReason.allCases.filter(found.contains), isInitial: path == nil, suppressed: suppressed,
             moment: now

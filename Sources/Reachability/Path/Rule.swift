@@ -81,3 +81,12 @@ public struct Rule: Hashable, Sendable {
         self.fingerprint = fingerprint
     }
 }
+
+extension Rule {
+    /// Whether it applies to every packet that this machine sends.
+    var takesEveryPacket: Bool {
+        !isInverted && source == nil && destination == nil && (incomingInterface ?? "lo") == "lo" && outgoingInterface == nil
+            && markMask == 0 && typeOfService == 0 && users == nil && ipProtocol == 0 && sourcePorts == nil
+            && destinationPorts == nil && !isL3MasterDevice && tunnel == 0
+    }
+}

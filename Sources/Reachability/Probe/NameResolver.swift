@@ -12,8 +12,9 @@ internal import Glibc
 package final class NameResolver: Sendable {
     /// How many names are resolved at once by default.
     package static let defaultThreads = 4
-    /// How many names wait at most; more are answered with EAI_AGAIN at once.
-    package static let queueLimit = 256
+    /// How many names wait at most; more are answered with EAI_AGAIN at once. A target has one name waiting at a time, so this
+    /// bounds nothing but a mistake.
+    package static let queueLimit = 65_536
     /// At most this many addresses are given for a name.
     package static let addressLimit = 16
     /// A thread without work ends after this: longer than the usual interval between probes.
@@ -24,6 +25,8 @@ package final class NameResolver: Sendable {
         var threads = 0
         var idle = 0
         var isStopped = false
+        /// Counts the changes of the configuration; a thread of an older one ends.
+        var generation = 0
         var files = NamespaceFiles.Outcome.notAsked
     }
 
@@ -32,18 +35,22 @@ package final class NameResolver: Sendable {
         let state = Locked(State())
         let signal: Waker
         let directory: String?
+        let namespacePath: String?
         let sink: @Sendable (LookupAnswer) -> Void
 
-        init(directory: String?, sink: @escaping @Sendable (LookupAnswer) -> Void) throws(LoopError) {
+        init(
+            directory: String?, namespacePath: String?, sink: @escaping @Sendable (LookupAnswer) -> Void
+        ) throws(LoopError) {
             signal = try Waker()
             self.directory = directory
+            self.namespacePath = namespacePath
             self.sink = sink
         }
     }
 
     private let work: Work
     private let threadLimit: Int
-    private let namespacePath: String?
+    private let queueLimit: Int
     private let namespaceDescriptor: Int32
 
     /// A resolver without threads yet.
@@ -53,17 +60,27 @@ package final class NameResolver: Sendable {
     ///     made later enter the same namespace even when the name stands for another by then.
     ///   - filesDirectory: replaces `/etc/netns/NAME`.
     ///   - threads: how many names are resolved at once.
+    ///   - queue: how many wait at most.
     ///   - sink: called on a thread of the resolver with each answer, and on the caller's with an answer that is known at once.
     /// - Throws: `LoopError` when no descriptor is to be had.
     package init(
         namespace: NetworkNamespace?, filesDirectory: String? = nil, threads: Int = NameResolver.defaultThreads,
-        sink: @escaping @Sendable (LookupAnswer) -> Void
+        queue: Int = NameResolver.queueLimit, sink: @escaping @Sendable (LookupAnswer) -> Void
     ) throws(LoopError) {
-        work = try Work(directory: filesDirectory ?? namespace?.name.map { "/etc/netns/\($0)" }, sink: sink)
         threadLimit = max(1, threads)
-        namespaceDescriptor = namespace.map { open($0.path, O_RDONLY | O_CLOEXEC) } ?? -1
-        // Where the file cannot be opened, the threads say why.
-        namespacePath = namespaceDescriptor >= 0 ? "/proc/self/fd/\(namespaceDescriptor)" : namespace?.path
+        queueLimit = queue
+        let descriptor = namespace.map { open($0.path, O_RDONLY | O_CLOEXEC) } ?? -1
+        do {
+            work = try Work(
+                directory: filesDirectory ?? namespace?.name.map { "/etc/netns/\($0)" },
+                // Where the file cannot be opened, the threads say why.
+                namespacePath: descriptor >= 0 ? "/proc/self/fd/\(descriptor)" : namespace?.path, sink: sink
+            )
+        } catch {
+            if descriptor >= 0 { close(descriptor) }
+            throw error
+        }
+        namespaceDescriptor = descriptor
     }
 
     deinit {
@@ -79,7 +96,9 @@ package final class NameResolver: Sendable {
         enum Step { case wake, makeThread, refuse, ignore }
         let step: Step = work.state.withLock { state in
             if state.isStopped { return .ignore }
-            guard state.waiting.count < Self.queueLimit else { return .refuse }
+            // The lower half of an id counts the lookups of one target: an older one has been given up.
+            state.waiting.removeAll { $0.id >> 32 == request.id >> 32 }
+            guard state.waiting.count < queueLimit else { return .refuse }
             state.waiting.append(request)
             guard state.waiting.count > state.idle, state.threads < threadLimit else { return .wake }
             state.threads += 1
@@ -89,8 +108,16 @@ package final class NameResolver: Sendable {
         case .ignore: break
         case .wake: work.signal.wake()
         case .refuse: work.sink(LookupAnswer(id: request.id, code: EAI_AGAIN))
-        case .makeThread: makeThread()
+        case .makeThread: Self.makeThread(work)
         }
+    }
+
+    /// The configuration's files may be others now. A thread of a named namespace has the former ones mounted, so it ends, after the
+    /// lookup that it is in, and another takes its place.
+    package func configurationChanged() {
+        guard work.directory != nil else { return }
+        work.state.withLock { $0.generation += 1 }
+        work.signal.wake()
     }
 
     /// Ends the threads that have no work and forgets what waits. Returns at once; a thread inside a call ends with it, and what
@@ -103,11 +130,10 @@ package final class NameResolver: Sendable {
         work.signal.wake()
     }
 
-    private func makeThread() {
-        let work = work
+    private static func makeThread(_ work: Work) {
         do {
             // The value is dropped, which detaches the thread.
-            _ = try LoopThread(name: "resolver", namespace: namespacePath) { { Self.run(work) } }
+            _ = try LoopThread(name: "resolver", namespace: work.namespacePath) { { Self.run(work) } }
         } catch {
             let stranded = work.state.withLock { state in
                 state.threads -= 1
@@ -128,11 +154,12 @@ package final class NameResolver: Sendable {
 
 extension NameResolver {
     private static func run(_ work: Work) {
+        let generation = work.state.withLock { $0.generation }
         if let directory = work.directory {
             let outcome = NamespaceFiles.arrange(from: directory)
             work.state.withLock { $0.files = outcome }
         }
-        while let request = next(work) {
+        while let request = next(work, generation) {
             let answer = lookUp(request)
             if work.state.withLock({ $0.isStopped }) { break }
             work.sink(answer)
@@ -142,14 +169,20 @@ extension NameResolver {
     }
 
     /// The next request; `nil` when the thread shall end.
-    private static func next(_ work: Work) -> LookupRequest? {
-        enum Step { case take(LookupRequest, more: Bool), wait, end }
+    private static func next(_ work: Work, _ generation: Int) -> LookupRequest? {
+        enum Step { case take(LookupRequest, more: Bool), wait, end, replace }
         var idles = false
         var waited = false
         while true {
             let step: Step = work.state.withLock { state in
                 if idles { state.idle -= 1 }
                 idles = false
+                if !state.isStopped, state.generation != generation {
+                    // Its place is taken by a new thread when there is work, which counts as this one did.
+                    if !state.waiting.isEmpty { return .replace }
+                    state.threads -= 1
+                    return .end
+                }
                 if !state.isStopped, !state.waiting.isEmpty {
                     let request = state.waiting.removeFirst()
                     return .take(request, more: !state.waiting.isEmpty)
@@ -167,6 +200,9 @@ extension NameResolver {
                 if more { work.signal.wake() }
                 return request
             case .end:
+                return nil
+            case .replace:
+                makeThread(work)
                 return nil
             case .wait:
                 var poller = pollfd(fd: work.signal.descriptor, events: Int16(POLLIN), revents: 0)

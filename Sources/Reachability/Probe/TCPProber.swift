@@ -14,8 +14,13 @@ internal import Glibc
 package struct TCPProber: ~Copyable {
     /// The tokens of the prober's descriptors start here; none is used twice.
     package static let firstToken: UInt64 = 1 << 32
-    /// As many sockets are open at once by default; more attempts end with EMFILE, as if the process's own limit were met.
-    package static let defaultLimit = 512
+    /// As many sockets are open at once by default: what the process may open (getrlimit(2), RLIMIT_NOFILE) but for a few that its
+    /// own work needs. More attempts end with EMFILE, as if that limit were met.
+    package static var defaultLimit: Int {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(7), &limit) == 0 else { return 512 }
+        return max(16, Int(clamping: limit.rlim_cur) - 64)
+    }
     // One ICMP message is the rule; a server that is flooded with forged ones cannot keep the loop.
     private static let recordsRead = 8
 

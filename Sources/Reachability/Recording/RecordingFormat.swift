@@ -1,12 +1,14 @@
-/// The format of a recording: JSON Lines, a header and then one input a line, in the order in which the machine took them.
+/// The format of a recording: JSON Lines, a header, then one input a line in the order in which the machine took them, and the end.
 ///
 /// ```
 /// {"netwatch_recording":1,"program":"netwatch","boot_id":"…","netns":null,"netns_inode":4026531840,"selection":"any","families":[4,6]}
 /// {"t":81234567,"w":1763700000123456789,"input":"datagram","bytes":"<base64>"}
 /// {"t":81234567,"w":1763700000123456789,"input":"turn-ended"}
+/// {"netwatch_recording_end":1,"inputs":2}
 /// ```
 /// `t` is CLOCK_MONOTONIC and `w` CLOCK_REALTIME, in nanoseconds, of the turn that took the input. Readers refuse another number
-/// behind `netwatch_recording`, and inputs that they do not know: an input that is passed over would change what follows.
+/// behind `netwatch_recording`, and inputs that they do not know: an input that is passed over would change what follows. The last line counts the inputs: a recording
+/// without it, that of a killed program or of a disk that failed, holds less than was seen. Nothing follows it.
 package struct RecordingHeader: Hashable, Sendable, Codable {
     /// The version of the format.
     package static let version = 1
@@ -50,6 +52,18 @@ package struct RecordingHeader: Hashable, Sendable, Codable {
         return MonitorConfiguration(
             namespace: namespaceName.map { NetworkNamespace($0) }, selection: selection, families: Set(families)
         )
+    }
+}
+
+/// The last line of a recording that was written to its end.
+struct RecordingEnd: Hashable, Codable {
+    var version = RecordingHeader.version
+    /// How many inputs stand between the header and this line.
+    var inputs: Int
+
+    private enum CodingKeys: String, CodingKey {
+        case version = "netwatch_recording_end"
+        case inputs
     }
 }
 

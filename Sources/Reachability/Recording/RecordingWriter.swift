@@ -65,7 +65,7 @@ package final class RecordingWriter: Sendable {
         return failure
     }
 
-    /// Writes what waits and closes the file.
+    /// Writes what waits, and the last line where nothing is missing before it, and closes the file.
     ///
     /// - Returns: an errno when not everything could be written.
     func finish() -> Int32? {
@@ -79,13 +79,17 @@ package final class RecordingWriter: Sendable {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         var poller = pollfd(fd: shared.waker.descriptor, events: Int16(POLLIN), revents: 0)
+        var written = 0
         while true {
-            let (inputs, isClosed) = shared.state.withLock { state in
+            let (inputs, isClosed, failure) = shared.state.withLock { state in
                 defer { state.waiting = [] }
-                return (state.waiting, state.isClosed)
+                return (state.waiting, state.isClosed, state.failure)
             }
             if inputs.isEmpty {
-                if isClosed { return }
+                if isClosed {
+                    if failure == nil { end(shared, after: written, encoder) }
+                    return
+                }
                 _ = poll(&poller, 1, -1)
                 shared.waker.acknowledge()
                 continue
@@ -95,12 +99,19 @@ package final class RecordingWriter: Sendable {
                 guard let line = try? encoder.encode(input) else { continue }
                 text.append(line)
                 text.append(0x0a)
+                written += 1
             }
             if let number = write(text, to: shared.descriptor) {
                 shared.state.withLock { $0.failure = number }
                 return
             }
         }
+    }
+
+    private static func end(_ shared: Shared, after inputs: Int, _ encoder: JSONEncoder) {
+        guard var line = try? encoder.encode(RecordingEnd(inputs: inputs)) else { return }
+        line.append(0x0a)
+        if let number = write(line, to: shared.descriptor) { shared.state.withLock { $0.failure = number } }
     }
 
     private static func write(_ data: Data, to descriptor: Int32) -> Int32? {

@@ -2,7 +2,7 @@ internal import FoundationEssentials
 
 /// A recording, run again: the identical events, as fast as they are read.
 package struct Replay {
-    /// A line that is not part of a recording.
+    /// A line that is not part of a recording, or that is missing.
     package struct DamageError: Error, Hashable, Sendable {
         /// Counted from 1.
         package let line: Int
@@ -41,13 +41,12 @@ package struct Replay {
         machine = MonitorMachine(configuration)
         var targets: [Endpoint] = []
         var number = 1
-        // A damaged line is met again, and named, when the rest is run.
         while let text = try readLine() {
-            number += 1
             guard let input = try? decoder.decode(RecordedInput.self, from: Data(text.utf8)) else {
-                damage = Self.damage(of: text, at: number)
+                held = text
                 break
             }
+            number += 1
             ahead.append(input)
             if case .targetAdded(_, let endpoint, _) = input.input { targets.append(endpoint) }
             if input.input == .turnEnded { break }
@@ -56,20 +55,34 @@ package struct Replay {
         self.targets = targets
     }
 
-    private var damage: DamageError?
+    // The first line that is no input: the end, or a damaged one, which is to be named when the rest is run.
+    private var held: String?
 
-    /// Runs the rest; everything before a damaged line has been given to `sink` when it throws.
+    /// Runs the rest; everything before a damaged or missing line has been given to `sink` when it throws.
+    ///
+    /// - Throws: ``DamageError``, also where the last line is not the one that a whole recording ends with; or what reading throws.
     package mutating func run(_ sink: (MonitorEvent) -> Void) throws {
         for input in ahead { feed(input, sink) }
         ahead = []
-        if let damage { throw damage }
-        while let text = try readLine() {
+        while let text = try held ?? readLine() {
+            held = nil
             lineNumber += 1
-            guard let input = try? decoder.decode(RecordedInput.self, from: Data(text.utf8)) else {
-                throw Self.damage(of: text, at: lineNumber)
-            }
+            guard let input = try? decoder.decode(RecordedInput.self, from: Data(text.utf8)) else { return try end(with: text) }
             feed(input, sink)
         }
+        throw DamageError(line: lineNumber + 1, why: "is missing: the recording ends early")
+    }
+
+    private func end(with text: String) throws {
+        guard let end = try? decoder.decode(RecordingEnd.self, from: Data(text.utf8)), end.version == RecordingHeader.version
+        else {
+            throw Self.damage(of: text, at: lineNumber)
+        }
+        // All lines but the header and this one were inputs.
+        guard end.inputs == lineNumber - 2 else {
+            throw DamageError(line: lineNumber, why: "counts \(end.inputs) inputs where there are \(lineNumber - 2)")
+        }
+        if try readLine() != nil { throw DamageError(line: lineNumber + 1, why: "stands after the end of the recording") }
     }
 
     private mutating func feed(_ input: RecordedInput, _ sink: (MonitorEvent) -> Void) {

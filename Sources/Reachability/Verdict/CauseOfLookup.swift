@@ -11,8 +11,9 @@ enum CauseOfLookup {
         _ answer: LookupAnswer?, name: String, elapsed: Int64, in surroundings: TargetMachine.Surroundings
     ) -> Cause {
         let resolver = answer.flatMap { ResolverCode(rawValue: $0.code) }
-        // No name server can be asked without a path: that comes first.
-        if surroundings.path.status == .unsatisfied, let cause = surroundings.path.cause { return cause }
+        // No name server can be asked without a path: that comes before no answer, but not before an answer.
+        let isUnanswered = answer == nil || resolver == .tryAgain || resolver == .system
+        if isUnanswered, surroundings.path.status == .unsatisfied, let cause = surroundings.path.cause { return cause }
         var evidence: [String: Cause.Evidence] = ["name": .text(name), "elapsed_ms": .number(Int(elapsed / 1_000_000))]
         if let answer { evidence["resolver"] = .text(resolver?.name ?? "EAI \(answer.code)") }
         if let answer, answer.errno != 0 { evidence["errno"] = .text(SystemErrorNumber.name(of: answer.errno)) }

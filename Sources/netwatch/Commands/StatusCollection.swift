@@ -58,7 +58,8 @@ struct StatusCollection: Watcher.Condition {
     func document(at now: Moment) -> StatusDocument? {
         guard let path else { return nil }
         let updates = endpoints.enumerated().map { number, endpoint in
-            targets[TargetID(number)]
+            // The document holds one record of each target: its first.
+            targets[TargetID(number)]?.asInitial()
                 ?? ServerUpdate(
                     endpoint: endpoint, state: .unknown, cause: nil, since: start, address: nil, interface: nil, roundTrip: nil,
                     isInitial: true, moment: now

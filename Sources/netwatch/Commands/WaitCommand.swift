@@ -51,6 +51,7 @@ struct WaitCommand: ParsableCommand {
             endpoints: endpoints, needsAll: !any, stable: try TimeSpan.option("--stable", stable) ?? .zero,
             timeLimit: limit.map { Clock.now.advanced(by: $0) }
         )
+        let ignoredSignals = Signals.heed()
         let watcher = try Watcher(configuration, targets: endpoints.map { ($0, settings) })
         let isDone = watcher.run(&condition)
         watcher.session.stop()
@@ -61,6 +62,7 @@ struct WaitCommand: ParsableCommand {
             throw Failure(ExitCode.timedOut, "wait: timed out after \(timeout ?? ""): \(condition.reason)")
         }
         guard let name = command.first else { return }
+        Signals.ignore(ignoredSignals)
         let number = OpenDescriptors.execute(command)
         let code = number == ENOENT || number == ENOTDIR ? ExitCode.commandNotFound : ExitCode.cannotExecute
         throw Failure(code, "\(name): cannot run: \(errorText(number))")

@@ -9,6 +9,8 @@ struct WaitCondition: Watcher.Condition {
     private let timeLimit: Moment?
     private var path: PathUpdate?
     private var targets: [TargetID: ServerUpdate] = [:]
+    /// Why the latest probe failed, of targets whose latest probe did: more than one is needed for a verdict.
+    private var failures: [TargetID: Cause] = [:]
     private var holdsSince: Moment?
 
     /// - Parameters:
@@ -29,7 +31,10 @@ struct WaitCondition: Watcher.Condition {
         case .server(let id, let update): targets[id] = update
         // Nobody knows what held while the machine slept.
         case .gap(_, let to): if holdsSince != nil { holdsSince = to }
-        case .probe, .resync, .ended: return
+        case .probe(let id, let report):
+            failures[id] = report.cause
+            return
+        case .resync, .ended: return
         }
         holdsSince = holds ? holdsSince ?? event.moment : nil
     }
@@ -62,11 +67,20 @@ struct WaitCondition: Watcher.Condition {
         guard !endpoints.isEmpty else {
             return path.map { "path unsatisfied, \($0.path.sentence)" } ?? "the path is not known yet"
         }
+        var isUnexplained = false
         let open = endpoints.enumerated().compactMap { number, endpoint -> String? in
-            guard let update = targets[TargetID(number)] else { return "\(endpoint.text) is unknown" }
-            guard update.state != .up, update.state != .degraded else { return nil }
-            return "\(endpoint.text) is \(update.state.rawValue)\(update.cause.map { ", \($0.sentence)" } ?? "")"
+            let update = targets[TargetID(number)]
+            let state = update?.state ?? .unknown
+            guard state != .up, state != .degraded else { return nil }
+            if let cause = update?.cause { return "\(endpoint.sentence) is \(state.rawValue), \(cause.sentence)" }
+            if let cause = failures[TargetID(number)] { return "\(endpoint.sentence): \(cause.sentence)" }
+            isUnexplained = true
+            return "\(endpoint.sentence) is \(state.rawValue)"
         }
-        return open.prefix(3).joined(separator: "; ") + (open.count > 3 ? "; and \(open.count - 3) more" : "")
+        var parts = Array(open.prefix(3))
+        if open.count > 3 { parts.append("and \(open.count - 3) more") }
+        // Where no probe has said why, the path may.
+        if isUnexplained, let cause = path?.path.cause { parts.append("path unsatisfied, \(cause.sentence)") }
+        return parts.joined(separator: "; ")
     }
 }

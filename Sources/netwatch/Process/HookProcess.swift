@@ -9,6 +9,8 @@ final class HookProcess {
         case ended(code: Int32)
         /// By us, because it took too long.
         case killed
+        /// By us, because the program ends and it would not.
+        case killedAtEnd
     }
 
     struct StartError: Error {
@@ -21,6 +23,8 @@ final class HookProcess {
     private var input: Int32
     private var bytes: [UInt8]
     private var killDeadline: Int64
+    /// What is said of the end once the process has been killed.
+    private var killing = Progress.killed
     private var isOverdue = false
 
     /// How often an ending is looked for where the kernel does not tell it.
@@ -63,7 +67,7 @@ final class HookProcess {
 
     func advance(now: Int64) -> Progress {
         feed()
-        if let code = reap(options: WNOHANG) { return isOverdue ? .killed : .ended(code: code) }
+        if let code = reap(options: WNOHANG) { return isOverdue ? killing : .ended(code: code) }
         if now >= killDeadline {
             isOverdue = true
             killpg(process, SIGKILL)
@@ -74,7 +78,9 @@ final class HookProcess {
 
     func terminate(killAt deadline: Int64) {
         killpg(process, SIGTERM)
-        killDeadline = min(killDeadline, deadline)
+        guard deadline < killDeadline else { return }
+        killDeadline = deadline
+        killing = .killedAtEnd
     }
 
     /// Kills and waits: a killed process ends soon.

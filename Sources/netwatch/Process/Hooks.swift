@@ -56,6 +56,8 @@ final class Hooks {
                     if code != 0, !isEnding { report(Failure(code, "--exec: '\(command)' \(Self.describe(code))")) }
                 case .killed:
                     report(Failure(1, "--exec: '\(command)' took longer than \(TimeSpan.rough(timeLimit)) and was killed"))
+                case .killedAtEnd:
+                    report(Failure(1, "--exec: '\(command)' still ran at the end, did not heed SIGTERM and was killed"))
                 }
                 running = nil
             }

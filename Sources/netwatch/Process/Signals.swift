@@ -12,9 +12,23 @@ struct Signals {
         pthread_sigmask(SIG_BLOCK, &set, nil)
         descriptor = netwatch_signal_descriptor(&set)
         guard descriptor >= 0 else { throw Failure(ExitCode.system, "signalfd: \(errorText(errno))") }
-        // A shell without job control starts background jobs with SIGINT ignored, and an ignored signal never gets here.
-        netwatch_signal_default(SIGINT)
-        netwatch_signal_default(SIGTERM)
+        // An ignored signal never gets to the descriptor.
+        Self.heed()
+    }
+
+    /// Has SIGINT and SIGTERM end the program: a shell without job control starts background jobs with SIGINT ignored.
+    ///
+    /// - Returns: those that were ignored, which what is run in place of the program has to find so.
+    @discardableResult
+    static func heed() -> [Int32] {
+        let ignored = [SIGINT, SIGTERM].filter { netwatch_signal_is_ignored($0) != 0 }
+        for number in ignored { netwatch_signal_default(number) }
+        return ignored
+    }
+
+    /// Ignores these, as before ``heed()``.
+    static func ignore(_ numbers: [Int32]) {
+        for number in numbers { netwatch_signal_ignore(number) }
     }
 
     /// The next signal that came.

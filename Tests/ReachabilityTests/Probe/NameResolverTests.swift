@@ -35,13 +35,13 @@ private final class Answers: Sendable {
     @Test func `a name of the hosts file is resolved, each address once`() throws {
         let answers = try Answers()
         let resolver = try NameResolver(namespace: nil, sink: answers.sink)
-        resolver.resolve(LookupRequest(id: 1, name: "localhost", families: [.v4, .v6]))
-        resolver.resolve(LookupRequest(id: 2, name: "localhost", families: [.v4]))
-        let both = try answers.wait(for: 1)
+        resolver.resolve(LookupRequest(id: 1 << 32, name: "localhost", families: [.v4, .v6]))
+        resolver.resolve(LookupRequest(id: 2 << 32, name: "localhost", families: [.v4]))
+        let both = try answers.wait(for: 1 << 32)
         #expect(both.code == 0)
         #expect(both.addresses.contains(IPAddress(v4: 0x7f00_0001)))
         #expect(Set(both.addresses).count == both.addresses.count)
-        #expect(try answers.wait(for: 2).addresses == [IPAddress(v4: 0x7f00_0001)])
+        #expect(try answers.wait(for: 2 << 32).addresses == [IPAddress(v4: 0x7f00_0001)])
         #expect(resolver.files == .notAsked)
     }
 
@@ -84,13 +84,16 @@ private final class Answers: Sendable {
         let resolver: NameResolver
         let answers: Answers
 
-        init(_ behaviour: NameServer.Behaviour?, _ files: [String: String] = ["resolv.conf": configuration]) throws {
+        init(
+            _ behaviour: NameServer.Behaviour?, _ files: [String: String] = ["resolv.conf": configuration],
+            queue: Int = NameResolver.queueLimit
+        ) throws {
             namespace = try ProbeNamespace()
             server = try behaviour.map { [namespace] in try NameServer($0, in: namespace) }
             self.files = try Files(files)
             answers = try Answers()
             resolver = try NameResolver(
-                namespace: NetworkNamespace(namespace.path), filesDirectory: self.files.path, sink: answers.sink)
+                namespace: NetworkNamespace(namespace.path), filesDirectory: self.files.path, queue: queue, sink: answers.sink)
         }
 
         func ask(_ id: UInt64, _ name: String = "server.example") throws -> LookupAnswer {
@@ -116,6 +119,15 @@ private final class Answers: Sendable {
         #expect(try host.ask(1, "only-here.example").addresses == [IPAddress(v4: 0xc000_0209)])
         #expect(host.resolver.files == .arranged(["hosts"]))
         #expect(try !String(contentsOfFile: "/etc/hosts", encoding: .utf8).contains("only-here"))
+    }
+
+    @Test func `a file that takes the place of another is followed once the change is told`() throws {
+        let host = try Host(nil, ["hosts": "192.0.2.9 moved.example\n"])
+        #expect(try host.ask(1, "moved.example").addresses == [IPAddress(v4: 0xc000_0209)])
+        // By rename: the thread has the former file mounted.
+        try "192.0.2.10 moved.example\n".write(toFile: host.files.path + "/hosts", atomically: true, encoding: .utf8)
+        host.resolver.configurationChanged()
+        #expect(try host.ask(2, "moved.example").addresses == [IPAddress(v4: 0xc000_020a)])
     }
 
     @Test func `a directory without such files changes nothing`() throws {
@@ -147,12 +159,14 @@ private final class Answers: Sendable {
     }
 
     @Test func `what does not fit into the queue is answered at once, and an end does not wait for stuck threads`() throws {
-        let host = try Host(.silent)
-        let count = UInt64(NameResolver.defaultThreads + NameResolver.queueLimit)
+        let host = try Host(.silent, queue: 256)
+        let count = UInt64(NameResolver.defaultThreads + 256)
         let started = MonotonicClock.now()
-        for id in 1...(count + 10) { host.resolver.resolve(LookupRequest(id: id, name: "x\(id).example", families: [.v4])) }
-        let last = try host.answers.wait(for: count + 10)
-        #expect(last == LookupAnswer(id: count + 10, code: EAI_AGAIN))
+        for target in 1...(count + 10) {
+            host.resolver.resolve(LookupRequest(id: target << 32, name: "x\(target).example", families: [.v4]))
+        }
+        let last = try host.answers.wait(for: (count + 10) << 32)
+        #expect(last == LookupAnswer(id: (count + 10) << 32, code: EAI_AGAIN))
         host.resolver.stop()
         #expect(MonotonicClock.now() - started < 900_000_000)
     }

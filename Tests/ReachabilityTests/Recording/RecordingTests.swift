@@ -100,6 +100,8 @@ import Testing
         #expect(decoded.identity.namespaceInode == 4_026_531_840)
         let line = #"{"t":81234567,"w":1763700000123456789,"input":"turn-ended"}"#
         #expect(try JSONDecoder().decode(RecordedInput.self, from: Data(line.utf8)).input == .turnEnded)
+        let end = #"{"netwatch_recording_end":1,"inputs":2}"#
+        #expect(try JSONDecoder().decode(RecordingEnd.self, from: Data(end.utf8)) == RecordingEnd(inputs: 2))
     }
 
     @Test(arguments: [
@@ -126,6 +128,9 @@ import Testing
         let data = try? JSONEncoder().encode(RecordedInput(moment: moment, input: input))
         return data.map { String(decoding: $0, as: UTF8.self) } ?? ""
     }
+
+    /// What a recording of these lines, its header and its inputs, ends with.
+    private func end(of lines: [String]) -> String { #"{"netwatch_recording_end":1,"inputs":\#(lines.count - 1)}"# }
 
     /// A machine that settles with one interface, and then loses its carrier.
     private func recording() -> [String] {
@@ -157,7 +162,7 @@ import Testing
         ]
         lines += replies
         lines += [line(.datagram(RawMessage.link(Net.eth0.unplugged).bytes)), line(.turnEnded)] + replies
-        return lines
+        return lines + [end(of: lines)]
     }
 
     /// What a file says, and the damage that ended it.
@@ -192,10 +197,34 @@ import Testing
             let (events, damage) = try replay(Array(cut))
             #expect(damage == Replay.DamageError(line: number + 1, why: "is cut off"))
             #expect(events == Array(whole.prefix(events.count)))
-            let (complete, none) = try replay(Array(lines.prefix(number)))
-            #expect(none == nil)
+            let (complete, missing) = try replay(Array(lines.prefix(number)))
+            #expect(missing == Replay.DamageError(line: number + 1, why: "is missing: the recording ends early"))
             #expect(complete == events)
         }
+    }
+
+    @Test func `a line that was lost on the way, and what stands after the end, are damage`() throws {
+        let lines = recording()
+        var short = lines
+        short.remove(at: lines.count - 2)
+        let (count, number) = (lines.count - 2, lines.count - 1)
+        #expect(
+            try replay(short).damage
+                == Replay.DamageError(line: number, why: "counts \(count) inputs where there are \(count - 1)"))
+        for text in ["", "garbage", line(.turnEnded), lines[lines.count - 1]] {
+            let (events, damage) = try replay(lines + [text])
+            #expect(damage == Replay.DamageError(line: lines.count + 1, why: "stands after the end of the recording"))
+            #expect(events == (try replay(lines).events))
+        }
+        let future = #"{"netwatch_recording_end":2,"inputs":\#(count)}"#
+        #expect(
+            try replay(lines.dropLast() + [future]).damage
+                == Replay.DamageError(line: lines.count, why: "is an input that this version does not know"))
+    }
+
+    @Test func `a recording without any turn is whole with its end`() throws {
+        #expect(try replay([Self.header, end(of: [Self.header])]).damage == nil)
+        #expect(try replay([Self.header]).damage == Replay.DamageError(line: 2, why: "is missing: the recording ends early"))
     }
 
     @Test(arguments: [

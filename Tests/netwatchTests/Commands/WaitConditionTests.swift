@@ -30,6 +30,21 @@ import Testing
         #expect(condition.isFulfilled(at: Samples.moment(3)))
     }
 
+    @Test func aProbeThatFailedIsTheReasonBeforeThereIsAVerdict() {
+        var condition = WaitCondition(endpoints: [first])
+        condition.see(Samples.path())
+        condition.see(Samples.server(0, first.text, .unknown, initial: true, at: 0))
+        // Nobody has tried yet: what is known is the path.
+        #expect(
+            condition.reason == "192.0.2.9:22 is unknown; path unsatisfied, link/no-carrier: eth0 has no carrier")
+        condition.see(Samples.probe(failed: true))
+        #expect(condition.reason == "192.0.2.9:22: tcp/refused: 192.0.2.9 refuses port 22")
+        // A cause that no longer holds is none.
+        condition.see(Samples.probe(at: 2))
+        condition.see(Samples.path(Samples.satisfied, at: 2))
+        #expect(condition.reason == "192.0.2.9:22 is unknown")
+    }
+
     @Test func anyTargetIsEnoughWhereAskedFor() {
         var condition = WaitCondition(endpoints: [first, second], needsAll: false)
         condition.see(Samples.path())
@@ -101,6 +116,8 @@ import Testing
         collection.see(Samples.server(0, endpoint.text, .down, cause: Samples.refused, at: 1))
         #expect(collection.isDone(at: Samples.moment(1)))
         #expect(collection.document(at: Samples.moment(1))?.verdict == .doesNotHold)
+        // The update was a later one of the monitor; the record is the first of the document.
+        #expect(collection.document(at: Samples.moment(1))?.targets.map(\.isInitial) == [true])
     }
 
     @Test func aProbeThatDecidesNothingEndsItSoon() {

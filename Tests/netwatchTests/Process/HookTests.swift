@@ -70,6 +70,30 @@ import Testing
         close(ending.fd)
     }
 
+    @Test func aHookThatDoesNotEndWithTheProgramIsSaidToBeThat() throws {
+        let directory = try Directory()
+        let fifo = "\(directory.path)/ready"
+        #expect(mkfifo(fifo, 0o600) == 0)
+        let reports = Locked([String]())
+        let command = "trap '' TERM; echo > \(fifo); sleep 1000"
+        let hooks = Hooks(command: command, encoder: Samples.encoder) { failure in reports.withLock { $0.append(failure.message) }
+        }
+        hooks.see(Record(event: Samples.path(), seq: 1))
+        hooks.advance(now: 0)
+        // Returns once the hook, which ignores SIGTERM by then, has opened it too.
+        close(open(fifo, O_RDONLY))
+        hooks.end(now: 5)
+        hooks.advance(now: 5 + Hooks.grace.saturatingNanoseconds)
+        while !hooks.isIdle {
+            var polling = Polling()
+            hooks.watch(&polling)
+            polling.wait(until: Clock.nanoseconds + 50_000_000)
+            hooks.advance(now: 6 + Hooks.grace.saturatingNanoseconds)
+        }
+        #expect(
+            reports.withLock { $0 } == ["--exec: '\(command)' still ran at the end, did not heed SIGTERM and was killed"])
+    }
+
     @Test func aHookThatDoesNotReadHarmsNobody() throws {
         let interfaces = (1...3000).map {
             NetworkInterface(
