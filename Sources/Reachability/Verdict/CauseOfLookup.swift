@@ -11,9 +11,6 @@ enum CauseOfLookup {
         _ answer: LookupAnswer?, name: String, elapsed: Int64, in surroundings: TargetMachine.Surroundings
     ) -> Cause {
         let resolver = answer.flatMap { ResolverCode(rawValue: $0.code) }
-        // No name server can be asked without a path: that comes before no answer, but not before an answer.
-        let isUnanswered = answer == nil || resolver == .tryAgain || resolver == .system
-        if isUnanswered, surroundings.path.status == .unsatisfied, let cause = surroundings.path.cause { return cause }
         var evidence: [String: Cause.Evidence] = ["name": .text(name), "elapsed_ms": .number(Int(elapsed / 1_000_000))]
         if let answer { evidence["resolver"] = .text(resolver?.name ?? "EAI \(answer.code)") }
         if let answer, answer.errno != 0 { evidence["errno"] = .text(SystemErrorNumber.name(of: answer.errno)) }
@@ -29,6 +26,9 @@ enum CauseOfLookup {
             return dns(.nameNotFound, "there is no name \(name)")
         default: break
         }
+        // No name server can be asked without a path. One that answered, such as one on the link, was asked nevertheless.
+        let isUnanswered = answer == nil || resolver == .tryAgain || resolver == .system
+        if isUnanswered, surroundings.path.status == .unsatisfied, let cause = surroundings.path.cause { return cause }
         guard surroundings.hasResolver else { return dns(.noResolver, "no name server is configured to resolve \(name)") }
         if let answer, answer.code == 0 {
             return dns(.noAddressForFamily, "\(name) has no address of the families that are tried")
