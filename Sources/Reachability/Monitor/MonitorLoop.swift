@@ -118,7 +118,10 @@ final class MonitorLoop {
                 nextPoll = now.monotonicNanoseconds + Self.pollInterval
                 feed(.pollDue)
             }
+            startWaiting()
             if isRunning { endTurn() }
+            // What the turn's end cancelled has freed sockets.
+            startWaiting()
             tellState()
         }
         close()
@@ -285,6 +288,11 @@ final class MonitorLoop {
     private func connect(_ attempt: ProbeAttempt) {
         attempts[TargetID(owning: attempt.id), default: []].insert(attempt.id)
         if let result = prober.start(attempt, on: loop, now: now) { feed(result) }
+    }
+
+    private func startWaiting() {
+        guard isRunning else { return }
+        for result in prober.startWaiting(on: loop, now: now) { feed(result) }
     }
 
     private func close() {

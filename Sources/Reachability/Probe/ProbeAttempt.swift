@@ -8,13 +8,18 @@ package struct ProbeAttempt: Hashable, Sendable {
     package var port: UInt16
     /// The interface that the socket is bound to (SO_BINDTODEVICE); `nil` leaves the choice to the kernel.
     package var interface: String?
+    /// When it is too late to begin, on the monotonic clock in nanoseconds: the server would not have a fair chance to answer.
+    package var latestStart: Int64
 
-    package init(id: UInt64, address: IPAddress, zone: UInt32 = 0, port: UInt16, interface: String? = nil) {
+    package init(
+        id: UInt64, address: IPAddress, zone: UInt32 = 0, port: UInt16, interface: String? = nil, latestStart: Int64 = .max
+    ) {
         self.id = id
         self.address = address
         self.zone = zone
         self.port = port
         self.interface = interface
+        self.latestStart = latestStart
     }
 }
 
@@ -36,6 +41,9 @@ package struct ProbeResult: Hashable, Sendable, Codable {
             self.offender = offender
         }
     }
+
+    /// The ``call`` of an attempt that was never made: others took all the time.
+    package static let queue = "queue"
 
     package var id: UInt64
     /// 0 when the handshake was completed, else the errno.

@@ -15,7 +15,7 @@ package struct TCPProber: ~Copyable {
     /// The tokens of the prober's descriptors start here; none is used twice.
     package static let firstToken: UInt64 = 1 << 32
     /// As many sockets are open at once by default: what the process may open (getrlimit(2), RLIMIT_NOFILE) but for a few that its
-    /// own work needs. More attempts end with EMFILE, as if that limit were met.
+    /// own work needs. More attempts wait for their turn.
     package static var defaultLimit: Int {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(7), &limit) == 0 else { return 512 }
@@ -33,6 +33,8 @@ package struct TCPProber: ~Copyable {
     private let limit: Int
     private var connecting: [UInt64: Connecting] = [:]
     private var tokens: [UInt64: UInt64] = [:]
+    // First come, first started.
+    private var waiting: [ProbeAttempt] = []
     private var nextToken = TCPProber.firstToken
 
     /// A prober without sockets; `limit` is how many it opens at once.
@@ -50,12 +52,40 @@ package struct TCPProber: ~Copyable {
     /// Whether a ready descriptor is one of the prober's, or was.
     package static func owns(_ token: UInt64) -> Bool { token >= firstToken && token != .max }
 
-    /// Begins an attempt.
+    /// Begins an attempt, or puts it into the queue when all sockets are taken.
     ///
-    /// - Returns: its result where that is known at once, else `nil`: it follows from ``ready(_:on:now:)``.
+    /// - Returns: its result where that is known at once, else `nil`: it follows from ``ready(_:on:now:)`` or
+    ///   ``startWaiting(on:now:)``.
     package mutating func start(_ attempt: ProbeAttempt, on loop: borrowing EventLoop, now: Moment) -> ProbeResult? {
         guard tokens[attempt.id] == nil else { return nil }
-        guard connecting.count < limit else { return ProbeResult(id: attempt.id, errno: EMFILE, call: "socket") }
+        guard connecting.count < limit, waiting.isEmpty else {
+            if !waiting.contains(where: { $0.id == attempt.id }) { waiting.append(attempt) }
+            return nil
+        }
+        return open(attempt, on: loop, now: now)
+    }
+
+    /// Begins what waits, as far as sockets are free; to be called once a turn.
+    ///
+    /// - Returns: the results that are known at once, and those of attempts that waited for too long to be made at all.
+    package mutating func startWaiting(on loop: borrowing EventLoop, now: Moment) -> [ProbeResult] {
+        guard !waiting.isEmpty else { return [] }
+        var results: [ProbeResult] = []
+        var left: [ProbeAttempt] = []
+        for attempt in waiting {
+            if attempt.latestStart <= now.monotonicNanoseconds {
+                results.append(ProbeResult(id: attempt.id, errno: EMFILE, call: ProbeResult.queue))
+            } else if connecting.count < limit {
+                if let result = open(attempt, on: loop, now: now) { results.append(result) }
+            } else {
+                left.append(attempt)
+            }
+        }
+        waiting = left
+        return results
+    }
+
+    private mutating func open(_ attempt: ProbeAttempt, on loop: borrowing EventLoop, now: Moment) -> ProbeResult? {
         let family = attempt.address.family == .v4 ? AF_INET : AF_INET6
         let kind = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
         let socket = Glibc.socket(family, kind, Int32(IPPROTO_TCP))
@@ -97,7 +127,9 @@ package struct TCPProber: ~Copyable {
 
     /// Ends an attempt without a result.
     package mutating func cancel(_ id: UInt64) {
-        guard let token = tokens[id], let connection = connecting[token] else { return }
+        guard let token = tokens[id], let connection = connecting[token] else {
+            return waiting.removeAll { $0.id == id }
+        }
         finish(connection, token: token)
     }
 
@@ -106,6 +138,7 @@ package struct TCPProber: ~Copyable {
         for connection in connecting.values { close(connection.socket) }
         connecting = [:]
         tokens = [:]
+        waiting = []
     }
 
     private mutating func finish(_ connection: Connecting, token: UInt64) {

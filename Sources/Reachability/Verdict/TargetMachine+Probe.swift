@@ -171,7 +171,8 @@ extension TargetMachine {
                     ProbeAttempt(
                         id: number, address: address,
                         zone: entry.candidate.zone != 0 ? entry.candidate.zone : isScoped ? entry.route.interface : 0,
-                        port: endpoint.port, interface: settings.interface)))
+                        port: endpoint.port, interface: settings.interface,
+                        latestStart: turn.time.addingSaturated((run.deadline - turn.time) / 2))))
         }
         race.nextStart = race.waiting.isEmpty ? nil : turn.time.addingSaturated(AttemptRace.delay)
         phase = .connecting(run, race)
@@ -186,7 +187,8 @@ extension TargetMachine {
             phase = .connecting(run, race)
             return succeed(run, ended, .nanoseconds(max(1, result.roundTripNanoseconds)), &turn)
         }
-        race.failures.append(failure(of: ended, result, turn))
+        // Nothing was sent, so nothing is learnt.
+        if result.call != ProbeResult.queue { race.failures.append(failure(of: ended, result, turn)) }
         phase = .connecting(run, race)
         if !race.waiting.isEmpty {
             startAttempt(run, race, &turn)

@@ -94,20 +94,44 @@ import Testing
         }
     }
 
-    @Test func `attempts beyond the limit end as at the process's own`() throws {
+    @Test func `attempts beyond the limit wait for their turn`() throws {
         try ProbeNamespace().perform {
             let (server, port) = try Self.listener()
             defer { close(server) }
             let loop = try EventLoop()
             var prober = TCPProber(limit: 1)
-            let first = ProbeAttempt(id: 1, address: Self.home, port: port)
-            let second = ProbeAttempt(id: 2, address: Self.home, port: port)
-            #expect(prober.start(first, on: loop, now: .read()) == nil)
-            #expect(prober.start(second, on: loop, now: .read()) == ProbeResult(id: 2, errno: EMFILE, call: "socket"))
+            let attempts = (1...5 as ClosedRange<UInt64>).map { ProbeAttempt(id: $0, address: Self.home, port: port) }
+            for attempt in attempts { #expect(prober.start(attempt, on: loop, now: .read()) == nil) }
+            #expect(prober.startWaiting(on: loop, now: .read()) == [])
+            #expect(prober.count == 1)
+            // Of the queue, the second; then the first, which frees the place for the third.
+            prober.cancel(2)
             prober.cancel(1)
-            #expect(prober.start(second, on: loop, now: .read()) == nil)
-            prober.closeAll()
             #expect(prober.count == 0)
+            #expect(prober.startWaiting(on: loop, now: .read()) == [])
+            #expect(prober.count == 1)
+            prober.cancel(4)
+            prober.cancel(5)
+            prober.cancel(3)
+            #expect(prober.startWaiting(on: loop, now: .read()) == [])
+            #expect(prober.count == 0)
+        }
+    }
+
+    @Test func `what waits for too long is not made, and a failure from the queue is told`() throws {
+        try ProbeNamespace().perform {
+            let (server, port) = try Self.listener()
+            defer { close(server) }
+            let loop = try EventLoop()
+            var prober = TCPProber(limit: 1)
+            let (late, lost) = (Moment.read(), IPAddress(v4: 0xc000_0201))
+            #expect(prober.start(ProbeAttempt(id: 1, address: Self.home, port: port), on: loop, now: late) == nil)
+            let second = ProbeAttempt(id: 2, address: Self.home, port: port, latestStart: late.monotonicNanoseconds)
+            #expect(prober.start(second, on: loop, now: late) == nil)
+            #expect(prober.start(ProbeAttempt(id: 3, address: lost, port: port), on: loop, now: late) == nil)
+            #expect(prober.startWaiting(on: loop, now: late) == [ProbeResult(id: 2, errno: EMFILE, call: "queue")])
+            prober.cancel(1)
+            #expect(prober.startWaiting(on: loop, now: late) == [ProbeResult(id: 3, errno: ENETUNREACH, call: "connect")])
         }
     }
 

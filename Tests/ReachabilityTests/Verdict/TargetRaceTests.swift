@@ -139,6 +139,30 @@ import Testing
         #expect(target.at(3500, .found(1, "192.0.2.1")) == [])
     }
 
+    @Test(
+        arguments: [
+            (.nameNotFound, "dns/name-not-found"), (.noData, "dns/no-address-for-family"),
+            (.noAddressForFamily, "dns/no-address-for-family"),
+        ] as [(ResolverCode, String)])
+    func `what a name server answered stands even without a default path, and is confirmed`(code: ResolverCode, cause: String)
+        throws
+    {
+        var target = try named()
+        target.host.pathCause = Cause(.route, .noRoute, detail: "there is no default route")
+        #expect(target.at(5, .notFound(1, code)) == ["report \(cause)"])
+        _ = target.at(1000, .tick)
+        #expect(target.at(1005, .notFound(2, code)) == ["report \(cause)", "unreachable \(cause)"])
+    }
+
+    @Test func `an attempt that was never made says nothing of the server`() throws {
+        var target = try Transcript("192.0.2.1:443", ProbeSettings(failAfter: 1))
+        _ = target.at(0, .begin)
+        #expect(target.at(0, .route(to: "192.0.2.1")) == ["connect 1 192.0.2.1"])
+        #expect(target.at(1500, .failed(1, .tooManyFiles, call: ProbeResult.queue)) == [])
+        #expect(target.tickDue == 1500)
+        #expect(target.at(1500, .tick) == ["route? 192.0.2.1"])
+    }
+
     @Test func `without a path that comes before all that a resolver says, at once`() throws {
         var target = try named()
         target.host.pathCause = Cause(.link, .noCarrier, detail: "eth0 has no carrier")
