@@ -116,8 +116,15 @@ package final class NameResolver: Sendable {
     /// lookup that it is in, and another takes its place.
     package func configurationChanged() {
         guard work.directory != nil else { return }
-        work.state.withLock { $0.generation += 1 }
+        // From here on the former threads count no more. The new one is not made by one of them: it would inherit its mounts.
+        let isNeeded = work.state.withLock { state in
+            state.generation += 1
+            state.idle = 0
+            state.threads = state.waiting.isEmpty || state.isStopped ? 0 : 1
+            return state.threads == 1
+        }
         work.signal.wake()
+        if isNeeded { Self.makeThread(work) }
     }
 
     /// Ends the threads that have no work and forgets what waits. Returns at once; a thread inside a call ends with it, and what
@@ -170,19 +177,14 @@ extension NameResolver {
 
     /// The next request; `nil` when the thread shall end.
     private static func next(_ work: Work, _ generation: Int) -> LookupRequest? {
-        enum Step { case take(LookupRequest, more: Bool), wait, end, replace }
+        enum Step { case take(LookupRequest, more: Bool), wait, end }
         var idles = false
         var waited = false
         while true {
             let step: Step = work.state.withLock { state in
+                guard state.generation == generation else { return .end }
                 if idles { state.idle -= 1 }
                 idles = false
-                if !state.isStopped, state.generation != generation {
-                    // Its place is taken by a new thread when there is work, which counts as this one did.
-                    if !state.waiting.isEmpty { return .replace }
-                    state.threads -= 1
-                    return .end
-                }
                 if !state.isStopped, !state.waiting.isEmpty {
                     let request = state.waiting.removeFirst()
                     return .take(request, more: !state.waiting.isEmpty)
@@ -200,9 +202,6 @@ extension NameResolver {
                 if more { work.signal.wake() }
                 return request
             case .end:
-                return nil
-            case .replace:
-                makeThread(work)
                 return nil
             case .wait:
                 var poller = pollfd(fd: work.signal.descriptor, events: Int16(POLLIN), revents: 0)
