@@ -111,10 +111,17 @@ struct ProgramInHostTests {
         }
         try network.host.ip("link set v0 down")
         _ = try program.nextLine { $0.contains("interface-down") }
-        for _ in 0..<2 { _ = try Program(["sh", "-c", "echo go > \(gate)"]).wait(within: patience) }
+        func logged() throws -> [String] {
+            try String(contentsOfFile: log, encoding: .utf8).split(separator: "\n").map(String.init)
+        }
+        _ = try Program(["sh", "-c", "echo go > \(gate)"]).wait(within: patience)
+        // The second hook has begun: a second word would else be the first one's.
+        let end = ContinuousClock.now + patience
+        while try logged().count < 2, ContinuousClock.now < end { poll(nil, 0, 20) }
+        _ = try Program(["sh", "-c", "echo go > \(gate)"]).wait(within: patience)
         try program.signal(SIGTERM)
         #expect(try program.wait(within: patience) == 128 + SIGTERM)
-        let lines = try String(contentsOfFile: log, encoding: .utf8).split(separator: "\n").map(String.init)
+        let lines = try logged()
         #expect(lines.first == "path satisfied v0  +0")
         #expect(lines.count == 2 && lines[1].hasPrefix("path unsatisfied  link/interface-down +"), "\(lines)")
         #expect(Int(lines.last?.split(separator: "+").last ?? "") ?? 0 >= 5, "\(lines)")
