@@ -20,6 +20,8 @@ enum OpenDescriptors {
     static func execute(_ command: [String]) -> Int32 {
         if !ignoredPipeSignal { netwatch_signal_default(SIGPIPE) }
         let arguments: [UnsafeMutablePointer<CChar>?] = command.map { strdup($0) } + [nil]
+        // Comes back only when it failed.
+        defer { for argument in arguments { free(argument) } }
         execvp(command[0], arguments)
         return errno
     }
