@@ -5,10 +5,15 @@ let package = Package(
     name: "netwatch",
     products: [
         .library(name: "Reachability", targets: ["Reachability"]),
+        .library(name: "HTTPSession", targets: ["HTTPSession"]),
+        .library(name: "HTTPSessionTestKit", targets: ["HTTPSessionTestKit"]),
         .executable(name: "netwatch", targets: ["netwatch"]),
     ],
     dependencies: [
-        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0")
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.3.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.5.0"),
     ],
     targets: [
         .systemLibrary(name: "CLinux"),
@@ -17,9 +22,22 @@ let package = Package(
             pkgConfig: "libnl-route-3.0",
             providers: [.apt(["libnl-3-dev", "libnl-route-3-dev", "pkg-config"])]
         ),
+        .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev", "pkg-config"])]),
+        .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev", "pkg-config"])]),
         .target(name: "EventLoop", dependencies: ["CLinux"]),
         .target(name: "Pacing"),
         .target(name: "Reachability", dependencies: ["CLibnl", "CLinux", "EventLoop", "Pacing"]),
+        .target(
+            name: "HTTPSession",
+            dependencies: [
+                "CCurl", "COpenSSL", "CLinux", "EventLoop", "Pacing", "Reachability",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Metrics", package: "swift-metrics"),
+            ]
+        ),
+        // A server that misbehaves as told, for the tests of this package and of its users.
+        .target(name: "HTTPSessionTestKit", dependencies: ["CLinux", "COpenSSL", "EventLoop"]),
         .executableTarget(
             name: "netwatch",
             dependencies: [
@@ -37,6 +55,15 @@ let package = Package(
         .testTarget(
             name: "ReachabilityTests",
             dependencies: ["Reachability", "NetlinkBytes", "Pacing", "EventLoop", "CLinux", "NetworkLab"]
+        ),
+        .testTarget(
+            name: "HTTPSessionTests",
+            dependencies: [
+                "HTTPSession", "HTTPSessionTestKit", "EventLoop", "Pacing", "NetworkLab", "CLinux", "COpenSSL",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "MetricsTestKit", package: "swift-metrics"),
+            ]
         ),
         .testTarget(name: "netwatchTests", dependencies: ["netwatch", "Reachability", "EventLoop", "NetworkLab", "CLinux"]),
         .testTarget(name: "SimulationTests", dependencies: ["Reachability", "NetlinkBytes", "Pacing"]),

@@ -7,7 +7,13 @@ enum Rules {
     /// Folders and files that hold values and rules only: no descriptor, no clock, no file.
     static let pure = [
         "Sources/Pacing", "Sources/Reachability/Path", "Sources/Reachability/Verdict", "Sources/Reachability/Interfaces",
-        "Sources/netwatch/Output",
+        "Sources/netwatch/Output", "Sources/HTTPSession/Request", "Sources/HTTPSession/Response", "Sources/HTTPSession/Task",
+    ]
+
+    /// The folder that alone imports a C library.
+    static let walls = [
+        "CLibnl": "Sources/Reachability/Netlink", "CCurl": "Sources/HTTPSession/Curl",
+        "COpenSSL": "Sources/HTTPSession/Security",
     ]
 
     /// The exceptions: the edges that stand in a pure folder.
@@ -19,18 +25,20 @@ enum Rules {
         file.isIn(pure) && !edges.contains(file.path)
     }
 
-    /// One folder talks to libnl; nothing that is shipped loads Foundation (26 MB resident instead of 13); pure folders see no C.
+    /// One folder talks to each C library; only HTTPSession loads Foundation (26 MB resident instead of 13); pure folders see no C.
     static func importWalls(_ file: SourceFile) -> [Finding] {
         guard file.isSwift, file.isIn(["Sources"]) else { return [] }
         return file.imports.compactMap { line, module in
             func finding(_ what: String) -> Finding { Finding(path: file.path, line: line, what: what) }
-            if module == "CLibnl" && !file.isIn(["Sources/Reachability/Netlink"]) {
-                return finding("only Sources/Reachability/Netlink imports CLibnl")
+            // The test kit's server speaks TLS from the other side.
+            if let folder = walls[module], !file.isIn([folder, "Sources/HTTPSessionTestKit"]) {
+                return finding("only \(folder) imports \(module)")
             }
-            if isPure(file) && ["CLibnl", "CLinux", "Dispatch", "Glibc", "Musl"].contains(module) {
+            if isPure(file) && ["CCurl", "CLibnl", "CLinux", "COpenSSL", "Dispatch", "Glibc", "Musl"].contains(module) {
                 return finding("pure code imports no \(module)")
             }
-            if module.hasPrefix("Foundation") && module != "FoundationEssentials" {
+            // Property lists, XML and Progress are Foundation's alone.
+            if module.hasPrefix("Foundation") && module != "FoundationEssentials" && !file.isIn(["Sources/HTTPSession"]) {
                 return finding("FoundationEssentials is enough: \(module) is not to be loaded")
             }
             return nil

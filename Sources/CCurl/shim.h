@@ -1,0 +1,72 @@
+// libcurl (7.88.1 is the floor). Swift imports no variadic function, so each shape of argument has a function of its own here; the
+// option's number comes as an integer, because newer options are tried by number where the header does not know them yet.
+#ifndef NETWATCH_CCURL_SHIM_H
+#define NETWATCH_CCURL_SHIM_H
+
+#include <curl/curl.h>
+
+static inline CURLcode netwatch_curl_set_long(CURL *easy, int option, long value) {
+    return (curl_easy_setopt)(easy, (CURLoption)option, value);
+}
+static inline CURLcode netwatch_curl_set_offset(CURL *easy, int option, curl_off_t value) {
+    return (curl_easy_setopt)(easy, (CURLoption)option, value);
+}
+static inline CURLcode netwatch_curl_set_string(CURL *easy, int option, const char *value) {
+    return (curl_easy_setopt)(easy, (CURLoption)option, value);
+}
+static inline CURLcode netwatch_curl_set_pointer(CURL *easy, int option, void *value) {
+    return (curl_easy_setopt)(easy, (CURLoption)option, value);
+}
+static inline CURLcode netwatch_curl_set_transfer(CURL *easy, int option, size_t (*value)(char *, size_t, size_t, void *)) {
+    return (curl_easy_setopt)(easy, (CURLoption)option, value);
+}
+static inline CURLcode netwatch_curl_set_seek(CURL *easy, int (*value)(void *, curl_off_t, int)) {
+    return (curl_easy_setopt)(easy, CURLOPT_SEEKFUNCTION, value);
+}
+static inline CURLcode netwatch_curl_set_prereq(CURL *easy, int (*value)(void *, char *, char *, int, int)) {
+    return (curl_easy_setopt)(easy, CURLOPT_PREREQFUNCTION, value);
+}
+static inline CURLcode netwatch_curl_set_progress(CURL *easy, int (*value)(void *, curl_off_t, curl_off_t, curl_off_t, curl_off_t)) {
+    return (curl_easy_setopt)(easy, CURLOPT_XFERINFOFUNCTION, value);
+}
+static inline CURLcode netwatch_curl_set_ssl_context(CURL *easy, CURLcode (*value)(CURL *, void *, void *)) {
+    return (curl_easy_setopt)(easy, CURLOPT_SSL_CTX_FUNCTION, value);
+}
+static inline CURLcode netwatch_curl_set_debug(CURL *easy, int (*value)(CURL *, curl_infotype, char *, size_t, void *)) {
+    return (curl_easy_setopt)(easy, CURLOPT_DEBUGFUNCTION, value);
+}
+
+static inline CURLcode netwatch_curl_get_long(CURL *easy, int info, long *value) {
+    return (curl_easy_getinfo)(easy, (CURLINFO)info, value);
+}
+static inline CURLcode netwatch_curl_get_offset(CURL *easy, int info, curl_off_t *value) {
+    return (curl_easy_getinfo)(easy, (CURLINFO)info, value);
+}
+static inline CURLcode netwatch_curl_get_string(CURL *easy, int info, char **value) {
+    return (curl_easy_getinfo)(easy, (CURLINFO)info, value);
+}
+static inline CURLcode netwatch_curl_get_pointer(CURL *easy, int info, void **value) {
+    return (curl_easy_getinfo)(easy, (CURLINFO)info, value);
+}
+
+static inline CURLMcode netwatch_curl_multi_set_long(CURLM *multi, int option, long value) {
+    return (curl_multi_setopt)(multi, (CURLMoption)option, value);
+}
+static inline CURLMcode netwatch_curl_multi_set_pointer(CURLM *multi, int option, void *value) {
+    return (curl_multi_setopt)(multi, (CURLMoption)option, value);
+}
+static inline CURLMcode netwatch_curl_multi_set_socket(CURLM *multi, int (*value)(CURL *, curl_socket_t, int, void *, void *)) {
+    return (curl_multi_setopt)(multi, CURLMOPT_SOCKETFUNCTION, value);
+}
+static inline CURLMcode netwatch_curl_multi_set_timer(CURLM *multi, int (*value)(CURLM *, long, void *)) {
+    return (curl_multi_setopt)(multi, CURLMOPT_TIMERFUNCTION, value);
+}
+
+static inline CURLSHcode netwatch_curl_share_set_long(CURLSH *share, int option, long value) {
+    return (curl_share_setopt)(share, (CURLSHoption)option, value);
+}
+
+// A message of curl_multi_info_read holds a union, which Swift reads awkwardly.
+static inline CURLcode netwatch_curl_message_result(const CURLMsg *message) { return message->data.result; }
+
+#endif

@@ -1,0 +1,141 @@
+public import Foundation
+
+/// Why a transfer, or a task around it, did not give what was asked.
+///
+/// `code` is for programs, `reason` for people, ``metricLabel`` for counters. Nothing in it holds a secret: credentials, query
+/// strings and header values are left out (``HTTPSessionError/Context``).
+public struct HTTPSessionError: Error, Sendable, CustomStringConvertible {
+    /// What went wrong, as one of a bounded set of names.
+    public enum Code: String, Hashable, Sendable, CaseIterable {
+        // The caller.
+        case cancelled = "cancelled"
+        case invalidRequest = "invalid-request"
+        case invalidConfiguration = "invalid-configuration"
+        case sessionInvalidated = "session-invalidated"
+        case insecureConnectionRefused = "insecure-connection-refused"
+        case networkNotAllowed = "network-not-allowed"
+        case handlerTimedOut = "handler-timed-out"
+        case misuse = "misuse"
+        // The network.
+        case timedOut = "timed-out"
+        case notConnected = "not-connected"
+        case cannotFindHost = "cannot-find-host"
+        case cannotConnectToHost = "cannot-connect-to-host"
+        case connectionLost = "connection-lost"
+        case proxyFailed = "proxy-failed"
+        // TLS.
+        case secureConnectionFailed = "secure-connection-failed"
+        case certificateExpired = "certificate-expired"
+        case certificateNotYetValid = "certificate-not-yet-valid"
+        case certificateHasUnknownRoot = "certificate-has-unknown-root"
+        case certificateRevoked = "certificate-revoked"
+        case certificateUntrusted = "certificate-untrusted"
+        case pinMismatch = "pin-mismatch"
+        case clientCertificateRequired = "client-certificate-required"
+        case clientCertificateRejected = "client-certificate-rejected"
+        // HTTP.
+        case badServerResponse = "bad-server-response"
+        case unacceptableStatus = "unacceptable-status"
+        case unacceptableContentType = "unacceptable-content-type"
+        case authenticationFailed = "authentication-failed"
+        case tooManyRedirects = "too-many-redirects"
+        case redirectRefused = "redirect-refused"
+        case responseTooLarge = "response-too-large"
+        case cannotDecodeContent = "cannot-decode-content"
+        case cannotEncodeRequest = "cannot-encode-request"
+        // Files.
+        case cannotReadFile = "cannot-read-file"
+        case fileChanged = "file-changed"
+        case cannotWriteFile = "cannot-write-file"
+        case cannotMoveFile = "cannot-move-file"
+        // What libcurl says and no other code names.
+        case transferFailed = "transfer-failed"
+    }
+
+    /// Where it happened. A field that is not known is `nil`.
+    public struct Context: Hashable, Sendable {
+        /// Scheme, host, port and path: without user, password, query and fragment.
+        public var url: String?
+        /// The request's method.
+        public var method: String?
+        /// The status of the response that came before the error.
+        public var statusCode: Int?
+        /// libcurl's CURLcode (libcurl-errors(3)).
+        public var curlCode: Int32?
+        /// errno(3) of the system call that failed.
+        public var systemError: Int32?
+        /// The body that came with an unacceptable response, as far as it was kept (at most 64 KiB).
+        public var responseBody: Data?
+
+        /// A place of which only what is given is known.
+        public init(
+            url: String? = nil, method: String? = nil, statusCode: Int? = nil, curlCode: Int32? = nil,
+            systemError: Int32? = nil, responseBody: Data? = nil
+        ) {
+            self.url = url
+            self.method = method
+            self.statusCode = statusCode
+            self.curlCode = curlCode
+            self.systemError = systemError
+            self.responseBody = responseBody
+        }
+    }
+
+    /// What went wrong.
+    public let code: Code
+    /// One line for a person, without a full stop.
+    public let reason: String
+    /// Where it happened.
+    public var context: Context
+    /// The error below this one: a handler's, a serializer's, or the content-type error beside a status error.
+    public let underlying: (any Error)?
+
+    /// An error with its reason: one line, without a full stop and without secrets.
+    public init(_ code: Code, _ reason: String, context: Context = Context(), underlying: (any Error)? = nil) {
+        self.code = code
+        self.reason = reason
+        self.context = context
+        self.underlying = underlying
+    }
+
+    /// A name from a bounded set, for a metric's dimension.
+    public var metricLabel: String { code.rawValue }
+
+    /// One line: the code's name, the reason, and where.
+    public var description: String {
+        let place = context.url.map { " (\(context.method.map { "\($0) " } ?? "")\($0))" } ?? ""
+        return "\(code.rawValue): \(reason)\(place)"
+    }
+
+    /// The code that URLSession would give on Apple's platforms.
+    public var urlErrorCode: URLError.Code {
+        switch code {
+        case .cancelled: .cancelled
+        case .invalidRequest: .badURL
+        case .invalidConfiguration, .misuse, .sessionInvalidated, .transferFailed: .unknown
+        case .insecureConnectionRefused, .redirectRefused: .appTransportSecurityRequiresSecureConnection
+        case .networkNotAllowed: .dataNotAllowed
+        case .handlerTimedOut, .timedOut: .timedOut
+        case .notConnected: .notConnectedToInternet
+        case .cannotFindHost: .cannotFindHost
+        case .cannotConnectToHost, .proxyFailed: .cannotConnectToHost
+        case .connectionLost: .networkConnectionLost
+        case .secureConnectionFailed: .secureConnectionFailed
+        case .certificateExpired: .serverCertificateHasBadDate
+        case .certificateNotYetValid: .serverCertificateNotYetValid
+        case .certificateHasUnknownRoot: .serverCertificateHasUnknownRoot
+        case .certificateRevoked, .certificateUntrusted, .pinMismatch: .serverCertificateUntrusted
+        case .clientCertificateRequired: .clientCertificateRequired
+        case .clientCertificateRejected: .clientCertificateRejected
+        case .badServerResponse, .unacceptableStatus: .badServerResponse
+        case .unacceptableContentType, .cannotDecodeContent, .cannotEncodeRequest: .cannotDecodeContentData
+        case .authenticationFailed: .userAuthenticationRequired
+        case .tooManyRedirects: .httpTooManyRedirects
+        case .responseTooLarge: .dataLengthExceedsMaximum
+        case .cannotReadFile: .cannotOpenFile
+        case .fileChanged: .requestBodyStreamExhausted
+        case .cannotWriteFile: .cannotWriteToFile
+        case .cannotMoveFile: .cannotMoveFile
+        }
+    }
+}

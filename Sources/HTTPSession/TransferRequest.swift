@@ -1,0 +1,68 @@
+public import Foundation
+public import HTTPTypes
+
+/// What to ask of a server: the method, the address, the fields and the body, and how far to go for it.
+///
+/// A value: a copy changes nothing of a task that has been made from it. What is `nil` is taken from the session's
+/// ``SessionConfiguration``.
+public struct TransferRequest: Sendable {
+    /// `http` or `https`; a user and a password in it are used when the server asks for them and are never sent in a `Referer`.
+    public var url: URL
+    /// RFC 9110 section 9, or any other token.
+    public var method: HTTPRequest.Method
+    /// Field names of HTTP/1.1 framing (`Content-Length`, `Transfer-Encoding`, `Connection`) are the engine's: setting one is an
+    /// error (``HTTPSessionError/Code/invalidRequest``).
+    public var headerFields: HTTPFields
+    /// What is sent with it.
+    public var body: RequestBody
+    /// How far to go for it.
+    public var options: Options
+
+    /// How far to go for one request.
+    public struct Options: Hashable, Sendable {
+        /// How long nothing may arrive or leave before the attempt ends (`URLSessionConfiguration.timeoutIntervalForRequest`).
+        public var requestTimeout: Duration?
+        /// From the start of the task to its end, with every redirect, wait and retry
+        /// (`URLSessionConfiguration.timeoutIntervalForResource`).
+        public var resourceTimeout: Duration?
+        /// Name resolution, TCP and TLS together.
+        public var connectTimeout: Duration?
+        /// Which task starts first where tasks wait for a connection.
+        public var priority = Priority.default
+        /// `false`: no cookie is sent or kept.
+        public var handlesCookies: Bool?
+        /// `false`: never over a cellular interface.
+        public var allowsCellularAccess: Bool?
+        /// `false`: never over an interface that Reachability calls expensive.
+        public var allowsExpensiveAccess: Bool?
+        /// `false`: never over an interface that Reachability calls constrained.
+        public var allowsConstrainedAccess: Bool?
+        /// The longest response kept in memory, in bytes; data tasks only.
+        public var maximumResponseSize: Int?
+
+        /// Nothing but what the session says.
+        public init() {}
+    }
+
+    /// RFC 9218 calls it urgency; here it orders this session's own queue.
+    public enum Priority: Int, Hashable, Sendable, Comparable, CaseIterable {
+        case low = 0
+        case `default` = 1
+        case high = 2
+
+        /// By urgency.
+        public static func < (one: Priority, other: Priority) -> Bool { one.rawValue < other.rawValue }
+    }
+
+    /// A request; `method` is GET unless told otherwise.
+    public init(
+        url: URL, method: HTTPRequest.Method = .get, headerFields: HTTPFields = [:], body: RequestBody = .none,
+        options: Options = Options()
+    ) {
+        self.url = url
+        self.method = method
+        self.headerFields = headerFields
+        self.body = body
+        self.options = options
+    }
+}
