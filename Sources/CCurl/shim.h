@@ -66,6 +66,12 @@ static inline CURLSHcode netwatch_curl_share_set_long(CURLSH *share, int option,
     return (curl_share_setopt)(share, (CURLSHoption)option, value);
 }
 
+static inline const curl_version_info_data *netwatch_curl_version(void) { return curl_version_info(CURLVERSION_NOW); }
+
+// Macros with casts.
+static const long netwatch_CURLHSTS_ENABLE = CURLHSTS_ENABLE;
+static const curl_socket_t netwatch_CURL_SOCKET_TIMEOUT = CURL_SOCKET_TIMEOUT;
+
 // A message of curl_multi_info_read holds a union, which Swift reads awkwardly.
 static inline CURLcode netwatch_curl_message_result(const CURLMsg *message) { return message->data.result; }
 

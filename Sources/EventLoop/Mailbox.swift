@@ -1,7 +1,5 @@
-internal import EventLoop
-
 /// What other threads tell a loop, in order. Bounded by what they may have under way, not by itself.
-final class Mailbox<Message: Sendable>: Sendable {
+package final class Mailbox<Message: Sendable>: Sendable {
     private struct State: Sendable {
         var messages: [Message] = []
         var waker: Waker?
@@ -10,14 +8,16 @@ final class Mailbox<Message: Sendable>: Sendable {
 
     private let state = Locked(State())
 
+    package init() {}
+
     /// Names the loop to be woken.
-    func attach(_ waker: Waker) { state.withLock { $0.waker = waker } }
+    package func attach(_ waker: Waker) { state.withLock { $0.waker = waker } }
 
     /// Adds a message and wakes the loop when it has none yet.
     ///
     /// - Returns: false when the loop has ended; nobody will read the message then.
     @discardableResult
-    func post(_ message: Message) -> Bool {
+    package func post(_ message: Message) -> Bool {
         let (isOpen, waker) = state.withLock { state -> (Bool, Waker?) in
             guard !state.isClosed else { return (false, nil) }
             state.messages.append(message)
@@ -28,7 +28,7 @@ final class Mailbox<Message: Sendable>: Sendable {
     }
 
     /// Takes what is left; nothing is accepted any more.
-    func close() -> [Message] {
+    package func close() -> [Message] {
         state.withLock { state in
             state.isClosed = true
             defer { state.messages = [] }
@@ -37,7 +37,7 @@ final class Mailbox<Message: Sendable>: Sendable {
     }
 
     /// Takes everything.
-    func takeAll() -> [Message] {
+    package func takeAll() -> [Message] {
         state.withLock { state in
             guard !state.messages.isEmpty else { return [] }
             defer { state.messages = [] }

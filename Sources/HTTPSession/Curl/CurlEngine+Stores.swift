@@ -1,0 +1,46 @@
+internal import CCurl
+
+/// Cookies and HSTS, shared by the transfers of one session and by no others.
+extension CurlEngine {
+    func openStores(_ cookieLines: [String]) throws(HTTPSessionError) {
+        // All on one thread: a share needs no lock functions.
+        let data = [(share, [CURL_LOCK_DATA_COOKIE, CURL_LOCK_DATA_HSTS]), (cookielessShare, [CURL_LOCK_DATA_HSTS])]
+        for (share, kinds) in data {
+            for kind in kinds {
+                _ = netwatch_curl_share_set_long(share, Int32(bitPattern: CURLSHOPT_SHARE.rawValue), Int(kind.rawValue))
+            }
+        }
+        try attachStores(to: storeHandle, handlesCookies: true)
+        for line in cookieLines { try storeHandle.set(CURLOPT_COOKIELIST, line) }
+        if let path = network.hstsPath, network.enforcesHSTS { try storeHandle.set(CURLOPT_HSTS, path) }
+    }
+
+    func attachStores(to handle: EasyHandle, handlesCookies: Bool) throws(HTTPSessionError) {
+        let keepsCookies = handlesCookies && network.cookies != .none
+        try handle.set(CURLOPT_SHARE, pointer: keepsCookies ? share : cookielessShare)
+        if network.enforcesHSTS { try handle.set(CURLOPT_HSTS_CTRL, netwatch_CURLHSTS_ENABLE) }
+        if let lines = overrides.raw { try handle.set(CURLOPT_RESOLVE, pointer: lines) }
+    }
+
+    /// Every cookie, a line each in Netscape's format.
+    var cookieLines: [String] {
+        var pointer: UnsafeMutableRawPointer?
+        guard netwatch_curl_get_pointer(storeHandle.raw, Int32(bitPattern: CURLINFO_COOKIELIST.rawValue), &pointer) == CURLE_OK,
+            let pointer
+        else { return [] }
+        let first = pointer.assumingMemoryBound(to: curl_slist.self)
+        defer { curl_slist_free_all(first) }
+        var lines: [String] = []
+        var next: UnsafeMutablePointer<curl_slist>? = first
+        while let item = next {
+            if let data = item.pointee.data { lines.append(String(cString: data)) }
+            next = item.pointee.next
+        }
+        return lines
+    }
+
+    /// `ALL` clears the jar, `SESS` its session cookies; anything else is a cookie (CURLOPT_COOKIELIST).
+    func setCookie(_ line: String) throws(HTTPSessionError) {
+        try storeHandle.set(CURLOPT_COOKIELIST, line)
+    }
+}

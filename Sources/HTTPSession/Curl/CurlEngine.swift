@@ -1,0 +1,188 @@
+internal import CCurl
+internal import EventLoop
+internal import Glibc
+
+/// One multi handle on one loop (libcurl-multi(3), the socket interface). Everything here belongs to the loop's thread.
+///
+/// A session has an engine of its own, and with it its connections, its TLS sessions, its easy handles and its cookies: nothing of
+/// them is ever used under another session's policy. (Measured on libcurl 7.88: an easy handle that has been reset resumes its TLS
+/// session in another multi handle, and the verification does not run again.)
+final class CurlEngine {
+    /// Idle easy handles kept for the next transfers.
+    static let maximumIdleHandles = 128
+
+    private var loop: EventLoop
+    private let multi: UnsafeMutableRawPointer
+    /// Cookies and HSTS of the session, and a share without the cookies.
+    let share: UnsafeMutableRawPointer
+    let cookielessShare: UnsafeMutableRawPointer
+    /// Never transfers: the door to the share's cookies, and what writes the HSTS file in the end.
+    let storeHandle: EasyHandle
+    let network: NetworkOptions
+    let overrides: LineList
+    private var idleHandles: [EasyHandle] = []
+    private var transfers: [ObjectIdentifier: CurlTransfer] = [:]
+    /// When libcurl wants to be called without a socket being ready, on the monotonic clock.
+    private var curlDeadline: Int64?
+
+    var waker: Waker { loop.waker }
+
+    /// - Parameter cookieLines: in Netscape's format, from a former session.
+    init(_ network: NetworkOptions, cookieLines: [String]) throws(HTTPSessionError) {
+        guard CurlLibrary.version >= CurlLibrary.minimumVersion else {
+            throw HTTPSessionError(.invalidConfiguration, "libcurl \(CurlLibrary.versionText) is too old: 7.88 is needed")
+        }
+        do { loop = try EventLoop() } catch {
+            throw HTTPSessionError(.transferFailed, "\(error.call) failed", context: .init(systemError: error.errno))
+        }
+        overrides = try LineList(network.overrideLines)
+        storeHandle = try EasyHandle.make()
+        guard let multi = curl_multi_init(), let share = curl_share_init(), let cookieless = curl_share_init() else {
+            throw HTTPSessionError(.transferFailed, "curl_multi_init: no memory")
+        }
+        self.multi = multi
+        self.share = share
+        cookielessShare = cookieless
+        self.network = network
+        try CurlTrampolines.install(on: multi, for: self)
+        try setLimits()
+        try openStores(cookieLines)
+    }
+
+    private func setLimits() throws(HTTPSessionError) {
+        let limits: [(CURLMoption, Int)] = [
+            (CURLMOPT_PIPELINING, Int(CURLPIPE_MULTIPLEX)),
+            (CURLMOPT_MAX_HOST_CONNECTIONS, network.maximumConnectionsPerHost),
+            (CURLMOPT_MAX_TOTAL_CONNECTIONS, network.maximumConnections),
+            (CURLMOPT_MAXCONNECTS, network.maximumConnections),
+        ]
+        for (option, value) in limits {
+            try CurlFailure.check(netwatch_curl_multi_set_long(multi, Int32(bitPattern: option.rawValue), value))
+        }
+    }
+
+    /// On the loop's thread. Whatever is still under way ends without a word.
+    deinit {
+        for transfer in transfers.values {
+            curl_multi_remove_handle(multi, transfer.handle.raw)
+            curl_easy_cleanup(transfer.handle.raw)
+        }
+        for handle in idleHandles { curl_easy_cleanup(handle.raw) }
+        curl_multi_cleanup(multi)
+        curl_easy_cleanup(storeHandle.raw)
+        curl_share_cleanup(share)
+        curl_share_cleanup(cookielessShare)
+    }
+
+    // MARK: Transfers
+
+    /// Begins an attempt. Its receiver hears nothing before ``advance()``.
+    func start(_ plan: TransferPlan, for receiver: any TransferReceiver, now: Int64) throws(HTTPSessionError) -> CurlTransfer {
+        let handle = if let idle = idleHandles.popLast() { idle } else { try EasyHandle.make() }
+        let transfer: CurlTransfer
+        do throws(HTTPSessionError) {
+            transfer = try CurlTransfer(plan, receiver: receiver, handle: handle, usesTrust: true, now: now)
+            try transfer.configure(network)
+            try attachStores(to: handle, handlesCookies: plan.handlesCookies)
+            try CurlFailure.check(curl_multi_add_handle(multi, handle.raw))
+        } catch {
+            curl_easy_cleanup(handle.raw)
+            throw error
+        }
+        transfers[ObjectIdentifier(transfer)] = transfer
+        return transfer
+    }
+
+    /// Ends an attempt without a word to its receiver. Not from inside a callback.
+    func cancel(_ transfer: CurlTransfer) {
+        guard transfers.removeValue(forKey: ObjectIdentifier(transfer)) != nil else { return }
+        curl_multi_remove_handle(multi, transfer.handle.raw)
+        keep(transfer.handle)
+    }
+
+    private func keep(_ handle: EasyHandle) {
+        // The connections, cookies and looked-up names belong to the multi handle and the share; options and callbacks end here.
+        curl_easy_reset(handle.raw)
+        guard idleHandles.count < CurlEngine.maximumIdleHandles else { return curl_easy_cleanup(handle.raw) }
+        idleHandles.append(handle)
+    }
+
+    // MARK: The turn
+
+    /// Waits until a socket is ready, libcurl's own time has come, `deadline` has passed or the waker was woken; lets libcurl read
+    /// and write what is ready.
+    func wait(until deadline: Int64?) {
+        let next = [deadline, curlDeadline].compactMap(\.self).min()
+        for ready in loop.wait(until: next) {
+            var mask: Int32 = 0
+            if ready.isReadable { mask |= CURL_CSELECT_IN }
+            if ready.isWritable { mask |= CURL_CSELECT_OUT }
+            if ready.isBroken { mask |= CURL_CSELECT_ERR }
+            drive(curl_socket_t(truncatingIfNeeded: ready.token), mask)
+        }
+    }
+
+    /// Lets libcurl do what is due, and tells the receivers of the transfers that have ended.
+    func advance() {
+        // A receiver that hears of an end may begin another transfer, which is due at once.
+        while true {
+            if let due = curlDeadline, due <= MonotonicClock.now() {
+                curlDeadline = nil
+                drive(netwatch_CURL_SOCKET_TIMEOUT, 0)
+            }
+            guard finishTransfers() else { return }
+        }
+    }
+
+    private func drive(_ socket: curl_socket_t, _ mask: Int32) {
+        var running: Int32 = 0
+        curl_multi_socket_action(multi, socket, mask, &running)
+    }
+
+    /// - Returns: whether one has ended.
+    private func finishTransfers() -> Bool {
+        var hasEnded = false
+        var left: Int32 = 0
+        while let message = curl_multi_info_read(multi, &left) {
+            guard message.pointee.msg == CURLMSG_DONE, let raw = message.pointee.easy_handle,
+                let transfer = CurlTrampolines.transfer(of: raw)
+            else { continue }
+            let code = netwatch_curl_message_result(message)
+            transfers.removeValue(forKey: ObjectIdentifier(transfer))
+            curl_multi_remove_handle(multi, raw)
+            transfer.finish(code)
+            keep(transfer.handle)
+            hasEnded = true
+        }
+        return hasEnded
+    }
+
+    // MARK: Called by libcurl
+
+    func watch(_ socket: curl_socket_t, for what: Int32, isKnown: Bool) {
+        let interest: EventLoop.Interest
+        switch what {
+        case CURL_POLL_IN: interest = .read
+        case CURL_POLL_OUT: interest = .write
+        case CURL_POLL_INOUT: interest = [.read, .write]
+        case CURL_POLL_REMOVE: return loop.remove(socket)
+        default: return
+        }
+        let token = UInt64(UInt32(bitPattern: socket))
+        do {
+            if isKnown {
+                try loop.change(socket, interest: interest, token: token)
+            } else {
+                try loop.add(socket, interest: interest, token: token)
+                // Any pointer but null: it comes back with the next call for this socket.
+                curl_multi_assign(multi, socket, share)
+            }
+        } catch {
+            // Out of descriptors or memory: the transfer's own timeouts end it.
+        }
+    }
+
+    func setTimer(milliseconds: Int) {
+        curlDeadline = milliseconds < 0 ? nil : MonotonicClock.now() + Int64(milliseconds) * 1_000_000
+    }
+}

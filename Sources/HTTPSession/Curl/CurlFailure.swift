@@ -1,0 +1,87 @@
+internal import CCurl
+internal import Glibc
+
+/// What stands beside a CURLcode and decides what it means.
+struct CurlEvidence {
+    /// The error buffer's text (CURLOPT_ERRORBUFFER).
+    var text = ""
+    /// errno of the last system call that failed (CURLINFO_OS_ERRNO).
+    var systemError: Int32 = 0
+    /// Whether a byte of the response has been seen.
+    var hasReceived = false
+    /// Why one of our callbacks said no.
+    var refusal: HTTPSessionError?
+    /// What the trust evaluation found.
+    var trust: HTTPSessionError?
+    /// libcurl wanted to send the request a second time, on another connection.
+    var wasResent = false
+    var usesProxy = false
+}
+
+/// The only place where a CURLcode becomes an error (libcurl-errors(3)).
+enum CurlFailure {
+    static func check(_ code: CURLcode, _ evidence: @autoclosure () -> CurlEvidence = CurlEvidence()) throws(HTTPSessionError) {
+        guard code != CURLE_OK else { return }
+        throw error(for: code, evidence())
+    }
+
+    static func check(_ code: CURLMcode) throws(HTTPSessionError) {
+        guard code != CURLM_OK, code != CURLM_CALL_MULTI_PERFORM else { return }
+        throw HTTPSessionError(.transferFailed, "libcurl: \(String(cString: curl_multi_strerror(code)))")
+    }
+
+    private static func error(for code: CURLcode, _ evidence: CurlEvidence) -> HTTPSessionError {
+        // A callback's refusal and a trust decision say more than the code that libcurl makes of them.
+        if let refusal = evidence.refusal { return refusal }
+        if evidence.wasResent {
+            return failure(.connectionLost, code, evidence, "the server closed the reused connection before it answered")
+        }
+        if let trust = evidence.trust { return trust }
+        return failure(meaning(of: code, evidence), code, evidence, nil)
+    }
+
+    private static func failure(
+        _ meaning: HTTPSessionError.Code, _ code: CURLcode, _ evidence: CurlEvidence, _ reason: String?
+    ) -> HTTPSessionError {
+        let text = evidence.text.isEmpty ? String(cString: curl_easy_strerror(code)) : evidence.text
+        return HTTPSessionError(
+            meaning, reason ?? text,
+            context: .init(
+                curlCode: Int32(bitPattern: code.rawValue), systemError: evidence.systemError == 0 ? nil : evidence.systemError))
+    }
+
+    private static func meaning(of code: CURLcode, _ evidence: CurlEvidence) -> HTTPSessionError.Code {
+        switch code {
+        case CURLE_URL_MALFORMAT, CURLE_UNSUPPORTED_PROTOCOL: .invalidRequest
+        case CURLE_COULDNT_RESOLVE_HOST: .cannotFindHost
+        case CURLE_COULDNT_RESOLVE_PROXY, CURLE_PROXY: .proxyFailed
+        case CURLE_COULDNT_CONNECT: meaning(ofConnectError: evidence)
+        case CURLE_INTERFACE_FAILED: .notConnected
+        case CURLE_OPERATION_TIMEDOUT: .timedOut
+        case CURLE_GOT_NOTHING, CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_PARTIAL_FILE, CURLE_HTTP2, CURLE_HTTP2_STREAM:
+            .connectionLost
+        case CURLE_WEIRD_SERVER_REPLY, CURLE_HTTP_RETURNED_ERROR: .badServerResponse
+        case CURLE_BAD_CONTENT_ENCODING: .cannotDecodeContent
+        case CURLE_TOO_MANY_REDIRECTS: .tooManyRedirects
+        case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR: .certificateUntrusted
+        case CURLE_SSL_PINNEDPUBKEYNOTMATCH: .pinMismatch
+        case CURLE_SSL_CERTPROBLEM: .clientCertificateRejected
+        case CURLE_SSL_CLIENTCERT: .clientCertificateRequired
+        case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CIPHER, CURLE_USE_SSL_FAILED, CURLE_SSL_SHUTDOWN_FAILED: .secureConnectionFailed
+        case CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CRL_BADFILE, CURLE_SSL_ENGINE_NOTFOUND: .invalidConfiguration
+        case CURLE_FILESIZE_EXCEEDED: .responseTooLarge
+        case CURLE_LOGIN_DENIED, CURLE_AUTH_ERROR: .authenticationFailed
+        case CURLE_WRITE_ERROR: .cannotWriteFile
+        case CURLE_READ_ERROR, CURLE_SEND_FAIL_REWIND: .cannotReadFile
+        default: .transferFailed
+        }
+    }
+
+    private static func meaning(ofConnectError evidence: CurlEvidence) -> HTTPSessionError.Code {
+        switch evidence.systemError {
+        case ENETUNREACH, ENETDOWN: .notConnected
+        case ETIMEDOUT: .timedOut
+        default: evidence.usesProxy ? .proxyFailed : .cannotConnectToHost
+        }
+    }
+}

@@ -1,0 +1,34 @@
+internal import CCurl
+
+/// The library as it is loaded, which may be newer than the header that this was built with.
+enum CurlLibrary {
+    /// The version as libcurl writes it: `0x075801` is 7.88.1.
+    static let version: UInt32 = {
+        // curl_global_init(3) is not safe beside itself; a static is initialised once.
+        curl_global_init(Int(CURL_GLOBAL_DEFAULT))
+        return netwatch_curl_version()?.pointee.version_num ?? 0
+    }()
+
+    /// The floor: what the engine relies on without asking.
+    static let minimumVersion: UInt32 = 0x07_58_00
+
+    /// Text for logs and errors, such as `7.88.1`.
+    static var versionText: String { "\(version >> 16).\(version >> 8 & 0xFF).\(version & 0xFF)" }
+
+    /// What the library was built with (curl_version_info(3)).
+    static func has(_ feature: Int32) -> Bool {
+        _ = version
+        return (netwatch_curl_version()?.pointee.features ?? 0) & feature != 0
+    }
+
+    static let hasHTTP2 = has(CURL_VERSION_HTTP2)
+    static let hasPublicSuffixList = has(CURL_VERSION_PSL)
+
+    // Newer than the floor, by number, so that an older header does not matter.
+    /// `CURLMOPT_NETWORK_CHANGED`, since 8.16.0: idle connections are closed, busy ones not used again.
+    static let networkChangedOption: Int32 = 17
+    static var hasNetworkChanged: Bool { version >= 0x08_10_00 }
+    /// `CURLINFO_POSTTRANSFER_TIME_T`, since 8.10.0: when the request had gone out.
+    static let postTransferTimeInfo = Int32(CURLINFO_OFF_T) + 67
+    static var hasPostTransferTime: Bool { version >= 0x08_0A_00 }
+}

@@ -1,0 +1,103 @@
+internal import CCurl
+internal import Glibc
+
+/// The functions that libcurl calls: each finds its object and hands over. They run on the loop's thread, inside a call into
+/// libcurl that the engine made.
+enum CurlTrampolines {
+    static func install(on handle: EasyHandle, for transfer: CurlTransfer) throws(HTTPSessionError) {
+        let context = Unmanaged.passUnretained(transfer).toOpaque()
+        let raw = handle.raw
+        try CurlFailure.check(netwatch_curl_set_transfer(raw, Int32(bitPattern: CURLOPT_WRITEFUNCTION.rawValue), write))
+        try CurlFailure.check(netwatch_curl_set_transfer(raw, Int32(bitPattern: CURLOPT_HEADERFUNCTION.rawValue), header))
+        try CurlFailure.check(netwatch_curl_set_prereq(raw, beforeRequest))
+        try handle.set(CURLOPT_WRITEDATA, pointer: context)
+        try handle.set(CURLOPT_HEADERDATA, pointer: context)
+        try handle.set(CURLOPT_PREREQDATA, pointer: context)
+        try handle.set(CURLOPT_PRIVATE, pointer: context)
+        if transfer.plan.url.hasPrefix("https:") || transfer.usesTrust {
+            try CurlFailure.check(netwatch_curl_set_ssl_context(raw, secureContext))
+            try handle.set(CURLOPT_SSL_CTX_DATA, pointer: context)
+        }
+        guard transfer.plan.body != .none else { return }
+        try CurlFailure.check(netwatch_curl_set_transfer(raw, Int32(bitPattern: CURLOPT_READFUNCTION.rawValue), read))
+        try CurlFailure.check(netwatch_curl_set_seek(raw, seek))
+        try handle.set(CURLOPT_READDATA, pointer: context)
+        try handle.set(CURLOPT_SEEKDATA, pointer: context)
+    }
+
+    static func install(on multi: UnsafeMutableRawPointer, for engine: CurlEngine) throws(HTTPSessionError) {
+        let context = Unmanaged.passUnretained(engine).toOpaque()
+        try CurlFailure.check(netwatch_curl_multi_set_socket(multi, socket))
+        try CurlFailure.check(
+            netwatch_curl_multi_set_pointer(multi, Int32(bitPattern: CURLMOPT_SOCKETDATA.rawValue), context))
+        try CurlFailure.check(netwatch_curl_multi_set_timer(multi, timer))
+        try CurlFailure.check(
+            netwatch_curl_multi_set_pointer(multi, Int32(bitPattern: CURLMOPT_TIMERDATA.rawValue), context))
+    }
+
+    /// The transfer that a handle belongs to (CURLOPT_PRIVATE).
+    static func transfer(of raw: UnsafeMutableRawPointer) -> CurlTransfer? {
+        var pointer: UnsafeMutableRawPointer?
+        guard netwatch_curl_get_pointer(raw, Int32(bitPattern: CURLINFO_PRIVATE.rawValue), &pointer) == CURLE_OK else { return nil }
+        return transfer(pointer)
+    }
+
+    private static func transfer(_ context: UnsafeMutableRawPointer?) -> CurlTransfer? {
+        context.map { Unmanaged<CurlTransfer>.fromOpaque($0).takeUnretainedValue() }
+    }
+
+    private static let write: @convention(c) (UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?) -> Int = {
+        bytes, size, count, context in
+        guard let transfer = transfer(context) else { return 0 }
+        return transfer.receive(UnsafeRawBufferPointer(start: bytes, count: size * count))
+    }
+
+    private static let header: @convention(c) (UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?) -> Int = {
+        bytes, size, count, context in
+        guard let transfer = transfer(context) else { return 0 }
+        return transfer.receiveHeader(UnsafeRawBufferPointer(start: bytes, count: size * count))
+    }
+
+    private static let read: @convention(c) (UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?) -> Int = {
+        bytes, size, count, context in
+        guard let transfer = transfer(context) else { return Int(CURL_READFUNC_ABORT) }
+        return transfer.provide(UnsafeMutableRawBufferPointer(start: bytes, count: size * count))
+    }
+
+    private static let seek: @convention(c) (UnsafeMutableRawPointer?, curl_off_t, Int32) -> Int32 = { context, offset, origin in
+        guard let transfer = transfer(context), offset == 0, origin == SEEK_SET else { return CURL_SEEKFUNC_CANTSEEK }
+        return transfer.rewind() ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL
+    }
+
+    private static let beforeRequest:
+        @convention(c) (
+            UnsafeMutableRawPointer?, UnsafeMutablePointer<CChar>?, UnsafeMutablePointer<CChar>?, Int32, Int32
+        ) -> Int32 = { context, _, _, _, _ in
+            transfer(context)?.mayRequest() == true ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
+        }
+
+    private static let secureContext:
+        @convention(c) (
+            UnsafeMutableRawPointer?, UnsafeMutableRawPointer?, UnsafeMutableRawPointer?
+        ) -> CURLcode = { _, secureContext, context in
+            guard let transfer = transfer(context), let secureContext else { return CURLE_ABORTED_BY_CALLBACK }
+            return transfer.prepare(secureContext: secureContext) ? CURLE_OK : CURLE_ABORTED_BY_CALLBACK
+        }
+
+    private static let socket:
+        @convention(c) (
+            UnsafeMutableRawPointer?, curl_socket_t, Int32, UnsafeMutableRawPointer?, UnsafeMutableRawPointer?
+        ) -> Int32 = { _, socket, what, context, known in
+            guard let context else { return -1 }
+            let engine = Unmanaged<CurlEngine>.fromOpaque(context).takeUnretainedValue()
+            engine.watch(socket, for: what, isKnown: known != nil)
+            return 0
+        }
+
+    private static let timer: @convention(c) (UnsafeMutableRawPointer?, Int, UnsafeMutableRawPointer?) -> Int32 = {
+        _, milliseconds, context in
+        guard let context else { return -1 }
+        Unmanaged<CurlEngine>.fromOpaque(context).takeUnretainedValue().setTimer(milliseconds: milliseconds)
+        return 0
+    }
+}

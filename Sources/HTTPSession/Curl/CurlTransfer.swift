@@ -1,0 +1,227 @@
+internal import CCurl
+internal import EventLoop
+
+/// One attempt at one transaction, between libcurl and its receiver. It counts and frames; it decides nothing of the task's.
+final class CurlTransfer {
+    /// The longest head that is read, interim responses not counted, in bytes.
+    static let maximumHeadSize = 256 << 10
+
+    let plan: TransferPlan
+    let receiver: any TransferReceiver
+    let handle: EasyHandle
+    private let lines: LineList
+    let usesTrust: Bool
+    private let errorText: UnsafeMutablePointer<CChar>
+    let started: Int64
+
+    private var head: [UInt8] = []
+    private var isHeadComplete = false
+    /// The head of a 401 or 407 that libcurl may still answer by itself: known to be the last one when a body or the end follows.
+    private var pendingHead: ResponseHead?
+    private var hasDeliveredHead = false
+    /// The last answer of a proxy to CONNECT (RFC 9110 section 9.3.6).
+    private var tunnelHead: ResponseHead?
+    private var requests = 0
+    private var responses = 0
+    private var wasResent = false
+    private var refusal: HTTPSessionError?
+    private(set) var isReceivingPaused = false
+    private(set) var isSendingPaused = false
+    /// A suspended task: neither direction moves, whatever the buffers say.
+    private var isHeld = false
+
+    init(
+        _ plan: TransferPlan, receiver: any TransferReceiver, handle: EasyHandle, usesTrust: Bool, now: Int64
+    ) throws(HTTPSessionError) {
+        self.plan = plan
+        self.receiver = receiver
+        self.handle = handle
+        self.usesTrust = usesTrust
+        started = now
+        lines = try LineList(plan.headerLines)
+        errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
+        errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+    }
+
+    deinit { errorText.deallocate() }
+
+    /// Sets everything of this attempt on the handle, which has none of an earlier one.
+    func configure(_ network: NetworkOptions) throws(HTTPSessionError) {
+        try network.apply(to: handle)
+        try plan.apply(to: handle)
+        try CurlTrampolines.install(on: handle, for: self)
+        try handle.set(CURLOPT_ERRORBUFFER, pointer: errorText)
+        if let raw = lines.raw { try handle.set(CURLOPT_HTTPHEADER, pointer: raw) }
+    }
+
+    // MARK: Called by libcurl
+
+    /// `CURLOPT_PREREQFUNCTION`. Without it libcurl sends a request again, whatever its method, when a reused connection dies before
+    /// an answer; another request is right only in answer to a response, which is how authentication goes on.
+    func mayRequest() -> Bool {
+        requests += 1
+        if requests > responses + 1 {
+            wasResent = true
+            return false
+        }
+        if requests == 1 { receiver.transferConnected() }
+        return true
+    }
+
+    func receiveHeader(_ line: UnsafeRawBufferPointer) -> Int {
+        let isStatusLine = line.count > 5 && line[0] == 0x48 && line[1] == 0x54 && line[2] == 0x54 && line[3] == 0x50 && line[4] == 0x2F
+        if isStatusLine && (isHeadComplete || head.isEmpty) {
+            head.removeAll(keepingCapacity: true)
+            isHeadComplete = false
+        }
+        // A trailer field, after the body (RFC 9110 section 6.5): nobody asked for one.
+        if isHeadComplete { return line.count }
+        if head.isEmpty { head.reserveCapacity(512) }
+        guard head.count + line.count <= CurlTransfer.maximumHeadSize else {
+            return refuse(HTTPSessionError(.badServerResponse, "the response's head is longer than \(CurlTransfer.maximumHeadSize) bytes"))
+        }
+        head.append(contentsOf: line)
+        let isEmpty = line.count == 1 ? line[0] == 0x0A : line.count == 2 && line[0] == 0x0D && line[1] == 0x0A
+        guard isEmpty else { return line.count }
+        isHeadComplete = true
+        return completeHead() ? line.count : 0
+    }
+
+    private func completeHead() -> Bool {
+        guard let complete = ResponseHead(bytes: head) else {
+            refusal = HTTPSessionError(.badServerResponse, "the response's status line has no status")
+            return false
+        }
+        guard requests > 0 else {
+            tunnelHead = complete
+            return true
+        }
+        switch complete.statusCode {
+        case 100..<200:
+            receiver.transferReceived(interim: complete)
+            return true
+        case 401 where plan.login != nil, 407 where plan.proxyLogin != nil:
+            responses += 1
+            pendingHead = complete
+            return true
+        default:
+            responses += 1
+            return deliver(complete)
+        }
+    }
+
+    private func deliver(_ complete: ResponseHead) -> Bool {
+        pendingHead = nil
+        hasDeliveredHead = true
+        switch receiver.transferReceived(head: complete) {
+        case .taken, .pause: return true
+        case .abort(let error):
+            refusal = error
+            return false
+        }
+    }
+
+    func receive(_ bytes: UnsafeRawBufferPointer) -> Int {
+        if isHeld {
+            isReceivingPaused = true
+            return Int(CURL_WRITEFUNC_PAUSE)
+        }
+        if let pendingHead, !deliver(pendingHead) { return 0 }
+        switch receiver.transferReceived(bytes: bytes) {
+        case .taken: return bytes.count
+        case .pause:
+            isReceivingPaused = true
+            return Int(CURL_WRITEFUNC_PAUSE)
+        case .abort(let error): return refuse(error)
+        }
+    }
+
+    func provide(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
+        if isHeld {
+            isSendingPaused = true
+            return Int(CURL_READFUNC_PAUSE)
+        }
+        switch receiver.transferProvides(into: buffer) {
+        case .bytes(let count): return count
+        case .end: return 0
+        case .pause:
+            isSendingPaused = true
+            return Int(CURL_READFUNC_PAUSE)
+        case .abort(let error):
+            refusal = error
+            return Int(CURL_READFUNC_ABORT)
+        }
+    }
+
+    func rewind() -> Bool { receiver.transferRewinds() }
+
+    /// `CURLOPT_SSL_CTX_FUNCTION`: for the server and for a proxy that speaks TLS.
+    func prepare(secureContext: UnsafeMutableRawPointer) -> Bool { true }
+
+    private func refuse(_ error: HTTPSessionError) -> Int {
+        refusal = error
+        return 0
+    }
+
+    // MARK: Called by the engine, outside of libcurl
+
+    /// Holds both directions, or lets them go on.
+    func hold(_ isHeld: Bool) {
+        guard self.isHeld != isHeld else { return }
+        self.isHeld = isHeld
+        let mask = isHeld ? CURLPAUSE_ALL : CURLPAUSE_CONT
+        if !isHeld { (isReceivingPaused, isSendingPaused) = (false, false) }
+        curl_easy_pause(handle.raw, mask)
+    }
+
+    /// The receiver has room again.
+    func resumeReceiving() {
+        guard isReceivingPaused, !isHeld else { return }
+        isReceivingPaused = false
+        curl_easy_pause(handle.raw, isSendingPaused ? CURLPAUSE_SEND : CURLPAUSE_CONT)
+    }
+
+    /// The receiver has something to send again.
+    func resumeSending() {
+        guard isSendingPaused, !isHeld else { return }
+        isSendingPaused = false
+        curl_easy_pause(handle.raw, isReceivingPaused ? CURLPAUSE_RECV : CURLPAUSE_CONT)
+    }
+
+    /// The end: what came of it, and what was measured.
+    func finish(_ code: CURLcode) {
+        let facts = handle.facts()
+        var outcome: Result<TransferFacts, HTTPSessionError>
+        do throws(HTTPSessionError) {
+            if code != CURLE_OK, requests == 0, let tunnelHead, tunnelHead.statusCode >= 300 {
+                // The request never left: the proxy's refusal is the answer.
+                guard tunnelHead.statusCode == 407 else {
+                    throw HTTPSessionError(
+                        .proxyFailed, "the proxy refused the connection: \(tunnelHead.statusCode) \(tunnelHead.reasonPhrase)",
+                        context: .init(statusCode: tunnelHead.statusCode))
+                }
+                _ = deliver(tunnelHead)
+                return receiver.transferFinished(.success(facts), facts: facts)
+            }
+            try CurlFailure.check(code, evidence())
+            if let pendingHead { _ = deliver(pendingHead) }
+            if let refusal {
+                outcome = .failure(refusal)
+            } else if !hasDeliveredHead {
+                outcome = .failure(HTTPSessionError(.badServerResponse, "the server sent no HTTP response"))
+            } else {
+                outcome = .success(facts)
+            }
+        } catch {
+            outcome = .failure(error)
+        }
+        receiver.transferFinished(outcome, facts: facts)
+    }
+
+    private func evidence() -> CurlEvidence {
+        CurlEvidence(
+            text: String(cString: errorText), systemError: Int32(truncatingIfNeeded: handle.long(CURLINFO_OS_ERRNO)),
+            hasReceived: responses > 0, refusal: refusal, trust: nil, wasResent: wasResent && refusal == nil,
+            usesProxy: handle.long(CURLINFO_HTTP_CONNECTCODE) != 0)
+    }
+}

@@ -1,0 +1,74 @@
+internal import CCurl
+
+/// An easy handle (libcurl-easy(3)). The engine that made it cleans it up.
+struct EasyHandle {
+    let raw: UnsafeMutableRawPointer
+
+    static func make() throws(HTTPSessionError) -> EasyHandle {
+        guard let raw = curl_easy_init() else { throw HTTPSessionError(.transferFailed, "curl_easy_init: no memory") }
+        return EasyHandle(raw: raw)
+    }
+
+    func set(_ option: CURLoption, _ value: Int) throws(HTTPSessionError) {
+        try check(netwatch_curl_set_long(raw, Int32(bitPattern: option.rawValue), value), option)
+    }
+
+    func set(_ option: CURLoption, _ value: Bool) throws(HTTPSessionError) {
+        try set(option, value ? 1 : 0)
+    }
+
+    /// For options that take a `curl_off_t`.
+    func set(_ option: CURLoption, offset value: Int64) throws(HTTPSessionError) {
+        try check(netwatch_curl_set_offset(raw, Int32(bitPattern: option.rawValue), curl_off_t(value)), option)
+    }
+
+    /// libcurl copies the text.
+    func set(_ option: CURLoption, _ value: String?) throws(HTTPSessionError) {
+        try check(netwatch_curl_set_string(raw, Int32(bitPattern: option.rawValue), value), option)
+    }
+
+    func set(_ option: CURLoption, pointer value: UnsafeMutableRawPointer?) throws(HTTPSessionError) {
+        try check(netwatch_curl_set_pointer(raw, Int32(bitPattern: option.rawValue), value), option)
+    }
+
+    private func check(_ code: CURLcode, _ option: CURLoption) throws(HTTPSessionError) {
+        try CurlFailure.check(code, CurlEvidence(text: "option \(option.rawValue): \(String(cString: curl_easy_strerror(code)))"))
+    }
+
+    func long(_ info: CURLINFO) -> Int {
+        var value = 0
+        return netwatch_curl_get_long(raw, Int32(bitPattern: info.rawValue), &value) == CURLE_OK ? value : 0
+    }
+
+    func offset(_ info: CURLINFO) -> Int64 { offset(number: Int32(bitPattern: info.rawValue)) ?? 0 }
+
+    /// For values that the header may not know yet.
+    func offset(number: Int32) -> Int64? {
+        var value: curl_off_t = 0
+        return netwatch_curl_get_offset(raw, number, &value) == CURLE_OK ? Int64(value) : nil
+    }
+
+    func string(_ info: CURLINFO) -> String? {
+        var value: UnsafeMutablePointer<CChar>?
+        guard netwatch_curl_get_string(raw, Int32(bitPattern: info.rawValue), &value) == CURLE_OK, let value else { return nil }
+        let text = String(cString: value)
+        return text.isEmpty ? nil : text
+    }
+}
+
+/// A list of lines as libcurl takes them (curl_slist_append(3)), for as long as it reads them.
+struct LineList: ~Copyable {
+    private(set) var raw: UnsafeMutablePointer<curl_slist>?
+
+    init(_ lines: [String]) throws(HTTPSessionError) {
+        for line in lines {
+            guard let longer = curl_slist_append(raw, line) else {
+                curl_slist_free_all(raw)
+                throw HTTPSessionError(.transferFailed, "curl_slist_append: no memory")
+            }
+            raw = longer
+        }
+    }
+
+    deinit { curl_slist_free_all(raw) }
+}

@@ -1,0 +1,115 @@
+internal import CCurl
+
+extension NetworkOptions {
+    /// What is the same for every transfer of the session.
+    func apply(to handle: EasyHandle) throws(HTTPSessionError) {
+        try handle.set(CURLOPT_NOSIGNAL, true)
+        try handle.set(CURLOPT_QUICK_EXIT, true)
+        // Redirects are transactions of our own; so is every change of protocol.
+        try handle.set(CURLOPT_FOLLOWLOCATION, false)
+        try handle.set(CURLOPT_PROTOCOLS_STR, "http,https")
+        try handle.set(CURLOPT_HTTP09_ALLOWED, false)
+        try handle.set(CURLOPT_TCP_KEEPALIVE, true)
+        switch httpVersion {
+        case .automatic: try handle.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS))
+        case .http1: try handle.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
+        case .http2: try handle.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE))
+        }
+        switch proxy {
+        case .environment: break
+        case .none: try handle.set(CURLOPT_PROXY, "")
+        case .explicit(let url, let exceptions):
+            try handle.set(CURLOPT_PROXY, url)
+            if !exceptions.isEmpty { try handle.set(CURLOPT_NOPROXY, exceptions.joined(separator: ",")) }
+        }
+        switch addressFamily {
+        case .any: break
+        case .ipv4: try handle.set(CURLOPT_IPRESOLVE, Int(CURL_IPRESOLVE_V4))
+        case .ipv6: try handle.set(CURLOPT_IPRESOLVE, Int(CURL_IPRESOLVE_V6))
+        }
+        if let interface { try handle.set(CURLOPT_INTERFACE, "if!\(interface)") }
+        if let unixSocketPath { try handle.set(CURLOPT_UNIX_SOCKET_PATH, unixSocketPath) }
+        if lowSpeedSeconds > 0 {
+            try handle.set(CURLOPT_LOW_SPEED_LIMIT, lowSpeedBytesPerSecond)
+            try handle.set(CURLOPT_LOW_SPEED_TIME, lowSpeedSeconds)
+        }
+        if maximumReceiveRate > 0 { try handle.set(CURLOPT_MAX_RECV_SPEED_LARGE, offset: maximumReceiveRate) }
+        if maximumSendRate > 0 { try handle.set(CURLOPT_MAX_SEND_SPEED_LARGE, offset: maximumSendRate) }
+        // Of several connections being opened to a host that may speak HTTP/2, wait for the first instead.
+        if httpVersion != .http1 { try handle.set(CURLOPT_PIPEWAIT, true) }
+    }
+
+    /// As CURLOPT_RESOLVE has them: `HOST:PORT:ADDRESS,ADDRESS`.
+    var overrideLines: [String] {
+        hostOverrides.map { override in
+            let addresses = override.addresses.map { $0.contains(":") && !$0.hasPrefix("[") ? "[\($0)]" : $0 }
+            return "\(override.host):\(override.port):\(addresses.joined(separator: ","))"
+        }
+    }
+}
+
+extension TransferPlan {
+    /// What this attempt alone asks for.
+    func apply(to handle: EasyHandle) throws(HTTPSessionError) {
+        try handle.set(CURLOPT_URL, url)
+        try applyMethod(to: handle)
+        try handle.set(CURLOPT_CONNECTTIMEOUT_MS, Int(clamping: connectTimeoutMilliseconds))
+        try handle.set(CURLOPT_BUFFERSIZE, bufferSize)
+        if decompresses { try handle.set(CURLOPT_ACCEPT_ENCODING, "") }
+        if avoidsHTTP2 { try handle.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1)) }
+        if needsFreshConnection {
+            try handle.set(CURLOPT_FRESH_CONNECT, true)
+        }
+        if let login {
+            try apply(login, user: CURLOPT_USERNAME, password: CURLOPT_PASSWORD, schemes: CURLOPT_HTTPAUTH, to: handle)
+        }
+        if let proxyLogin {
+            try apply(
+                proxyLogin, user: CURLOPT_PROXYUSERNAME, password: CURLOPT_PROXYPASSWORD, schemes: CURLOPT_PROXYAUTH, to: handle)
+        } else {
+            // A user in the proxy's own address may be sent by any scheme that the proxy offers.
+            try handle.set(CURLOPT_PROXYAUTH, Int(bitPattern: ~0 & ~(UInt(1) << 31) & ~(UInt(1) << 4)))
+        }
+    }
+
+    private func applyMethod(to handle: EasyHandle) throws(HTTPSessionError) {
+        switch body {
+        case .none:
+            switch method {
+            case "GET": break
+            case "HEAD": try handle.set(CURLOPT_NOBODY, true)
+            default: try handle.set(CURLOPT_CUSTOMREQUEST, method)
+            }
+        case .length(let length):
+            try handle.set(CURLOPT_UPLOAD, true)
+            try handle.set(CURLOPT_INFILESIZE_LARGE, offset: length)
+            if method != "PUT" { try handle.set(CURLOPT_CUSTOMREQUEST, method) }
+        case .untilEnd:
+            try handle.set(CURLOPT_UPLOAD, true)
+            try handle.set(CURLOPT_INFILESIZE_LARGE, offset: -1)
+            if method != "PUT" { try handle.set(CURLOPT_CUSTOMREQUEST, method) }
+        }
+    }
+
+    private func apply(
+        _ login: Login, user: CURLoption, password: CURLoption, schemes: CURLoption, to handle: EasyHandle
+    ) throws(HTTPSessionError) {
+        var mask: UInt = 0
+        for scheme in login.schemes {
+            switch scheme {
+            case .basic: mask |= 1 << 0
+            case .digest: mask |= 1 << 1
+            case .negotiate: mask |= 1 << 2
+            case .ntlm: mask |= 1 << 3
+            case .bearer: mask |= 1 << 6
+            }
+        }
+        if login.schemes == [.bearer] {
+            try handle.set(CURLOPT_XOAUTH2_BEARER, login.password)
+        } else {
+            try handle.set(user, login.user)
+            try handle.set(password, login.password)
+        }
+        try handle.set(schemes, Int(bitPattern: mask))
+    }
+}

@@ -1,0 +1,176 @@
+public import Foundation
+public import HTTPTypes
+public import Reachability
+
+/// How a session behaves: a value, read once when the session is made.
+public struct SessionConfiguration: Sendable {
+    // MARK: Addresses and transport
+
+    /// Which hosts may be spoken to without TLS.
+    public var insecureHTTP = InsecureHTTP.refused
+    /// Which version of HTTP is asked for.
+    public var httpVersion = HTTPVersion.automatic
+    /// Connections to one host at a time, 1 to 1,000. Over HTTP/2, requests share a connection and this bounds connections only.
+    public var maximumConnectionsPerHost = 6
+    /// Connections of the session at a time, and transfers under way, 1 to 10,000.
+    public var maximumConnections = 256
+    /// Name look-ups at a time, 1 to 64. Each takes a thread until the resolver answers or gives up, also when nobody waits any more.
+    public var maximumConcurrentLookups = 8
+    /// The way out.
+    public var proxy = Proxy.environment
+    /// Which address families may be used.
+    public var addressFamily = AddressFamily.any
+    /// The interface to send from (`SO_BINDTODEVICE`, which may need CAP_NET_RAW), by name.
+    public var interface: String?
+    /// The path of a Unix socket that takes every connection (unix(7)).
+    public var unixSocketPath: String?
+    /// Addresses for names, which are then not looked up.
+    public var hostOverrides: [HostOverride] = []
+    /// The network namespace of the session's thread, and so of every connection of the session. Names are resolved by the C library
+    /// inside it, but by the `resolv.conf` and `hosts` that this process sees: `/etc/netns/NAME` applies only to programs that
+    /// `ip netns exec` starts.
+    public var networkNamespace: NetworkNamespace?
+
+    // MARK: Limits
+
+    /// Name resolution, TCP and TLS together, for one attempt.
+    public var connectTimeout = Duration.seconds(30)
+    /// How long nothing may arrive or leave before an attempt ends.
+    public var requestTimeout = Duration.seconds(60)
+    /// A task's whole life, with every wait.
+    public var resourceTimeout = Duration.seconds(7 * 24 * 3600)
+    /// How long a handler of the user's (redirect, challenge, response) may take before the task ends with
+    /// ``HTTPSessionError/Code/handlerTimedOut``.
+    public var handlerTimeout = Duration.seconds(60)
+    /// A transfer slower than this for the given time ends; whole seconds (`CURLOPT_LOW_SPEED_LIMIT`).
+    public var lowSpeedLimit: LowSpeedLimit?
+    /// Bytes a second that each transfer may receive (`CURLOPT_MAX_RECV_SPEED_LARGE`); `nil`: as fast as it comes.
+    public var maximumReceiveRate: Int64?
+    /// Bytes a second that each transfer may send (`CURLOPT_MAX_SEND_SPEED_LARGE`); `nil`: as fast as it goes.
+    public var maximumSendRate: Int64?
+    /// The longest response of a data task, in bytes after decompression.
+    public var maximumResponseSize = 128 << 20
+    /// How many times more a response may decompress to than arrived, once 8 MiB have come out: what grows faster ends as
+    /// ``HTTPSessionError/Code/responseTooLarge``. zlib's greatest is about 1,030.
+    public var maximumDecompressionRatio = 250
+    /// Redirects followed for one task (`CURLOPT_MAXREDIRS` is not used).
+    public var maximumRedirects = 20
+
+    // MARK: Requests
+
+    /// Sent with every request that does not have the field itself.
+    public var additionalHeaderFields: HTTPFields = [:]
+    /// Ask for gzip, deflate, br and zstd, as libcurl was built, and decompress. Downloads to files ask for no compression.
+    public var decompressesResponses = true
+    /// Follow a redirect from https to http. Credentials and cookies of secure sites stay behind in any case.
+    public var followsInsecureRedirects = false
+    /// Where cookies are kept.
+    public var cookies = CookieStorage.ephemeral
+    /// Where Strict-Transport-Security (RFC 6797) is remembered; `nil`: in memory, with the session.
+    public var hstsFile: URL?
+    /// Obey Strict-Transport-Security.
+    public var enforcesHSTS = true
+    /// `false`: nothing goes over a cellular interface (``PathMonitor`` tells; without one nothing is known and nothing is held back).
+    public var allowsCellularAccess = true
+    /// `false`: nothing goes over an interface that Reachability calls expensive.
+    public var allowsExpensiveAccess = true
+    /// `false`: nothing goes over an interface that Reachability calls constrained.
+    public var allowsConstrainedAccess = true
+    /// A name for logs and threads, at most 15 bytes.
+    public var name = "http-session"
+
+    /// What most programs want: HTTPS, cookies in memory, system roots.
+    public static let `default` = SessionConfiguration()
+    /// The same, keeping nothing beyond the session.
+    public static let ephemeral = SessionConfiguration()
+
+    /// What ``default`` says.
+    public init() {}
+}
+
+extension SessionConfiguration {
+    /// Which hosts may be spoken to without TLS, as App Transport Security has it.
+    public struct InsecureHTTP: Hashable, Sendable {
+        /// Host patterns: exact, `*.example.com` (one label more) or `**.example.com` (any number more); `**` is every host.
+        public var allowedHosts: [String]
+
+        /// None.
+        public static let refused = InsecureHTTP(allowedHosts: [])
+        /// Every host: for tests, and for networks where nobody else is.
+        public static let allowed = InsecureHTTP(allowedHosts: ["**"])
+
+        /// Only the named ones.
+        public static func allowed(for hosts: String...) -> InsecureHTTP { InsecureHTTP(allowedHosts: hosts) }
+
+        func allows(_ host: String) -> Bool {
+            allowedHosts.contains { HostPattern(text: $0.lowercased()).matches(host.lowercased()) }
+        }
+    }
+
+    /// Which version of HTTP is asked for.
+    public enum HTTPVersion: Hashable, Sendable, CaseIterable {
+        /// HTTP/2 over TLS where the server offers it (ALPN), else HTTP/1.1.
+        case automatic
+        /// HTTP/1.1.
+        case http1
+        /// HTTP/2 over TLS, and without TLS by prior knowledge (RFC 9113 section 3.3).
+        case http2
+    }
+
+    /// The way out.
+    public enum Proxy: Hashable, Sendable {
+        /// `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`, as libcurl reads them.
+        case environment
+        /// None, whatever the environment says.
+        case none
+        /// `http://`, `https://`, `socks5://`, `socks5h://` (names resolved by the proxy) or `socks4a://`, with user and password where
+        /// needed; `except` are the hosts that are reached directly (`CURLOPT_NOPROXY`).
+        case explicit(String, except: [String] = [])
+    }
+
+    /// Which address families may be used.
+    public enum AddressFamily: Hashable, Sendable, CaseIterable {
+        case any, ipv4, ipv6
+    }
+
+    /// Addresses for a name (`CURLOPT_RESOLVE`).
+    public struct HostOverride: Hashable, Sendable {
+        /// The name.
+        public var host: String
+        /// The port that the request names or means.
+        public var port: Int
+        /// What to connect to, in this order.
+        public var addresses: [String]
+
+        /// `host` and `port` are reached at `addresses`.
+        public init(host: String, port: Int, addresses: [String]) {
+            self.host = host
+            self.port = port
+            self.addresses = addresses
+        }
+    }
+
+    /// What counts as too slow.
+    public struct LowSpeedLimit: Hashable, Sendable {
+        /// Bytes a second.
+        public var bytesPerSecond: Int
+        /// For how long; at least one second, counted in whole ones.
+        public var duration: Duration
+
+        /// Slower than `bytesPerSecond` for `duration`.
+        public init(bytesPerSecond: Int, duration: Duration) {
+            self.bytesPerSecond = bytesPerSecond
+            self.duration = duration
+        }
+    }
+
+    /// Where cookies are kept. The public-suffix list that libcurl was built with decides which domains may set them.
+    public enum CookieStorage: Hashable, Sendable {
+        /// Nowhere: none are kept or sent, but those in a request's own fields.
+        case none
+        /// In memory, with the session.
+        case ephemeral
+        /// In a file of Netscape's format, read when the session starts and written when it ends and after it has been idle.
+        case file(URL)
+    }
+}

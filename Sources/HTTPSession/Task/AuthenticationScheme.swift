@@ -1,0 +1,12 @@
+/// How to say who one is (RFC 9110 section 11, the IANA registry of HTTP authentication schemes).
+public enum AuthenticationScheme: String, Hashable, Sendable, CaseIterable {
+    case basic, digest, bearer, ntlm, negotiate
+
+    /// From the scheme's token, in any case of letters.
+    public init?(token: some StringProtocol) {
+        self.init(rawValue: token.lowercased())
+    }
+
+    /// Several of them.
+    package typealias Set = Swift.Set<AuthenticationScheme>
+}

@@ -1,0 +1,38 @@
+package import Foundation
+
+/// Scheme, host and port (RFC 6454 section 4): what credentials and connections belong to.
+public struct Origin: Hashable, Sendable, CustomStringConvertible {
+    /// `http` or `https`.
+    public let scheme: String
+    /// In lower case; an IPv6 address without brackets.
+    public let host: String
+    /// The scheme's own where the URL has none.
+    public let port: Int
+
+    /// `nil` for a URL that is neither http nor https, or has no host.
+    package init?(_ url: URL) {
+        guard let scheme = url.scheme?.lowercased(), scheme == "http" || scheme == "https",
+            var host = url.host(percentEncoded: false)?.lowercased(), !host.isEmpty
+        else { return nil }
+        if host.hasPrefix("["), host.hasSuffix("]") { host = String(host.dropFirst().dropLast()) }
+        self.scheme = scheme
+        self.host = host
+        port = url.port ?? (scheme == "https" ? 443 : 80)
+    }
+
+    /// Whether the host is an address, which nobody has to look up.
+    package var isAddress: Bool {
+        host.contains(":") || host.split(separator: ".", omittingEmptySubsequences: false).allSatisfy { UInt8($0) != nil }
+    }
+
+    /// Whether the host is this machine: `localhost` and the loopback addresses (RFC 6761 section 6.3).
+    package var isLoopback: Bool {
+        host == "localhost" || host.hasSuffix(".localhost") || host == "::1" || (isAddress && host.hasPrefix("127."))
+    }
+
+    /// `https://example.com`, with the port where it is not the scheme's own.
+    public var description: String {
+        let name = host.contains(":") ? "[\(host)]" : host
+        return port == (scheme == "https" ? 443 : 80) ? "\(scheme)://\(name)" : "\(scheme)://\(name):\(port)"
+    }
+}

@@ -1,0 +1,65 @@
+internal import Foundation
+internal import HTTPTypes
+
+/// What a 3xx response makes of a request (RFC 9110 section 15.4), before anybody is asked.
+package enum RedirectRules {
+    package enum Decision: Sendable {
+        /// The response is the answer.
+        case none
+        case follow(TransferRequest)
+        case refuse(HTTPSessionError)
+    }
+
+    /// - Parameters:
+    ///   - head: the response.
+    ///   - request: what was asked, at its last URL.
+    ///   - allowsInsecure: whether https may lead to http.
+    package static func decide(_ head: ResponseHead, for request: TransferRequest, allowsInsecure: Bool) -> Decision {
+        guard [301, 302, 303, 307, 308].contains(head.statusCode), let location = head.firstValue(of: "location"), !location.isEmpty
+        else { return .none }
+        // A reference without a fragment keeps that of the request (section 10.2.2).
+        guard var target = URL(string: location, relativeTo: request.url)?.absoluteURL, let origin = Origin(target) else {
+            return .refuse(refusal(head, "the redirect leads to no http or https address"))
+        }
+        if target.fragment == nil, let fragment = request.url.fragment, var parts = URLComponents(url: target, resolvingAgainstBaseURL: true) {
+            parts.percentEncodedFragment = fragment
+            target = parts.url ?? target
+        }
+        let former = Origin(request.url)
+        guard origin.scheme == "https" || former?.scheme != "https" || allowsInsecure else {
+            return .refuse(refusal(head, "the redirect leads from https to http"))
+        }
+        var next = request
+        next.url = target
+        if changesToGet(head.statusCode, request.method) {
+            next.method = .get
+            next.body = .none
+            for name in contentFields { next.headerFields[name] = nil }
+        }
+        if origin != former {
+            for name in privateFields { next.headerFields[name] = nil }
+        }
+        return .follow(next)
+    }
+
+    /// 301 and 302 change POST to GET, as every client does (sections 15.4.2 and 15.4.3); 303 changes all but HEAD; 307 and 308 none.
+    private static func changesToGet(_ status: Int, _ method: HTTPRequest.Method) -> Bool {
+        switch status {
+        case 301, 302: method == .post
+        case 303: method != .head && method != .get
+        default: false
+        }
+    }
+
+    /// What describes a body that is no longer there.
+    private static let contentFields: [HTTPField.Name] = [
+        .contentType, .contentLength, .contentEncoding, .contentLanguage, .contentLocation, .transferEncoding,
+    ]
+
+    /// What was meant for one origin only; also `Referer` and `Origin`, which tell another where the user was.
+    private static let privateFields: [HTTPField.Name] = [.authorization, .proxyAuthorization, .cookie, .origin, .referer].compactMap(\.self)
+
+    private static func refusal(_ head: ResponseHead, _ reason: String) -> HTTPSessionError {
+        HTTPSessionError(.redirectRefused, reason, context: .init(statusCode: head.statusCode))
+    }
+}

@@ -1,0 +1,192 @@
+/// Which waiting task may start: by priority, then in the order they came, within the session's and each host's limits, and with a
+/// limited number of name look-ups under way.
+///
+/// It stands before libcurl, which is given only what may run: thousands of handles that wait inside a multi handle cost it time at
+/// every turn.
+package struct TransferQueue: Sendable {
+    /// Where transfers go to: they share connections when this is equal.
+    package struct Host: Hashable, Sendable {
+        package let scheme: String
+        package let name: String
+        package let port: Int
+        /// Whether the name has to be looked up: it is no address and not overridden.
+        package let needsLookup: Bool
+
+        package init(scheme: String, name: String, port: Int, needsLookup: Bool) {
+            self.scheme = scheme
+            self.name = name
+            self.port = port
+            self.needsLookup = needsLookup
+        }
+    }
+
+    package typealias ID = UInt64
+
+    package struct Limits: Hashable, Sendable {
+        package var total: Int
+        package var perHost: Int
+        /// Streams at a time to a host that has shown to speak HTTP/2.
+        package var perMultiplexedHost: Int
+        package var lookups: Int
+        /// How long a look-up's result is trusted (`CURLOPT_DNS_CACHE_TIMEOUT`), in nanoseconds.
+        package var lookupLifetime: Int64
+        /// How long the thread of an abandoned look-up is taken to be busy, in nanoseconds: resolv.conf(5) gives a server 5 s.
+        package var abandonedLookup: Int64
+
+        package init(
+            total: Int, perHost: Int, perMultiplexedHost: Int = 100, lookups: Int, lookupLifetime: Int64 = 60_000_000_000,
+            abandonedLookup: Int64 = 10_000_000_000
+        ) {
+            self.total = total
+            self.perHost = perHost
+            self.perMultiplexedHost = perMultiplexedHost
+            self.lookups = lookups
+            self.lookupLifetime = lookupLifetime
+            self.abandonedLookup = abandonedLookup
+        }
+    }
+
+    private struct Line: Sendable {
+        var waiting = [FIFO](repeating: FIFO(), count: TransferRequest.Priority.allCases.count)
+        var running = 0
+        var isMultiplexed = false
+        var resolvedUntil = Int64.min
+        /// The task that looks the name up: others of the same host wait for its result.
+        var resolver: ID?
+    }
+
+    private let limits: Limits
+    private var lines: [Host: Line] = [:]
+    private var places: [ID: (host: Host, priority: Int)] = [:]
+    private var hosts: [Host] = []
+    private var turn = 0
+    private var lookups = 0
+    private var abandoned: [Int64] = []
+    /// Tasks under way.
+    package private(set) var running = 0
+    /// Tasks that wait.
+    package var waiting: Int { places.count }
+
+    package init(limits: Limits) { self.limits = limits }
+
+    /// Puts a task at the end of its line.
+    package mutating func add(_ id: ID, to host: Host, priority: TransferRequest.Priority) {
+        if lines[host] == nil {
+            lines[host] = Line()
+            hosts.append(host)
+        }
+        lines[host]?.waiting[priority.rawValue].append(id)
+        places[id] = (host, priority.rawValue)
+    }
+
+    /// Takes a waiting task out. - Returns: whether it was there.
+    @discardableResult
+    package mutating func remove(_ id: ID) -> Bool {
+        guard let place = places.removeValue(forKey: id) else { return false }
+        lines[place.host]?.waiting[place.priority].remove(id)
+        forget(place.host)
+        return true
+    }
+
+    /// The next task that may start, which then counts as running.
+    package mutating func admit(now: Int64) -> ID? {
+        guard !places.isEmpty, running < limits.total else { return nil }
+        abandoned.removeAll { $0 <= now }
+        for priority in TransferRequest.Priority.allCases.reversed() {
+            // Each host in turn, so that one with a long line does not keep the others waiting.
+            for offset in hosts.indices {
+                let index = (turn + offset) % hosts.count
+                let host = hosts[index]
+                guard let line = lines[host], let id = line.waiting[priority.rawValue].first, mayStart(line, host, now) else { continue }
+                turn = index + 1
+                lines[host]?.waiting[priority.rawValue].removeFirst()
+                lines[host]?.running += 1
+                if needsLookup(line, host, now) {
+                    lines[host]?.resolver = id
+                    lookups += 1
+                }
+                places[id] = nil
+                running += 1
+                return id
+            }
+        }
+        return nil
+    }
+
+    /// When ``admit(now:)`` may give more without another event; `nil`: only an event can change it.
+    package var deadline: Int64? { places.isEmpty ? nil : abandoned.min() }
+
+    private func mayStart(_ line: Line, _ host: Host, _ now: Int64) -> Bool {
+        guard line.running < (line.isMultiplexed ? limits.perMultiplexedHost : limits.perHost) else { return false }
+        guard needsLookup(line, host, now) else { return true }
+        return line.resolver == nil && lookups + abandoned.count < limits.lookups
+    }
+
+    private func needsLookup(_ line: Line, _ host: Host, _ now: Int64) -> Bool {
+        host.needsLookup && line.resolvedUntil <= now
+    }
+
+    /// The task has a connection: its host's name is known.
+    package mutating func connected(_ id: ID, to host: Host, now: Int64) {
+        guard host.needsLookup else { return }
+        lines[host]?.resolvedUntil = now + limits.lookupLifetime
+        endLookup(id, host)
+    }
+
+    /// The host's answers come over HTTP/2: its requests share a connection.
+    package mutating func multiplexes(_ host: Host) { lines[host]?.isMultiplexed = true }
+
+    /// The task is no longer under way. `isAbandoned`: it was given up, maybe while its name was looked up.
+    package mutating func left(_ id: ID, from host: Host, isAbandoned: Bool, now: Int64) {
+        guard running > 0, let line = lines[host], line.running > 0 else { return }
+        running -= 1
+        lines[host]?.running -= 1
+        if line.resolver == id {
+            endLookup(id, host)
+            if isAbandoned { abandoned.append(now + limits.abandonedLookup) }
+        }
+        forget(host)
+    }
+
+    private mutating func endLookup(_ id: ID, _ host: Host) {
+        guard lines[host]?.resolver == id else { return }
+        lines[host]?.resolver = nil
+        lookups -= 1
+    }
+
+    /// A host without tasks is kept while there are few, for what is known of it.
+    private mutating func forget(_ host: Host) {
+        guard hosts.count > 1_000, let line = lines[host], line.running == 0, line.waiting.allSatisfy({ $0.first == nil }) else { return }
+        lines[host] = nil
+        hosts.removeAll { $0 == host }
+    }
+}
+
+/// First in, first out, with removal from the middle.
+private struct FIFO: Sendable {
+    private var items: [UInt64] = []
+    private var head = 0
+    private var removed: Set<UInt64> = []
+
+    var first: UInt64? { head < items.count ? items[head] : nil }
+
+    mutating func append(_ item: UInt64) { items.append(item) }
+
+    mutating func removeFirst() {
+        head += 1
+        skip()
+    }
+
+    mutating func remove(_ item: UInt64) {
+        removed.insert(item)
+        skip()
+    }
+
+    private mutating func skip() {
+        while head < items.count, removed.remove(items[head]) != nil { head += 1 }
+        if head > 32, head * 2 > items.count {
+            items.removeFirst(head)
+            head = 0
+        }
+    }
+}

@@ -1,0 +1,80 @@
+internal import Foundation
+
+/// What every transfer of a session has in common, in the form in which an engine takes it.
+package struct NetworkOptions: Sendable {
+    package var httpVersion = SessionConfiguration.HTTPVersion.automatic
+    package var maximumConnectionsPerHost = 6
+    package var maximumConnections = 256
+    package var proxy = SessionConfiguration.Proxy.environment
+    package var addressFamily = SessionConfiguration.AddressFamily.any
+    package var interface: String?
+    package var unixSocketPath: String?
+    package var hostOverrides: [SessionConfiguration.HostOverride] = []
+    package var lowSpeedBytesPerSecond = 0
+    package var lowSpeedSeconds = 0
+    package var maximumReceiveRate: Int64 = 0
+    package var maximumSendRate: Int64 = 0
+    package var cookies = SessionConfiguration.CookieStorage.ephemeral
+    package var hstsPath: String?
+    package var enforcesHSTS = true
+
+    /// - Throws: what cannot be meant (``HTTPSessionError/Code/invalidConfiguration``), naming the field.
+    package init(_ configuration: SessionConfiguration) throws(HTTPSessionError) {
+        func check(_ isValid: Bool, _ reason: @autoclosure () -> String) throws(HTTPSessionError) {
+            guard isValid else { throw HTTPSessionError(.invalidConfiguration, reason()) }
+        }
+        try check((1...1_000).contains(configuration.maximumConnectionsPerHost), "maximumConnectionsPerHost is not 1 to 1,000")
+        try check((1...10_000).contains(configuration.maximumConnections), "maximumConnections is not 1 to 10,000")
+        try check((1...64).contains(configuration.maximumConcurrentLookups), "maximumConcurrentLookups is not 1 to 64")
+        try check((0...1_000).contains(configuration.maximumRedirects), "maximumRedirects is not 0 to 1,000")
+        try check(configuration.maximumResponseSize >= 0, "maximumResponseSize is negative")
+        try check(configuration.maximumDecompressionRatio >= 1, "maximumDecompressionRatio is below 1")
+        for (name, value) in [
+            ("connectTimeout", configuration.connectTimeout), ("requestTimeout", configuration.requestTimeout),
+            ("resourceTimeout", configuration.resourceTimeout), ("handlerTimeout", configuration.handlerTimeout),
+        ] {
+            try check(value >= .milliseconds(1) && value <= .seconds(10 * 366 * 86_400), "\(name) is not 1 ms to 10 years")
+        }
+        if let limit = configuration.lowSpeedLimit {
+            try check(limit.bytesPerSecond > 0 && limit.duration >= .seconds(1), "lowSpeedLimit is not at least 1 byte/s for 1 s")
+            lowSpeedBytesPerSecond = min(limit.bytesPerSecond, Int(Int32.max))
+            lowSpeedSeconds = Int(min(limit.duration.components.seconds, 86_400))
+        }
+        for (name, rate) in [("maximumReceiveRate", configuration.maximumReceiveRate), ("maximumSendRate", configuration.maximumSendRate)] {
+            try check(rate.map { $0 > 0 } ?? true, "\(name) is not positive")
+        }
+        for override in configuration.hostOverrides {
+            try check(
+                (1...65_535).contains(override.port) && !override.host.isEmpty && !override.addresses.isEmpty
+                    && !(override.addresses + [override.host]).contains { $0.contains { $0 == "," || $0.isWhitespace } },
+                "hostOverrides: '\(override.host)' needs a name, a port and addresses")
+        }
+        if case .explicit(let proxy, _) = configuration.proxy {
+            let schemes = ["http://", "https://", "socks4://", "socks4a://", "socks5://", "socks5h://"]
+            try check(
+                schemes.contains { proxy.hasPrefix($0) } && !proxy.hasControlCharacter,
+                "proxy: give http://, https://, socks4a://, socks5:// or socks5h:// and a host")
+        }
+        for text in [configuration.interface, configuration.unixSocketPath].compactMap(\.self) {
+            try check(!text.isEmpty && !text.hasControlCharacter, "interface and unixSocketPath are not empty and have no control characters")
+        }
+        httpVersion = configuration.httpVersion
+        maximumConnectionsPerHost = configuration.maximumConnectionsPerHost
+        maximumConnections = configuration.maximumConnections
+        proxy = configuration.proxy
+        addressFamily = configuration.addressFamily
+        interface = configuration.interface
+        unixSocketPath = configuration.unixSocketPath
+        hostOverrides = configuration.hostOverrides
+        maximumReceiveRate = configuration.maximumReceiveRate ?? 0
+        maximumSendRate = configuration.maximumSendRate ?? 0
+        cookies = configuration.cookies
+        hstsPath = configuration.hstsFile?.path
+        enforcesHSTS = configuration.enforcesHSTS
+    }
+}
+
+extension String {
+    /// CR, LF, NUL and their like, which would end a line or a C string early.
+    package var hasControlCharacter: Bool { utf8.contains { $0 < 0x20 || $0 == 0x7F } }
+}

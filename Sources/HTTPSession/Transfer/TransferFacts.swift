@@ -1,0 +1,26 @@
+/// What an engine measured of one transaction. Times are nanoseconds since the transaction's start; what is not known is `nil`.
+package struct TransferFacts: Hashable, Sendable {
+    package var nameLookup: Int64?
+    package var connect: Int64?
+    package var secureConnect: Int64?
+    package var preTransfer: Int64?
+    package var firstByte: Int64?
+    package var total: Int64 = 0
+    /// `http/1.0`, `http/1.1`, `h2`: the names of the ALPN registry (RFC 7301).
+    package var networkProtocol: String?
+    package var reusedConnection = false
+    package var usedProxy = false
+    package var localAddress: String?
+    package var localPort: Int?
+    package var remoteAddress: String?
+    package var remotePort: Int?
+    package var requestBytes: Int64 = 0
+    package var requestBodyBytes: Int64 = 0
+    package var responseHeaderBytes: Int64 = 0
+    /// As received, before decompression.
+    package var responseBodyBytes: Int64 = 0
+    package var tlsVersion: String?
+    package var tlsCipher: String?
+
+    package init() {}
+}
