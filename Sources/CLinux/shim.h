@@ -391,4 +391,10 @@ static const int32_t netwatch_CLOCK_MONOTONIC = CLOCK_MONOTONIC;
 static const int32_t netwatch_CLOCK_REALTIME = CLOCK_REALTIME;
 static const int32_t netwatch_CLOCK_BOOTTIME = CLOCK_BOOTTIME;
 
+// fallocate(2), which needs _GNU_SOURCE; FALLOC_FL_KEEP_SIZE leaves the file's length to what is written. The result is an errno.
+extern int fallocate(int descriptor, int mode, off_t offset, off_t length);
+static inline int netwatch_reserve_space(int descriptor, int64_t length) {
+    return fallocate(descriptor, 1, 0, (off_t)length) == 0 ? 0 : errno;
+}
+
 #endif

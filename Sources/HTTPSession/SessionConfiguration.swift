@@ -76,6 +76,8 @@ public struct SessionConfiguration: Sendable {
     public var allowsExpensiveAccess = true
     /// `false`: nothing goes over an interface that Reachability calls constrained.
     public var allowsConstrainedAccess = true
+    /// Post the messages of ``TransferTask`` to `NotificationCenter.default`, as AFNetworking does.
+    public var postsNotifications = true
     /// A name for logs and threads, at most 15 bytes.
     public var name = "http-session"
 

@@ -163,6 +163,9 @@ final class CurlTransfer {
         return 0
     }
 
+    /// Of the response under way, before decompression.
+    var receivedBodyBytes: Int64 { handle.offset(CURLINFO_SIZE_DOWNLOAD_T) }
+
     // MARK: Called by the engine, outside of libcurl
 
     /// Holds both directions, or lets them go on.
@@ -190,7 +193,8 @@ final class CurlTransfer {
 
     /// The end: what came of it, and what was measured.
     func finish(_ code: CURLcode) {
-        let facts = handle.facts()
+        var facts = handle.facts()
+        facts.wasResent = wasResent
         var outcome: Result<TransferFacts, HTTPSessionError>
         do throws(HTTPSessionError) {
             if code != CURLE_OK, requests == 0, let tunnelHead, tunnelHead.statusCode >= 300 {

@@ -69,13 +69,17 @@ package struct TransferQueue: Sendable {
 
     package init(limits: Limits) { self.limits = limits }
 
-    /// Puts a task at the end of its line.
-    package mutating func add(_ id: ID, to host: Host, priority: TransferRequest.Priority) {
+    /// Puts a task at the end of its line, or before it.
+    package mutating func add(_ id: ID, to host: Host, priority: TransferRequest.Priority, isFirst: Bool = false) {
         if lines[host] == nil {
             lines[host] = Line()
             hosts.append(host)
         }
-        lines[host]?.waiting[priority.rawValue].append(id)
+        if isFirst {
+            lines[host]?.waiting[priority.rawValue].prepend(id)
+        } else {
+            lines[host]?.waiting[priority.rawValue].append(id)
+        }
         places[id] = (host, priority.rawValue)
     }
 
@@ -171,6 +175,15 @@ private struct FIFO: Sendable {
     var first: UInt64? { head < items.count ? items[head] : nil }
 
     mutating func append(_ item: UInt64) { items.append(item) }
+
+    mutating func prepend(_ item: UInt64) {
+        if head > 0 {
+            head -= 1
+            items[head] = item
+        } else {
+            items.insert(item, at: 0)
+        }
+    }
 
     mutating func removeFirst() {
         head += 1

@@ -19,6 +19,8 @@ package struct TransferFacts: Hashable, Sendable {
     package var responseHeaderBytes: Int64 = 0
     /// As received, before decompression.
     package var responseBodyBytes: Int64 = 0
+    /// libcurl wanted to send the request again because the reused connection had died before an answer.
+    package var wasResent = false
     package var tlsVersion: String?
     package var tlsCipher: String?
 

@@ -1,0 +1,121 @@
+internal import EventLoop
+public import Foundation
+internal import HTTPTypes
+public import Reachability
+
+/// A session: its connections, its cookies, its limits and its tasks.
+///
+/// ```swift
+/// let session = try HTTPSessionManager(baseURL: "https://api.example.com/v1/")
+/// let user: User = try await session.get("users/7").decode()
+/// ```
+///
+/// Tasks start when they are made and go on without the manager: it may be dropped while they run. Everything is done on a thread of
+/// the session's own; handlers, callbacks and monitors are called elsewhere.
+public final class HTTPSessionManager: Sendable {
+    /// Addresses given as text are relative to it (RFC 3986 section 5), as if it ended in a slash.
+    public let baseURL: URL?
+    /// As given.
+    public let configuration: SessionConfiguration
+    /// What is asked of tasks that have no handlers of their own.
+    public let handlers: TransferHandlers
+    let core: SessionCore
+
+    /// Makes a session and its thread.
+    ///
+    /// - Parameters:
+    ///   - baseURL: what addresses are relative to; `nil`: they are absolute.
+    ///   - configuration: how the session behaves; read now.
+    ///   - handlers: asked for tasks that bring none of their own.
+    ///   - credentials: may be shared between sessions.
+    ///   - reachability: tells the network's state: without it nothing is known of cellular or expensive networks, and an error never
+    ///     says ``HTTPSessionError/Code/notConnected`` for want of a route.
+    ///   - monitors: hear every event, in this order.
+    /// - Throws: ``HTTPSessionError/Code/invalidConfiguration`` naming what is wrong with it, or what the system refused.
+    public init(
+        baseURL: String? = nil, configuration: SessionConfiguration = .default, handlers: TransferHandlers = TransferHandlers(),
+        credentials: CredentialStore = CredentialStore(), reachability: PathMonitor? = nil, monitors: [any EventMonitor] = []
+    ) throws(HTTPSessionError) {
+        self.baseURL = try baseURL.map { text throws(HTTPSessionError) in
+            guard let url = URL(string: text.hasSuffix("/") ? text : text + "/"), Origin(url) != nil else {
+                throw HTTPSessionError(.invalidConfiguration, "the base URL is no http or https URL with a host")
+            }
+            return url
+        }
+        self.configuration = configuration
+        self.handlers = handlers
+        core = try SessionCore(
+            settings: SessionSettings(configuration, credentials: credentials, path: reachability), monitors: monitors,
+            postsNotifications: configuration.postsNotifications)
+        core.outbox.attach(core)
+    }
+
+    // MARK: Tasks
+
+    /// A task whose response is kept in memory; an upload where the request has a body.
+    public func data(_ request: TransferRequest, handlers: TransferHandlers? = nil, startsNow: Bool = true) -> TransferTask {
+        let limit = request.options.maximumResponseSize ?? configuration.maximumResponseSize
+        var kind = TransferTask.Kind.upload
+        if case .none = request.body { kind = .data }
+        return make(request, kind, .memory(maximumSize: limit), handlers, nil, startsNow)
+    }
+
+    /// A task whose response becomes a file. A status outside of 200 to 299 ends it with
+    /// ``HTTPSessionError/Code/unacceptableStatus``: the text of an error page is no download.
+    public func download(
+        _ request: TransferRequest, to destination: DownloadDestination, handlers: TransferHandlers? = nil, startsNow: Bool = true
+    ) -> TransferTask {
+        make(request, .download, .file(destination), handlers, 200...299, startsNow)
+    }
+
+    /// A task whose response is read in pieces, as it comes (``TransferTask/chunks``). Of what comes, at most 256 KiB wait for the
+    /// reader: then the connection does. Streams use HTTP/1.1, because libcurl would buffer up to 32 MB of a paused HTTP/2 stream.
+    public func stream(_ request: TransferRequest, handlers: TransferHandlers? = nil, startsNow: Bool = true) -> TransferTask {
+        let id = SessionCore.nextID()
+        let buffer = ChunkBuffer { [weak core] in core?.post(.sinkReady(id)) }
+        return make(request, .stream, .reader(buffer), handlers, 200...299, startsNow, id: id, buffer: buffer)
+    }
+
+    private func make(
+        _ request: TransferRequest, _ kind: TransferTask.Kind, _ destination: TransferJob.Destination, _ handlers: TransferHandlers?,
+        _ statusCodes: ClosedRange<Int>?, _ startsNow: Bool, id: UInt64 = SessionCore.nextID(), buffer: ChunkBuffer? = nil
+    ) -> TransferTask {
+        let options = request.options
+        let limits = TaskMachine.Limits(
+            requestTimeout: (options.requestTimeout ?? configuration.requestTimeout).wholeNanoseconds,
+            resourceTimeout: (options.resourceTimeout ?? configuration.resourceTimeout).wholeNanoseconds,
+            handlerTimeout: configuration.handlerTimeout.wholeNanoseconds)
+        var job = TransferJob(segments: [], destination: destination, limits: limits, acceptableStatusCodes: statusCodes)
+        var failure: HTTPSessionError?
+        do throws(HTTPSessionError) {
+            job.segments = try request.body.segments()
+            try core.settings.check(request)
+            if case .file(let place) = destination { try PartialFile.check(place) }
+        } catch {
+            failure = error
+        }
+        let task = TransferTask(
+            id: id, request: request, kind: kind, handlers: handlers ?? self.handlers, job: job, core: core, chunkBuffer: buffer)
+        core.outbox.announce(.taskCreated(task))
+        if let failure {
+            task.fail(failure)
+        } else if startsNow {
+            task.resume()
+        }
+        return task
+    }
+
+    /// Every task that has been started and has not ended.
+    public var tasks: [TransferTask] { core.outbox.tasks.sorted { $0.id < $1.id } }
+    /// Those of ``tasks`` that keep their response in memory and send no body.
+    public var dataTasks: [TransferTask] { tasks.filter { $0.kind == .data } }
+    /// Those of ``tasks`` that send a body.
+    public var uploadTasks: [TransferTask] { tasks.filter { $0.kind == .upload } }
+    /// Those of ``tasks`` whose response becomes a file.
+    public var downloadTasks: [TransferTask] { tasks.filter { $0.kind == .download } }
+    /// Those of ``tasks`` whose response is read in pieces.
+    public var streamTasks: [TransferTask] { tasks.filter { $0.kind == .stream } }
+
+    /// Ends the session: with its tasks, or after them. New tasks end with ``HTTPSessionError/Code/sessionInvalidated``.
+    public func invalidate(cancelsTasks: Bool) { core.invalidate(cancelsTasks: cancelsTasks) }
+}

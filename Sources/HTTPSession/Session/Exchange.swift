@@ -1,0 +1,46 @@
+internal import Foundation
+
+/// One request and its response, as far as they have come.
+struct Exchange {
+    /// What is done with the body of the response.
+    enum Body {
+        /// Not decided yet: it is paused.
+        case undecided
+        /// To the sink.
+        case kept
+        /// The body of a redirect or a challenge: it is read for the sake of the connection, and in case the response turns out to be
+        /// the answer.
+        case held(Data)
+        /// The body of a response that is not accepted, kept for the error.
+        case explained(Data)
+    }
+
+    /// What follows after this response.
+    enum Next {
+        case redirect(TransferRequest)
+        case challenges([AuthenticationChallenge])
+    }
+
+    /// The longest body of a redirect or a challenge, in bytes.
+    static let maximumHeld = 256 << 10
+    /// How much of an unacceptable response goes with the error, in bytes.
+    static let maximumExplanation = 64 << 10
+
+    private(set) var plan: TransferPlan?
+    private(set) var fetchStart = Date.distantPast
+    var head: ResponseHead?
+    var body = Body.undecided
+    var next: Next?
+    var destination: TransferJob.Destination?
+    var isConnected = false
+    /// Whether the transfer has ended while a handler was thinking.
+    var isComplete = false
+    var isRefused = false
+
+    var hasBegun: Bool { plan != nil }
+
+    mutating func begin(_ plan: TransferPlan, at date: Date) {
+        self.plan = plan
+        fetchStart = date
+    }
+}

@@ -1,0 +1,24 @@
+/// What other threads tell a session's thread.
+enum SessionCommand: Sendable {
+    case add(TransferTask, TransferJob)
+    case resume(UInt64)
+    case suspend(UInt64)
+    case cancel(UInt64)
+    /// A body's source has something to send.
+    case sourceReady(UInt64)
+    /// A body's sink has room.
+    case sinkReady(UInt64)
+    case answered(UInt64, question: Int, HandlerAnswer)
+    case delivered(UInt64, Result<ReceivedBody, HTTPSessionError>)
+    case invalidate(cancelsTasks: Bool)
+    case readCookies(@Sendable ([String]) -> Void)
+    case setCookie(String)
+    case end
+}
+
+/// What a handler of the user's said.
+enum HandlerAnswer: Sendable {
+    case response(TransferHandlers.ResponseDisposition)
+    case redirect(TransferHandlers.RedirectDisposition)
+    case challenge(TransferHandlers.ChallengeDisposition)
+}

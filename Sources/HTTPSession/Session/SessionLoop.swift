@@ -1,0 +1,104 @@
+internal import EventLoop
+internal import Foundation
+
+/// The session's thread: it waits, reads the clock, hears commands and libcurl, asks the machines, and acts. All of it runs on that
+/// one thread; nothing here waits for a disk or for a user's code.
+final class SessionLoop {
+    let engine: CurlEngine
+    let settings: SessionSettings
+    /// Unowned by intent: the core ends the loop before it goes.
+    let outbox: SessionOutbox
+    var queue: TransferQueue
+    private let mailbox: Mailbox<SessionCommand>
+    private var runs: [UInt64: TaskRun] = [:]
+    /// No machine is due before this.
+    private var nextDeadline = Int64.max
+    private(set) var now = MonotonicClock.now()
+    private var isInvalidating = false
+    private var hasEnded = false
+
+    init(settings: SessionSettings, cookieLines: [String], mailbox: Mailbox<SessionCommand>, outbox: SessionOutbox) throws(HTTPSessionError) {
+        engine = try CurlEngine(settings.network, cookieLines: cookieLines)
+        self.settings = settings
+        self.mailbox = mailbox
+        self.outbox = outbox
+        queue = TransferQueue(limits: settings.queueLimits)
+        mailbox.attach(engine.waker)
+    }
+
+    func run() {
+        while !hasEnded { turn() }
+        for command in mailbox.close() {
+            if case .add(let task, _) = command { outbox.complete(task, .failure(SessionCore.invalidated(task))) }
+        }
+        if case .file(let url) = settings.network.cookies { CookieFile.write(engine.cookieLines, to: url) }
+    }
+
+    private func turn() {
+        now = MonotonicClock.now()
+        for command in mailbox.takeAll() { handle(command) }
+        engine.advance()
+        if nextDeadline <= now { expire() }
+        while admit() { engine.advance() }
+        outbox.flush()
+        if isInvalidating, runs.isEmpty {
+            outbox.announceInvalidation()
+            hasEnded = true
+        }
+        guard !hasEnded else { return }
+        engine.wait(until: min(nextDeadline, queue.deadline ?? .max))
+    }
+
+    private func handle(_ command: SessionCommand) {
+        switch command {
+        case .add(let task, let job):
+            guard !isInvalidating else { return outbox.complete(task, .failure(SessionCore.invalidated(task))) }
+            let run = TaskRun(task, job, loop: self)
+            runs[task.id] = run
+            run.handle(.resume)
+        case .resume(let id): runs[id]?.handle(.resume)
+        case .suspend(let id): runs[id]?.handle(.suspend)
+        case .cancel(let id): runs[id]?.handle(.cancel)
+        case .sourceReady(let id): runs[id]?.sourceReady()
+        case .sinkReady(let id): runs[id]?.sinkReady()
+        case .answered(let id, let question, let answer): runs[id]?.answered(question, answer)
+        case .delivered(let id, let body): runs[id]?.delivered(body)
+        case .invalidate(let cancelsTasks):
+            isInvalidating = true
+            if cancelsTasks { for run in Array(runs.values) { run.handle(.cancel) } }
+        case .readCookies(let reader): reader(engine.cookieLines)
+        case .setCookie(let line): try? engine.setCookie(line)
+        case .end:
+            isInvalidating = true
+            for run in Array(runs.values) { run.handle(.cancel) }
+        }
+    }
+
+    /// Starts what may start. - Returns: whether anything has.
+    private func admit() -> Bool {
+        var hasStarted = false
+        while let id = queue.admit(now: now) {
+            runs[id]?.handle(.admitted)
+            hasStarted = true
+        }
+        return hasStarted
+    }
+
+    /// Most transfers end long before any of their deadlines. So none is taken back: when the earliest that was ever set has come, all
+    /// are looked at, and the earliest that still stands is the next.
+    private func expire() {
+        nextDeadline = .max
+        for run in Array(runs.values) {
+            if let deadline = run.deadline, deadline <= now { run.handle(.time) }
+            if let deadline = run.deadline { nextDeadline = min(nextDeadline, deadline) }
+        }
+    }
+
+    func wakes(at deadline: Int64?) {
+        if let deadline, deadline < nextDeadline { nextDeadline = deadline }
+    }
+
+    func forget(_ id: UInt64) { runs[id] = nil }
+
+    func post(_ command: SessionCommand) { mailbox.post(command) }
+}

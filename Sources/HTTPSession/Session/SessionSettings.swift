@@ -1,0 +1,74 @@
+internal import Foundation
+internal import HTTPTypes
+internal import Reachability
+
+/// A configuration, checked, in the form in which the session's parts take it.
+struct SessionSettings: Sendable {
+    let configuration: SessionConfiguration
+    let network: NetworkOptions
+    let queueLimits: TransferQueue.Limits
+    let workers: [FileWorker]
+    let credentials: CredentialStore
+    let path: PathMonitor?
+
+    init(_ configuration: SessionConfiguration, credentials: CredentialStore, path: PathMonitor?) throws(HTTPSessionError) {
+        self.configuration = configuration
+        self.credentials = credentials
+        self.path = path
+        network = try NetworkOptions(configuration)
+        queueLimits = TransferQueue.Limits(
+            total: configuration.maximumConnections, perHost: configuration.maximumConnectionsPerHost,
+            lookups: configuration.maximumConcurrentLookups)
+        // Two, so that a slow sync of one file does not hold every other.
+        workers = [try FileWorker(name: "http-files-0"), try FileWorker(name: "http-files-1")]
+    }
+
+    func worker(for id: UInt64) -> FileWorker { workers[Int(id % UInt64(workers.count))] }
+
+    func host(of origin: Origin) -> TransferQueue.Host {
+        let isKnown = origin.isAddress || configuration.unixSocketPath != nil
+            || configuration.hostOverrides.contains { $0.host.lowercased() == origin.host && $0.port == origin.port }
+        return TransferQueue.Host(scheme: origin.scheme, name: origin.host, port: origin.port, needsLookup: !isKnown)
+    }
+
+    /// Whether the request may be sent at all.
+    func check(_ request: TransferRequest) throws(HTTPSessionError) {
+        let context = HTTPSessionError.Context(url: request.url.redacted, method: request.method.rawValue)
+        guard let origin = Origin(request.url) else {
+            throw HTTPSessionError(.invalidRequest, "the address is no http or https URL with a host", context: context)
+        }
+        guard origin.scheme == "https" || configuration.insecureHTTP.allows(origin.host) else {
+            throw HTTPSessionError(
+                .insecureConnectionRefused, "http is not allowed for '\(origin.host)': see SessionConfiguration.insecureHTTP", context: context)
+        }
+        guard !request.method.rawValue.isEmpty, !request.method.rawValue.hasControlCharacter, !request.method.rawValue.contains(" ") else {
+            throw HTTPSessionError(.invalidRequest, "the method is no token", context: context)
+        }
+        for field in request.headerFields {
+            guard !field.value.utf8.contains(where: { $0 == 0x0D || $0 == 0x0A || $0 == 0 }) else {
+                throw HTTPSessionError(.invalidRequest, "the field '\(field.name)' contains CR, LF or NUL", context: context)
+            }
+            guard !SessionSettings.framingFields.contains(field.name) else {
+                throw HTTPSessionError(.invalidRequest, "the field '\(field.name)' is the session's own", context: context)
+            }
+        }
+        guard !origin.isLoopback, let path = path?.currentPath, path.status == .satisfied else { return }
+        let options = request.options
+        let refusal: String? =
+            if !(options.allowsCellularAccess ?? configuration.allowsCellularAccess), path.usesInterfaceType(.cellular) {
+                "cellular"
+            } else if !(options.allowsExpensiveAccess ?? configuration.allowsExpensiveAccess), path.isExpensive {
+                "expensive"
+            } else if !(options.allowsConstrainedAccess ?? configuration.allowsConstrainedAccess), path.isConstrained {
+                "constrained"
+            } else {
+                nil
+            }
+        if let refusal {
+            throw HTTPSessionError(.networkNotAllowed, "the network is \(refusal), which is not allowed", context: context)
+        }
+    }
+
+    private static let framingFields: Set<HTTPField.Name> = Set(
+        [.contentLength, .transferEncoding, .connection, HTTPField.Name("Keep-Alive"), HTTPField.Name("Upgrade"), .te, .trailer].compactMap(\.self))
+}

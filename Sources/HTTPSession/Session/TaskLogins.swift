@@ -1,0 +1,59 @@
+/// The credentials of one task: which are in use, and which have been refused.
+struct TaskLogins {
+    private(set) var server: TransferPlan.Login?
+    private(set) var proxy: TransferPlan.Login?
+    /// Kept when they have been accepted.
+    private(set) var unconfirmed: [AuthenticationChallenge.ProtectionSpace: Credential] = [:]
+    private var refused: Set<Tried> = []
+    private var failures: [AuthenticationChallenge.ProtectionSpace: Int] = [:]
+    private var inUse: [AuthenticationChallenge.ProtectionSpace: Credential] = [:]
+    /// The origin that ``server`` is for.
+    private var origin: Origin?
+
+    private struct Tried: Hashable {
+        let space: AuthenticationChallenge.ProtectionSpace
+        let credential: Credential
+    }
+
+    /// The space has been asked about again: what was said is not good.
+    mutating func refuse(_ space: AuthenticationChallenge.ProtectionSpace) {
+        guard let credential = inUse.removeValue(forKey: space) else { return }
+        refused.insert(Tried(space: space, credential: credential))
+        unconfirmed[space] = nil
+        failures[space, default: 0] += 1
+        if space.isProxy { proxy = nil } else { server = nil }
+    }
+
+    func failureCount(_ space: AuthenticationChallenge.ProtectionSpace) -> Int { failures[space] ?? 0 }
+
+    func mayTry(_ credential: Credential, for challenge: AuthenticationChallenge) -> Bool {
+        credential.schemes.contains(challenge.scheme)
+            && !refused.contains(Tried(space: challenge.protectionSpace, credential: credential))
+    }
+
+    mutating func use(_ credential: Credential, for challenge: AuthenticationChallenge) {
+        let space = challenge.protectionSpace
+        inUse[space] = credential
+        unconfirmed[space] = credential
+        let login = TransferPlan.Login(user: credential.user, password: credential.secret, schemes: [challenge.scheme])
+        if space.isProxy {
+            proxy = login
+        } else {
+            server = login
+            origin = space.origin
+        }
+    }
+
+    /// The next request goes elsewhere: what was said to one origin is not said to another.
+    mutating func move(to next: Origin?) {
+        guard next != origin else { return }
+        server = nil
+        inUse = inUse.filter(\.key.isProxy)
+    }
+
+    /// The server answered: what was said is good.
+    mutating func takeConfirmed() -> [AuthenticationChallenge.ProtectionSpace: Credential] {
+        defer { unconfirmed = [:] }
+        return unconfirmed
+    }
+}

@@ -1,0 +1,294 @@
+internal import Foundation
+internal import HTTPTypes
+internal import Reachability
+
+/// What libcurl tells of the task's transfer, and the answers of the user's handlers.
+extension TaskRun: TransferReceiver {
+    func transferConnected() {
+        exchange.isConnected = true
+        noteActivity()
+        noteConnected()
+    }
+
+    func transferReceived(interim: ResponseHead) {
+        noteActivity()
+        loop.outbox.announce(.receivedInterimResponse(task, interim))
+    }
+
+    func transferReceived(head: ResponseHead) -> Intake {
+        noteActivity()
+        exchange.head = head
+        loop.outbox.announce(.receivedResponse(task, head))
+        switch RedirectRules.decide(head, for: request, allowsInsecure: settings.configuration.followsInsecureRedirects) {
+        case .follow(let proposed):
+            exchange.next = .redirect(proposed)
+            exchange.body = .held(Data())
+            return .taken
+        case .refuse(let error): return .abort(error)
+        case .none: break
+        }
+        let challenges = answerableChallenges(head)
+        guard challenges.isEmpty else {
+            exchange.next = .challenges(challenges)
+            exchange.body = .held(Data())
+            return .taken
+        }
+        acceptLogins()
+        guard let handler = task.handlers.response else { return accept(head, .allow) }
+        ask { .response(await handler(head)) }
+        return .taken
+    }
+
+    /// Decides where the body of the final response goes.
+    private func accept(_ head: ResponseHead, _ disposition: TransferHandlers.ResponseDisposition) -> Intake {
+        switch disposition {
+        case .cancel: return .abort(HTTPSessionError(.cancelled, "the response was refused by its handler"))
+        case .becomeDownload(let destination):
+            task.become(.download)
+            open(.file(destination), head)
+        case .allow:
+            if let range = job.acceptableStatusCodes, !range.contains(head.statusCode) {
+                exchange.body = .explained(Data())
+            } else {
+                open(job.destination, head)
+            }
+        }
+        return .taken
+    }
+
+    private func open(_ destination: TransferJob.Destination, _ head: ResponseHead) {
+        let length = head.firstValue(of: "content-encoding") == nil ? head.firstValue(of: "content-length").flatMap { Int64($0) } : nil
+        progress.expectedToReceive = length
+        let (id, core) = (task.id, task.core)
+        switch destination {
+        case .memory(let maximumSize): sink = DataSink(maximumSize: maximumSize)
+        case .file(let destination):
+            sink = FileSink(destination, worker: settings.worker(for: id)) { core.post(.sinkReady(id)) }
+        case .reader(let buffer): sink = ChunkSink(buffer)
+        }
+        exchange.destination = destination
+        exchange.body = .kept
+        sink?.begin(expected: request.method == .head ? nil : length)
+    }
+
+    func transferReceived(bytes: UnsafeRawBufferPointer) -> Intake {
+        noteActivity()
+        switch exchange.body {
+        case .undecided: return .pause
+        case .held(var data):
+            guard data.count + bytes.count <= Exchange.maximumHeld else {
+                // The response is not wanted to its end; what follows it is.
+                exchange.isRefused = true
+                return .abort(HTTPSessionError(.transferFailed, "the body of an intermediate response is too long"))
+            }
+            exchange.body = .undecided
+            data.append(contentsOf: bytes)
+            exchange.body = .held(data)
+            return .taken
+        case .explained(var data):
+            exchange.body = .explained(Data())
+            data.append(contentsOf: bytes.prefix(Exchange.maximumExplanation - data.count))
+            exchange.body = .explained(data)
+            guard data.count < Exchange.maximumExplanation else {
+                exchange.isRefused = true
+                return .abort(unacceptable(data))
+            }
+            return .taken
+        case .kept: return keep(bytes)
+        }
+    }
+
+    private func keep(_ bytes: UnsafeRawBufferPointer) -> Intake {
+        guard let sink else { return .taken }
+        let total = progress.received + Int64(bytes.count)
+        if total > 8 << 20, exchange.plan?.decompresses == true, let arrived = transfer?.receivedBodyBytes,
+            total / Int64(settings.configuration.maximumDecompressionRatio) > max(arrived, 1)
+        {
+            return .abort(HTTPSessionError(.responseTooLarge, "the response decompresses to more than \(settings.configuration.maximumDecompressionRatio) times its size"))
+        }
+        let intake = sink.take(bytes)
+        if case .taken = intake {
+            progress.received = total
+            task.publish(progress, now: loop.now)
+        }
+        return intake
+    }
+
+    func transferProvides(into buffer: UnsafeMutableRawBufferPointer) -> Provision {
+        guard let source else { return .end }
+        let provision = source.provide(into: buffer)
+        if case .bytes(let count) = provision {
+            noteActivity()
+            progress.sent += Int64(count)
+            task.publish(progress, now: loop.now)
+        }
+        return provision
+    }
+
+    func transferRewinds() -> Bool {
+        source?.rewind()
+        progress.sent = 0
+        return true
+    }
+
+    // MARK: The end of a transfer
+
+    func transferFinished(_ outcome: Result<TransferFacts, HTTPSessionError>, facts: TransferFacts) {
+        transferIsOver()
+        noteProtocol(facts)
+        note(facts)
+        switch outcome {
+        case .failure(let error) where !exchange.isRefused:
+            if !retries(after: error, facts: facts) { end(with: explained(error)) }
+        case .failure, .success: conclude()
+        }
+    }
+
+    private func note(_ facts: TransferFacts) {
+        let transaction = TransactionMetrics(
+            method: request.method.rawValue, url: request.url.redacted, statusCode: exchange.head?.statusCode,
+            fetchStart: exchange.fetchStart, facts: facts)
+        metrics.transactions.append(transaction)
+        loop.outbox.announce(.transactionFinished(task, transaction))
+    }
+
+    private func conclude() {
+        switch exchange.next {
+        case .redirect(let proposed): redirect(to: proposed)
+        case .challenges(let challenges): meet(challenges)
+        case nil:
+            switch exchange.body {
+            // The response's handler is still thinking.
+            case .undecided: exchange.isComplete = true
+            case .explained(let data): end(with: unacceptable(data))
+            case .kept, .held: endWithResponse()
+            }
+        }
+    }
+
+    private func unacceptable(_ body: Data) -> HTTPSessionError {
+        HTTPSessionError(
+            .unacceptableStatus, "the server answered \(exchange.head?.statusCode ?? 0) \(exchange.head?.reasonPhrase ?? "")",
+            context: .init(statusCode: exchange.head?.statusCode, responseBody: body))
+    }
+
+    /// Where there is certainly no network, that is the reason, whatever libcurl ran into.
+    private func explained(_ error: HTTPSessionError) -> HTTPSessionError {
+        guard [.cannotFindHost, .cannotConnectToHost].contains(error.code), let path = settings.path?.currentPath,
+            path.status == .unsatisfied, Origin(request.url)?.isLoopback == false
+        else { return error }
+        return HTTPSessionError(
+            .notConnected, path.cause.map { "\($0)" } ?? "there is no path to any network", context: error.context, underlying: error)
+    }
+
+    // MARK: Redirects
+
+    private func redirect(to proposed: TransferRequest) {
+        guard metrics.redirectCount < settings.configuration.maximumRedirects else {
+            return end(with: HTTPSessionError(.tooManyRedirects, "more than \(settings.configuration.maximumRedirects) redirects"))
+        }
+        guard let head = exchange.head, let handler = task.handlers.redirect else { return follow(proposed) }
+        ask { .redirect(await handler(.init(response: head, proposed: proposed))) }
+    }
+
+    private func follow(_ next: TransferRequest) {
+        metrics.redirectCount += 1
+        if let head = exchange.head { loop.outbox.announce(.redirected(task, head)) }
+        logins.move(to: Origin(next.url))
+        goOn(with: next)
+    }
+
+    // MARK: Challenges
+
+    /// The challenges that somebody may have an answer to.
+    private func answerableChallenges(_ head: ResponseHead) -> [AuthenticationChallenge] {
+        guard head.statusCode == 401 || head.statusCode == 407, let origin = Origin(request.url) else { return [] }
+        var challenges = AuthenticationChallenge.all(in: head, from: origin)
+        for space in Set(challenges.map(\.protectionSpace)) { logins.refuse(space) }
+        for index in challenges.indices {
+            challenges[index].previousFailureCount = logins.failureCount(challenges[index].protectionSpace)
+        }
+        let hasAnswer = task.handlers.challenge != nil || challenges.contains { knownCredential(for: $0) != nil }
+        return hasAnswer ? challenges : []
+    }
+
+    private func knownCredential(for challenge: AuthenticationChallenge) -> Credential? {
+        var candidates: [Credential] = []
+        if !challenge.protectionSpace.isProxy, let user = request.url.user(percentEncoded: false) {
+            candidates.append(
+                Credential(user: user, password: request.url.password(percentEncoded: false) ?? "", persistence: .none))
+        }
+        if let kept = settings.credentials[challenge.protectionSpace] { candidates.append(kept) }
+        return candidates.first { logins.mayTry($0, for: challenge) }
+    }
+
+    private func meet(_ challenges: [AuthenticationChallenge]) {
+        for challenge in challenges {
+            if let credential = knownCredential(for: challenge) { return answer(challenge, with: credential) }
+        }
+        askAbout(challenges)
+    }
+
+    private func askAbout(_ challenges: [AuthenticationChallenge]) {
+        guard let challenge = challenges.first, let handler = task.handlers.challenge else {
+            return settleForResponse()
+        }
+        exchange.next = .challenges(challenges)
+        loop.outbox.announce(.challenged(task, challenge))
+        ask { .challenge(await handler(challenge)) }
+    }
+
+    /// Nothing follows: the redirect or the challenge itself is the answer.
+    private func settleForResponse() {
+        guard let head = exchange.head, case .held(let data) = exchange.body else { return }
+        exchange.next = nil
+        if case .abort(let error) = accept(head, .allow) { return end(with: error) }
+        if !data.isEmpty, case .abort(let error) = data.withUnsafeBytes({ transferReceived(bytes: $0) }), !exchange.isRefused {
+            return end(with: error)
+        }
+        conclude()
+    }
+
+    private func answer(_ challenge: AuthenticationChallenge, with credential: Credential) {
+        logins.use(credential, for: challenge)
+        goOn(with: request)
+    }
+
+    private func acceptLogins() {
+        for (space, credential) in logins.takeConfirmed() where credential.persistence == .forSession {
+            settings.credentials[space] = credential
+        }
+    }
+
+    // MARK: Answers of handlers
+
+    func apply(_ answer: HandlerAnswer) {
+        switch answer {
+        case .response(let disposition):
+            guard let head = exchange.head else { return }
+            if case .abort(let error) = accept(head, disposition) {
+                abandonTransfer()
+                return end(with: error)
+            }
+            if exchange.isComplete { conclude() } else { sinkReady() }
+        case .redirect(.follow):
+            if case .redirect(let proposed) = exchange.next { follow(proposed) }
+        case .redirect(.modify(let request)): follow(request)
+        case .redirect(.refuse):
+            settleForResponse()
+        case .challenge(let disposition):
+            guard case .challenges(let challenges) = exchange.next, let challenge = challenges.first else { return }
+            switch disposition {
+            case .useCredential(let credential):
+                guard credential.schemes.contains(challenge.scheme) else {
+                    return end(with: HTTPSessionError(.authenticationFailed, "the credential does not fit the scheme '\(challenge.scheme.rawValue)'"))
+                }
+                self.answer(challenge, with: credential)
+            case .cancel: end(with: HTTPSessionError(.authenticationFailed, "authentication was cancelled by its handler"))
+            case .rejectProtectionSpace where challenges.count > 1: askAbout(Array(challenges.dropFirst()))
+            case .rejectProtectionSpace, .performDefaultHandling:
+                settleForResponse()
+            }
+        }
+    }
+}

@@ -1,0 +1,249 @@
+internal import EventLoop
+internal import Foundation
+internal import HTTPTypes
+
+/// A task on its session's thread: joins its machine to the queue, the engine, the body's source and sink.
+final class TaskRun {
+    let task: TransferTask
+    let job: TransferJob
+    unowned let loop: SessionLoop
+    private var machine: TaskMachine
+
+    // The present transaction.
+    var request: TransferRequest
+    private var host: TransferQueue.Host?
+    private(set) var transfer: CurlTransfer?
+    var source: BodySource?
+    var sink: (any BodySink)?
+    var exchange = Exchange()
+
+    // The task's whole life.
+    var metrics = TransferMetrics()
+    var progress = TransferProgress()
+    var logins = TaskLogins()
+    var needsFreshConnection = false
+    private var hasRetriedDeadConnection = false
+    private var started = Date()
+    private var question = 0
+    private var pendingResult: HTTPSessionError?
+
+    init(_ task: TransferTask, _ job: TransferJob, loop: SessionLoop) {
+        self.task = task
+        self.job = job
+        self.loop = loop
+        request = task.request
+        machine = TaskMachine(limits: job.limits)
+    }
+
+    var settings: SessionSettings { loop.settings }
+    var deadline: Int64? { machine.deadline }
+    var attempts: Int { machine.attempts }
+
+    // MARK: Machine
+
+    func handle(_ event: TaskMachine.Event) {
+        for action in machine.handle(event, now: loop.now) { perform(action) }
+        loop.wakes(at: machine.deadline)
+    }
+
+    private func perform(_ action: TaskMachine.Action) {
+        switch action {
+        case .enqueue: enqueue()
+        case .dequeue:
+            loop.queue.remove(task.id)
+            task.become(.suspended)
+        case .begin(let attempt): begin(attempt)
+        case .hold:
+            transfer?.hold(true)
+            task.become(.suspended)
+        case .letGo:
+            transfer?.hold(false)
+            task.become(.running)
+        case .abort: abandonTransfer()
+        case .leave: leave()
+        case .finish(let reason): finish(reason)
+        case .announceResumed: loop.outbox.announce(.taskResumed(task))
+        case .announceSuspended:
+            task.become(.suspended)
+            loop.outbox.announce(.taskSuspended(task))
+        }
+    }
+
+    private func enqueue() {
+        task.become(.waiting)
+        if metrics.transactions.isEmpty, machine.attempts == 0 { started = Date() }
+        guard let origin = Origin(request.url) else {
+            return end(with: HTTPSessionError(.invalidRequest, "the address is no http or https URL with a host", context: task.context))
+        }
+        let host = settings.host(of: origin)
+        self.host = host
+        // A task on its way (a redirect, a challenge, a dead connection) goes before those that have not begun.
+        loop.queue.add(task.id, to: host, priority: request.options.priority, isFirst: machine.attempts > 0)
+    }
+
+    private func leave() {
+        guard let host else { return }
+        loop.queue.left(task.id, from: host, isAbandoned: !exchange.isConnected && exchange.hasBegun, now: loop.now)
+    }
+
+    private func begin(_ attempt: Int) {
+        task.become(.running)
+        exchange = Exchange()
+        do throws(HTTPSessionError) {
+            try settings.check(request)
+            var plan = TransferPlan(request, logins: logins, settings: settings, segments: segments)
+            plan.needsFreshConnection = needsFreshConnection
+            plan.avoidsHTTP2 = task.kind == .stream
+            if task.kind == .download { (plan.decompresses, plan.bufferSize) = (false, 256 << 10) }
+            exchange.begin(plan, at: Date())
+            prepareSource(plan)
+            transfer = try loop.engine.start(plan, for: self, now: loop.now)
+            loop.outbox.announce(.requestStarted(task, attempt: attempt))
+        } catch {
+            end(with: error)
+        }
+    }
+
+    private var segments: [BodySegment] {
+        if case .none = request.body { return [] }
+        return job.segments
+    }
+
+    private func prepareSource(_ plan: TransferPlan) {
+        progress.sent = 0
+        progress.expectedToSend = segments.isEmpty ? nil : segments.totalLength
+        guard plan.body != .none, !segments.isEmpty else {
+            source = nil
+            return
+        }
+        source = BodySource(segments, worker: settings.worker(for: task.id)) { [core = task.core, id = task.id] in
+            core.post(.sourceReady(id))
+        }
+    }
+
+    func abandonTransfer() {
+        if let transfer { loop.engine.cancel(transfer) }
+        transfer = nil
+        source = nil
+    }
+
+    func sourceReady() { transfer?.resumeSending() }
+    func sinkReady() { transfer?.resumeReceiving() }
+
+    // MARK: Called by the exchange's rules
+
+    func noteActivity() { _ = machine.handle(.activity, now: loop.now) }
+
+    func noteConnected() {
+        guard let host else { return }
+        loop.queue.connected(task.id, to: host, now: loop.now)
+    }
+
+    func noteProtocol(_ facts: TransferFacts) {
+        if facts.networkProtocol == "h2", let host { loop.queue.multiplexes(host) }
+    }
+
+    /// The transfer is over; what it brought is dealt with by the caller.
+    func transferIsOver() {
+        transfer = nil
+        source = nil
+    }
+
+    /// Asks a handler of the user's, off this thread.
+    func ask(_ body: @escaping @Sendable () async -> HandlerAnswer) {
+        question += 1
+        handle(.handlerAsked)
+        let (id, number, core) = (task.id, question, task.core)
+        Task { core.post(.answered(id, question: number, await body())) }
+    }
+
+    func answered(_ number: Int, _ answer: HandlerAnswer) {
+        guard number == question else { return }
+        question += 1
+        handle(.handlerAnswered)
+        apply(answer)
+    }
+
+    /// Another transaction of the same task follows, after `delay` nanoseconds.
+    func goOn(with next: TransferRequest, delay: Int64 = 0) {
+        request = next
+        handle(.endedForNow(delay: delay))
+    }
+
+    /// A reused connection that died before an answer says nothing of the server: one more try, on a new one. Only where a second
+    /// execution does no harm (RFC 9110 section 9.2.2): nobody knows whether there was a first.
+    func retries(after error: HTTPSessionError, facts: TransferFacts) -> Bool {
+        guard error.code == .connectionLost, exchange.head == nil, !hasRetriedDeadConnection, facts.wasResent, request.isIdempotent else {
+            return false
+        }
+        hasRetriedDeadConnection = true
+        needsFreshConnection = true
+        metrics.retryCount += 1
+        loop.outbox.announce(.willRetry(task, error))
+        goOn(with: request)
+        return true
+    }
+
+    /// The task ends with an error.
+    func end(with error: HTTPSessionError) {
+        pendingResult = error
+        handle(.ended)
+    }
+
+    /// The last response is whole: its sink makes a result of it.
+    func endWithResponse() { handle(.ended) }
+
+    private func finish(_ reason: TaskMachine.Reason) {
+        let error: HTTPSessionError? =
+            switch reason {
+            case .ended: pendingResult
+            case .cancelled: HTTPSessionError(.cancelled, "the task was cancelled")
+            case .requestTimedOut: HTTPSessionError(.timedOut, "nothing came or went for \(Duration.nanoseconds(job.limits.requestTimeout))")
+            case .resourceTimedOut: HTTPSessionError(.timedOut, "not done within \(Duration.nanoseconds(job.limits.resourceTimeout))")
+            case .handlerTimedOut:
+                HTTPSessionError(.handlerTimedOut, "a handler did not answer within \(Duration.nanoseconds(job.limits.handlerTimeout))")
+            }
+        if let error {
+            sink?.discard(error)
+            if sink == nil { task.chunkBuffer?.finish(error) }
+            return complete(.failure(error))
+        }
+        guard let sink else { return complete(.success(ReceivedBody())) }
+        if let body = sink.finishNow() { return complete(.success(body)) }
+        let (id, core) = (task.id, task.core)
+        sink.finish { core.post(.delivered(id, $0)) }
+    }
+
+    func delivered(_ body: Result<ReceivedBody, HTTPSessionError>) {
+        if case .file(let destination)? = exchange.destination {
+            switch body {
+            case .success: loop.outbox.announce(.fileMoved(task, destination))
+            case .failure(let error): loop.outbox.announce(.fileMoveFailed(task, error))
+            }
+        }
+        complete(body)
+    }
+
+    private func complete(_ body: Result<ReceivedBody, HTTPSessionError>) {
+        metrics.taskInterval = DateInterval(start: started, end: max(started, Date()))
+        task.publish(progress, now: .max)
+        let result: Result<TransferResponse, HTTPSessionError>
+        switch body {
+        case .success(let body):
+            if let head = exchange.head {
+                result = .success(
+                    TransferResponse(
+                        head: head, url: request.url, method: request.method, data: body.data, file: body.file, metrics: metrics))
+            } else {
+                result = .failure(HTTPSessionError(.badServerResponse, "there is no response", context: task.context))
+            }
+        case .failure(var error):
+            error.context.url = error.context.url ?? request.url.redacted
+            error.context.method = error.context.method ?? request.method.rawValue
+            error.context.statusCode = error.context.statusCode ?? exchange.head?.statusCode
+            result = .failure(error)
+        }
+        loop.forget(task.id)
+        loop.outbox.complete(task, result)
+    }
+}

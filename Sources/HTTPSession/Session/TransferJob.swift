@@ -1,0 +1,15 @@
+/// What a task is made of, until its first start.
+struct TransferJob: Sendable {
+    /// Where the response's body goes.
+    enum Destination: Sendable {
+        case memory(maximumSize: Int)
+        case file(DownloadDestination)
+        case reader(ChunkBuffer)
+    }
+
+    var segments: [BodySegment]
+    var destination: Destination
+    var limits: TaskMachine.Limits
+    /// Statuses that a file or a reader is given; others end the task. `nil`: all.
+    var acceptableStatusCodes: ClosedRange<Int>?
+}

@@ -1,0 +1,76 @@
+internal import Foundation
+internal import HTTPTypes
+
+extension TransferPlan {
+    /// What the request asks for, with what the session adds.
+    init(_ request: TransferRequest, logins: TaskLogins, settings: SessionSettings, segments: [BodySegment]) {
+        self.init(url: request.url.withoutUserAndFragment, method: request.method.rawValue)
+        let configuration = settings.configuration
+        var fields = request.headerFields
+        for field in configuration.additionalHeaderFields where request.headerFields[field.name] == nil { fields.append(field) }
+        headerLines = fields.map { "\($0.name.rawName): \($0.value)" }
+        for index in headerLines.indices where fields[fields.index(fields.startIndex, offsetBy: index)].value.isEmpty {
+            // libcurl takes `Name:` as the order to leave a field out, and `Name;` for one without a value.
+            headerLines[index] = String(headerLines[index].dropLast(2)) + ";"
+        }
+        // libcurl would wait a second for a 100 that most servers never send.
+        if fields[.expect] == nil { headerLines.append("Expect:") }
+        login = logins.server
+        proxyLogin = logins.proxy
+        // Credentials of our own for the origin stand instead of a field that has been refused.
+        if login != nil { headerLines.removeAll { $0.lowercased().hasPrefix("authorization:") } }
+        connectTimeoutMilliseconds = (request.options.connectTimeout ?? configuration.connectTimeout).wholeMilliseconds
+        handlesCookies = request.options.handlesCookies ?? true
+        decompresses = configuration.decompressesResponses && fields[.acceptEncoding] == nil && fields[.range] == nil
+        body = TransferPlan.framing(request, segments)
+    }
+
+    private static func framing(_ request: TransferRequest, _ segments: [BodySegment]) -> BodyFraming {
+        if case .none = request.body {
+            // A method that is made for a body says that there is none (RFC 9110 section 8.6).
+            return [.post, .put, .patch].contains(request.method) ? .length(0) : .none
+        }
+        return segments.totalLength.map { .length($0) } ?? .untilEnd
+    }
+}
+
+extension [BodySegment] {
+    /// In bytes; `nil` where only the end tells.
+    var totalLength: Int64? {
+        reduce(0) { sum, segment in
+            guard let sum, let length = segment.length else { return nil }
+            return sum + length
+        }
+    }
+}
+
+extension Duration {
+    /// At least 1 where the duration is positive: libcurl takes 0 for "no limit".
+    var wholeMilliseconds: Int64 {
+        let (seconds, attoseconds) = components
+        return Swift.max(1, seconds.multipliedReportingOverflow(by: 1_000).partialValue + attoseconds / 1_000_000_000_000_000)
+    }
+
+    var wholeNanoseconds: Int64 {
+        let (seconds, attoseconds) = components
+        let (nanoseconds, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+        return overflow ? .max : nanoseconds + attoseconds / 1_000_000_000
+    }
+}
+
+extension URL {
+    /// As it goes to libcurl: users and passwords are said only when the server asks.
+    fileprivate var withoutUserAndFragment: String {
+        guard user != nil || fragment != nil, var parts = URLComponents(url: self, resolvingAgainstBaseURL: true) else { return absoluteString }
+        (parts.user, parts.password, parts.fragment) = (nil, nil, nil)
+        return parts.string ?? absoluteString
+    }
+}
+
+extension TransferRequest {
+    /// RFC 9110 section 9.2.2; also where the caller vouches for it with an `Idempotency-Key`.
+    var isIdempotent: Bool {
+        if let name = HTTPField.Name("Idempotency-Key"), headerFields[name] != nil { return true }
+        return [.get, .head, .options, .trace, .put, .delete].contains(method)
+    }
+}

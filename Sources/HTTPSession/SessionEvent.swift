@@ -1,0 +1,25 @@
+/// What happens to a session's tasks, in the order in which it happens to each of them.
+public enum SessionEvent: Sendable {
+    case taskCreated(TransferTask)
+    case taskResumed(TransferTask)
+    case taskSuspended(TransferTask)
+    /// A request is about to be sent: `attempt` counts all of the task's.
+    case requestStarted(TransferTask, attempt: Int)
+    case receivedInterimResponse(TransferTask, ResponseHead)
+    case receivedResponse(TransferTask, ResponseHead)
+    case redirected(TransferTask, ResponseHead)
+    case challenged(TransferTask, AuthenticationChallenge)
+    /// Another attempt follows; `error` says what happened to the last one.
+    case willRetry(TransferTask, HTTPSessionError)
+    case transactionFinished(TransferTask, TransactionMetrics)
+    case fileMoved(TransferTask, DownloadDestination)
+    case fileMoveFailed(TransferTask, HTTPSessionError)
+    case taskCompleted(TransferTask, Result<TransferResponse, HTTPSessionError>)
+    case sessionInvalidated
+}
+
+/// Hears of every event, on the session's delivery queue: one after another, never on the session's own thread.
+public protocol EventMonitor: Sendable {
+    /// Takes an event. What is slow here delays the events behind it, and nothing else.
+    func handle(_ event: SessionEvent)
+}

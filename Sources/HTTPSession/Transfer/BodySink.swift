@@ -1,0 +1,53 @@
+internal import Foundation
+
+/// Where a response's body goes. Used on the loop's thread.
+protocol BodySink: AnyObject {
+    /// A body begins; what came of an earlier attempt is dropped. `expected` is its length in bytes, where it is known.
+    func begin(expected: Int64?)
+    func take(_ bytes: UnsafeRawBufferPointer) -> Intake
+    /// All has come: what was asked for, if it is there at once.
+    func finishNow() -> ReceivedBody?
+    /// All has come. `deliver` is called once, on any thread, when what was asked for is there.
+    func finish(_ deliver: @escaping @Sendable (Result<ReceivedBody, HTTPSessionError>) -> Void)
+    /// Nothing shall be left of it.
+    func discard(_ error: HTTPSessionError)
+}
+
+/// What a sink made of a body.
+struct ReceivedBody: Sendable {
+    var data = Data()
+    var file: URL?
+}
+
+/// Keeps a body in memory.
+final class DataSink: BodySink {
+    private let maximumSize: Int
+    private var data = Data()
+
+    init(maximumSize: Int) { self.maximumSize = maximumSize }
+
+    func begin(expected: Int64?) {
+        data = Data()
+        // A server may promise more than it sends: what is reserved beforehand stays modest.
+        if let expected, expected > 0 { data.reserveCapacity(Int(min(expected, 1 << 20, Int64(maximumSize)))) }
+    }
+
+    func take(_ bytes: UnsafeRawBufferPointer) -> Intake {
+        guard data.count + bytes.count <= maximumSize else {
+            return .abort(HTTPSessionError(.responseTooLarge, "the response is longer than \(maximumSize) bytes"))
+        }
+        data.append(contentsOf: bytes)
+        return .taken
+    }
+
+    func finishNow() -> ReceivedBody? {
+        defer { data = Data() }
+        return ReceivedBody(data: data)
+    }
+
+    func finish(_ deliver: @escaping @Sendable (Result<ReceivedBody, HTTPSessionError>) -> Void) {
+        if let body = finishNow() { deliver(.success(body)) }
+    }
+
+    func discard(_ error: HTTPSessionError) { data = Data() }
+}

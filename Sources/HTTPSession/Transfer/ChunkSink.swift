@@ -1,0 +1,96 @@
+internal import EventLoop
+internal import Foundation
+
+/// Hands a body to a reader as it comes. When ``capacity`` bytes wait for the reader, the transfer pauses.
+final class ChunkSink: BodySink {
+    static let capacity = 256 << 10
+    private let buffer: ChunkBuffer
+
+    init(_ buffer: ChunkBuffer) { self.buffer = buffer }
+
+    func begin(expected: Int64?) {}
+    func take(_ bytes: UnsafeRawBufferPointer) -> Intake { buffer.put(bytes) ? .taken : .pause }
+
+    func finishNow() -> ReceivedBody? {
+        buffer.finish(nil)
+        return ReceivedBody()
+    }
+
+    func finish(_ deliver: @escaping @Sendable (Result<ReceivedBody, HTTPSessionError>) -> Void) {
+        buffer.finish(nil)
+        deliver(.success(ReceivedBody()))
+    }
+
+    func discard(_ error: HTTPSessionError) { buffer.finish(error) }
+}
+
+/// Between the loop, which writes, and one reader.
+final class ChunkBuffer: Sendable {
+    private struct State: Sendable {
+        var data = Data()
+        var isFinished = false
+        var error: HTTPSessionError?
+        var loopWaits = false
+        var reader: CheckedContinuation<Void, Never>?
+    }
+
+    private let state = Locked(State())
+    private let wake: @Sendable () -> Void
+
+    /// - Parameter wake: called when there is room again.
+    init(wake: @escaping @Sendable () -> Void) { self.wake = wake }
+
+    func put(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        let (taken, reader) = state.withLock { state -> (Bool, CheckedContinuation<Void, Never>?) in
+            guard state.data.count < ChunkSink.capacity else {
+                state.loopWaits = true
+                return (false, nil)
+            }
+            state.data.append(contentsOf: bytes)
+            defer { state.reader = nil }
+            return (true, state.reader)
+        }
+        reader?.resume()
+        return taken
+    }
+
+    func finish(_ error: HTTPSessionError?) {
+        let reader = state.withLock { state in
+            if !state.isFinished {
+                state.isFinished = true
+                state.error = error
+            }
+            defer { state.reader = nil }
+            return state.reader
+        }
+        reader?.resume()
+    }
+
+    /// What has come since the last call, at least a byte; `nil` at the end.
+    func next() async throws(HTTPSessionError) -> Data? {
+        while true {
+            let (step, wakes) = state.withLock { state -> (Result<Data?, HTTPSessionError>?, Bool) in
+                if !state.data.isEmpty {
+                    let data = state.data
+                    state.data = Data()
+                    defer { state.loopWaits = false }
+                    return (.success(data), state.loopWaits)
+                }
+                guard state.isFinished else { return (nil, false) }
+                return (state.error.map { .failure($0) } ?? .success(nil), false)
+            }
+            if wakes { wake() }
+            if let step { return try step.get() }
+            await withCheckedContinuation { continuation in
+                let resumesAtOnce = state.withLock { state in
+                    guard state.data.isEmpty, !state.isFinished else { return true }
+                    // One reader: another's turn ends with an empty look, and it asks again.
+                    state.reader?.resume()
+                    state.reader = continuation
+                    return false
+                }
+                if resumesAtOnce { continuation.resume() }
+            }
+        }
+    }
+}

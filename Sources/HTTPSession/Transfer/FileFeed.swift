@@ -1,0 +1,133 @@
+internal import CLinux
+internal import EventLoop
+internal import Foundation
+internal import Glibc
+
+/// Reads a file ahead of the loop, on a worker's thread.
+// @unchecked: its fields are touched only by jobs of one worker, which run one after another.
+final class FileFeed: @unchecked Sendable {
+    static let chunkSize = 256 << 10
+
+    private let path: String
+    private let length: Int64
+    private var descriptor: Int32 = -1
+    private var done: Int64 = 0
+    private var opened = stat()
+
+    private init(path: String, length: Int64) {
+        self.path = path
+        self.length = length
+    }
+
+    deinit { if descriptor >= 0 { close(descriptor) } }
+
+    static func start(path: String, length: Int64, worker: FileWorker, wake: @escaping @Sendable () -> Void) -> ChunkFeed {
+        let file = FileFeed(path: path, length: length)
+        let feed = ChunkFeed(wake: wake) { feed in worker.run { file.fill(feed) } }
+        worker.run { file.fill(feed) }
+        return feed
+    }
+
+    private func fill(_ feed: ChunkFeed) {
+        do throws(HTTPSessionError) {
+            guard !feed.isCancelled else { return }
+            if descriptor < 0 { try begin() }
+            while done < length {
+                let chunk = try read(Int(min(Int64(FileFeed.chunkSize), length - done)))
+                done += Int64(chunk.count)
+                guard feed.put(chunk) || done == length else { return }
+            }
+            try checkUnchanged()
+            feed.finish()
+        } catch {
+            feed.finish(error)
+        }
+    }
+
+    private func begin() throws(HTTPSessionError) {
+        descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw FileFailure.reading(path, errno) }
+        guard fstat(descriptor, &opened) == 0 else { throw FileFailure.reading(path, errno) }
+        guard opened.st_size == length else { throw FileFailure.changed(path) }
+        posix_fadvise(descriptor, 0, 0, POSIX_FADV_SEQUENTIAL)
+    }
+
+    private func read(_ count: Int) throws(HTTPSessionError) -> [UInt8] {
+        var number: Int32 = 0
+        let chunk = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            while filled < count {
+                let got = Glibc.read(descriptor, buffer.baseAddress?.advanced(by: filled), count - filled)
+                if got > 0 {
+                    filled += got
+                } else if got == 0 {
+                    return
+                } else if errno != EINTR {
+                    number = errno
+                    return
+                }
+            }
+        }
+        guard number == 0 else { throw FileFailure.reading(path, number) }
+        guard chunk.count == count else { throw FileFailure.changed(path) }
+        return chunk
+    }
+
+    /// A file that was written to while it was sent is neither its old nor its new contents.
+    private func checkUnchanged() throws(HTTPSessionError) {
+        var now = stat()
+        guard fstat(descriptor, &now) == 0 else { throw FileFailure.reading(path, errno) }
+        guard now.st_size == opened.st_size, now.st_mtim.tv_sec == opened.st_mtim.tv_sec,
+            now.st_mtim.tv_nsec == opened.st_mtim.tv_nsec
+        else { throw FileFailure.changed(path) }
+    }
+}
+
+/// What can be said of a file that failed.
+enum FileFailure {
+    static func reading(_ path: String, _ number: Int32) -> HTTPSessionError {
+        HTTPSessionError(.cannotReadFile, "cannot read '\(path)': \(text(number))", context: .init(systemError: number))
+    }
+
+    static func changed(_ path: String) -> HTTPSessionError {
+        HTTPSessionError(.fileChanged, "'\(path)' changed while it was being sent")
+    }
+
+    static func writing(_ path: String, _ number: Int32) -> HTTPSessionError {
+        HTTPSessionError(.cannotWriteFile, "cannot write '\(path)': \(text(number))", context: .init(systemError: number))
+    }
+
+    static func moving(_ path: String, _ number: Int32) -> HTTPSessionError {
+        HTTPSessionError(.cannotMoveFile, "cannot put the file at '\(path)': \(text(number))", context: .init(systemError: number))
+    }
+
+    static func text(_ number: Int32) -> String { String(cString: strerror(number)) }
+}
+
+/// Takes a user's chunks from their sequence, one at a time and only as fast as they are sent.
+enum StreamFeed {
+    static func start(_ make: @escaping BodyStreamFactory, length: Int64?, wake: @escaping @Sendable () -> Void) -> ChunkFeed {
+        let (demand, more) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        let feed = ChunkFeed(wake: wake) { _ in more.yield(()) }
+        Task {
+            do {
+                var left = length
+                var demands = demand.makeAsyncIterator()
+                for try await chunk in try make() where !chunk.isEmpty {
+                    if let expected = left {
+                        guard expected >= chunk.count else { throw HTTPSessionError(.fileChanged, "the body's stream is longer than its length") }
+                        left = expected - Int64(chunk.count)
+                    }
+                    if !feed.put([UInt8](chunk)) { _ = await demands.next() }
+                    guard !feed.isCancelled else { return }
+                }
+                if let left, left > 0 { throw HTTPSessionError(.fileChanged, "the body's stream is \(left) bytes shorter than its length") }
+                feed.finish()
+            } catch {
+                feed.finish(
+                    error as? HTTPSessionError
+                        ?? HTTPSessionError(.cannotReadFile, "the body's stream failed: \(error)", underlying: error))
+            }
+        }
+        return feed
+    }
+}

@@ -1,0 +1,24 @@
+internal import CLinux
+internal import Foundation
+internal import Glibc
+
+extension RequestBody {
+    /// The body in the form in which it is read, measured now.
+    func segments() throws(HTTPSessionError) -> [BodySegment] {
+        switch self {
+        case .none: return []
+        case .data(let data): return [.data(data)]
+        case .file(let url):
+            guard url.isFileURL else { throw HTTPSessionError(.cannotReadFile, "the body is no file URL") }
+            var found = stat()
+            guard stat(url.path, &found) == 0 else { throw FileFailure.reading(url.path, errno) }
+            guard found.st_mode & S_IFMT == S_IFREG else { throw FileFailure.reading(url.path, EINVAL) }
+            guard access(url.path, R_OK) == 0 else { throw FileFailure.reading(url.path, errno) }
+            return [.file(path: url.path, length: Int64(found.st_size))]
+        case .multipart: return []
+        case .stream(let length, let make):
+            guard length ?? 0 >= 0 else { throw HTTPSessionError(.invalidRequest, "the body's length is negative") }
+            return [.stream(length: length, make: make)]
+        }
+    }
+}

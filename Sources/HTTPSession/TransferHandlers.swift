@@ -1,0 +1,59 @@
+/// What a program decides while a task runs. Each is asked off the session's thread, one question a task at a time, and has
+/// ``SessionConfiguration/handlerTimeout`` to answer. `nil` does what the comment says.
+public struct TransferHandlers: Sendable {
+    /// What becomes of a response whose head has come.
+    public enum ResponseDisposition: Hashable, Sendable {
+        case allow
+        /// The task ends as ``HTTPSessionError/Code/cancelled``.
+        case cancel
+        /// A data task goes on as a download.
+        case becomeDownload(DownloadDestination)
+    }
+
+    /// What becomes of a redirect.
+    public enum RedirectDisposition: Sendable {
+        case follow
+        /// Another request instead of the proposed one. What it has is sent: nothing is dropped from it.
+        case modify(TransferRequest)
+        /// The redirect's own response is the answer.
+        case refuse
+    }
+
+    /// What becomes of a challenge.
+    public enum ChallengeDisposition: Sendable {
+        case useCredential(Credential)
+        /// As without a handler.
+        case performDefaultHandling
+        /// The task ends as ``HTTPSessionError/Code/authenticationFailed``.
+        case cancel
+        /// Not by this scheme: the next challenge of the same response is asked about.
+        case rejectProtectionSpace
+    }
+
+    /// A redirect about to be followed.
+    public struct Redirect: Sendable {
+        /// The 3xx response.
+        public let response: ResponseHead
+        /// The request that would be sent next, by RFC 9110 section 15.4 and this session's rules.
+        public let proposed: TransferRequest
+    }
+
+    /// Asked when a final head has come, before its body. `nil`: allow.
+    public var response: (@Sendable (ResponseHead) async -> ResponseDisposition)?
+    /// Asked before a redirect is followed. `nil`: follow.
+    public var redirect: (@Sendable (Redirect) async -> RedirectDisposition)?
+    /// Asked at 401 and 407, when neither the URL nor the credential store has an answer that has not been refused yet. `nil`: the
+    /// response is the answer.
+    public var challenge: (@Sendable (AuthenticationChallenge) async -> ChallengeDisposition)?
+
+    /// Handlers for some of the questions.
+    public init(
+        response: (@Sendable (ResponseHead) async -> ResponseDisposition)? = nil,
+        redirect: (@Sendable (Redirect) async -> RedirectDisposition)? = nil,
+        challenge: (@Sendable (AuthenticationChallenge) async -> ChallengeDisposition)? = nil
+    ) {
+        self.response = response
+        self.redirect = redirect
+        self.challenge = challenge
+    }
+}

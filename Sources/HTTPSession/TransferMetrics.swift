@@ -1,0 +1,71 @@
+public import Foundation
+
+/// What was measured of a task, in the terms of `URLSessionTaskMetrics`. What libcurl does not tell is `nil`, never estimated.
+public struct TransferMetrics: Hashable, Sendable {
+    /// From the task's first start to its end.
+    public internal(set) var taskInterval = DateInterval(start: .distantPast, duration: 0)
+    /// Redirects followed.
+    public internal(set) var redirectCount = 0
+    /// Attempts after a connection that had died.
+    public internal(set) var retryCount = 0
+    /// One for each request, in their order.
+    public internal(set) var transactions: [TransactionMetrics] = []
+}
+
+/// One request and its response.
+public struct TransactionMetrics: Hashable, Sendable {
+    /// The request's method.
+    public let method: String
+    /// Scheme, host, port and path; no user, query and fragment.
+    public let url: String
+    /// `nil` where no response came.
+    public let statusCode: Int?
+    /// When the transaction was handed to libcurl.
+    public let fetchStart: Date
+    let facts: TransferFacts
+
+    private func date(_ nanoseconds: Int64?) -> Date? { nanoseconds.map { fetchStart.addingTimeInterval(Double($0) / 1e9) } }
+
+    /// `nil` on a reused connection, as all times of its making.
+    public var domainLookupEnd: Date? { date(facts.nameLookup) }
+    /// Where the look-up ended: TCP begins there.
+    public var connectStart: Date? { date(facts.nameLookup) }
+    /// TCP is established, and TLS where there is some.
+    public var connectEnd: Date? { date(facts.secureConnect ?? facts.connect) }
+    /// TCP is established and TLS begins; `nil` without TLS.
+    public var secureConnectionStart: Date? { facts.secureConnect == nil ? nil : date(facts.connect) }
+    /// TLS is established; `nil` without TLS.
+    public var secureConnectionEnd: Date? { date(facts.secureConnect) }
+    /// The request is about to be sent (`CURLINFO_PRETRANSFER_TIME_T`).
+    public var requestStart: Date? { date(facts.preTransfer) }
+    /// The first byte of the response (`CURLINFO_STARTTRANSFER_TIME_T`).
+    public var responseStart: Date? { date(facts.firstByte) }
+    /// The end (`CURLINFO_TOTAL_TIME_T`).
+    public var responseEnd: Date? { date(facts.total) }
+    /// `http/1.1`, `h2`: the names of ALPN (RFC 7301).
+    public var networkProtocolName: String? { facts.networkProtocol }
+    /// Whether a tunnel through a proxy was used.
+    public var isProxyConnection: Bool { facts.usedProxy }
+    /// Whether an earlier connection was used again.
+    public var isReusedConnection: Bool { facts.reusedConnection }
+    /// This end's address.
+    public var localAddress: String? { facts.localAddress }
+    /// This end's port.
+    public var localPort: Int? { facts.localPort }
+    /// The server's or the proxy's address.
+    public var remoteAddress: String? { facts.remoteAddress }
+    /// The server's or the proxy's port.
+    public var remotePort: Int? { facts.remotePort }
+    /// Request line and fields, in bytes.
+    public var countOfRequestHeaderBytesSent: Int64 { facts.requestBytes }
+    /// In bytes.
+    public var countOfRequestBodyBytesSent: Int64 { facts.requestBodyBytes }
+    /// Status lines and fields, in bytes.
+    public var countOfResponseHeaderBytesReceived: Int64 { facts.responseHeaderBytes }
+    /// Before decompression, in bytes.
+    public var countOfResponseBodyBytesReceived: Int64 { facts.responseBodyBytes }
+    /// Such as `TLSv1.3`; `nil` without TLS.
+    public var negotiatedTLSProtocolVersion: String? { facts.tlsVersion }
+    /// OpenSSL's name of it; `nil` without TLS.
+    public var negotiatedTLSCipherSuite: String? { facts.tlsCipher }
+}
