@@ -72,7 +72,7 @@ struct AttemptRace: Hashable, Sendable {
     }
 }
 
-/// The neighbour table asked, after a probe that nobody answered.
+/// The neighbour table asked, after a probe whose failures may be a next hop's.
 struct Examination: Hashable, Sendable {
     /// The kernel answers from memory; a lost answer must not hold the probe up.
     static let patience: Int64 = 200_000_000
@@ -82,11 +82,11 @@ struct Examination: Hashable, Sendable {
     let until: Int64
 
     /// Takes an answer, if it is to one of its questions.
-    mutating func take(_ key: Neighbour.Key, _ state: Neighbour.State?) {
+    mutating func take(_ key: Neighbour.Key, _ answer: NeighbourAnswer, in surroundings: TargetMachine.Surroundings) {
         guard let index = pending.firstIndex(of: key) else { return }
         pending.remove(at: index)
-        for index in failures.indices where failures[index].result == nil && failures[index].nextHop == key {
-            failures[index].neighbour = state
+        for index in failures.indices where failures[index].suspect(in: surroundings) == key {
+            failures[index].neighbour = answer
         }
     }
 }

@@ -46,6 +46,7 @@ extension TargetMachine {
         guard !routes.isEmpty else { return pathless(ways, &turn) }
         let isChanged = routes != openRoutes
         openRoutes = routes
+        streak.keep(to: routes)
         switch phase {
         case .idle, .asking, .resolving: break
         case .pathless: startProbe(&turn, knowing: ways)

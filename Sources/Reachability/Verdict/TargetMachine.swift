@@ -14,7 +14,7 @@
 ///        │                 ▼                           ▲                     │
 ///        │             connecting ── the last route ───┘                     │
 ///        │              │      │     goes                                    │
-///        │              │      └── deadline ──▶ examining (the next hop)     │
+///        │              │      └── silence ───▶ examining (the next hop)     │
 ///        │   a success, │                          │                         │
 ///        │   or none    ▼                          │                         │
 ///        └─ failed ──▶ waiting ◀───────────────────┘ ────────────────────────┘
@@ -63,8 +63,8 @@ package struct TargetMachine: Sendable {
         case lookup(LookupAnswer)
         case route(RouteQuery, RouteAnswer)
         case probe(ProbeResult)
-        /// The neighbour table's state of a next hop; `nil` when there is no entry.
-        case neighbour(Neighbour.Key, Neighbour.State?)
+        /// What the neighbour table says of a next hop.
+        case neighbour(Neighbour.Key, NeighbourAnswer)
         /// The time of ``deadline`` has come.
         case tick
     }
@@ -115,6 +115,8 @@ package struct TargetMachine: Sendable {
     var addresses: [IPAddress] = []
     /// The addresses that a packet gets out to, and how, as last asked.
     var openRoutes: [IPAddress: ChosenRoute] = [:]
+    /// What was told of the addresses since the target was reached last.
+    var streak = FailureStreak()
     /// The address that answered last.
     var lastAnswered: IPAddress?
     /// The routes asked because the surroundings changed, beside what else goes on.
@@ -164,7 +166,7 @@ package struct TargetMachine: Sendable {
         case .lookup(let answer): lookedUp(answer, &turn)
         case .route(let query, let answer): routeAnswered(query, answer, &turn)
         case .probe(let result): attemptEnded(result, &turn)
-        case .neighbour(let key, let state): neighbourAnswered(key, state, &turn)
+        case .neighbour(let key, let answer): neighbourAnswered(key, answer, &turn)
         case .tick: tick(&turn)
         }
         return turn.effects
@@ -193,6 +195,7 @@ package struct TargetMachine: Sendable {
 
     private mutating func resumed(_ turn: inout Turn) {
         verdict.forgetCounts()
+        streak.forget()
         restarts = 0
         (lastRecheck, recheckDue) = (nil, nil)
         startProbe(&turn)

@@ -57,8 +57,9 @@ private struct Model {
             play(.lookup(found(id)))
         case 88..<91:
             guard let key = neighbours.popLast() else { return }
-            let states: [Neighbour.State?] = [nil, .failed, .incomplete, .reachable, .stale]
-            play(.neighbour(key, states[dice.below(states.count)]))
+            let states: [Neighbour.State] = [.failed, .incomplete, .reachable, .stale]
+            let answers = [.unknown, .absent] + states.map { NeighbourAnswer.state($0) }
+            play(.neighbour(key, answers[dice.below(answers.count)]))
         case 91..<95:
             changeHost()
             play(.surroundingsChanged)
