@@ -68,7 +68,9 @@ package struct MonitorMachine: Sendable {
             for id in asked.targets.sorted() { effects += tell(id, .route(query, answer), at: now) }
             return effects
         case .neighbour(let key, let answer):
-            return (neighbourAskers.removeValue(forKey: key) ?? []).sorted().flatMap { tell($0, .neighbour(key, answer), at: now) }
+            return (neighbourAskers.removeValue(forKey: key) ?? []).sorted().flatMap {
+                tell($0, .neighbour(key, answer), at: now)
+            }
         case .lookup(let answer): return tell(TargetID(owning: answer.id), .lookup(answer), at: now)
         case .probe(let result): return tell(TargetID(owning: result.id), .probe(result), at: now)
         case .targetAdded(let id, let endpoint, let settings):

@@ -148,8 +148,8 @@ package struct PathMachine: Sendable {
         case .dump(let messages): return readDump(messages, at: now)
         case .dumpFailed(let errno): return endDump(errno: errno, at: now)
         case .route(let query, let answer):
-            // Errno 0 is no answer, as when memory is short: what was last known stands.
-            answers[query] = answer == .refused(errno: 0) ? formerAnswers[query] ?? answer : answer
+            // What was last known stands where there was no answer.
+            answers[query] = answer == .unanswered ? formerAnswers[query] ?? answer : answer
         case .evidence(let index, let evidence):
             awaited.remove(index)
             guard self.evidence[index] != evidence, keeper.live.links[index] != nil else { break }

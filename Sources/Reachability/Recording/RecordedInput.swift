@@ -14,7 +14,7 @@ package struct RecordedInput: Hashable, Sendable {
 extension RecordedInput: Codable {
     private enum Keys: String, CodingKey {
         case t, w, input, bytes, seed, polling, errno, destination, interface, evidence, resolver, lookup, probe, asleep
-        case target, endpoint, settings, address
+        case target, endpoint, settings, address, port
     }
 
     /// Reads one line.
@@ -48,7 +48,9 @@ extension RecordedInput: Codable {
         case "dump-failed": input = .dumpFailed(errno: try line.decode(Int32.self, forKey: .errno))
         case "route-reply":
             let query = RouteQuery(
-                try line.decode(IPAddress.self, forKey: .destination), interface: try line.decode(UInt32.self, forKey: .interface)
+                try line.decode(IPAddress.self, forKey: .destination),
+                interface: try line.decode(UInt32.self, forKey: .interface),
+                port: try line.decodeIfPresent(UInt16.self, forKey: .port) ?? 0
             )
             input = .routeReply(query, try bytes())
         case "neighbour-reply":
@@ -105,6 +107,7 @@ extension RecordedInput: Codable {
             try put("route-reply", bytes)
             try line.encode(query.destination, forKey: .destination)
             try line.encode(query.interface, forKey: .interface)
+            if query.port != 0 { try line.encode(query.port, forKey: .port) }
         case .neighbourReply(let key, let bytes):
             try put("neighbour-reply", bytes)
             try line.encode(key.interface, forKey: .interface)

@@ -5,7 +5,6 @@
 /// sender.
 struct FailedAttempt: Hashable, Sendable {
     var candidate: Candidate
-    var port: UInt16
     /// The way that the kernel chose for it.
     var route: ChosenRoute
     /// How it ended; `nil` when it was still waiting at the probe's deadline.
@@ -13,6 +12,8 @@ struct FailedAttempt: Hashable, Sendable {
     /// What the neighbour table says of the next hop.
     var neighbour = NeighbourAnswer.unknown
     var elapsedNanoseconds: Int64
+
+    private var port: UInt16 { candidate.port }
 
     /// The next hop, whose entry in the neighbour table tells whether packets got off this machine; `nil` to this machine itself.
     var nextHop: Neighbour.Key? {

@@ -24,16 +24,23 @@ struct RouteSurvey: Hashable, Sendable {
 
     var isComplete: Bool { candidates.allSatisfy { answers[$0.query] != nil } }
 
-    /// Takes an answer, if it is one to a question of this survey.
-    mutating func take(_ query: RouteQuery, _ answer: RouteAnswer) {
-        if candidates.contains(where: { $0.query == query }) { answers[query] = answer }
-    }
+    /// Whether this is one of its questions.
+    func asks(_ query: RouteQuery) -> Bool { candidates.contains { $0.query == query } }
 
-    /// What the answers mean, in the order of the candidates.
+    /// Takes an answer to one of its questions.
+    mutating func take(_ query: RouteQuery, _ answer: RouteAnswer) { answers[query] = answer }
+
+    /// What the answers mean, in the order of the candidates; without those of which nothing is known.
     func ways(in surroundings: TargetMachine.Surroundings) -> [(Candidate, Way)] {
         candidates.compactMap { candidate in
-            answers[candidate.query].map { (candidate, way(of: candidate, by: $0, in: surroundings)) }
+            answers[candidate.query].flatMap { way(of: candidate, by: $0, in: surroundings) }.map { (candidate, $0) }
         }
+    }
+
+    /// Whether there is a way, or certainly none.
+    func isTelling(in surroundings: TargetMachine.Surroundings) -> Bool {
+        let ways = ways(in: surroundings)
+        return ways.count == candidates.count || ways.contains { $0.1.route != nil }
     }
 }
 

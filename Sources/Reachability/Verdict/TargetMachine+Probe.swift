@@ -87,7 +87,7 @@ extension TargetMachine {
             }
             bound = found
         }
-        return .success(addresses.map { Candidate(address: $0, zone: zone, boundTo: bound) })
+        return .success(addresses.map { Candidate(address: $0, port: endpoint.port, zone: zone, boundTo: bound) })
     }
 
     struct NoCandidates: Error { let cause: Cause }
@@ -101,23 +101,41 @@ extension TargetMachine {
         case .success(let candidates):
             let survey = RouteSurvey(candidates)
             check = nil
+            known = known.filter { survey.asks($0.key) }
             phase = .asking(run, survey)
             turn.effects += survey.queries.map { .askRoute($0) }
         }
     }
 
     mutating func routeAnswered(_ query: RouteQuery, _ answer: RouteAnswer, _ turn: inout Turn) {
-        if case .asking(let run, var survey) = phase {
-            survey.take(query, answer)
+        // Also what comes late is the kernel's last word.
+        if answer != .unanswered, addresses.contains(query.destination) { known[query] = answer }
+        if case .asking(let run, var survey) = phase, survey.asks(query) {
+            survey.take(query, believe(answer, to: query, turn))
             phase = .asking(run, survey)
-            if survey.isComplete { judge(run, survey.ways(in: turn.surroundings), &turn) }
-        } else if var asked = check {
-            asked.survey.take(query, answer)
+            guard survey.isComplete else { return }
+            guard survey.isTelling(in: turn.surroundings) else { return wait(&turn) }
+            judge(run, survey.ways(in: turn.surroundings), &turn)
+        } else if var asked = check, asked.survey.asks(query) {
+            asked.survey.take(query, believe(answer, to: query, turn))
             check = asked
             guard asked.survey.isComplete else { return }
             check = nil
-            checked(asked.survey.ways(in: turn.surroundings), &turn)
+            if asked.survey.isTelling(in: turn.surroundings) { checked(asked.survey.ways(in: turn.surroundings), &turn) }
         }
+    }
+
+    /// Where the kernel gave no answer, what was known stands, and it is asked again.
+    private mutating func believe(_ answer: RouteAnswer, to query: RouteQuery, _ turn: Turn) -> RouteAnswer {
+        guard answer == .unanswered else { return answer }
+        retryDue = retryDue ?? turn.time.addingSaturated(Self.retryGap)
+        return known[query] ?? answer
+    }
+
+    /// Nothing is known, nothing is said.
+    mutating func wait(_ turn: inout Turn) {
+        phase = .waiting
+        schedule.continueByGrid(at: turn.time)
     }
 
     mutating func judge(_ run: ProbeRun, _ ways: [(Candidate, Way)], _ turn: inout Turn) {
@@ -201,7 +219,7 @@ extension TargetMachine {
 
     private func failure(of attempt: AttemptRace.Running, _ result: ProbeResult?, _ turn: Turn) -> FailedAttempt {
         FailedAttempt(
-            candidate: attempt.entry.candidate, port: endpoint.port, route: attempt.entry.route, result: result,
+            candidate: attempt.entry.candidate, route: attempt.entry.route, result: result,
             elapsedNanoseconds: turn.now.elapsed(since: attempt.started).saturatingNanoseconds)
     }
 

@@ -16,7 +16,7 @@ extension TargetMachine {
     private var needsLookup: Bool { addresses.isEmpty || verdict.lastLayer == .dns }
 
     mutating func recheck(_ turn: inout Turn) {
-        recheckDue = nil
+        (recheckDue, retryDue) = (nil, nil)
         lastRecheck = turn.time
         switch phase {
         case .idle: break

@@ -15,6 +15,7 @@ import Testing
             .overrun,
             .dump(RawMessage.done(7).bytes), .dumpFailed(errno: 105), .routeReply(RouteQuery(Net.anywhere), []),
             .routeReply(RouteQuery(Net.anywhere6, interface: .max), [1, 2, 3]),
+            .routeReply(RouteQuery(Net.anywhere, port: .max), [4]),
             .neighbourReply(Neighbour.Key(interface: 9, address: Net.gateway), [4]), .evidence(3, InterfaceEvidence()),
             .evidence(
                 .max,

@@ -18,7 +18,7 @@ import Testing
         let route = ChosenRoute(
             kind: kind, interface: 2, gateway: gateway.flatMap { IPAddress($0) }, source: source.flatMap { IPAddress($0) })
         return FailedAttempt(
-            candidate: Candidate(address: try #require(IPAddress(address)), zone: 0, boundTo: 0), port: 443, route: route,
+            candidate: Candidate(address: try #require(IPAddress(address)), port: 443, zone: 0, boundTo: 0), route: route,
             result: ProbeResult(id: 1, errno: number.rawValue, call: call, reporter: reporter), neighbour: neighbour,
             elapsedNanoseconds: 7_000_000
         ).cause(in: Transcript.Host().surroundings)

@@ -88,6 +88,7 @@ private struct Model {
     private mutating func answer(_ query: RouteQuery) {
         let refusals: [SystemErrorNumber] = [.networkUnreachable, .hostUnreachable, .accessDenied, .invalid]
         let interface: UInt32 = query.interface != 0 ? query.interface : dice.chance(90) ? 2 : 3
+        if dice.chance(4) { return play(.route(query, .unanswered)) }
         guard dice.chance(93) else {
             exits[query.destination] = 0
             return play(.route(query, .refused(errno: refusals[dice.below(refusals.count)].rawValue)))
