@@ -17,7 +17,12 @@ extension RecordedInput: Codable {
         case target, endpoint, settings, address, port
     }
 
+    /// An input that is none of this version's.
+    struct UnknownKindError: Error {}
+
     /// Reads one line.
+    ///
+    /// - Throws: ``UnknownKindError``; `DecodingError` for what is no line of any version.
     package init(from decoder: any Decoder) throws {
         let line = try decoder.container(keyedBy: Keys.self)
         // Times that no clock shows would overflow where they are added up.
@@ -76,10 +81,7 @@ extension RecordedInput: Codable {
             )
         case "target-removed": input = .targetRemoved(TargetID(try line.decode(Int.self, forKey: .target)))
         case "turn-ended": input = .turnEnded
-        default:
-            throw DecodingError.dataCorruptedError(
-                forKey: .input, in: line, debugDescription: "input '\(kind)' is unknown to this version"
-            )
+        default: throw UnknownKindError()
         }
     }
 

@@ -1,5 +1,6 @@
 import EventLoop
 import Foundation
+import NetworkLab
 import Testing
 
 @testable import Reachability
@@ -63,7 +64,7 @@ private final class Answers: Sendable {
     }
 }
 
-@Suite(.enabled(if: ProbeNamespace.unavailable == nil)) struct NamespaceResolverTests {
+@Suite(.requiresNamespaces, .requiresMounts) struct NamespaceResolverTests {
     /// A directory such as /etc/netns/NAME, gone with this value.
     private final class Files: Sendable {
         let path: String
