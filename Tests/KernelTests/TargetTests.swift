@@ -68,6 +68,40 @@ struct TargetTests {
                 == ["unreachable neighbour/host-silent by v0", "unreachable neighbour/host-silent by v0"])
     }
 
+    @Test func `a router that explains itself once is believed while it only drops`() throws {
+        let network = try network()
+        try network.host.ip("route add default via 10.1.0.254")
+        // Out by another interface: a router that sends back where it came from redirects first.
+        try network.uplink("v1")
+        try network.router.ip("route add default dev rv1")
+        try network.router.set("ipv4.ip_forward", "1")
+        try network.router.run(
+            "nft", "-f", "-",
+            input: """
+                table ip t { chain c { type filter hook forward priority 0
+                limit rate 1/hour burst 1 packets reject with icmp host-unreachable
+                drop
+                }
+                }
+
+                """)
+        let observer = try ProgramObserver(
+            watching: network.host.path,
+            ["--interval", "300ms", "--probe-timeout", "200ms", "--count", "8", "-v", "192.0.2.1:80"])
+        var targets: [String] = []
+        var probes: [String] = []
+        while let record = try observer.nextRecord() {
+            let cause = record["cause"] as? [String: Any]
+            let code = cause?["code"] as? String ?? "none"
+            let isEarlier = (cause?["evidence"] as? [String: Any])?["earlier"] as? Bool == true
+            if record["type"] as? String == "target" { targets.append("\(record["status"] as? String ?? "") \(code)") }
+            if record["type"] as? String == "probe" { probes.append(isEarlier ? "earlier \(code)" : code) }
+        }
+        #expect(targets == ["unknown none", "unreachable host-unreachable"])
+        #expect(probes.first == "host-unreachable" && probes.count > 2, "\(probes)")
+        #expect(probes.dropFirst().allSatisfy { $0 == "earlier host-unreachable" }, "\(probes)")
+    }
+
     @Test func `where TCP cannot go, the sentence says why`() throws {
         let network = try network()
         try network.host.ip("route add default via 10.1.0.254")
