@@ -92,9 +92,7 @@ public struct Endpoint: Hashable, Sendable {
             if let zone, zone.isEmpty || zone.utf8.count > 15 || zone.contains("/") {
                 throw ParseError(description: "host: '\(zone)' is not the name of an interface")
             }
-            // Packets to an IPv4-mapped address are IPv4 (RFC 4291, 2.5.5.2), and IPv4's are the routes that count.
-            let real = address.isIPv4Mapped ? IPAddress(v4: UInt32(truncatingIfNeeded: address.low)) : address
-            return (.address(real, zone: zone), try port(behind))
+            return (.address(address.unmapped, zone: zone), try port(behind))
         }
         let colons = text.count { $0 == ":" }
         guard colons > 0 else { throw ParseError(description: "port: is missing; write \(text):PORT") }

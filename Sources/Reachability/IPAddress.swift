@@ -84,6 +84,10 @@ public struct IPAddress: Hashable, Sendable {
 
     /// `::ffff:a.b.c.d`, an IPv4 address in IPv6 clothes (RFC 4291, 2.5.5.2).
     public var isIPv4Mapped: Bool { family == .v6 && high == 0 && low >> 32 == 0xffff }
+
+    /// The IPv4 address where it is IPv4-mapped, else itself. Packets to such an address are IPv4, and IPv4's are the routes that
+    /// count.
+    var unmapped: IPAddress { isIPv4Mapped ? IPAddress(v4: UInt32(truncatingIfNeeded: low)) : self }
 }
 
 extension IPAddress: CustomStringConvertible {

@@ -57,8 +57,7 @@ struct NamespaceTests {
         #expect(try netlinkSockets(of: host) == 0)
     }
 
-    // The root of a user namespace may not write there.
-    @Test(.enabled(if: access("/etc", W_OK) == 0, "/etc/netns cannot be written"))
+    @Test(.requiresWritableEtc)
     func `the resolver's configuration of a namespace comes and goes`() throws {
         let network = try Network(named: true)
         let name = try #require(network.host.name)

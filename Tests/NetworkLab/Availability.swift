@@ -16,6 +16,19 @@ extension Lab {
         }
     }()
 
+    /// Why a thread of this process cannot have mounts of its own; nil when it can.
+    static let unavailableMountsReason: String? = {
+        do {
+            try onThread {
+                guard unshare(netwatch_CLONE_FS | netwatch_CLONE_NEWNS) == 0 else { throw LabError("unshare", errno: errno) }
+                guard mount("", "/", "none", UInt(MS_SLAVE | MS_REC), nil) == 0 else { throw LabError("mount", errno: errno) }
+            }
+            return nil
+        } catch {
+            return "mount namespaces are not to be had: \(error)"
+        }
+    }()
+
     /// Whether hosts can be made here.
     public static var isAvailable: Bool { unavailableReason == nil }
 
@@ -28,6 +41,17 @@ extension Trait where Self == ConditionTrait {
     /// environment they run, and fail with the same reason at their first host.
     public static var requiresNamespaces: Self {
         .disabled(if: !Lab.isAvailable && !Lab.isRequired, "\(Lab.unavailableReason ?? "")")
+    }
+
+    /// For tests that put files in the place of others for one thread, likewise.
+    public static var requiresMounts: Self {
+        .disabled(if: Lab.unavailableMountsReason != nil && !Lab.isRequired, "\(Lab.unavailableMountsReason ?? "")")
+    }
+
+    /// For tests that write to /etc/netns. The root of a user namespace, as which an ordinary user runs the suite, may not: they are
+    /// skipped for him everywhere.
+    public static var requiresWritableEtc: Self {
+        .disabled(if: access("/etc", W_OK) != 0, "/etc/netns cannot be written")
     }
 
     /// For tests that open tun or tap devices, likewise.

@@ -177,7 +177,7 @@ struct Simulation {
             let result =
                 chance(60)
                 ? ProbeResult(id: attempt.id, roundTripNanoseconds: 20_000_000)
-                : ProbeResult(id: attempt.id, errno: 111, call: "handshake")
+                : ProbeResult(id: attempt.id, errno: chance(50) ? 111 : 113, call: "handshake")
             late.append(.probe(result))
             try feed(.probe(result))
         }
@@ -204,8 +204,10 @@ struct Simulation {
             guard dump == nil else { throw Violation(description: "a second dump beside \(dump?.table as Any)") }
             if chance(1) { return _ = try feed(.dumpFailed(errno: 16)) }
             dump = SimulatedDump(table, sequence, of: kernel)
-        case .askRoute(let query): try feed(.routeReply(query, kernel.reply(to: query)))
-        case .askNeighbour(let key): try feed(.neighbourReply(key, []))
+        case .askRoute(let query):
+            // Now and then a target's question gets no answer.
+            try feed(.routeReply(query, query.port != 0 && chance(2) ? [] : kernel.reply(to: query)))
+        case .askNeighbour(let key): try feed(.neighbourReply(key, neighbourReply(key)))
         case .readEvidence(let link): try feed(.evidence(link.index, kernel.evidence(link)))
         case .resolve(let request): lookups.append(request)
         case .connect(let attempt):
@@ -215,6 +217,15 @@ struct Simulation {
         case .cancelAll(let id): attempts.removeAll { TargetID(owning: $0.id) == id }
         case .changed(let changes): mirror.apply(changes)
         case .emit(let event): try take(event)
+        }
+    }
+
+    private mutating func neighbourReply(_ key: Neighbour.Key) -> [UInt8] {
+        switch Int.random(in: 0..<4, using: &dice) {
+        case 0: return []
+        case 1: return RawMessage.error(9, errno: 2).bytes
+        case 2: return RawMessage.neighbour(Neighbour(interface: key.interface, address: key.address, state: .failed)).bytes
+        default: return RawMessage.neighbour(Neighbour(interface: key.interface, address: key.address, state: .reachable)).bytes
         }
     }
 

@@ -1,7 +1,7 @@
 /// The rules of the house that neither the compiler nor swift-format checks. Each takes a file and returns what breaks the rule.
 enum Rules {
     static let all: [@Sendable (SourceFile) -> [Finding]] = [
-        importWalls, pureFolders, unfinishedWork, length, reasons, crashes, names, foreignPaths,
+        importWalls, pureFolders, unfinishedWork, length, reasons, crashes, skips, names, foreignPaths,
     ]
 
     /// Folders and files that hold values and rules only: no descriptor, no clock, no file.
@@ -92,6 +92,16 @@ enum Rules {
     static func crashes(_ file: SourceFile) -> [Finding] {
         guard file.isSwift, file.isIn(["Sources"]) else { return [] }
         return file.findings { code($0).contains("fatalError(") ? "fatalError: throw, count, or preconditionFailure" : nil }
+    }
+
+    /// What a machine lacks skips a test, but in continuous integration fails it: one file decides, for all tests alike.
+    static func skips(_ file: SourceFile) -> [Finding] {
+        let isDecider = file.path == "Tests/NetworkLab/Availability.swift" || file.isIn(["Tests/TidyTests"])
+        guard file.isSwift, file.isIn(["Tests"]), !isDecider else { return [] }
+        return file.findings { line in
+            [".enabled(if:", ".disabled("].contains { code(line).contains($0) }
+                ? "a trait of NetworkLab decides what is skipped" : nil
+        }
     }
 
     /// A name says what is inside.

@@ -89,6 +89,15 @@ struct RuleTests {
         #expect(Rules.crashes(SourceFile("Sources/Pacing/A.swift", "default: preconditionFailure(\"\\(state)\")")).isEmpty)
     }
 
+    @Test("what skips a test is decided in one place")
+    func skips() {
+        for line in ["@Suite(.enabled(if: isRoot)) struct A {}", "@Test(.disabled(if: true, \"no\")) func a()", ".disabled()"] {
+            #expect(Rules.skips(SourceFile("Tests/KernelTests/A.swift", line)).count == 1)
+            #expect(Rules.skips(SourceFile("Tests/NetworkLab/Availability.swift", line)).isEmpty)
+        }
+        #expect(Rules.skips(SourceFile("Tests/KernelTests/A.swift", "@Suite(.requiresNamespaces) struct A {}")).isEmpty)
+    }
+
     @Test("a file's name says what is inside")
     func names() {
         #expect(Rules.names(SourceFile("Sources/Reachability/Helpers/Parse.swift", "")).count == 1)

@@ -13,13 +13,7 @@ package protocol Coalescing: Sendable {
 package final class Broadcast<Value: Coalescing>: Sendable {
     /// One subscriber's place. Dropping it ends the subscription.
     package final class Subscription: Sendable {
-        fileprivate struct State: Sendable {
-            var pending: Value?
-            var waiter: CheckedContinuation<Value?, Never>?
-            var hasFinished = false
-        }
-
-        fileprivate let state: Locked<State>
+        private let place: ReaderPlace<Value>
         fileprivate let notify: (@Sendable () -> Void)?
         private let number: UInt64
         private let owner: Broadcast
@@ -30,67 +24,23 @@ package final class Broadcast<Value: Coalescing>: Sendable {
             self.owner = owner
             self.number = number
             self.notify = notify
-            state = Locked(State(pending: first, hasFinished: hasFinished))
+            place = ReaderPlace(first, hasFinished: hasFinished)
         }
 
         deinit { owner.remove(number) }
 
         /// Takes the value that waits, if any.
-        package func take() -> Value? {
-            state.withLock { state in
-                defer { state.pending = nil }
-                return state.pending
-            }
-        }
+        package func take() -> Value? { place.take() }
 
         /// The next value; `nil` when there will be none, or the task is cancelled. One task at a time may wait: another one takes
         /// the place of the first, which gets `nil`.
-        package func next() async -> Value? {
-            await withTaskCancellationHandler {
-                await withCheckedContinuation { (continuation: CheckedContinuation<Value?, Never>) in
-                    let (ready, displaced) = state.withLock { state -> (Value??, CheckedContinuation<Value?, Never>?) in
-                        if let pending = state.pending {
-                            state.pending = nil
-                            return (.some(pending), nil)
-                        }
-                        if state.hasFinished || Task.isCancelled { return (.some(nil), nil) }
-                        let displaced = state.waiter
-                        state.waiter = continuation
-                        return (nil, displaced)
-                    }
-                    displaced?.resume(returning: nil)
-                    if let ready { continuation.resume(returning: ready) }
-                }
-            } onCancel: {
-                wake(with: nil)
-            }
-        }
+        package func next() async -> Value? { await place.next() }
 
         fileprivate func offer(_ value: Value) {
-            let (waiter, isNew) = state.withLock { state -> (CheckedContinuation<Value?, Never>?, Bool) in
-                if let waiter = state.waiter {
-                    state.waiter = nil
-                    return (waiter, false)
-                }
-                let isNew = state.pending == nil
-                state.pending = state.pending.map { value.following($0) } ?? value
-                return (nil, isNew)
-            }
-            if let waiter { waiter.resume(returning: value) } else if isNew { notify?() }
+            if place.offer(value, merging: { value.following($0) }) == .waits { notify?() }
         }
 
-        fileprivate func finish() {
-            state.withLock { $0.hasFinished = true }
-            wake(with: nil)
-        }
-
-        private func wake(with value: Value?) {
-            let waiter = state.withLock { state in
-                defer { state.waiter = nil }
-                return state.waiter
-            }
-            waiter?.resume(returning: value)
-        }
+        fileprivate func finish() { place.finish() }
     }
 
     private struct Place: Sendable {

@@ -8,9 +8,8 @@ extension MonitorInput {
         case .dump(let bytes): .path(.dump(NetlinkDecoder.decode(bytes)))
         case .dumpFailed(let errno): .path(.dumpFailed(errno: errno))
         case .routeReply(let query, let bytes):
-            // No answer at all, as when memory is short, counts as no route: the next change asks again.
-            .route(query, RouteAnswer(NetlinkDecoder.decode(bytes), to: query) ?? .refused(errno: 0))
-        case .neighbourReply(let key, let bytes): .neighbour(key, Neighbour.State(NetlinkDecoder.decode(bytes)))
+            .route(query, RouteAnswer(NetlinkDecoder.decode(bytes), to: query) ?? .unanswered)
+        case .neighbourReply(let key, let bytes): .neighbour(key, NeighbourAnswer(NetlinkDecoder.decode(bytes)))
         case .evidence(let index, let evidence): .path(.evidence(index, evidence))
         case .resolver(let configuration): .path(.resolver(configuration))
         case .lookup(let answer): .lookup(answer)

@@ -270,7 +270,9 @@ final class MonitorLoop {
         case .cancel(let id):
             prober.cancel(id)
             attempts[TargetID(owning: id)]?.remove(id)
-        case .cancelAll(let id): attempts.removeValue(forKey: id)?.forEach { prober.cancel($0) }
+        case .cancelAll(let id):
+            attempts.removeValue(forKey: id)?.forEach { prober.cancel($0) }
+            names.cancel(id)
         case .emit(let event):
             sink(event)
             if case .ended = event { isRunning = false }

@@ -4,7 +4,7 @@ package struct MonitorMachine: Sendable {
     package enum Event: Sendable {
         case path(PathMachine.Event)
         case route(RouteQuery, RouteAnswer)
-        case neighbour(Neighbour.Key, Neighbour.State?)
+        case neighbour(Neighbour.Key, NeighbourAnswer)
         case lookup(LookupAnswer)
         case probe(ProbeResult)
         case targetAdded(TargetID, Endpoint, ProbeSettings)
@@ -67,8 +67,10 @@ package struct MonitorMachine: Sendable {
             var effects = asked.isPath ? follow(path.handle(.route(query, answer), at: now), at: now) : []
             for id in asked.targets.sorted() { effects += tell(id, .route(query, answer), at: now) }
             return effects
-        case .neighbour(let key, let state):
-            return (neighbourAskers.removeValue(forKey: key) ?? []).sorted().flatMap { tell($0, .neighbour(key, state), at: now) }
+        case .neighbour(let key, let answer):
+            return (neighbourAskers.removeValue(forKey: key) ?? []).sorted().flatMap {
+                tell($0, .neighbour(key, answer), at: now)
+            }
         case .lookup(let answer): return tell(TargetID(owning: answer.id), .lookup(answer), at: now)
         case .probe(let result): return tell(TargetID(owning: result.id), .probe(result), at: now)
         case .targetAdded(let id, let endpoint, let settings):

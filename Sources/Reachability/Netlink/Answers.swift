@@ -30,10 +30,16 @@ extension RouteAnswer {
     private static let noRoute: Int32 = 101
 }
 
-extension Neighbour.State {
-    /// What the kernel's reply to RTM_GETNEIGH says; `nil` when there is no such neighbour.
-    init?(_ messages: [NetlinkMessage]) {
-        guard case .neighbour(let neighbour) = messages.first?.event else { return nil }
-        self = neighbour.state
+extension NeighbourAnswer {
+    /// What the kernel's reply to RTM_GETNEIGH says. Kernels before 5.0 refuse the question (EOPNOTSUPP).
+    init(_ messages: [NetlinkMessage]) {
+        switch messages.first?.event {
+        case .neighbour(let neighbour): self = .state(neighbour.state)
+        case .done(errno: NeighbourAnswer.noEntry): self = .absent
+        default: self = .unknown
+        }
     }
+
+    /// ENOENT.
+    private static let noEntry: Int32 = 2
 }

@@ -23,12 +23,11 @@ struct NetlinkRequest: ~Copyable {
 
     deinit { nlmsg_free(handle) }
 
-    func put(_ attribute: Int32, _ address: IPAddress) {
-        let bytes = address.bytes
-        _ = nla_put(handle, attribute, Int32(bytes.count), bytes)
-    }
+    func put(_ attribute: Int32, _ address: IPAddress) { put(attribute, bytes: address.bytes) }
 
     func put(_ attribute: Int32, _ number: UInt32) { _ = nla_put_u32(handle, attribute, number) }
+
+    func put(_ attribute: Int32, bytes: [UInt8]) { _ = nla_put(handle, attribute, Int32(bytes.count), bytes) }
 
     func put(_ attribute: Int32, _ text: String) { _ = nla_put_string(handle, attribute, text) }
 }
@@ -61,7 +60,8 @@ extension NetlinkRequest {
     }
 
     /// Asks which way a packet would go. With an interface, only what the tables say counts (RTM_F_FIB_MATCH): without it IPv4
-    /// assumes that any destination is on the link when no route over the interface is found.
+    /// assumes that any destination is on the link when no route over the interface is found. Kernels before 4.17 pass over the
+    /// protocol and the port, and have no rules that look at them.
     static func route(_ query: RouteQuery, sequence: UInt32) -> NetlinkRequest? {
         var header = rtmsg()
         header.rtm_family = UInt8(query.destination.family == .v4 ? AF_INET : AF_INET6)
@@ -71,6 +71,10 @@ extension NetlinkRequest {
         let request = NetlinkRequest(type: Int32(RTM_GETROUTE), flags: 0, sequence: sequence, header: header)
         request?.put(Int32(RTA_DST.rawValue), query.destination)
         if isBound { request?.put(Int32(RTA_OIF.rawValue), query.interface) }
+        if query.port != 0 {
+            request?.put(Int32(RTA_IP_PROTO.rawValue), bytes: [UInt8(IPPROTO_TCP)])
+            request?.put(Int32(RTA_DPORT.rawValue), bytes: [UInt8(query.port >> 8), UInt8(query.port & 0xff)])
+        }
         return request
     }
 

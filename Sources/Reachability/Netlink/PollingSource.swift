@@ -99,7 +99,7 @@ final class PollingSource: KernelSource {
                 return .failure(NetlinkError(call: "connect", errno: ENETUNREACH))
             }
         }
-        let failure = connect(probe, query.destination)
+        let failure = connect(probe, query.destination, port: query.port)
         guard failure == 0, let source = localAddress(probe) else {
             return .failure(NetlinkError(call: "connect", errno: failure == 0 ? ENETUNREACH : failure))
         }
@@ -139,10 +139,10 @@ final class PollingSource: KernelSource {
         return setsockopt(probe, SOL_SOCKET, SO_BINDTODEVICE, name, socklen_t(name.utf8.count)) == 0
     }
 
-    private func connect(_ probe: Int32, _ destination: IPAddress) -> Int32 {
+    private func connect(_ probe: Int32, _ destination: IPAddress, port number: UInt16) -> Int32 {
         var storage = sockaddr_storage()
         // Any port serves: nothing is sent.
-        let port = UInt16(9).bigEndian
+        let port = (number == 0 ? 9 : number).bigEndian
         let length = withUnsafeMutableBytes(of: &storage) { bytes in
             switch destination.family {
             case .v4:

@@ -48,3 +48,25 @@ public struct Neighbour: Hashable, Sendable {
         self.hardwareAddress = hardwareAddress
     }
 }
+
+/// What was found of a neighbour when it was asked for (RTM_GETNEIGH).
+package enum NeighbourAnswer: Hashable, Sendable {
+    /// Nobody could say: it was not asked, or there was no answer.
+    case unknown
+    /// There is no entry: nobody has looked for it lately.
+    case absent
+    /// The state of its entry.
+    case state(Neighbour.State)
+
+    /// Whether it was looked for, and has not answered.
+    var isSilent: Bool {
+        if case .state(let state) = self { return !state.isDisjoint(with: [.failed, .incomplete]) }
+        return false
+    }
+
+    /// Whether it answered lately.
+    var isReachable: Bool {
+        if case .state(let state) = self { return state.contains(.reachable) }
+        return false
+    }
+}

@@ -114,7 +114,8 @@ package struct PathMachine: Sendable {
 
     /// Tables that must be dumped before what was lost is made good.
     private struct Resync: Sendable {
-        var reason: ResyncReason?
+        /// Each once, in the order in which they came.
+        var reasons: [ResyncReason] = []
         var tables: Set<KernelTable> = []
         /// The table whose dump ran already when the loss happened: its end proves nothing.
         var underway: KernelTable?
@@ -148,8 +149,8 @@ package struct PathMachine: Sendable {
         case .dump(let messages): return readDump(messages, at: now)
         case .dumpFailed(let errno): return endDump(errno: errno, at: now)
         case .route(let query, let answer):
-            // Errno 0 is no answer, as when memory is short: what was last known stands.
-            answers[query] = answer == .refused(errno: 0) ? formerAnswers[query] ?? answer : answer
+            // What was last known stands where there was no answer.
+            answers[query] = answer == .unanswered ? formerAnswers[query] ?? answer : answer
         case .evidence(let index, let evidence):
             awaited.remove(index)
             guard self.evidence[index] != evidence, keeper.live.links[index] != nil else { break }
@@ -237,7 +238,9 @@ package struct PathMachine: Sendable {
 
     private mutating func lose(_ reason: ResyncReason, at now: Int64) {
         schedule.wantAll(at: now)
-        resync = Resync(reason: reason, tables: Set(KernelTable.allCases), underway: schedule.running)
+        // What was lost before and is not made good yet is made good by the same dumps.
+        let reasons = resync.reasons.filter { $0 != reason } + [reason]
+        resync = Resync(reasons: reasons, tables: Set(KernelTable.allCases), underway: schedule.running)
     }
 
     // MARK: Dumps
@@ -273,7 +276,7 @@ package struct PathMachine: Sendable {
         if unsettled.remove(table) != nil || verdict == .acceptPartial { touch() }
         if verdict == .acceptPartial {
             // The dump that will make it good is announced when it comes.
-            if resync.reason == nil { resync.reason = .dumpInterrupted }
+            if resync.reasons.isEmpty { resync.reasons = [.dumpInterrupted] }
             resync.tables.insert(table)
         } else if !isStale {
             resync.tables.remove(table)
@@ -304,9 +307,9 @@ package struct PathMachine: Sendable {
             changes = []
         }
         effects += evaluate(at: now)
-        if resync.tables.isEmpty, let reason = resync.reason, path != nil, !work.evaluate {
-            effects.append(.resynced(reason))
-            resync.reason = nil
+        if resync.tables.isEmpty, path != nil, !work.evaluate {
+            effects += resync.reasons.map { .resynced($0) }
+            resync.reasons = []
         }
         // A dump takes the kernel's time: what is known is told first.
         if !work.evaluate { effects += startDump(at: now) }
@@ -367,7 +370,7 @@ package struct PathMachine: Sendable {
             return []
         }
         told = new
-        if !resync.tables.isEmpty, resync.reason != .resume { reasons.insert(.resynced) }
+        if !resync.tables.isEmpty, resync.reasons != [.resume] { reasons.insert(.resynced) }
         let all = PathChangeReason.allCases.filter { found.contains($0) || reasons.contains($0) }
         let update = PathUpdate(path: new, reasons: all, isInitial: false, suppressed: suppressed, moment: now)
         suppressed = 0

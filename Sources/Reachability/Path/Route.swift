@@ -38,6 +38,8 @@ public struct Route: Hashable, Sendable {
         public static let unicast = Kind(rawValue: 1)
         /// To this machine.
         public static let local = Kind(rawValue: 2)
+        /// To all hosts of a network.
+        public static let broadcast = Kind(rawValue: 3)
         /// Dropped without a word.
         public static let blackhole = Kind(rawValue: 6)
         /// Refused with host-unreachable.

@@ -3,15 +3,18 @@ package struct RouteQuery: Hashable, Sendable, Codable {
     package var destination: IPAddress
     /// The index of the interface that the packet must leave by; 0 for the kernel's choice.
     package var interface: UInt32
+    /// The TCP port that it goes to, for which policy rules may have a way of their own; 0 for a packet of any kind.
+    package var port: UInt16
 
-    package init(_ destination: IPAddress, interface: UInt32 = 0) {
+    package init(_ destination: IPAddress, interface: UInt32 = 0, port: UInt16 = 0) {
         self.destination = destination
         self.interface = interface
+        self.port = port
     }
 
     /// A fixed order, so that a recording can be run again.
     static func areInOrder(_ left: RouteQuery, _ right: RouteQuery) -> Bool {
-        (left.destination, left.interface) < (right.destination, right.interface)
+        (left.destination, left.interface, left.port) < (right.destination, right.interface, right.port)
     }
 }
 
@@ -21,6 +24,9 @@ package enum RouteAnswer: Hashable, Sendable {
     case route(ChosenRoute)
     /// It would not go: ENETUNREACH no route, EHOSTUNREACH an `unreachable` route, EACCES `prohibit`, EINVAL `blackhole`.
     case refused(errno: Int32)
+
+    /// The kernel gave no answer, as when memory is short: nothing is learnt.
+    static let unanswered = RouteAnswer.refused(errno: 0)
 }
 
 /// The way that the kernel chose.

@@ -21,27 +21,23 @@ package final class NameResolver: Sendable {
     package static let idleTime = Duration.seconds(30)
 
     private struct State {
-        var waiting: [LookupRequest] = []
-        var threads = 0
-        var idle = 0
-        var isStopped = false
-        /// Counts the changes of the configuration; a thread of an older one ends.
-        var generation = 0
+        var queue: LookupQueue
+        /// Wakes the threads of the present generation, and no others: each of them that ends wakes the next.
+        var signal: Waker
         var files = NamespaceFiles.Outcome.notAsked
     }
 
     // What the threads share. They hold it, not the resolver, so that a stuck one keeps nothing else alive.
     private final class Work: Sendable {
-        let state = Locked(State())
-        let signal: Waker
+        let state: Locked<State>
         let directory: String?
         let namespacePath: String?
         let sink: @Sendable (LookupAnswer) -> Void
 
         init(
-            directory: String?, namespacePath: String?, sink: @escaping @Sendable (LookupAnswer) -> Void
+            _ queue: LookupQueue, directory: String?, namespacePath: String?, sink: @escaping @Sendable (LookupAnswer) -> Void
         ) throws(LoopError) {
-            signal = try Waker()
+            state = Locked(State(queue: queue, signal: try Waker()))
             self.directory = directory
             self.namespacePath = namespacePath
             self.sink = sink
@@ -49,8 +45,6 @@ package final class NameResolver: Sendable {
     }
 
     private let work: Work
-    private let threadLimit: Int
-    private let queueLimit: Int
     private let namespaceDescriptor: Int32
 
     /// A resolver without threads yet.
@@ -67,11 +61,10 @@ package final class NameResolver: Sendable {
         namespace: NetworkNamespace?, filesDirectory: String? = nil, threads: Int = NameResolver.defaultThreads,
         queue: Int = NameResolver.queueLimit, sink: @escaping @Sendable (LookupAnswer) -> Void
     ) throws(LoopError) {
-        threadLimit = max(1, threads)
-        queueLimit = queue
         let descriptor = namespace.map { open($0.path, O_RDONLY | O_CLOEXEC) } ?? -1
         do {
             work = try Work(
+                LookupQueue(threadLimit: threads, queueLimit: queue),
                 directory: filesDirectory ?? namespace?.name.map { "/etc/netns/\($0)" },
                 // Where the file cannot be opened, the threads say why.
                 namespacePath: descriptor >= 0 ? "/proc/self/fd/\(descriptor)" : namespace?.path, sink: sink
@@ -93,61 +86,51 @@ package final class NameResolver: Sendable {
 
     /// Has a name resolved; the answer comes by the sink.
     package func resolve(_ request: LookupRequest) {
-        enum Step { case wake, makeThread, refuse, ignore }
-        let step: Step = work.state.withLock { state in
-            if state.isStopped { return .ignore }
-            // The lower half of an id counts the lookups of one target: an older one has been given up.
-            state.waiting.removeAll { $0.id >> 32 == request.id >> 32 }
-            guard state.waiting.count < queueLimit else { return .refuse }
-            state.waiting.append(request)
-            guard state.waiting.count > state.idle, state.threads < threadLimit else { return .wake }
-            state.threads += 1
-            return .makeThread
-        }
-        switch step {
+        let (admission, signal) = work.state.withLock { ($0.queue.add(request), $0.signal) }
+        switch admission {
         case .ignore: break
-        case .wake: work.signal.wake()
+        case .wake: signal.wake()
         case .refuse: work.sink(LookupAnswer(id: request.id, code: EAI_AGAIN))
-        case .makeThread: Self.makeThread(work)
+        case .makeThread(let generation): Self.makeThread(work, generation, signal)
         }
     }
+
+    /// Drops what waits for a target. An answer that is under way may still come.
+    package func cancel(_ target: TargetID) { work.state.withLock { $0.queue.cancel(target) } }
 
     /// The configuration's files may be others now. A thread of a named namespace has the former ones mounted, so it ends, after the
     /// lookup that it is in, and another takes its place.
     package func configurationChanged() {
         guard work.directory != nil else { return }
-        // From here on the former threads count no more. The new one is not made by one of them: it would inherit its mounts.
-        let isNeeded = work.state.withLock { state in
-            state.generation += 1
-            state.idle = 0
-            state.threads = state.waiting.isEmpty || state.isStopped ? 0 : 1
-            return state.threads == 1
+        // Without a descriptor for a signal of their own, the new threads have to share that of the former ones.
+        let fresh = try? Waker()
+        let (former, signal, generation) = work.state.withLock { state in
+            let former = state.signal
+            if let fresh { state.signal = fresh }
+            return (former, state.signal, state.queue.beginGeneration())
         }
-        work.signal.wake()
-        if isNeeded { Self.makeThread(work) }
+        former.wake()
+        // Not made by one of the former ones: it would inherit its mounts.
+        if let generation { Self.makeThread(work, generation, signal) }
     }
 
     /// Ends the threads that have no work and forgets what waits. Returns at once; a thread inside a call ends with it, and what
     /// it finds is dropped. An answer that is already on its way to the sink may still come.
     package func stop() {
-        work.state.withLock { state in
-            state.isStopped = true
-            state.waiting = []
+        let signal = work.state.withLock { state in
+            state.queue.stop()
+            return state.signal
         }
-        work.signal.wake()
+        signal.wake()
     }
 
-    private static func makeThread(_ work: Work) {
+    // The generation is that in which the thread was counted: by the time that it runs there may be another.
+    private static func makeThread(_ work: Work, _ generation: Int, _ signal: Waker) {
         do {
             // The value is dropped, which detaches the thread.
-            _ = try LoopThread(name: "resolver", namespace: work.namespacePath) { { Self.run(work) } }
+            _ = try LoopThread(name: "resolver", namespace: work.namespacePath) { { Self.run(work, generation, signal) } }
         } catch {
-            let stranded = work.state.withLock { state in
-                state.threads -= 1
-                guard state.threads == 0 else { return [LookupRequest]() }
-                defer { state.waiting = [] }
-                return state.waiting
-            }
+            let stranded = work.state.withLock { $0.queue.lose(of: generation) }
             let number: Int32 =
                 switch error {
                 case .notPermitted: EPERM
@@ -160,54 +143,35 @@ package final class NameResolver: Sendable {
 }
 
 extension NameResolver {
-    private static func run(_ work: Work) {
-        let generation = work.state.withLock { $0.generation }
+    private static func run(_ work: Work, _ generation: Int, _ signal: Waker) {
         if let directory = work.directory {
             let outcome = NamespaceFiles.arrange(from: directory)
             work.state.withLock { $0.files = outcome }
         }
-        while let request = next(work, generation) {
+        while let request = next(work, generation, signal) {
             let answer = lookUp(request)
-            if work.state.withLock({ $0.isStopped }) { break }
+            if work.state.withLock({ $0.queue.isStopped }) { break }
             work.sink(answer)
         }
         // The others learn of the end from each other: one wake-up wakes one thread for certain.
-        work.signal.wake()
+        signal.wake()
     }
 
     /// The next request; `nil` when the thread shall end.
-    private static func next(_ work: Work, _ generation: Int) -> LookupRequest? {
-        enum Step { case take(LookupRequest, more: Bool), wait, end }
-        var idles = false
-        var waited = false
+    private static func next(_ work: Work, _ generation: Int, _ signal: Waker) -> LookupRequest? {
+        var (wasIdle, timedOut) = (false, false)
         while true {
-            let step: Step = work.state.withLock { state in
-                guard state.generation == generation else { return .end }
-                if idles { state.idle -= 1 }
-                idles = false
-                if !state.isStopped, !state.waiting.isEmpty {
-                    let request = state.waiting.removeFirst()
-                    return .take(request, more: !state.waiting.isEmpty)
-                }
-                if state.isStopped || waited {
-                    state.threads -= 1
-                    return .end
-                }
-                state.idle += 1
-                idles = true
-                return .wait
-            }
-            switch step {
+            switch work.state.withLock({ $0.queue.next(of: generation, wasIdle: wasIdle, timedOut: timedOut) }) {
             case .take(let request, let more):
-                if more { work.signal.wake() }
+                if more { signal.wake() }
                 return request
             case .end:
                 return nil
             case .wait:
-                var poller = pollfd(fd: work.signal.descriptor, events: Int16(POLLIN), revents: 0)
+                var poller = pollfd(fd: signal.descriptor, events: Int16(POLLIN), revents: 0)
                 let count = poll(&poller, 1, Int32(clamping: Self.idleTime.saturatingNanoseconds / 1_000_000))
-                if count > 0 { work.signal.acknowledge() }
-                waited = count == 0
+                if count > 0 { signal.acknowledge() }
+                (wasIdle, timedOut) = (true, count == 0)
             }
         }
     }
@@ -231,7 +195,7 @@ extension NameResolver {
         if code == EAI_SYSTEM { answer.errno = number }
         var entry = code == 0 ? list : nil
         while let info = entry?.pointee, answer.addresses.count < addressLimit {
-            if let address = address(of: info), !answer.addresses.contains(address) { answer.addresses.append(address) }
+            if let address = address(of: info)?.unmapped, !answer.addresses.contains(address) { answer.addresses.append(address) }
             entry = info.ai_next
         }
         return answer

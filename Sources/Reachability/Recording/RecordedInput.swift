@@ -14,10 +14,15 @@ package struct RecordedInput: Hashable, Sendable {
 extension RecordedInput: Codable {
     private enum Keys: String, CodingKey {
         case t, w, input, bytes, seed, polling, errno, destination, interface, evidence, resolver, lookup, probe, asleep
-        case target, endpoint, settings, address
+        case target, endpoint, settings, address, port
     }
 
+    /// An input that is none of this version's.
+    struct UnknownKindError: Error {}
+
     /// Reads one line.
+    ///
+    /// - Throws: ``UnknownKindError``; `DecodingError` for what is no line of any version.
     package init(from decoder: any Decoder) throws {
         let line = try decoder.container(keyedBy: Keys.self)
         // Times that no clock shows would overflow where they are added up.
@@ -48,7 +53,9 @@ extension RecordedInput: Codable {
         case "dump-failed": input = .dumpFailed(errno: try line.decode(Int32.self, forKey: .errno))
         case "route-reply":
             let query = RouteQuery(
-                try line.decode(IPAddress.self, forKey: .destination), interface: try line.decode(UInt32.self, forKey: .interface)
+                try line.decode(IPAddress.self, forKey: .destination),
+                interface: try line.decode(UInt32.self, forKey: .interface),
+                port: try line.decodeIfPresent(UInt16.self, forKey: .port) ?? 0
             )
             input = .routeReply(query, try bytes())
         case "neighbour-reply":
@@ -74,10 +81,7 @@ extension RecordedInput: Codable {
             )
         case "target-removed": input = .targetRemoved(TargetID(try line.decode(Int.self, forKey: .target)))
         case "turn-ended": input = .turnEnded
-        default:
-            throw DecodingError.dataCorruptedError(
-                forKey: .input, in: line, debugDescription: "input '\(kind)' is unknown to this version"
-            )
+        default: throw UnknownKindError()
         }
     }
 
@@ -105,6 +109,7 @@ extension RecordedInput: Codable {
             try put("route-reply", bytes)
             try line.encode(query.destination, forKey: .destination)
             try line.encode(query.interface, forKey: .interface)
+            if query.port != 0 { try line.encode(query.port, forKey: .port) }
         case .neighbourReply(let key, let bytes):
             try put("neighbour-reply", bytes)
             try line.encode(key.interface, forKey: .interface)

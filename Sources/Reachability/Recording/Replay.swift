@@ -74,9 +74,11 @@ package struct Replay {
     }
 
     private func end(with text: String) throws {
-        guard let end = try? decoder.decode(RecordingEnd.self, from: Data(text.utf8)), end.version == RecordingHeader.version
-        else {
-            throw Self.damage(of: text, at: lineNumber)
+        guard let end = try? decoder.decode(RecordingEnd.self, from: Data(text.utf8)) else {
+            throw DamageError(line: lineNumber, why: damage(of: text))
+        }
+        guard end.version == RecordingHeader.version else {
+            throw DamageError(line: lineNumber, why: "ends a recording of format \(end.version)")
         }
         // All lines but the header and this one were inputs.
         guard end.inputs == lineNumber - 2 else {
@@ -91,8 +93,15 @@ package struct Replay {
         }
     }
 
-    private static func damage(of text: String, at line: Int) -> DamageError {
-        guard text.hasPrefix("{") else { return DamageError(line: line, why: "is no input of a recording") }
-        return DamageError(line: line, why: text.hasSuffix("}") ? "is an input that this version does not know" : "is cut off")
+    /// What is wrong with a line that is neither an input nor the end.
+    private func damage(of text: String) -> String {
+        do {
+            _ = try decoder.decode(RecordedInput.self, from: Data(text.utf8))
+        } catch is RecordedInput.UnknownKindError {
+            return "is an input that this version does not know"
+        } catch DecodingError.dataCorrupted(let context) where context.codingPath.isEmpty {
+            return text.hasPrefix("{") && !text.hasSuffix("}") ? "is cut off" : "is damaged: it is not JSON"
+        } catch {}
+        return "is damaged: it is no input of a recording"
     }
 }

@@ -1,13 +1,14 @@
 /// An address of a target that may be probed, and the question to the kernel that goes with it.
 struct Candidate: Hashable, Sendable {
     var address: IPAddress
+    var port: UInt16
     /// The index of the interface that a link-local address is valid on, where the user named it; else 0.
     var zone: UInt32
     /// The index of the interface that probes are bound to; 0 for the kernel's choice.
     var boundTo: UInt32
 
     /// Which way would a packet go?
-    var query: RouteQuery { RouteQuery(address, interface: boundTo != 0 ? boundTo : zone) }
+    var query: RouteQuery { RouteQuery(address, interface: boundTo != 0 ? boundTo : zone, port: port) }
 }
 
 /// What the kernel's answer means for a candidate.

@@ -5,19 +5,36 @@
 /// sender.
 struct FailedAttempt: Hashable, Sendable {
     var candidate: Candidate
-    var port: UInt16
     /// The way that the kernel chose for it.
     var route: ChosenRoute
     /// How it ended; `nil` when it was still waiting at the probe's deadline.
     var result: ProbeResult?
-    /// The next hop's state, where it was asked.
-    var neighbour: Neighbour.State?
+    /// What the neighbour table says of the next hop.
+    var neighbour = NeighbourAnswer.unknown
     var elapsedNanoseconds: Int64
+
+    private var port: UInt16 { candidate.port }
 
     /// The next hop, whose entry in the neighbour table tells whether packets got off this machine; `nil` to this machine itself.
     var nextHop: Neighbour.Key? {
         guard route.kind != .local, !candidate.address.isLoopback else { return nil }
         return Neighbour.Key(interface: route.interface, address: route.gateway ?? candidate.address)
+    }
+
+    /// The next hop, where the failure may be its: nothing came back, or this machine itself says that the host is unreachable,
+    /// which the kernel does when nobody answers on the link, and a packet filter where somebody wants it so.
+    func suspect(in surroundings: TargetMachine.Surroundings) -> Neighbour.Key? {
+        guard let result else { return nextHop }
+        if let reporter = result.reporter, reporter.origin != 1 {
+            return isOwn(reporter, in: surroundings) && code(of: reporter) == .hostUnreachable ? nextHop : nil
+        }
+        let isSilence: Bool =
+            switch SystemErrorNumber(rawValue: result.errno) {
+            case .timedOut: true
+            case .hostUnreachable, .hostDown: result.call == "handshake"
+            default: false
+            }
+        return isSilence ? nextHop : nil
     }
 
     /// The cause. Whether it accuses the server follows from its layer.
@@ -45,7 +62,8 @@ struct FailedAttempt: Hashable, Sendable {
         case .hostUnreachable where isLocal:
             return because(.route, .routeUnreachable, "an 'unreachable' route refuses \(address)")
         case .hostUnreachable, .hostDown:
-            return neighbourSilence(evidence)
+            if neighbour == .unknown || neighbour.isSilent { return neighbourSilence(evidence) }
+            return because(.network, .hostUnreachable, "\(address) is unreachable, and nobody says why")
         case .accessDenied:
             return because(.route, .routeProhibited, "a 'prohibit' route or rule refuses \(address)")
         case .notPermitted where result.call != "setsockopt":
@@ -72,7 +90,7 @@ struct FailedAttempt: Hashable, Sendable {
 
     /// Nothing came back.
     private func silence(_ evidence: [String: Cause.Evidence]) -> Cause {
-        if let neighbour, !neighbour.isDisjoint(with: [.failed, .incomplete]) { return neighbourSilence(evidence) }
+        if neighbour.isSilent { return neighbourSilence(evidence) }
         let detail = "\(candidate.address) does not answer on port \(port)"
         return Cause(.tcp, .timeout, detail: detail, evidence: evidence)
     }
@@ -102,7 +120,11 @@ struct FailedAttempt: Hashable, Sendable {
             evidence["icmp_code"] = .number(Int(reporter.code))
             if let offender = reporter.offender { evidence["hop"] = .text("\(offender)") }
         }
-        if let neighbour { evidence["neighbour_state"] = .text(neighbour.name) }
+        switch neighbour {
+        case .unknown: break
+        case .absent: evidence["neighbour_state"] = .text("NONE")
+        case .state(let state): evidence["neighbour_state"] = .text(state.name)
+        }
         return evidence
     }
 }
@@ -118,14 +140,15 @@ extension FailedAttempt {
             guard result?.errno == SystemErrorNumber.connectionRefused.rawValue else { return nil }
             code = .portFiltered
         } else {
-            guard let told = Self.code(of: reporter, isIPv6: candidate.address.family == .v6) else { return nil }
+            guard let told = self.code(of: reporter) else { return nil }
             code = told
         }
         let address = candidate.address
-        let isOwn = reporter.origin == 1 || reporter.offender.map { $0.isLoopback || surroundings.isOwn($0) } ?? true
-        if isOwn, code != .packetTooBig {
-            // The kernel tells of its own failed neighbour discovery in the same way as a filter that rejects.
-            if code == .hostUnreachable, nextHop != nil { return neighbourSilence(evidence) }
+        if isOwn(reporter, in: surroundings), code != .packetTooBig {
+            // The kernel tells of its own failed neighbour discovery in the same way as a filter that rejects: the neighbour table
+            // tells them apart. Where that cannot be asked, neighbours fail more often than anybody rejects in this way.
+            let isNeighbours = neighbour == .unknown || neighbour.isSilent
+            if code == .hostUnreachable, nextHop != nil, isNeighbours { return neighbourSilence(evidence) }
             let detail = "this machine's packet filter rejects packets to \(address)"
             return Cause(.firewall, .localReject, detail: detail, evidence: evidence)
         }
@@ -142,8 +165,12 @@ extension FailedAttempt {
         return Cause(.network, code, detail: detail, evidence: evidence)
     }
 
-    private static func code(of reporter: ProbeResult.Reporter, isIPv6: Bool) -> Cause.Code? {
-        switch (isIPv6, reporter.type, reporter.code) {
+    private func isOwn(_ reporter: ProbeResult.Reporter, in surroundings: TargetMachine.Surroundings) -> Bool {
+        reporter.origin == 1 || reporter.offender.map { $0.isLoopback || surroundings.isOwn($0) } ?? true
+    }
+
+    private func code(of reporter: ProbeResult.Reporter) -> Cause.Code? {
+        switch (candidate.address.family == .v6, reporter.type, reporter.code) {
         case (false, 3, 0), (false, 3, 5), (false, 3, 6), (false, 3, 11): return .netUnreachable
         case (false, 3, 2), (false, 3, 3): return .portFiltered
         case (false, 3, 4): return .packetTooBig
@@ -174,11 +201,10 @@ extension Neighbour.State {
 }
 
 /// Which of a probe's failures speaks for all: that which got furthest, and among several the most definite; the first of equals.
-func furthest(_ failures: [FailedAttempt], in surroundings: TargetMachine.Surroundings) -> (FailedAttempt, Cause)? {
+func furthest(_ failures: [(FailedAttempt, Cause)]) -> (FailedAttempt, Cause)? {
     var best: (FailedAttempt, Cause)?
     var bestRank = -1
-    for failure in failures {
-        let cause = failure.cause(in: surroundings)
+    for (failure, cause) in failures {
         // This process's own limits say least: another address may have been tried in earnest.
         let rank = cause.layer == .local ? 0 : cause.layer.depth * 2 + (cause.code == .timeout ? 1 : 2)
         if rank > bestRank { (best, bestRank) = ((failure, cause), rank) }

@@ -1,9 +1,11 @@
-/// Whether the kernel's answer lets a packet out, and if not, why: the lowest layer that fails.
+/// Whether the kernel's answer lets a packet out, and if not, why: the lowest layer that fails; `nil` where it gave none.
 ///
 /// The kernel goes on routing over a link that has lost its carrier, so the link is looked at too. Routes to this machine itself
 /// need no link.
-func way(of candidate: Candidate, by answer: RouteAnswer, in surroundings: TargetMachine.Surroundings) -> Way {
+func way(of candidate: Candidate, by answer: RouteAnswer, in surroundings: TargetMachine.Surroundings) -> Way? {
+    if let cause = noHost(candidate.address, by: answer) { return .blocked(cause, interface: nil) }
     switch answer {
+    case .unanswered: return nil
     case .route(let route):
         switch route.kind {
         case .blackhole: return refusal(of: candidate, .invalid, in: surroundings)
@@ -18,6 +20,34 @@ func way(of candidate: Candidate, by answer: RouteAnswer, in surroundings: Targe
     case .refused(let number):
         return refusal(of: candidate, SystemErrorNumber(rawValue: number) ?? .networkUnreachable, number, in: surroundings)
     }
+}
+
+/// The cause when an address is no single host's: TCP connects one host to another (RFC 9293, 3.9.2.3), and connect(2) finds no
+/// route then. Which addresses of a network are its broadcasts, the kernel's answer tells. `0.0.0.0` is this machine itself to the
+/// kernel, which says so and connects; `::` is as well, but has no route.
+private func noHost(_ address: IPAddress, by answer: RouteAnswer) -> Cause? {
+    var kind: Route.Kind?
+    var evidence: [String: Cause.Evidence] = ["address": .text("\(address)")]
+    switch answer {
+    case .route(let route): kind = route.kind
+    case .refused(let number): if number != 0 { evidence["errno"] = .text(SystemErrorNumber.name(of: number)) }
+    }
+    let detail: String
+    if address.isMulticast {
+        detail = "\(address) is a multicast address, and TCP connects to single hosts only"
+    } else if kind == .broadcast || address == IPAddress(v4: .max) {
+        detail = "\(address) is a broadcast address, and TCP connects to single hosts only"
+    } else if address.isUnspecified, kind == nil, answer != .unanswered {
+        detail = "\(address) is the unspecified address, which is no host's; \(address.loopback) is this machine"
+    } else {
+        return nil
+    }
+    return Cause(.route, .noRoute, detail: detail, evidence: evidence)
+}
+
+extension IPAddress {
+    /// This machine's own address of the same family (RFC 1122, 3.2.1.3; RFC 4291, 2.5.3).
+    fileprivate var loopback: IPAddress { family == .v4 ? IPAddress(v4: 0x7f00_0001) : IPAddress(v6: 0, 1) }
 }
 
 /// The cause of having no path to any of the candidates: the lowest layer, and within it the most telling code.

@@ -24,16 +24,23 @@ struct RouteSurvey: Hashable, Sendable {
 
     var isComplete: Bool { candidates.allSatisfy { answers[$0.query] != nil } }
 
-    /// Takes an answer, if it is one to a question of this survey.
-    mutating func take(_ query: RouteQuery, _ answer: RouteAnswer) {
-        if candidates.contains(where: { $0.query == query }) { answers[query] = answer }
-    }
+    /// Whether this is one of its questions.
+    func asks(_ query: RouteQuery) -> Bool { candidates.contains { $0.query == query } }
 
-    /// What the answers mean, in the order of the candidates.
+    /// Takes an answer to one of its questions.
+    mutating func take(_ query: RouteQuery, _ answer: RouteAnswer) { answers[query] = answer }
+
+    /// What the answers mean, in the order of the candidates; without those of which nothing is known.
     func ways(in surroundings: TargetMachine.Surroundings) -> [(Candidate, Way)] {
         candidates.compactMap { candidate in
-            answers[candidate.query].map { (candidate, way(of: candidate, by: $0, in: surroundings)) }
+            answers[candidate.query].flatMap { way(of: candidate, by: $0, in: surroundings) }.map { (candidate, $0) }
         }
+    }
+
+    /// Whether there is a way, or certainly none.
+    func isTelling(in surroundings: TargetMachine.Surroundings) -> Bool {
+        let ways = ways(in: surroundings)
+        return ways.count == candidates.count || ways.contains { $0.1.route != nil }
     }
 }
 
@@ -72,7 +79,7 @@ struct AttemptRace: Hashable, Sendable {
     }
 }
 
-/// The neighbour table asked, after a probe that nobody answered.
+/// The neighbour table asked, after a probe whose failures may be a next hop's.
 struct Examination: Hashable, Sendable {
     /// The kernel answers from memory; a lost answer must not hold the probe up.
     static let patience: Int64 = 200_000_000
@@ -82,11 +89,11 @@ struct Examination: Hashable, Sendable {
     let until: Int64
 
     /// Takes an answer, if it is to one of its questions.
-    mutating func take(_ key: Neighbour.Key, _ state: Neighbour.State?) {
+    mutating func take(_ key: Neighbour.Key, _ answer: NeighbourAnswer, in surroundings: TargetMachine.Surroundings) {
         guard let index = pending.firstIndex(of: key) else { return }
         pending.remove(at: index)
-        for index in failures.indices where failures[index].result == nil && failures[index].nextHop == key {
-            failures[index].neighbour = state
+        for index in failures.indices where failures[index].suspect(in: surroundings) == key {
+            failures[index].neighbour = answer
         }
     }
 }

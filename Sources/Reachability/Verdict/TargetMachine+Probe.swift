@@ -87,7 +87,7 @@ extension TargetMachine {
             }
             bound = found
         }
-        return .success(addresses.map { Candidate(address: $0, zone: zone, boundTo: bound) })
+        return .success(addresses.map { Candidate(address: $0, port: endpoint.port, zone: zone, boundTo: bound) })
     }
 
     struct NoCandidates: Error { let cause: Cause }
@@ -101,23 +101,41 @@ extension TargetMachine {
         case .success(let candidates):
             let survey = RouteSurvey(candidates)
             check = nil
+            known = known.filter { survey.asks($0.key) }
             phase = .asking(run, survey)
             turn.effects += survey.queries.map { .askRoute($0) }
         }
     }
 
     mutating func routeAnswered(_ query: RouteQuery, _ answer: RouteAnswer, _ turn: inout Turn) {
-        if case .asking(let run, var survey) = phase {
-            survey.take(query, answer)
+        // Also what comes late is the kernel's last word.
+        if answer != .unanswered, addresses.contains(query.destination) { known[query] = answer }
+        if case .asking(let run, var survey) = phase, survey.asks(query) {
+            survey.take(query, believe(answer, to: query, turn))
             phase = .asking(run, survey)
-            if survey.isComplete { judge(run, survey.ways(in: turn.surroundings), &turn) }
-        } else if var asked = check {
-            asked.survey.take(query, answer)
+            guard survey.isComplete else { return }
+            guard survey.isTelling(in: turn.surroundings) else { return wait(&turn) }
+            judge(run, survey.ways(in: turn.surroundings), &turn)
+        } else if var asked = check, asked.survey.asks(query) {
+            asked.survey.take(query, believe(answer, to: query, turn))
             check = asked
             guard asked.survey.isComplete else { return }
             check = nil
-            checked(asked.survey.ways(in: turn.surroundings), &turn)
+            if asked.survey.isTelling(in: turn.surroundings) { checked(asked.survey.ways(in: turn.surroundings), &turn) }
         }
+    }
+
+    /// Where the kernel gave no answer, what was known stands, and it is asked again.
+    private mutating func believe(_ answer: RouteAnswer, to query: RouteQuery, _ turn: Turn) -> RouteAnswer {
+        guard answer == .unanswered else { return answer }
+        retryDue = retryDue ?? turn.time.addingSaturated(Self.retryGap)
+        return known[query] ?? answer
+    }
+
+    /// Nothing is known, nothing is said.
+    mutating func wait(_ turn: inout Turn) {
+        phase = .waiting
+        schedule.continueByGrid(at: turn.time)
     }
 
     mutating func judge(_ run: ProbeRun, _ ways: [(Candidate, Way)], _ turn: inout Turn) {
@@ -126,6 +144,7 @@ extension TargetMachine {
         }
         guard !entries.isEmpty else { return pathless(ways, &turn) }
         openRoutes = Self.openRoutes(ways)
+        streak.keep(to: openRoutes)
         startAttempt(run, AttemptRace(entries), &turn)
     }
 
@@ -146,6 +165,7 @@ extension TargetMachine {
         if case .examining(let run, _) = phase { report(run, cause, place, &turn) }
         abandon(&turn)
         openRoutes = [:]
+        streak.forget()
         restarts = 0
         _ = verdict.fail(cause, isCertain: true)
         self.place = place
@@ -193,32 +213,37 @@ extension TargetMachine {
         if !race.waiting.isEmpty {
             startAttempt(run, race, &turn)
         } else if race.running.isEmpty {
-            conclude(run, race.failures, &turn)
+            examine(run, race.failures, &turn)
         }
     }
 
     private func failure(of attempt: AttemptRace.Running, _ result: ProbeResult?, _ turn: Turn) -> FailedAttempt {
         FailedAttempt(
-            candidate: attempt.entry.candidate, port: endpoint.port, route: attempt.entry.route, result: result,
+            candidate: attempt.entry.candidate, route: attempt.entry.route, result: result,
             elapsedNanoseconds: turn.now.elapsed(since: attempt.started).saturatingNanoseconds)
     }
 
-    /// Who has not answered by now is silent; whether that is the server or its next hop, the neighbour table may know.
+    /// Who has not answered by now is silent.
     mutating func timeIsUp(_ run: ProbeRun, _ race: AttemptRace, _ turn: inout Turn) {
         cancelAttempts(&turn)
-        let silent = race.running.map { failure(of: $0, nil, turn) }
-        var questions: [Neighbour.Key] = []
-        for key in silent.compactMap(\.nextHop) where !questions.contains(key) { questions.append(key) }
-        let examination = Examination(
-            failures: race.failures + silent, pending: questions, until: turn.time.addingSaturated(Examination.patience))
-        phase = .examining(run, examination)
-        turn.effects += questions.map { .askNeighbour($0) }
-        if questions.isEmpty { conclude(run, examination.failures, &turn) }
+        examine(run, race.failures + race.running.map { failure(of: $0, nil, turn) }, &turn)
     }
 
-    mutating func neighbourAnswered(_ key: Neighbour.Key, _ state: Neighbour.State?, _ turn: inout Turn) {
+    /// Whether a failure is the server's or its next hop's, the neighbour table may know.
+    private mutating func examine(_ run: ProbeRun, _ failures: [FailedAttempt], _ turn: inout Turn) {
+        var questions: [Neighbour.Key] = []
+        for failure in failures {
+            if let key = failure.suspect(in: turn.surroundings), !questions.contains(key) { questions.append(key) }
+        }
+        guard !questions.isEmpty else { return conclude(run, failures, &turn) }
+        let until = turn.time.addingSaturated(Examination.patience)
+        phase = .examining(run, Examination(failures: failures, pending: questions, until: until))
+        turn.effects += questions.map { .askNeighbour($0) }
+    }
+
+    mutating func neighbourAnswered(_ key: Neighbour.Key, _ answer: NeighbourAnswer, _ turn: inout Turn) {
         guard case .examining(let run, var examination) = phase else { return }
-        examination.take(key, state)
+        examination.take(key, answer, in: turn.surroundings)
         phase = .examining(run, examination)
         if examination.pending.isEmpty { conclude(run, examination.failures, &turn) }
     }
@@ -232,6 +257,7 @@ extension TargetMachine {
         let place = Place(
             address: attempt.entry.candidate.address, interface: attempt.entry.route.interface, roundTrip: roundTrip)
         lastAnswered = place.address
+        streak.forget()
         report(run, nil, place, &turn)
         verdict.succeed()
         if verdict.state == .up { self.place = place }
@@ -240,7 +266,8 @@ extension TargetMachine {
     }
 
     mutating func conclude(_ run: ProbeRun, _ failures: [FailedAttempt], _ turn: inout Turn) {
-        guard let (failure, cause) = furthest(failures, in: turn.surroundings) else { return rest(&turn) }
+        let causes = failures.map { ($0, streak.cause(of: $0, in: turn.surroundings)) }
+        guard let (failure, cause) = furthest(causes) else { return rest(&turn) }
         fail(run, cause, Place(address: failure.candidate.address, interface: failure.route.interface), &turn)
     }
 

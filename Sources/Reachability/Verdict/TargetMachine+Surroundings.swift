@@ -16,7 +16,7 @@ extension TargetMachine {
     private var needsLookup: Bool { addresses.isEmpty || verdict.lastLayer == .dns }
 
     mutating func recheck(_ turn: inout Turn) {
-        recheckDue = nil
+        (recheckDue, retryDue) = (nil, nil)
         lastRecheck = turn.time
         switch phase {
         case .idle: break
@@ -46,6 +46,7 @@ extension TargetMachine {
         guard !routes.isEmpty else { return pathless(ways, &turn) }
         let isChanged = routes != openRoutes
         openRoutes = routes
+        streak.keep(to: routes)
         switch phase {
         case .idle, .asking, .resolving: break
         case .pathless: startProbe(&turn, knowing: ways)

@@ -14,7 +14,7 @@
 ///        │                 ▼                           ▲                     │
 ///        │             connecting ── the last route ───┘                     │
 ///        │              │      │     goes                                    │
-///        │              │      └── deadline ──▶ examining (the next hop)     │
+///        │              │      └── silence ───▶ examining (the next hop)     │
 ///        │   a success, │                          │                         │
 ///        │   or none    ▼                          │                         │
 ///        └─ failed ──▶ waiting ◀───────────────────┘ ────────────────────────┘
@@ -63,8 +63,8 @@ package struct TargetMachine: Sendable {
         case lookup(LookupAnswer)
         case route(RouteQuery, RouteAnswer)
         case probe(ProbeResult)
-        /// The neighbour table's state of a next hop; `nil` when there is no entry.
-        case neighbour(Neighbour.Key, Neighbour.State?)
+        /// What the neighbour table says of a next hop.
+        case neighbour(Neighbour.Key, NeighbourAnswer)
         /// The time of ``deadline`` has come.
         case tick
     }
@@ -84,6 +84,8 @@ package struct TargetMachine: Sendable {
     static let recheckGap: Int64 = 100_000_000
     /// A name is not resolved again for changed surroundings more often than this.
     static let lookupGap: Int64 = 1_000_000_000
+    /// A question that the kernel did not answer is asked again after this.
+    static let retryGap: Int64 = 1_000_000_000
     /// A probe that a changed route interrupted begins anew so many times in a row; the next one goes through.
     static let restartLimit = 3
 
@@ -115,12 +117,18 @@ package struct TargetMachine: Sendable {
     var addresses: [IPAddress] = []
     /// The addresses that a packet gets out to, and how, as last asked.
     var openRoutes: [IPAddress: ChosenRoute] = [:]
+    /// What the kernel answered last, to the questions of the present addresses.
+    var known: [RouteQuery: RouteAnswer] = [:]
+    /// What was told of the addresses since the target was reached last.
+    var streak = FailureStreak()
     /// The address that answered last.
     var lastAnswered: IPAddress?
     /// The routes asked because the surroundings changed, beside what else goes on.
     var check: (survey: RouteSurvey, until: Int64)?
     var lastRecheck: Int64?
     var recheckDue: Int64?
+    /// When the routes are asked again because an answer was missing.
+    var retryDue: Int64?
     /// Whether the surroundings changed under a probe that goes on nevertheless.
     var isOutdated = false
     var restarts = 0
@@ -150,7 +158,7 @@ package struct TargetMachine: Sendable {
             case .connecting(let run, let race): min(run.deadline, race.nextStart ?? .max)
             case .examining(_, let examination): examination.until
             }
-        return [own, recheckDue, check?.until].compactMap { $0 }.min()
+        return [own, recheckDue, retryDue, check?.until].compactMap { $0 }.min()
     }
 
     /// Takes one event and says what to do.
@@ -164,7 +172,7 @@ package struct TargetMachine: Sendable {
         case .lookup(let answer): lookedUp(answer, &turn)
         case .route(let query, let answer): routeAnswered(query, answer, &turn)
         case .probe(let result): attemptEnded(result, &turn)
-        case .neighbour(let key, let state): neighbourAnswered(key, state, &turn)
+        case .neighbour(let key, let answer): neighbourAnswered(key, answer, &turn)
         case .tick: tick(&turn)
         }
         return turn.effects
@@ -193,13 +201,14 @@ package struct TargetMachine: Sendable {
 
     private mutating func resumed(_ turn: inout Turn) {
         verdict.forgetCounts()
+        streak.forget()
         restarts = 0
-        (lastRecheck, recheckDue) = (nil, nil)
+        (lastRecheck, recheckDue, retryDue) = (nil, nil, nil)
         startProbe(&turn)
     }
 
     private mutating func tick(_ turn: inout Turn) {
-        if let due = recheckDue, turn.time >= due { recheck(&turn) }
+        if let due = [recheckDue, retryDue].compactMap({ $0 }).min(), turn.time >= due { recheck(&turn) }
         if let until = check?.until, turn.time >= until { check = nil }
         switch phase {
         case .idle: break
@@ -208,11 +217,8 @@ package struct TargetMachine: Sendable {
         case .resolving(let run, _):
             if turn.time >= run.deadline { lookupFailed(nil, run, &turn) }
         case .asking(let run, _):
-            // The kernel owes an answer: nothing is known, nothing is said.
-            if turn.time >= run.deadline {
-                phase = .waiting
-                schedule.continueByGrid(at: turn.time)
-            }
+            // The kernel owes an answer.
+            if turn.time >= run.deadline { wait(&turn) }
         case .connecting(let run, let race):
             if turn.time >= run.deadline {
                 timeIsUp(run, race, &turn)

@@ -121,3 +121,15 @@ import Testing
         #expect(decode(forwarding) == [.ignored])
     }
 }
+
+@Suite struct NeighbourAnswerTests {
+    private func answer(_ bytes: [UInt8]) -> NeighbourAnswer { NeighbourAnswer(NetlinkDecoder.decode(bytes)) }
+
+    @Test func `an entry, no entry, and no answer are three things`() {
+        let neighbour = Neighbour(interface: 2, address: IPAddress(v4: 0x0a00_0001), state: .failed)
+        #expect(answer(RawMessage.neighbour(neighbour, sequence: 9).bytes) == .state(.failed))
+        #expect(answer(RawMessage.error(9, errno: 2).bytes) == .absent)
+        #expect(answer(RawMessage.error(9, errno: 95).bytes) == .unknown)
+        #expect(answer([]) == .unknown)
+    }
+}

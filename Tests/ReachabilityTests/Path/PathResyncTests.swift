@@ -106,6 +106,18 @@ import Testing
         #expect(later == [.resynced(.resume)])
     }
 
+    @Test func `an overrun under the dumps of a resume: one set of dumps makes good both, and both are named`() {
+        var bench = PathBench.online()
+        bench.turn(.resumed(nanosecondsAsleep: 60_000_000_000))
+        bench.answerDump()
+        var effects = bench.turn(.overrun)
+        bench.answerDump()
+        effects += bench.turn(.overrun) + bench.settle()
+        #expect(effects.resyncs == [.resume, .overrun])
+        // The next one is of its own reason.
+        #expect((bench.turn(.resumed(nanosecondsAsleep: 1_000_000_000)) + bench.settle()).resyncs == [.resume])
+    }
+
     @Test func `resumed elsewhere: what the dumps show is told with its reasons`() {
         var bench = PathBench.online()
         bench.disconnect()

@@ -1,5 +1,6 @@
 import EventLoop
 import Foundation
+import NetworkLab
 import Testing
 
 @testable import Reachability
@@ -19,6 +20,8 @@ private final class Answers: Sendable {
     }
 
     var count: Int { given.withLock { $0.count } }
+
+    func has(_ id: UInt64) -> Bool { given.withLock { $0[id] != nil } }
 
     func wait(for id: UInt64, seconds: Int64 = 20) throws -> LookupAnswer {
         let deadline = MonotonicClock.now() + seconds * 1_000_000_000
@@ -61,7 +64,7 @@ private final class Answers: Sendable {
     }
 }
 
-@Suite(.enabled(if: ProbeNamespace.unavailable == nil)) struct NamespaceResolverTests {
+@Suite(.requiresNamespaces, .requiresMounts) struct NamespaceResolverTests {
     /// A directory such as /etc/netns/NAME, gone with this value.
     private final class Files: Sendable {
         let path: String
@@ -119,6 +122,26 @@ private final class Answers: Sendable {
         #expect(try host.ask(1, "only-here.example").addresses == [IPAddress(v4: 0xc000_0209)])
         #expect(host.resolver.files == .arranged(["hosts"]))
         #expect(try !String(contentsOfFile: "/etc/hosts", encoding: .utf8).contains("only-here"))
+    }
+
+    @Test func `an IPv4 address in IPv6 clothes is IPv4, once`() throws {
+        let host = try Host(nil, ["hosts": "::ffff:192.0.2.9 mapped.example\n192.0.2.9 mapped.example\n"])
+        #expect(try host.ask(1, "mapped.example").addresses == [IPAddress(v4: 0xc000_0209)])
+    }
+
+    @Test func `a target that is gone has nothing resolved any more`() throws {
+        let host = try Host(.silent)
+        let stuck = UInt64(NameResolver.defaultThreads)
+        for target in 1...stuck {
+            host.resolver.resolve(LookupRequest(id: target << 32, name: "x\(target).example", families: [.v4]))
+        }
+        // All threads are busy for a second: these wait.
+        host.resolver.resolve(LookupRequest(id: 100 << 32, name: "gone.example", families: [.v4]))
+        host.resolver.resolve(LookupRequest(id: 101 << 32, name: "localhost", families: [.v4]))
+        host.resolver.cancel(TargetID(100))
+        _ = try host.answers.wait(for: 101 << 32)
+        for target in 1...stuck { _ = try host.answers.wait(for: target << 32) }
+        #expect(!host.answers.has(100 << 32))
     }
 
     @Test func `a file that takes the place of another is followed once the change is told`() throws {

@@ -15,16 +15,6 @@ final class ProbeNamespace: Sendable {
     let path: String
     private let descriptor: Int32
 
-    /// Why there are none to be had; `nil` when there are.
-    static let unavailable: String? = {
-        do {
-            _ = try ProbeNamespace()
-            return nil
-        } catch {
-            return "network namespaces are not to be had: \(error)"
-        }
-    }()
-
     init() throws {
         descriptor = try ProbeNamespace.onThread(nil) {
             guard unshare(netwatch_CLONE_NEWNET) == 0 else { throw Failure(description: "unshare: \(errorText(errno))") }

@@ -1,12 +1,13 @@
 import CLinux
 import EventLoop
 import Glibc
+import NetworkLab
 import Testing
 
 @testable import Reachability
 
 /// Against the real kernel, in a namespace that has nothing else in it.
-@Suite(.enabled(if: ProbeNamespace.unavailable == nil)) struct TCPProberTests {
+@Suite(.requiresNamespaces) struct TCPProberTests {
     private static let home = IPAddress(v4: 0x7f00_0001)
 
     /// One attempt to its end, on the calling thread; `nil` after 10 s.
@@ -164,7 +165,7 @@ import Testing
 }
 
 /// A client, a router, and a network behind it.
-@Suite(.enabled(if: ProbeNamespace.unavailable == nil)) struct TCPProberRouterTests {
+@Suite(.requiresNamespaces) struct TCPProberRouterTests {
     private let client: ProbeNamespace
     private let router: ProbeNamespace
     private static let gateway = IPAddress(v4: 0x0a00_0001)

@@ -15,6 +15,7 @@ import Testing
             .overrun,
             .dump(RawMessage.done(7).bytes), .dumpFailed(errno: 105), .routeReply(RouteQuery(Net.anywhere), []),
             .routeReply(RouteQuery(Net.anywhere6, interface: .max), [1, 2, 3]),
+            .routeReply(RouteQuery(Net.anywhere, port: .max), [4]),
             .neighbourReply(Neighbour.Key(interface: 9, address: Net.gateway), [4]), .evidence(3, InterfaceEvidence()),
             .evidence(
                 .max,
@@ -219,7 +220,7 @@ import Testing
         let future = #"{"netwatch_recording_end":2,"inputs":\#(count)}"#
         #expect(
             try replay(lines.dropLast() + [future]).damage
-                == Replay.DamageError(line: lines.count, why: "is an input that this version does not know"))
+                == Replay.DamageError(line: lines.count, why: "ends a recording of format 2"))
     }
 
     @Test func `a recording without any turn is whole with its end`() throws {
@@ -228,10 +229,14 @@ import Testing
     }
 
     @Test(arguments: [
-        ("garbage", "is no input of a recording"), ("", "is no input of a recording"), (#"{"t":1"#, "is cut off"),
+        ("garbage", "is damaged: it is not JSON"), ("", "is damaged: it is not JSON"), (#"{"t":1"#, "is cut off"),
+        (#"{"t":1 "w":1,"input":"turn-ended"}"#, "is damaged: it is not JSON"),
+        ("{\"t\":1,\"w\":1,\"input\":\"\u{0}\"}", "is damaged: it is not JSON"),
         (#"{"t":1,"w":1,"input":"from-the-future"}"#, "is an input that this version does not know"),
-        (#"{"t":9223372036854775807,"w":1,"input":"turn-ended"}"#, "is an input that this version does not know"),
-        (#"{"t":1,"w":1,"input":"datagram","bytes":"?"}"#, "is an input that this version does not know"),
+        (#"{"t":1,"w":1}"#, "is damaged: it is no input of a recording"),
+        (#"[1]"#, "is damaged: it is no input of a recording"), ("7", "is damaged: it is no input of a recording"),
+        (#"{"t":9223372036854775807,"w":1,"input":"turn-ended"}"#, "is damaged: it is no input of a recording"),
+        (#"{"t":1,"w":1,"input":"datagram","bytes":"?"}"#, "is damaged: it is no input of a recording"),
     ])
     func `a damaged line is named with what is wrong`(text: String, why: String) throws {
         var lines = recording()

@@ -10,7 +10,7 @@ import Testing
         _ number: SystemErrorNumber, call: String = "handshake", origin: UInt8 = 2, icmp: (UInt8, UInt8)? = nil,
         from: String? = nil,
         to address: String = "192.0.2.1", over gateway: String? = CauseOfFailureTests.gateway, source: String? = "10.0.0.2",
-        kind: Route.Kind = .unicast, neighbour: Neighbour.State? = nil
+        kind: Route.Kind = .unicast, neighbour: NeighbourAnswer = .unknown
     ) throws -> Cause {
         let reporter = icmp.map {
             ProbeResult.Reporter(origin: origin, type: $0.0, code: $0.1, offender: from.flatMap { IPAddress($0) })
@@ -18,7 +18,7 @@ import Testing
         let route = ChosenRoute(
             kind: kind, interface: 2, gateway: gateway.flatMap { IPAddress($0) }, source: source.flatMap { IPAddress($0) })
         return FailedAttempt(
-            candidate: Candidate(address: try #require(IPAddress(address)), zone: 0, boundTo: 0), port: 443, route: route,
+            candidate: Candidate(address: try #require(IPAddress(address)), port: 443, zone: 0, boundTo: 0), route: route,
             result: ProbeResult(id: 1, errno: number.rawValue, call: call, reporter: reporter), neighbour: neighbour,
             elapsedNanoseconds: 7_000_000
         ).cause(in: Transcript.Host().surroundings)
@@ -92,7 +92,25 @@ import Testing
         #expect(name(try cause(.hostUnreachable, icmp: (3, 13), from: from)) == "firewall/local-reject")
     }
 
-    @Test func `host unreachable by this machine itself is its neighbour discovery`() throws {
+    @Test(arguments: [.absent, .state(.reachable), .state(.stale), .state(.delay), .state(.probe)] as [NeighbourAnswer])
+    func `host unreachable by this machine itself is its packet filter's where the neighbour has not failed`(
+        neighbour: NeighbourAnswer
+    ) throws {
+        for gateway in ["10.0.0.1", nil] {
+            let cause = try cause(.hostUnreachable, icmp: (3, 1), from: "10.0.0.2", over: gateway, neighbour: neighbour)
+            #expect(name(cause) == "firewall/local-reject")
+        }
+        #expect(name(try cause(.hostUnreachable, neighbour: neighbour)) == "network/host-unreachable")
+    }
+
+    @Test(arguments: [.unknown, .state(.failed), .state(.incomplete)] as [NeighbourAnswer])
+    func `host unreachable by this machine itself is its neighbour discovery's`(neighbour: NeighbourAnswer) throws {
+        let cause = try cause(.hostUnreachable, icmp: (3, 1), from: "10.0.0.2", neighbour: neighbour)
+        #expect(name(cause) == "neighbour/gateway-silent")
+        #expect(name(try self.cause(.hostUnreachable, neighbour: neighbour)) == "neighbour/gateway-silent")
+    }
+
+    @Test func `host unreachable by this machine itself names who is silent`() throws {
         #expect(name(try cause(.hostUnreachable, icmp: (3, 1), from: "10.0.0.2")) == "neighbour/gateway-silent")
         #expect(name(try cause(.hostUnreachable, icmp: (3, 1), from: "10.0.0.2", over: nil)) == "neighbour/host-silent")
         // There is no neighbour on the way to itself.
@@ -101,9 +119,9 @@ import Testing
     }
 
     @Test func `silence behind a silent neighbour is the neighbour's`() throws {
-        #expect(name(try cause(.timedOut, neighbour: .failed)) == "neighbour/gateway-silent")
-        #expect(name(try cause(.timedOut, over: nil, neighbour: .incomplete)) == "neighbour/host-silent")
-        #expect(name(try cause(.timedOut, neighbour: .stale)) == "tcp/timeout")
+        #expect(name(try cause(.timedOut, neighbour: .state(.failed))) == "neighbour/gateway-silent")
+        #expect(name(try cause(.timedOut, over: nil, neighbour: .state(.incomplete))) == "neighbour/host-silent")
+        #expect(name(try cause(.timedOut, neighbour: .state(.stale))) == "tcp/timeout")
     }
 
     @Test(arguments: Cause.Layer.allCases)

@@ -66,7 +66,7 @@ private let server = "192.0.2.1"
         _ = target.at(10_000, .route(to: server))
         #expect(target.at(13_000, .tick) == ["cancel 2", "neighbour? 10.0.0.1 on 2"])
         let gateway = Neighbour.Key(interface: 2, address: IPAddress(v4: 0x0a00_0001))
-        #expect(target.at(13_001, .neighbour(gateway, .reachable)) == ["report tcp/timeout"])
+        #expect(target.at(13_001, .neighbour(gateway, .state(.reachable))) == ["report tcp/timeout"])
         #expect(target.tickDue == 13_001)
     }
 
@@ -127,7 +127,7 @@ private let server = "192.0.2.1"
         #expect(target.at(1, .found(1, "192.0.2.9")) == [])
         #expect(target.at(1, .route(to: server)) == [])
         #expect(target.at(1, .noRoute(to: "192.0.2.9")) == [])
-        #expect(target.at(1, .neighbour(gateway, .failed)) == [])
+        #expect(target.at(1, .neighbour(gateway, .state(.failed))) == [])
         #expect(target.at(1, .tick) == [])
         #expect(target.tickDue == due)
     }

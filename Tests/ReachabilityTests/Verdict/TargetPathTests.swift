@@ -205,4 +205,95 @@ private let server = "192.0.2.1"
         }
         #expect(told == ["unreachable route/no-route 192.0.2.1", "connect 2 192.0.2.1"])
     }
+
+    // MARK: Addresses that are no host's
+
+    @Test(arguments: [
+        ("224.0.0.1:80", "224.0.0.1 is a multicast address, and TCP connects to single hosts only"),
+        ("[ff02::1]:80", "ff02::1 is a multicast address, and TCP connects to single hosts only"),
+        ("255.255.255.255:80", "255.255.255.255 is a broadcast address, and TCP connects to single hosts only"),
+        ("[::]:80", ":: is the unspecified address, which is no host's; ::1 is this machine"),
+    ])
+    func `where TCP cannot go is said, whatever the path`(endpoint: String, detail: String) throws {
+        for pathCause in [nil, Cause(.link, .noCarrier, detail: "eth0 has no carrier")] {
+            var target = try Transcript(endpoint)
+            target.host.pathCause = pathCause
+            _ = target.at(0, .begin)
+            let address = target.machine.addresses.map { "\($0)" }.joined()
+            #expect(target.at(0, .noRoute(to: address)) == ["unreachable route/no-route \(address)"])
+            #expect(target.cause?.detail == detail)
+        }
+    }
+
+    @Test func `that an address is a network's broadcast, the kernel tells`() throws {
+        var target = try Transcript("10.0.0.255:80")
+        _ = target.at(0, .begin)
+        #expect(
+            target.at(0, .route(to: "10.0.0.255", gateway: nil, kind: .broadcast)) == ["unreachable route/no-route 10.0.0.255"])
+        #expect(target.cause?.detail == "10.0.0.255 is a broadcast address, and TCP connects to single hosts only")
+    }
+
+    @Test func `0.0.0.0 is this machine as long as the kernel says so`() throws {
+        var target = try Transcript("0.0.0.0:80")
+        _ = target.at(0, .begin)
+        #expect(target.at(0, .route(to: "0.0.0.0", over: 1, gateway: nil, kind: .local)) == ["connect 1 0.0.0.0"])
+    }
+
+    // MARK: Questions without an answer
+
+    @Test func `a route that is not answered is no missing route: what was known stands, and it is asked again`() throws {
+        var target = try up()
+        #expect(target.at(4000, .surroundingsChanged) == ["route? 192.0.2.1"])
+        #expect(target.at(4000, .unanswered(server)) == [])
+        #expect(target.tickDue == 5000)
+        #expect(target.at(5000, .tick) == ["route? 192.0.2.1"])
+        #expect(target.at(5000, .route(to: server)) == [])
+        #expect(target.tickDue == 10_000)
+        // A probe goes the way that was known.
+        #expect(target.at(10_000, .tick) == ["route? 192.0.2.1"])
+        #expect(target.at(10_000, .unanswered(server)) == ["connect 2 192.0.2.1"])
+        #expect(target.at(10_005, .connected(2)) == ["report ok"])
+        #expect(target.tickDue == 11_000)
+    }
+
+    @Test func `a missing route stays missing while the kernel does not answer`() throws {
+        var target = try up()
+        _ = target.at(4000, .surroundingsChanged)
+        _ = target.at(4000, .noRoute(to: server))
+        #expect(target.at(6000, .surroundingsChanged) == ["route? 192.0.2.1"])
+        #expect(target.at(6000, .unanswered(server)) == [])
+        #expect(target.tickDue == 7000)
+        #expect(target.at(7000, .tick) == ["route? 192.0.2.1"])
+        #expect(target.at(7000, .route(to: server)) == ["connect 2 192.0.2.1"])
+    }
+
+    @Test func `what was never answered says nothing, and the target begins with the first answer`() throws {
+        var target = try Transcript("192.0.2.1:443")
+        _ = target.at(0, .begin)
+        for time in [0, 1000, 2000] as [Int64] {
+            #expect(target.at(time, .unanswered(server)) == [])
+            #expect(target.tickDue == time + 1000)
+            #expect(target.at(time + 1000, .tick) == ["route? 192.0.2.1"])
+        }
+        #expect(target.at(3000, .route(to: server)) == ["connect 1 192.0.2.1"])
+    }
+
+    @Test func `of two addresses one without an answer does not make the other's missing route certain`() throws {
+        var target = try Transcript("server.example:443")
+        _ = target.at(0, .begin)
+        _ = target.at(0, .found(1, "192.0.2.1", "192.0.2.2"))
+        _ = target.at(0, .noRoute(to: "192.0.2.1"))
+        #expect(target.at(0, .unanswered("192.0.2.2")) == [])
+        _ = target.at(1000, .tick)
+        _ = target.at(1000, .noRoute(to: "192.0.2.1"))
+        #expect(target.at(1000, .noRoute(to: "192.0.2.2")) == ["unreachable route/no-route 192.0.2.1"])
+    }
+
+    @Test func `changed surroundings do not wait for the question that is to be repeated`() throws {
+        var target = try up()
+        _ = target.at(4000, .surroundingsChanged)
+        _ = target.at(4000, .unanswered(server))
+        #expect(target.at(4200, .surroundingsChanged) == ["route? 192.0.2.1"])
+        #expect(target.at(4200, .noRoute(to: server)) == ["unreachable route/no-route 192.0.2.1"])
+    }
 }

@@ -57,9 +57,9 @@ import Testing
             target.at(3000, .tick)
                 == ["cancel 2", "cancel 3", "neighbour? fe80::1 on 2", "neighbour? 10.0.0.1 on 2"])
         let (v6, v4) = (try #require(IPAddress("fe80::1")), IPAddress(v4: 0x0a00_0001))
-        #expect(target.at(3001, .neighbour(Neighbour.Key(interface: 2, address: v6), .failed)) == [])
+        #expect(target.at(3001, .neighbour(Neighbour.Key(interface: 2, address: v6), .state(.failed))) == [])
         #expect(
-            target.at(3001, .neighbour(Neighbour.Key(interface: 2, address: v4), .incomplete)) == [
+            target.at(3001, .neighbour(Neighbour.Key(interface: 2, address: v4), .state(.incomplete))) == [
                 "report neighbour/gateway-silent"
             ])
         #expect(target.cause?.evidence["neighbour_state"] == .text("FAILED"))
@@ -80,7 +80,7 @@ import Testing
         #expect(target.at(3000, .tick) == ["cancel 1", "neighbour? 10.0.0.9 on 2"])
         let host = Neighbour.Key(interface: 2, address: IPAddress(v4: 0x0a00_0009))
         #expect(
-            target.at(3000, .neighbour(host, .incomplete))
+            target.at(3000, .neighbour(host, .state(.incomplete)))
                 == ["report neighbour/host-silent", "unreachable neighbour/host-silent 10.0.0.9 eth0"])
     }
 

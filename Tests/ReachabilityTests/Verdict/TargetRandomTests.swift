@@ -57,8 +57,9 @@ private struct Model {
             play(.lookup(found(id)))
         case 88..<91:
             guard let key = neighbours.popLast() else { return }
-            let states: [Neighbour.State?] = [nil, .failed, .incomplete, .reachable, .stale]
-            play(.neighbour(key, states[dice.below(states.count)]))
+            let states: [Neighbour.State] = [.failed, .incomplete, .reachable, .stale]
+            let answers = [.unknown, .absent] + states.map { NeighbourAnswer.state($0) }
+            play(.neighbour(key, answers[dice.below(answers.count)]))
         case 91..<95:
             changeHost()
             play(.surroundingsChanged)
@@ -87,6 +88,7 @@ private struct Model {
     private mutating func answer(_ query: RouteQuery) {
         let refusals: [SystemErrorNumber] = [.networkUnreachable, .hostUnreachable, .accessDenied, .invalid]
         let interface: UInt32 = query.interface != 0 ? query.interface : dice.chance(90) ? 2 : 3
+        if dice.chance(4) { return play(.route(query, .unanswered)) }
         guard dice.chance(93) else {
             exits[query.destination] = 0
             return play(.route(query, .refused(errno: refusals[dice.below(refusals.count)].rawValue)))

@@ -36,6 +36,11 @@ struct Transcript {
 
     /// Plays one event and returns what follows.
     mutating func at(_ milliseconds: Int64, _ event: Event) -> [String] {
+        var event = event
+        if case .route(var query, let answer) = event {
+            query.port = machine.endpoint.port
+            event = .route(query, answer)
+        }
         effects = machine.handle(event, in: host.surroundings, at: Self.moment(milliseconds))
         return effects.map(Self.line)
     }
@@ -95,6 +100,11 @@ extension TargetMachine.Event {
     /// The kernel refuses an address.
     static func noRoute(to address: String, _ number: SystemErrorNumber = .networkUnreachable) -> Self {
         .route(RouteQuery(IPAddress(address) ?? IPAddress(v4: 0)), .refused(errno: number.rawValue))
+    }
+
+    /// The kernel does not answer.
+    static func unanswered(_ address: String) -> Self {
+        .route(RouteQuery(IPAddress(address) ?? IPAddress(v4: 0)), .unanswered)
     }
 
     static func connected(_ id: UInt64) -> Self { .probe(ProbeResult(id: id, roundTripNanoseconds: 5_000_000)) }

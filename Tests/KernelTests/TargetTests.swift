@@ -1,0 +1,136 @@
+import Foundation
+import NetworkLab
+import Reachability
+import Testing
+
+/// What the program says of targets, over the kernel's own routes, neighbours and packet filter.
+@Suite(.requiresNamespaces)
+struct TargetTests {
+    /// An uplink whose router has no server, and neighbours that are given up after a moment.
+    private func network() throws -> Network {
+        let network = try Network()
+        try network.host.ip("link set lo up")
+        try network.uplink("v0", "10.1.0.1/24", "2001:db8:1::1/64")
+        try network.router.ip("addr add 10.1.0.254/24 dev rv0")
+        try network.router.ip("addr add 2001:db8:1::fe/64 dev rv0 nodad")
+        for table in ["arp_cache", "ndisc_cache"] { try network.host.ip("ntable change name \(table) dev v0 retrans 50") }
+        return network
+    }
+
+    /// What one status says of each target: `STATUS LAYER/CODE by INTERFACE`, and the cause's sentence.
+    private func status(_ network: Network, _ targets: [String], in sandbox: Sandbox? = nil) throws -> [(
+        line: String, detail: String
+    )] {
+        let start = {
+            let words = [try Programs.netwatch, "status", "--json", "--netns", network.host.path]
+            return try Program(words + targets, output: .file)
+        }
+        let program = try sandbox.map { try $0.perform(start) } ?? start()
+        _ = try program.wait(within: patience)
+        let document = try JSONSerialization.jsonObject(with: Data(program.output.utf8)) as? [String: Any]
+        let records = try #require(document?["targets"] as? [[String: Any]], "\(program.output)\(program.standardError)")
+        return records.map { record in
+            let cause = record["cause"] as? [String: Any]
+            func text(_ key: String, of object: [String: Any]?) -> String? { object?[key] as? String }
+            let code = text("layer", of: cause).map { " \($0)/\(text("code", of: cause) ?? "")" } ?? ""
+            let interface = text("interface", of: record).map { " by \($0)" } ?? ""
+            return ("\(text("status", of: record) ?? "")\(code)\(interface)", text("detail", of: cause) ?? "")
+        }
+    }
+
+    private func reject(_ host: LabHost, _ family: String, _ word: String) throws {
+        try host.run(
+            "nft", "-f", "-",
+            input: "table \(family) t { chain c { type filter hook output priority 0; tcp dport 9 reject with \(word)\n }\n }\n")
+    }
+
+    @Test(arguments: [
+        ("ip", "icmp host-unreachable", "10.1.0.254:9"), ("ip", "icmp net-unreachable", "10.1.0.254:9"),
+        ("ip6", "icmpv6 addr-unreachable", "[2001:db8:1::fe]:9"),
+    ])
+    func `a packet filter of this machine that says 'host unreachable' accuses no neighbour`(
+        family: String, word: String, target: String
+    ) throws {
+        let network = try network()
+        try reject(network.host, family, word)
+        // Whether the neighbour was never looked for, or has answered.
+        #expect(try status(network, [target]).map(\.line) == ["unreachable firewall/local-reject by v0"])
+        #expect(try status(network, [target.replacing(":9", with: ":10")]).map(\.line) == ["down tcp/refused by v0"])
+        #expect(try status(network, [target]).map(\.line) == ["unreachable firewall/local-reject by v0"])
+    }
+
+    @Test(arguments: [nil, .netlink] as [Sandbox?]) func `a host that is not there is silent on its link`(sandbox: Sandbox?)
+        throws
+    {
+        let network = try network()
+        #expect(
+            try status(network, ["10.1.0.99:80", "[2001:db8:1::99]:80"], in: sandbox).map(\.line)
+                == ["unreachable neighbour/host-silent by v0", "unreachable neighbour/host-silent by v0"])
+    }
+
+    @Test func `a router that explains itself once is believed while it only drops`() throws {
+        let network = try network()
+        try network.host.ip("route add default via 10.1.0.254")
+        // Out by another interface: a router that sends back where it came from redirects first.
+        try network.uplink("v1")
+        try network.router.ip("route add default dev rv1")
+        try network.router.set("ipv4.ip_forward", "1")
+        try network.router.run(
+            "nft", "-f", "-",
+            input: """
+                table ip t { chain c { type filter hook forward priority 0
+                limit rate 1/hour burst 1 packets reject with icmp host-unreachable
+                drop
+                }
+                }
+
+                """)
+        let observer = try ProgramObserver(
+            watching: network.host.path,
+            ["--interval", "300ms", "--probe-timeout", "200ms", "--count", "8", "-v", "192.0.2.1:80"])
+        var targets: [String] = []
+        var probes: [String] = []
+        while let record = try observer.nextRecord() {
+            let cause = record["cause"] as? [String: Any]
+            let code = cause?["code"] as? String ?? "none"
+            let isEarlier = (cause?["evidence"] as? [String: Any])?["earlier"] as? Bool == true
+            if record["type"] as? String == "target" { targets.append("\(record["status"] as? String ?? "") \(code)") }
+            if record["type"] as? String == "probe" { probes.append(isEarlier ? "earlier \(code)" : code) }
+        }
+        #expect(targets == ["unknown none", "unreachable host-unreachable"])
+        #expect(probes.first == "host-unreachable" && probes.count > 2, "\(probes)")
+        #expect(probes.dropFirst().allSatisfy { $0 == "earlier host-unreachable" }, "\(probes)")
+    }
+
+    @Test func `where TCP cannot go, the sentence says why`() throws {
+        let network = try network()
+        try network.host.ip("route add default via 10.1.0.254")
+        let seen = try status(network, ["224.0.0.1:80", "10.1.0.255:80", "255.255.255.255:80", "[ff02::1]:80", "[::]:80"])
+        #expect(seen.allSatisfy { $0.line == "unreachable route/no-route" }, "\(seen.map(\.line))")
+        let words = ["multicast", "broadcast", "broadcast", "multicast", "unspecified"]
+        #expect(
+            zip(seen, words).allSatisfy { $0.detail.contains("is a \($1) address") || $0.detail.contains("the \($1) address") })
+        // Where no server is, this machine refuses: Linux takes the address for its own.
+        #expect(try status(network, ["0.0.0.0:80"]).map(\.line) == ["down tcp/refused by lo"])
+    }
+
+    @Test(arguments: ["-4", "-6"]) func `a rule for a port leads its target over its own uplink`(family: String) throws {
+        let network = try network()
+        try network.uplink("v1", "10.2.0.1/24", "2001:db8:2::1/64")
+        try network.router.ip("addr add 10.2.0.254/24 dev rv1")
+        try network.router.ip("addr add 2001:db8:2::fe/64 dev rv1 nodad")
+        let (first, second) = family == "-4" ? ("10.1.0.254", "10.2.0.254") : ("2001:db8:1::fe", "2001:db8:2::fe")
+        try network.host.ip("\(family) route add default via \(first)")
+        try network.host.ip("\(family) route add default via \(second) table 100")
+        try network.host.ip("\(family) rule add pref 100 ipproto tcp dport 8443 lookup 100")
+        // Another protocol's rule is not that of TCP.
+        try network.host.ip("\(family) rule add pref 101 ipproto udp dport 443 lookup 100")
+        let server = family == "-4" ? "192.0.2.1" : "2001:db8:9::1"
+        try network.router.ip("link set lo up")
+        try network.router.ip("addr add \(server) dev lo")
+        let name = family == "-4" ? server : "[\(server)]"
+        #expect(
+            try status(network, ["\(name):443", "\(name):8443"]).map(\.line)
+                == ["down tcp/refused by v0", "down tcp/refused by v1"])
+    }
+}

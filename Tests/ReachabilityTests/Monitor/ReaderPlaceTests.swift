@@ -1,0 +1,54 @@
+import Testing
+
+@testable import Reachability
+
+@Suite struct ReaderPlaceTests {
+    private func add(_ one: Int) -> (Int) -> Int? { { $0 + one < 10 ? $0 + one : nil } }
+
+    @Test func `what is not taken is merged with what follows`() async {
+        let place = ReaderPlace<Int>()
+        #expect(place.offer(1, merging: add(1)) == .waits)
+        #expect(place.offer(2, merging: add(2)) == .merged)
+        #expect(await place.next() == 3)
+        #expect(place.take() == nil)
+    }
+
+    @Test func `what cannot be merged is dropped, and the reader catches up once`() {
+        let place = ReaderPlace<Int>(5)
+        #expect(!place.catchUp())
+        #expect(place.offer(5, merging: add(5)) == .dropped)
+        #expect(place.take() == nil)
+        #expect(place.catchUp())
+        #expect(!place.catchUp())
+    }
+
+    @Test func `who is behind takes what waits first, and nothing after the end`() {
+        let place = ReaderPlace<Int>(1, isBehind: true)
+        #expect(!place.catchUp())
+        #expect(place.take() == 1)
+        place.finish()
+        #expect(!place.catchUp())
+    }
+
+    @Test func `a waiting task is given the value, the end, or its own end`() async {
+        let place = ReaderPlace<Int>()
+        // Whether it waits already or comes to it later, the value is its.
+        let reader = Task { await place.next() }
+        #expect(place.offer(7, merging: add(7)) != .dropped)
+        #expect(await reader.value == 7)
+        let cancelled = Task { await place.next() }
+        cancelled.cancel()
+        #expect(await cancelled.value == nil)
+        let last = Task { await place.next() }
+        place.finish()
+        #expect(await last.value == nil)
+    }
+
+    @Test func `changes that nobody takes gather up to a limit, and a full snapshot is asked for again`() {
+        let changes = [SnapshotChange](repeating: .linkRemoved(1), count: SnapshotReader.limit / 2)
+        let half = SnapshotUpdate.changes(changes)
+        #expect(half.following(half) == .changes(changes + changes))
+        #expect(half.following(.changes(changes + [.linkRemoved(2)])) == nil)
+        #expect(half.following(.full(NetworkSnapshot())) == nil)
+    }
+}

@@ -1,0 +1,116 @@
+import Pacing
+import Testing
+
+@testable import Reachability
+
+@Suite struct LookupQueueTests {
+    private func request(of target: Int, _ number: UInt64 = 0) -> LookupRequest {
+        LookupRequest(id: TargetID(target).firstNumber + number, name: "\(target).example", families: [.v4])
+    }
+
+    private func next(_ queue: inout LookupQueue, of generation: Int) -> LookupQueue.Turn {
+        queue.next(of: generation, wasIdle: false, timedOut: false)
+    }
+
+    @Test func `threads are made as they are needed, up to the limit`() {
+        var queue = LookupQueue(threadLimit: 2, queueLimit: 3)
+        #expect(queue.add(request(of: 1)) == .makeThread(generation: 0))
+        #expect(next(&queue, of: 0) == .take(request(of: 1), more: false))
+        #expect(next(&queue, of: 0) == .wait)
+        // One waits for work already.
+        #expect(queue.add(request(of: 2)) == .wake)
+        #expect(queue.add(request(of: 3)) == .makeThread(generation: 0))
+        #expect(queue.add(request(of: 4)) == .wake)
+        #expect(queue.add(request(of: 5)) == .refuse)
+        #expect(next(&queue, of: 0) == .take(request(of: 2), more: true))
+        #expect(queue.next(of: 0, wasIdle: true, timedOut: false) == .take(request(of: 3), more: true))
+        #expect(queue.threads == 2)
+    }
+
+    @Test func `a later request of a target takes the place of the one that waits`() {
+        var queue = LookupQueue(threadLimit: 1, queueLimit: 9)
+        _ = queue.add(request(of: 1))
+        _ = queue.add(request(of: 2))
+        #expect(queue.add(request(of: 1, 7)) == .wake)
+        #expect(queue.waiting == [request(of: 2), request(of: 1, 7)])
+    }
+
+    @Test func `what waits for a target that is gone is dropped`() {
+        var queue = LookupQueue(threadLimit: 1, queueLimit: 9)
+        _ = queue.add(request(of: 1))
+        _ = queue.add(request(of: 2))
+        queue.cancel(TargetID(1))
+        #expect(queue.waiting == [request(of: 2)])
+    }
+
+    @Test func `a thread belongs to the generation in which it was counted, also when it starts in the next`() {
+        var queue = LookupQueue(threadLimit: 2, queueLimit: 9)
+        #expect(queue.add(request(of: 1)) == .makeThread(generation: 0))
+        #expect(queue.beginGeneration() == 1)
+        #expect((queue.threads, queue.former) == (1, 1))
+        #expect(next(&queue, of: 0) == .end)
+        #expect((queue.threads, queue.former) == (1, 0))
+        #expect(next(&queue, of: 1) == .take(request(of: 1), more: false))
+    }
+
+    @Test func `a thread that cannot be made leaves what waits only to others of its generation`() {
+        var queue = LookupQueue(threadLimit: 2, queueLimit: 9)
+        _ = queue.add(request(of: 1))
+        _ = queue.beginGeneration()
+        #expect(queue.lose(of: 0) == [])
+        #expect((queue.threads, queue.former) == (1, 0))
+        #expect(queue.lose(of: 1) == [request(of: 1)])
+        #expect((queue.threads, queue.waiting) == (0, []))
+    }
+
+    @Test func `however often the configuration changes over threads that are stuck, they stay few, and work goes on`() {
+        var queue = LookupQueue(threadLimit: 2, queueLimit: 99)
+        var stuck: [Int] = []
+        for round in 0..<20 {
+            for target in 1...3 {
+                guard case .makeThread(let generation) = queue.add(request(of: target, UInt64(round))) else { continue }
+                guard case .take = next(&queue, of: generation) else { continue }
+                stuck.append(generation)
+            }
+            #expect(queue.threads + queue.former <= 8)
+            if let generation = queue.beginGeneration(), case .take = next(&queue, of: generation) { stuck.append(generation) }
+            #expect(queue.threads + queue.former <= 8)
+        }
+        #expect(stuck.count == 8)
+        // Full: a name waits, until a former thread has ended.
+        #expect(queue.add(request(of: 9)) == .wake)
+        #expect(next(&queue, of: stuck[0]) == .end)
+        #expect(queue.add(request(of: 9, 1)) == .makeThread(generation: queue.generation))
+    }
+
+    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    func `in any order of events no thread is lost or made too often`(seed: UInt64) {
+        var dice = SplitMix64(seed: seed)
+        var queue = LookupQueue(threadLimit: 3, queueLimit: 5)
+        // What the threads of the process do: by generation, whether they wait.
+        var alive: [(generation: Int, isIdle: Bool)] = []
+        for step in 0..<5_000 {
+            switch Int.random(in: 0..<10, using: &dice) {
+            case 0..<4:
+                let request = request(of: Int.random(in: 1...9, using: &dice), UInt64(step))
+                if case .makeThread(let generation) = queue.add(request) { alive.append((generation, false)) }
+            case 4: queue.cancel(TargetID(Int.random(in: 1...9, using: &dice)))
+            case 5: if let generation = queue.beginGeneration() { alive.append((generation, false)) }
+            default:
+                guard let place = alive.indices.randomElement(using: &dice) else { continue }
+                let timedOut = alive[place].isIdle && Bool.random(using: &dice)
+                switch queue.next(of: alive[place].generation, wasIdle: alive[place].isIdle, timedOut: timedOut) {
+                case .take: alive[place].isIdle = false
+                case .wait: alive[place].isIdle = true
+                case .end: alive.remove(at: place)
+                }
+            }
+            let present = alive.count { $0.generation == queue.generation }
+            guard present == queue.threads, alive.count - present == queue.former, alive.count <= 12, queue.waiting.count <= 5
+            else {
+                Issue.record("seed \(seed), step \(step): \(queue), \(alive)")
+                return
+            }
+        }
+    }
+}
