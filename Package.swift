@@ -65,6 +65,7 @@ let package = Package(
                 .product(name: "MetricsTestKit", package: "swift-metrics"),
             ]
         ),
+        .testTarget(name: "HTTPSessionTestKitTests", dependencies: ["HTTPSessionTestKit", "NetworkLab", "CLinux", "COpenSSL"]),
         .testTarget(name: "netwatchTests", dependencies: ["netwatch", "Reachability", "EventLoop", "NetworkLab", "CLinux"]),
         .testTarget(name: "SimulationTests", dependencies: ["Reachability", "NetlinkBytes", "Pacing"]),
         // The rules of the house that neither the compiler nor swift-format checks.

@@ -1,0 +1,194 @@
+import COpenSSL
+import EventLoop
+import Glibc
+
+/// Why a connection's thread has nothing more to do on it.
+enum ChannelEnd: Error {
+    /// The server stops.
+    case stopped
+    /// The client has closed or reset the connection, or broke the protocol.
+    case clientLeft
+}
+
+/// One connection, plain or encrypted, as its one thread uses it: calls block, until the server stops.
+// Not Sendable: it belongs to its thread.
+final class Channel {
+    private let socket: Descriptor
+    private let stop: Waker
+    private var tls: OpaquePointer?
+    private var isOver = false
+
+    /// - Parameters:
+    ///   - socket: connected, and non-blocking.
+    ///   - stop: readable from the moment on when all is to end.
+    init(_ socket: Descriptor, stop: Waker) {
+        self.socket = socket
+        self.stop = stop
+        var on: Int32 = 1
+        // So that what is written in pieces leaves in pieces; refused by Unix sockets, which do so anyway.
+        setsockopt(socket.number, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
+    }
+
+    deinit {
+        if let tls { SSL_free(tls) }
+    }
+
+    // MARK: Waiting
+
+    /// Waits until the socket is ready for `events` (of poll(2)); false when CLOCK_MONOTONIC reached `deadline` first.
+    @discardableResult
+    func awaitReadiness(_ events: Int32, until deadline: Int64? = nil) throws(ChannelEnd) -> Bool {
+        try poll(events, extra: -1, until: deadline).socket
+    }
+
+    /// Nothing is sent meanwhile. Ends early, with an error, when the client leaves.
+    func wait(_ wait: Reply.Wait) throws(ChannelEnd) {
+        switch wait {
+        case .delay(let duration): try self.wait(until: MonotonicClock.now() + duration.nanoseconds)
+        case .gate(let gate): try hold(until: nil, gate: gate)
+        case .forever: try hold(until: nil, gate: nil)
+        }
+    }
+
+    /// Waits for a moment of CLOCK_MONOTONIC.
+    func wait(until deadline: Int64) throws(ChannelEnd) {
+        try hold(until: deadline, gate: nil)
+    }
+
+    /// Waits for the next bytes of the client, or for the gate; true when it was the gate.
+    func awaitBytes(or gate: Gate?) throws(ChannelEnd) -> Bool {
+        if let tls, SSL_has_pending(tls) == 1 { return false }
+        return try poll(POLLIN, extra: gate?.descriptor ?? -1, until: nil).extra
+    }
+
+    private func hold(until deadline: Int64?, gate: Gate?) throws(ChannelEnd) {
+        // POLLRDHUP, behind _GNU_SOURCE: the client has closed, even where bytes of it are still unread.
+        let ready = try poll(0x2000, extra: gate?.descriptor ?? -1, until: deadline)
+        if ready.socket && !ready.extra { throw .clientLeft }
+    }
+
+    private func poll(_ events: Int32, extra: Int32, until deadline: Int64?) throws(ChannelEnd) -> (socket: Bool, extra: Bool) {
+        var polled = [
+            pollfd(fd: stop.descriptor, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: socket.number, events: Int16(events), revents: 0),
+            pollfd(fd: extra, events: Int16(POLLIN), revents: 0),
+        ]
+        while true {
+            var milliseconds: Int32 = -1
+            if let deadline {
+                let left = deadline - MonotonicClock.now()
+                milliseconds = left <= 0 ? 0 : Int32(clamping: (left + 999_999) / 1_000_000)
+            }
+            let count = Glibc.poll(&polled, nfds_t(polled.count), milliseconds)
+            if count < 0 && errno == EINTR { continue }
+            guard count >= 0, polled[0].revents == 0 else { throw .stopped }
+            if count == 0 && milliseconds != 0 { continue }
+            return (polled[1].revents != 0, polled[2].revents != 0)
+        }
+    }
+
+    // MARK: TLS
+
+    /// Plays the server's side of the handshake.
+    func handshake(_ context: TLSContext) throws(ChannelEnd) -> ReceivedRequest.TLSDetails {
+        guard let tls = SSL_new(context.pointer) else { throw .clientLeft }
+        self.tls = tls
+        SSL_set_fd(tls, socket.number)
+        while case let code = SSL_accept(tls), code != 1 { try awaitTLS(code) }
+        return TLSContext.details(of: tls)
+    }
+
+    /// Waits for what OpenSSL wants before the call is repeated.
+    private func awaitTLS(_ code: Int32) throws(ChannelEnd) {
+        switch SSL_get_error(tls, code) {
+        case SSL_ERROR_WANT_READ: try awaitReadiness(POLLIN)
+        case SSL_ERROR_WANT_WRITE: try awaitReadiness(POLLOUT)
+        default:
+            // After an error SSL_shutdown must not be called, and the queue belongs to the thread's next call.
+            ERR_clear_error()
+            isOver = true
+            throw .clientLeft
+        }
+    }
+
+    // MARK: Bytes
+
+    /// The next bytes, at most 64 KiB; none at the client's end.
+    func read() throws(ChannelEnd) -> [UInt8] {
+        var buffer = [UInt8](repeating: 0, count: 65536)
+        while true {
+            if let tls {
+                let count = SSL_read(tls, &buffer, Int32(buffer.count))
+                if count > 0 { return Array(buffer[..<Int(count)]) }
+                if SSL_get_error(tls, count) == SSL_ERROR_ZERO_RETURN { return [] }
+                try awaitTLS(count)
+            } else {
+                let count = recv(socket.number, &buffer, buffer.count, 0)
+                if count > 0 { return Array(buffer[..<count]) }
+                if count == 0 { return [] }
+                try awaitSocket(POLLIN)
+            }
+        }
+    }
+
+    /// Sends all of it.
+    func write(_ bytes: some Sequence<UInt8>) throws(ChannelEnd) {
+        var rest = Array(bytes)[...]
+        while !rest.isEmpty {
+            if let tls {
+                let count = rest.withUnsafeBytes { SSL_write(tls, $0.baseAddress, Int32(clamping: $0.count)) }
+                if count > 0 { rest = rest.dropFirst(Int(count)) } else { try awaitTLS(count) }
+            } else {
+                let count = rest.withUnsafeBytes { send(socket.number, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+                if count > 0 { rest = rest.dropFirst(count) } else { try awaitSocket(POLLOUT) }
+            }
+        }
+    }
+
+    /// Sends the UTF-8 of a text.
+    func write(_ text: String) throws(ChannelEnd) {
+        try write(text.utf8)
+    }
+
+    private func awaitSocket(_ events: Int32) throws(ChannelEnd) {
+        switch errno {
+        case EAGAIN: try awaitReadiness(events)
+        case EINTR: break
+        default: throw .clientLeft
+        }
+    }
+
+    // MARK: The end
+
+    /// Ends the connection in this manner. Its descriptor closes with this value.
+    func end(_ ending: Reply.Ending) {
+        if ending == .reset {
+            // The last close then sends RST (socket(7)).
+            var option = linger(l_onoff: 1, l_linger: 0)
+            setsockopt(socket.number, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
+            return
+        }
+        if let tls, ending == .orderly, !isOver { SSL_shutdown(tls) }
+        shutdown(socket.number, Int32(SHUT_WR))
+        drain()
+    }
+
+    /// Reads what the client still sends until it closes, for two seconds at most: closing a socket with unread bytes resets it,
+    /// and a reset may take from the client what it has not read yet.
+    private func drain() {
+        let deadline = MonotonicClock.now() + 2_000_000_000
+        var buffer = [UInt8](repeating: 0, count: 65536)
+        while case .some(true) = try? awaitReadiness(POLLIN, until: deadline) {
+            guard recv(socket.number, &buffer, buffer.count, 0) > 0 || errno == EAGAIN else { return }
+        }
+    }
+}
+
+extension Duration {
+    /// Beyond 292 years the largest number.
+    var nanoseconds: Int64 {
+        let (seconds, attoseconds) = components
+        let (product, overflows) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+        return overflows ? Int64.max / 2 : product + attoseconds / 1_000_000_000
+    }
+}

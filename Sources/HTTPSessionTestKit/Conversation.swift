@@ -1,0 +1,95 @@
+/// One connection to a ``MisbehavingServer``, on its own thread.
+struct Conversation {
+    let number: Int
+    let channel: Channel
+    let tls: TLSContext?
+    let options: MisbehavingServer.Options
+    let log: ServerLog<MisbehavingServer.Seen>
+    let reply: @Sendable (ReceivedRequest) -> Reply
+
+    /// Runs until the connection ends.
+    func run() {
+        do {
+            channel.end(try converse())
+        } catch is RequestReader.Malformed {
+            try? channel.write("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+            channel.end(.orderly)
+        } catch ChannelEnd.stopped {
+            // The descriptor closes, and with it the connection.
+        } catch {
+            channel.end(.truncated)
+        }
+    }
+
+    private func converse() throws -> Reply.Ending {
+        switch options.arrival(number) {
+        case .serve: break
+        case .end(let ending): return ending
+        case .say(let reply):
+            var writer = ReplyWriter(reply, to: channel, isHeadRequest: false, closes: true)
+            return try writer.send() ?? .orderly
+        }
+        var details: ReceivedRequest.TLSDetails?
+        if let tls {
+            do { details = try channel.handshake(tls) } catch {
+                log.change { $0.failedHandshakes += 1 }
+                throw error
+            }
+            let isResumed = details?.isResumed == true
+            log.change { seen in
+                seen.handshakes += 1
+                if isResumed { seen.resumedHandshakes += 1 }
+            }
+        }
+        let reader = RequestReader(channel)
+        var count = 0
+        while let head = try reader.head() {
+            count += 1
+            var request = ReceivedRequest(
+                method: head.method, target: head.target, version: head.version, fields: head.fields, connection: number,
+                numberOnConnection: count, arrival: log.change { $0.nextArrival() }, tls: details)
+            var closes = head.wantsClose
+            var answer: Reply
+            switch options.onHead(request) {
+            case .readBody(let waits, let speed, let sendsContinue):
+                for wait in waits { try channel.wait(wait) }
+                if head.expectsContinue && sendsContinue { try channel.write("HTTP/1.1 100 Continue\r\n\r\n") }
+                reader.bytesPerSecond = speed
+                try readBody(of: head, with: reader, into: &request)
+                log.change { $0.record(request, limit: options.recordedRequests) }
+                answer = reply(request)
+            case .refuse(let refusal):
+                log.change { $0.record(request, limit: options.recordedRequests) }
+                answer = refusal
+                closes = true
+            case .end(let ending):
+                log.change { $0.record(request, limit: options.recordedRequests) }
+                return ending
+            }
+            var writer = ReplyWriter(answer, to: channel, isHeadRequest: head.method == "HEAD", closes: closes)
+            if let ending = try writer.send() { return ending }
+            log.change { $0.answered += 1 }
+            switch answer.afterwards {
+            case .keepAlive, .close: break
+            case .endWhenNextRequestArrives(let ending):
+                if !reader.hasBytes { _ = try channel.awaitBytes(or: nil) }
+                return ending
+            case .endWhenOpened(let gate, let ending):
+                if !reader.hasBytes, try channel.awaitBytes(or: gate) { return ending }
+            }
+        }
+        return .orderly
+    }
+
+    private func readBody(of head: RequestReader.Head, with reader: RequestReader, into request: inout ReceivedRequest) throws {
+        var body: [UInt8] = []
+        var length: Int64 = 0
+        request.trailers = try reader.body(of: head) { part in
+            body += part.prefix(max(0, options.recordedBodyBytes - body.count))
+            length += Int64(part.count)
+            log.change { $0.bodyBytes += Int64(part.count) }
+        }
+        request.body = body
+        request.bodyLength = length
+    }
+}

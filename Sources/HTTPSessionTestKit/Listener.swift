@@ -1,0 +1,134 @@
+import EventLoop
+import Glibc
+
+/// Accepts connections and gives each a thread, until it is stopped; then all of them have ended.
+final class Listener: Sendable {
+    /// What a connection's thread does; the connection closes when it returns, or before by its own doing.
+    typealias Conversation = @Sendable (_ socket: Descriptor, _ stop: Waker) -> Void
+
+    /// The port of an IP address; 0 for a Unix socket.
+    let port: UInt16
+    private let stop: Waker
+    private let thread: LoopThread
+
+    /// - Throws: ``TestServerError``.
+    init(
+        at address: ListeningAddress, namespace: String?, maximumConnections: Int, receiveBuffer: Int?,
+        conversation: @escaping Conversation
+    ) throws {
+        do {
+            let stop = try Waker()
+            let bound = Locked<Result<UInt16, TestServerError>>(.success(0))
+            thread = try LoopThread(name: "test-server", namespace: namespace) { () throws(LoopError) -> () -> Void in
+                let waker = try Waker()
+                // The socket belongs to the namespace of the thread that opens it.
+                let socket: Descriptor
+                do {
+                    socket = try Descriptor.listening(at: address, receiveBuffer: receiveBuffer)
+                    let port = try SocketAddress(of: socket.number).port
+                    bound.withLock { $0 = .success(port) }
+                } catch {
+                    let failure = TestServerError(error)
+                    bound.withLock { $0 = .failure(failure) }
+                    return {}
+                }
+                let acceptor = Acceptor(
+                    socket: socket, stop: stop, ended: waker, maximumConnections: max(1, maximumConnections),
+                    conversation: conversation)
+                return {
+                    acceptor.run()
+                    if case .unix(let path) = address { unlink(path) }
+                }
+            }
+            do { port = try bound.withLock { $0 }.get() } catch {
+                thread.join()
+                throw error
+            }
+            self.stop = stop
+        } catch {
+            throw TestServerError(error)
+        }
+    }
+
+    deinit { end() }
+
+    /// Ends all threads and waits for them; again, it does nothing.
+    func end() {
+        stop.wake()
+        thread.join()
+    }
+}
+
+/// The work of a listener's thread.
+// @unchecked: made on the listener's thread and used there; the connections' threads see only `over` and `ended`.
+private final class Acceptor: @unchecked Sendable {
+    private let socket: Descriptor
+    private let stop: Waker
+    private let ended: Waker
+    private let over = Locked<[Int]>([])
+    private let maximumConnections: Int
+    private let conversation: Listener.Conversation
+    private var threads: [Int: LoopThread] = [:]
+    private var accepted = 0
+
+    init(
+        socket: Descriptor, stop: Waker, ended: Waker, maximumConnections: Int, conversation: @escaping Listener.Conversation
+    ) {
+        self.socket = socket
+        self.stop = stop
+        self.ended = ended
+        self.maximumConnections = maximumConnections
+        self.conversation = conversation
+    }
+
+    func run() {
+        while true {
+            // Beyond the limit connections wait in the kernel's queue.
+            let hasRoom = threads.count < maximumConnections
+            var polled = [
+                pollfd(fd: stop.descriptor, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: ended.descriptor, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: hasRoom ? socket.number : -1, events: Int16(POLLIN), revents: 0),
+            ]
+            guard poll(&polled, nfds_t(polled.count), -1) > 0 || errno == EINTR else { break }
+            if polled[0].revents != 0 { break }
+            if polled[1].revents != 0 {
+                ended.acknowledge()
+                join(over.withLock { over in
+                    defer { over = [] }
+                    return over
+                })
+            }
+            if polled[2].revents != 0 { accept() }
+        }
+        join(Array(threads.keys))
+    }
+
+    private func join(_ keys: [Int]) {
+        for key in keys { threads.removeValue(forKey: key)?.join() }
+    }
+
+    private func accept() {
+        let number = Glibc.accept(socket.number, nil, nil)
+        guard number >= 0, let connection = try? Descriptor(number, "accept") else { return }
+        _ = fcntl(number, F_SETFD, FD_CLOEXEC)
+        _ = fcntl(number, F_SETFL, fcntl(number, F_GETFL) | O_NONBLOCK)
+        accepted += 1
+        let key = accepted
+        // The thread's closure must not keep the connection open beyond its end.
+        let handedOver = Locked<Descriptor?>(connection)
+        let (conversation, stop, over, ended) = (conversation, stop, over, ended)
+        // Without a thread the connection closes here, which a client of an overloaded machine has to expect.
+        threads[key] = try? LoopThread(name: "test-connection", namespace: nil) {
+            {
+                let socket = handedOver.withLock { descriptor in
+                    defer { descriptor = nil }
+                    return descriptor
+                }
+                if let socket { conversation(socket, stop) }
+                over.withLock { $0.append(key) }
+                ended.wake()
+            }
+        }
+    }
+}

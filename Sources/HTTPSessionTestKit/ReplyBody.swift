@@ -1,0 +1,73 @@
+/// The bytes of a reply and the waits between them. What is large is made while it is sent.
+public struct ReplyBody: Sendable, ExpressibleByStringLiteral, ExpressibleByStringInterpolation {
+    /// A part of a body.
+    public enum Segment: Sendable {
+        /// These bytes.
+        case bytes([UInt8])
+        /// One byte again and again.
+        case repeating(UInt8, count: Int64)
+        /// ``ReplyBody/patternByte(at:)`` of `from` and the `count - 1` positions after it.
+        case pattern(from: Int64, count: Int64)
+        /// Nothing, until the wait is over.
+        case wait(Reply.Wait)
+
+        /// The bytes it stands for.
+        var count: Int64 {
+            switch self {
+            case .bytes(let bytes): Int64(bytes.count)
+            case .repeating(_, let count), .pattern(_, let count): count
+            case .wait: 0
+            }
+        }
+
+        func bytes(at offset: Int64, count: Int) -> [UInt8] {
+            switch self {
+            case .bytes(let bytes): Array(bytes[Int(offset)..<Int(offset) + count])
+            case .repeating(let byte, _): [UInt8](repeating: byte, count: count)
+            case .pattern(let from, _): (0..<Int64(count)).map { ReplyBody.patternByte(at: from + offset + $0) }
+            case .wait: []
+            }
+        }
+    }
+
+    /// The parts in their order.
+    public var segments: [Segment]
+
+    /// A body of parts.
+    public init(_ segments: [Segment]) {
+        self.segments = segments
+    }
+
+    /// The UTF-8 of a literal.
+    public init(stringLiteral text: String) {
+        segments = [.bytes(Array(text.utf8))]
+    }
+
+    /// No bytes.
+    public static let empty = ReplyBody([])
+
+    /// The UTF-8 of a text.
+    public static func text(_ text: String) -> ReplyBody { ReplyBody([.bytes(Array(text.utf8))]) }
+
+    /// These bytes.
+    public static func bytes(_ bytes: some Sequence<UInt8>) -> ReplyBody { ReplyBody([.bytes(Array(bytes))]) }
+
+    /// Zeros.
+    public static func zeros(_ count: Int64) -> ReplyBody { ReplyBody([.repeating(0, count: count)]) }
+
+    /// Bytes that tell where they belong: ``patternByte(at:)`` of 0 and the `count - 1` positions after it.
+    public static func pattern(_ count: Int64) -> ReplyBody { ReplyBody([.pattern(from: 0, count: count)]) }
+
+    /// Parts of text with the same wait before each but the first.
+    public static func texts(_ texts: [String], between wait: Reply.Wait) -> ReplyBody {
+        ReplyBody(Array(texts.map { [Segment.bytes(Array($0.utf8))] }.joined(separator: [.wait(wait)])))
+    }
+
+    /// The byte of ``pattern(_:)`` at a position: neighbours differ, and so do positions a power of two apart.
+    public static func patternByte(at position: Int64) -> UInt8 {
+        UInt8(truncatingIfNeeded: (UInt64(bitPattern: position) &+ 1) &* 0x9E37_79B9_7F4A_7C15 >> 56)
+    }
+
+    /// The bytes in all.
+    public var count: Int64 { segments.reduce(0) { $0 + $1.count } }
+}

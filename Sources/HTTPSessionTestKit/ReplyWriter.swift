@@ -1,0 +1,172 @@
+import EventLoop
+
+/// Sends one reply over a connection, with all that is wrong about it.
+struct ReplyWriter {
+    /// The reply is broken off here.
+    struct CutHere: Error {
+        let ending: Reply.Ending
+    }
+
+    private let reply: Reply
+    private let channel: Channel
+    private let isHeadRequest: Bool
+    private let closes: Bool
+    private var bodySent: Int64 = 0
+    private var bodyStart: Int64?
+
+    /// - Parameters:
+    ///   - isHeadRequest: the request was HEAD, so that the body stays out.
+    ///   - closes: the client has asked for the end of the connection, which the reply then announces.
+    init(_ reply: Reply, to channel: Channel, isHeadRequest: Bool, closes: Bool) {
+        self.reply = reply
+        self.channel = channel
+        self.isHeadRequest = isHeadRequest
+        self.closes = closes
+    }
+
+    /// Sends it and returns how the connection ends after it; nil when it goes on.
+    mutating func send() throws -> Reply.Ending? {
+        for wait in reply.waitsBeforeHead { try channel.wait(wait) }
+        do {
+            if !reply.isRaw {
+                for interim in reply.interim { try channel.write(head(interim.status, nil, interim.fields) + "\r\n") }
+                try sendHead()
+                for wait in reply.waitsBeforeBody { try channel.wait(wait) }
+            }
+            if reply.isRaw || (reply.mayHaveBody && !isHeadRequest) { try sendBody() }
+            if let cut = reply.cut { throw CutHere(ending: cut.ending) }
+        } catch let cut as CutHere {
+            return cut.ending
+        }
+        return ending
+    }
+
+    private var ending: Reply.Ending? {
+        if case .close(_, let ending) = reply.afterwards { return ending }
+        switch reply.framing {
+        case .brokenChunks: return .truncated
+        case .untilClose: return .orderly
+        case .lyingLength(let length) where length > reply.body.count && !isHeadRequest: return .truncated
+        case .lyingLength, .contentLength, .chunked, .asGiven: return closes ? .orderly : nil
+        }
+    }
+
+    // MARK: Head
+
+    private func head(_ status: Int, _ reason: String?, _ fields: [HeaderField]) -> String {
+        fields.reduce("HTTP/1.1 \(status) \(reason ?? reasonPhrase(status))\r\n") { $0 + "\($1.name): \($1.value)\r\n" }
+    }
+
+    private func sendHead() throws {
+        var fields = reply.fields
+        func isMissing(_ name: String) -> Bool { !fields.contains { $0.name.lowercased() == name } }
+        var announcesClose = closes
+        switch reply.framing {
+        case .contentLength:
+            if reply.mayHaveBody && isMissing("content-length") {
+                fields.append(HeaderField("Content-Length", "\(reply.body.count)"))
+            }
+        case .lyingLength(let length): fields.append(HeaderField("Content-Length", "\(length)"))
+        case .chunked, .brokenChunks: fields.append(HeaderField("Transfer-Encoding", "chunked"))
+        case .untilClose: announcesClose = true
+        case .asGiven: break
+        }
+        if case .close(announced: true, _) = reply.afterwards { announcesClose = true }
+        if announcesClose && isMissing("connection") { fields.append(HeaderField("Connection", "close")) }
+
+        var text = head(reply.status, reply.reason, fields)
+        if let cut = reply.cut, case .head(let count) = cut.point {
+            try channel.write((text + "\r\n").utf8.prefix(count))
+            throw CutHere(ending: cut.ending)
+        }
+        if let flood = reply.flood {
+            let value = String(repeating: "f", count: flood.valueBytes)
+            for number in 0..<flood.count {
+                text += "X-Flood-\(number): \(value)\r\n"
+                if text.utf8.count > 65536 {
+                    try channel.write(text)
+                    text = ""
+                }
+            }
+        }
+        try channel.write(text + "\r\n")
+    }
+
+    // MARK: Body
+
+    private mutating func sendBody() throws {
+        bodyStart = MonotonicClock.now()
+        if case .body(0) = reply.cut?.point { throw CutHere(ending: reply.cut?.ending ?? .truncated) }
+        switch reply.framing {
+        case .brokenChunks(let fault):
+            let half = reply.body.count / 2
+            try send(reply.body, upTo: half, isChunked: true)
+            try sendFault(fault)
+        case .chunked(let trailers):
+            try send(reply.body, upTo: .max, isChunked: true)
+            try channel.write(trailers.reduce("0\r\n") { $0 + "\($1.name): \($1.value)\r\n" } + "\r\n")
+        case .contentLength, .lyingLength, .untilClose, .asGiven:
+            try send(reply.body, upTo: .max, isChunked: false)
+        }
+    }
+
+    private mutating func send(_ body: ReplyBody, upTo limit: Int64, isChunked: Bool) throws {
+        for segment in body.segments {
+            if case .wait(let wait) = segment {
+                try channel.wait(wait)
+                continue
+            }
+            var offset: Int64 = 0
+            while offset < segment.count {
+                var count = min(Int64(pieceBytes), segment.count - offset, limit - bodySent)
+                if let cut = reply.cut, case .body(let end) = cut.point { count = min(count, end - bodySent) }
+                guard count > 0 else { return }
+                for wait in reply.waitsBeforePiece { try channel.wait(wait) }
+                try pace()
+                let bytes = segment.bytes(at: offset, count: Int(count))
+                try channel.write(isChunked ? Array("\(String(count, radix: 16))\r\n".utf8) + bytes + [13, 10] : bytes)
+                offset += count
+                bodySent += count
+                if let cut = reply.cut, cut.point == .body(bodySent) { throw CutHere(ending: cut.ending) }
+            }
+        }
+    }
+
+    /// At a given speed twenty pieces a second are enough.
+    private var pieceBytes: Int {
+        guard let speed = reply.bytesPerSecond else { return max(1, reply.pieceBytes) }
+        return max(1, min(reply.pieceBytes, speed / 20))
+    }
+
+    /// Waits until what has been sent was due.
+    private func pace() throws {
+        guard let speed = reply.bytesPerSecond, let bodyStart else { return }
+        let due = Double(bodySent) / Double(max(1, speed)) * 1e9
+        try channel.wait(until: bodyStart + Int64(min(due, 1e18)))
+    }
+
+    private func sendFault(_ fault: Reply.ChunkFault) throws {
+        switch fault {
+        case .sizeIsNoNumber: try channel.write("zz\r\nabc\r\n0\r\n\r\n")
+        case .sizeOverflows: try channel.write("FFFFFFFFFFFFFFFFF\r\nabc\r\n0\r\n\r\n")
+        case .endIsMissing: try channel.write("3\r\nabcdef\r\n0\r\n\r\n")
+        case .cutInChunk: try channel.write("10\r\nabc")
+        case .lastChunkIsMissing: try channel.write("3\r\nabc\r\n")
+        }
+    }
+}
+
+/// The usual phrases (RFC 9110 section 15).
+private func reasonPhrase(_ status: Int) -> String {
+    let phrases = [
+        100: "Continue", 101: "Switching Protocols", 103: "Early Hints", 200: "OK", 201: "Created", 202: "Accepted",
+        204: "No Content", 205: "Reset Content", 206: "Partial Content", 301: "Moved Permanently", 302: "Found", 303: "See Other",
+        304: "Not Modified", 307: "Temporary Redirect", 308: "Permanent Redirect", 400: "Bad Request", 401: "Unauthorized",
+        403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed", 407: "Proxy Authentication Required",
+        408: "Request Timeout", 409: "Conflict", 410: "Gone", 412: "Precondition Failed", 413: "Content Too Large",
+        416: "Range Not Satisfiable", 417: "Expectation Failed", 421: "Misdirected Request", 429: "Too Many Requests",
+        500: "Internal Server Error", 501: "Not Implemented", 502: "Bad Gateway", 503: "Service Unavailable",
+        504: "Gateway Timeout",
+    ]
+    return phrases[status] ?? "Status \(status)"
+}

@@ -1,0 +1,74 @@
+import EventLoop
+
+/// What a server has seen, and who waits for it to see more.
+final class ServerLog<State: Sendable>: Sendable {
+    private struct Waiter: Sendable {
+        let isMet: @Sendable (State) -> Bool
+        let continuation: CheckedContinuation<State, any Error>
+    }
+
+    private struct Contents: Sendable {
+        var state: State
+        var waiters: [Int: Waiter] = [:]
+        var nextWaiter = 0
+    }
+
+    private let contents: Locked<Contents>
+
+    init(_ state: State) {
+        contents = Locked(Contents(state: state))
+    }
+
+    var state: State { contents.withLock { $0.state } }
+
+    /// Changes the state and lets those go who waited for what it now is.
+    func change<Result>(_ change: (inout State) -> Result) -> Result {
+        let (result, met, state) = contents.withLock { contents in
+            let result = change(&contents.state)
+            let met = contents.waiters.filter { $0.value.isMet(contents.state) }
+            for key in met.keys { contents.waiters[key] = nil }
+            return (result, met.values.map(\.continuation), contents.state)
+        }
+        for continuation in met { continuation.resume(returning: state) }
+        return result
+    }
+
+    /// Waits until the state is as wished; it may have changed again when this returns, so the met state is returned.
+    /// - Throws: ``TestServerError`` when that took too long; CancellationError.
+    func wait(
+        for what: String, within limit: Duration, until isMet: @escaping @Sendable (State) -> Bool
+    ) async throws -> State {
+        try await withThrowingTaskGroup(of: State.self) { group in
+            group.addTask { try await self.met(isMet) }
+            group.addTask {
+                try await Task.sleep(for: limit)
+                throw TestServerError("no \(what) within \(limit)")
+            }
+            defer { group.cancelAll() }
+            guard let state = try await group.next() else { throw CancellationError() }
+            return state
+        }
+    }
+
+    private func met(_ isMet: @escaping @Sendable (State) -> Bool) async throws -> State {
+        let key = contents.withLock { contents in
+            defer { contents.nextWaiter += 1 }
+            return contents.nextWaiter
+        }
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let outcome: Result<State, any Error>? = contents.withLock { contents in
+                    if isMet(contents.state) { return .success(contents.state) }
+                    // A cancellation from now on finds the waiter.
+                    if Task.isCancelled { return .failure(CancellationError()) }
+                    contents.waiters[key] = Waiter(isMet: isMet, continuation: continuation)
+                    return nil
+                }
+                if let outcome { continuation.resume(with: outcome) }
+            }
+        } onCancel: {
+            let waiter = contents.withLock { $0.waiters.removeValue(forKey: key) }
+            waiter?.continuation.resume(throwing: CancellationError())
+        }
+    }
+}

@@ -1,0 +1,114 @@
+import COpenSSL
+import FoundationEssentials
+
+/// How a server of this kit speaks TLS.
+public struct ServerTLS: Sendable {
+    /// PEM text (RFC 7468), or a file of it.
+    public enum PEM: Hashable, Sendable {
+        /// The text itself.
+        case text(String)
+        /// The path of a file, read when the server starts.
+        case file(String)
+    }
+
+    /// A version of the protocol.
+    public enum Version: Int, Hashable, Sendable {
+        /// TLS 1.0 and 1.1 lower OpenSSL's security level to 0 for the whole server.
+        case v1_0 = 0x0301
+        /// See ``v1_0``.
+        case v1_1 = 0x0302
+        /// RFC 5246.
+        case v1_2 = 0x0303
+        /// RFC 8446.
+        case v1_3 = 0x0304
+    }
+
+    /// What the server wants to know of its clients.
+    public enum ClientCertificates: Hashable, Sendable {
+        /// Nothing.
+        case ignored
+        /// A certificate is asked for; whichever comes, or none, is fine and recorded.
+        case requested
+        /// Without a certificate that these authorities have signed there is no connection; nil takes any certificate.
+        case required(authorities: PEM?)
+    }
+
+    /// The server's certificate, then the others that it sends, in order.
+    public var certificateChain: PEM
+    /// The key of the first, without a passphrase.
+    public var privateKey: PEM
+    /// The oldest version spoken.
+    public var minimumVersion = Version.v1_2
+    /// The newest version spoken.
+    public var maximumVersion = Version.v1_3
+    /// Whether clients are asked for certificates.
+    public var clientCertificates = ClientCertificates.ignored
+    /// Whether sessions of earlier connections may be resumed.
+    public var resumesSessions = true
+    /// What the server chooses from the client's list (RFC 7301), whether listed there or not; nil for no answer. Whatever is said,
+    /// HTTP/1.1 is spoken.
+    public var applicationProtocol: String?
+
+    /// A server with this certificate and key.
+    public init(certificateChain: PEM, privateKey: PEM) {
+        self.certificateChain = certificateChain
+        self.privateKey = privateKey
+    }
+}
+
+extension ServerTLS.PEM {
+    /// - Throws: ``TestServerError`` when the file cannot be read.
+    func contents() throws -> String {
+        switch self {
+        case .text(let text): return text
+        case .file(let path):
+            guard let data = FileManager.default.contents(atPath: path) else { throw TestServerError("\(path): not readable") }
+            return String(decoding: data, as: UTF8.self)
+        }
+    }
+
+    /// The certificates in it, at least one.
+    func certificates() throws -> [Certificate] {
+        try withMemoryBIO(contents()) { bio in
+            var found: [Certificate] = []
+            while let pointer = PEM_read_bio_X509(bio, nil, nil, nil) { found.append(Certificate(pointer)) }
+            // The end of the text is an error too.
+            ERR_clear_error()
+            guard !found.isEmpty else { throw TestServerError("no certificate in the PEM text") }
+            return found
+        }
+    }
+}
+
+/// Owns an X509.
+final class Certificate {
+    let pointer: OpaquePointer
+
+    init(_ pointer: OpaquePointer) {
+        self.pointer = pointer
+    }
+
+    deinit { X509_free(pointer) }
+}
+
+func withMemoryBIO<Result>(_ text: String, _ body: (OpaquePointer) throws -> Result) throws -> Result {
+    let bytes = Array(text.utf8)
+    return try bytes.withUnsafeBytes { bytes in
+        guard let bio = BIO_new_mem_buf(bytes.baseAddress, Int32(clamping: bytes.count)) else {
+            throw TestServerError(openSSL: "BIO_new_mem_buf")
+        }
+        defer { BIO_free(bio) }
+        return try body(bio)
+    }
+}
+
+extension TestServerError {
+    /// The oldest error of the thread's queue; the others are dropped.
+    init(openSSL call: String) {
+        let code = ERR_get_error()
+        ERR_clear_error()
+        var text = [CChar](repeating: 0, count: 256)
+        ERR_error_string_n(code, &text, text.count)
+        self.init("\(call): \(text.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } ?? "" })")
+    }
+}

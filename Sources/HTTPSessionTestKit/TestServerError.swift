@@ -1,0 +1,25 @@
+import EventLoop
+import Glibc
+
+/// Why a server of this kit could not do what the test asked of it.
+public struct TestServerError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The step and the system's or OpenSSL's own words.
+    public let description: String
+
+    init(_ description: String) {
+        self.description = description
+    }
+
+    init(_ call: String, errno number: Int32) {
+        self.init("\(call): \(String(cString: strerror(number))) (\(number))")
+    }
+
+    init(_ error: any Error) {
+        switch error {
+        case let error as TestServerError: self = error
+        case let error as LoopError: self.init(error.call, errno: error.errno)
+        case LoopThread.StartError.system(let error): self.init(error.call, errno: error.errno)
+        default: self.init("\(error)")
+        }
+    }
+}

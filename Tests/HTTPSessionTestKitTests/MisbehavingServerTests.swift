@@ -1,0 +1,255 @@
+import FoundationEssentials
+import Glibc
+import HTTPSessionTestKit
+import NetworkLab
+import Testing
+
+@Suite(.timeLimit(.minutes(2)))
+struct MisbehavingServerTests {
+    @Test func `requests are recorded as they were sent`() async throws {
+        let server = try MisbehavingServer { Reply(body: .text("\($0.method) \($0.path)")) }
+        let client = try RawClient(server)
+        try client.send("POST /a?b=c HTTP/1.1\r\nHost: x\r\nX-One:  1 \r\nx-one: 2\r\nContent-Length: 5\r\n\r\nhello")
+        #expect(client.read(until: "POST /a").hasSuffix("\r\n\r\nPOST /a"))
+        try client.send("PUT /d HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n2\r\nde\r\n0\r\nX-T: 1\r\n\r\n")
+        _ = client.read(until: "PUT /d")
+        let other = try RawClient(server)
+        try other.get("/e")
+        let requests = try await server.awaitRequests(3)
+        #expect(requests.map(\.target) == ["/a?b=c", "/d", "/e"])
+        #expect(requests.map(\.text) == ["hello", "abcde", ""])
+        #expect(requests.map(\.connection) == [1, 1, 2])
+        #expect(requests.map(\.numberOnConnection) == [1, 2, 1])
+        #expect(requests.map(\.arrival) == [1, 2, 3])
+        #expect(requests[0].fields.map(\.name) == ["Host", "X-One", "x-one", "Content-Length"])
+        #expect(requests[0].values("X-ONE") == ["1", "2"])
+        #expect(requests[0].path == "/a" && requests[0].query == "b=c")
+        #expect(requests[1].trailers == [HeaderField("X-T", "1")])
+    }
+
+    @Test func `what is kept has limits, what is counted has none`() async throws {
+        var options = MisbehavingServer.Options()
+        options.recordedRequests = 2
+        options.recordedBodyBytes = 3
+        let server = try MisbehavingServer(options: options) { _ in Reply() }
+        let client = try RawClient(server)
+        for number in 1...5 { try client.send("POST /\(number) HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello") }
+        try await server.awaitRequests(5)
+        #expect(server.requests.map(\.target) == ["/4", "/5"])
+        #expect(server.requests.map(\.text) == ["hel", "hel"])
+        #expect(server.requests.map(\.bodyLength) == [5, 5])
+        #expect(server.seen.bodyBytes == 25)
+    }
+
+    @Test func `a gate holds the head, another the body`() async throws {
+        let (first, second) = try (Gate(), Gate())
+        let server = try MisbehavingServer { _ in Reply(body: "late").held(by: first).bodyHeld(by: second) }
+        let client = try RawClient(server)
+        try client.get("/")
+        try await server.awaitRequests(1)
+        #expect(!client.isReadable(within: .milliseconds(50)))
+        first.open()
+        #expect(client.read(until: "\r\n\r\n").hasPrefix("HTTP/1.1 200 OK"))
+        #expect(!client.isReadable(within: .milliseconds(50)))
+        second.open()
+        #expect(client.read(until: "late") == "late")
+        #expect(first.isOpen && second.isOpen)
+    }
+
+    @Test func `waits stand between parts of a body`() async throws {
+        let gate = try Gate()
+        let server = try MisbehavingServer { _ in Reply(body: .texts(["one", "two"], between: .gate(gate))) }
+        let client = try RawClient(server)
+        try client.get("/")
+        #expect(client.read(until: "one").hasSuffix("\r\n\r\none"))
+        #expect(!client.isReadable(within: .milliseconds(50)))
+        gate.open()
+        #expect(client.read(until: "two") == "two")
+    }
+
+    @Test(arguments: [(Reply.Ending.orderly, RawClient.End.closed), (.reset, .reset)])
+    func `a kept connection dies when the next request arrives`(_ ending: Reply.Ending, _ end: RawClient.End) async throws {
+        let server = try MisbehavingServer { _ in Reply(body: "x").endingOnNextRequest(ending) }
+        let client = try RawClient(server)
+        try client.get("/")
+        #expect(client.read(until: "\r\n\r\nx").contains("200 OK"))
+        #expect(!client.isReadable(within: .milliseconds(50)))
+        try client.get("/again")
+        let (bytes, seen) = client.readToEnd()
+        #expect(bytes.isEmpty && seen == end)
+        #expect(server.requests.map(\.target) == ["/"])
+    }
+
+    @Test func `a kept connection dies after the next request was read`() async throws {
+        let server = try MisbehavingServer { $0.numberOnConnection == 1 ? Reply(body: "x") : .none(.truncated) }
+        let client = try RawClient(server)
+        try client.get("/")
+        #expect(client.read(until: "\r\n\r\nx").contains("200 OK"))
+        try client.get("/again")
+        #expect(client.readToEnd().end == .closed)
+        #expect(try await server.awaitRequests(2).map(\.target) == ["/", "/again"])
+    }
+
+    @Test func `a kept connection ends when the gate opens`() async throws {
+        let gate = try Gate()
+        let server = try MisbehavingServer { _ in Reply(body: "x").ending(when: gate) }
+        let client = try RawClient(server)
+        for _ in 0..<2 {
+            try client.get("/")
+            #expect(client.read(until: "\r\n\r\nx").contains("200 OK"))
+        }
+        gate.open()
+        #expect(client.readToEnd().end == .closed)
+    }
+
+    @Test func `a connection ends, speaks or is silent when it is accepted`() async throws {
+        var options = MisbehavingServer.Options()
+        options.arrival = { connection in
+            switch connection {
+            case 1: .end(.reset)
+            case 2: .say(.raw("220 smtp ready\r\n"))
+            case 3: .say(.never)
+            default: .serve
+            }
+        }
+        let server = try MisbehavingServer(options: options) { _ in Reply(body: "fine") }
+        #expect(try RawClient(server).readToEnd().end == .reset)
+        let banner = try RawClient(server).readToEnd()
+        #expect(String(decoding: banner.bytes, as: UTF8.self) == "220 smtp ready\r\n" && banner.end == .closed)
+        let silent = try RawClient(server)
+        try silent.get("/")
+        #expect(!silent.isReadable(within: .milliseconds(50)))
+        let served = try RawClient(server)
+        try served.get("/")
+        #expect(served.read(until: "fine").contains("200 OK"))
+        #expect(server.seen.connections == 4)
+    }
+
+    @Test func `a request is judged by its head`() async throws {
+        var options = MisbehavingServer.Options()
+        options.onHead = { request in
+            switch request.path {
+            case "/refused": .refuse(Reply(413, body: "too much"))
+            case "/reset": .end(.reset)
+            case "/deaf": .readBody(after: [.forever])
+            default: .readBody()
+            }
+        }
+        let server = try MisbehavingServer(options: options) { _ in Reply(body: "fine") }
+        func post(_ path: String) throws -> RawClient {
+            let client = try RawClient(server)
+            try client.send("POST \(path) HTTP/1.1\r\nContent-Length: 100\r\nExpect: 100-continue\r\n\r\n")
+            return client
+        }
+        let refused = try post("/refused").readToEnd()
+        #expect(String(decoding: refused.bytes, as: UTF8.self).hasPrefix("HTTP/1.1 413 "))
+        #expect(try post("/reset").readToEnd().end == .reset)
+        let deaf = try post("/deaf")
+        #expect(!deaf.isReadable(within: .milliseconds(50)))
+        let fine = try post("/fine")
+        #expect(fine.read(until: "\r\n\r\n") == "HTTP/1.1 100 Continue\r\n\r\n")
+        try fine.send(String(repeating: "b", count: 100))
+        #expect(fine.read(until: "fine").hasPrefix("HTTP/1.1 200 OK"))
+        #expect(server.requests.map(\.path) == ["/refused", "/reset", "/fine"])
+        #expect(server.requests.last?.bodyLength == 100)
+    }
+
+    @Test func `a held reply notices that the client has left`() async throws {
+        let server = try MisbehavingServer { _ in .never }
+        do {
+            let client = try RawClient(server)
+            try client.get("/")
+            try await server.awaitRequests(1)
+            #expect(server.seen.openConnections == 1)
+            _ = client
+        }
+        try await server.awaitOpenConnections(0)
+    }
+
+    @Test func `what is no request gets 400`() throws {
+        let server = try MisbehavingServer { _ in Reply() }
+        let client = try RawClient(server)
+        try client.send("nonsense\r\n\r\n")
+        #expect(String(decoding: client.readToEnd().bytes, as: UTF8.self).hasPrefix("HTTP/1.1 400 "))
+    }
+
+    @Test func `IPv6 and Unix sockets`() throws {
+        let six = try MisbehavingServer(at: .loopbackIPv6) { _ in Reply(body: "six") }
+        #expect(six.url("/a").absoluteString == "http://[::1]:\(six.port)/a")
+        let client = try RawClient(six)
+        try client.get("/")
+        #expect(client.read(until: "six").contains("200 OK"))
+
+        let folder = try ScratchDirectory()
+        let path = folder.file("socket")
+        do {
+            let unix = try MisbehavingServer(at: .unix(path)) { _ in Reply(body: "unix") }
+            let client = try RawClient(unix)
+            try client.get("/")
+            #expect(client.read(until: "unix").contains("200 OK"))
+            #expect(access(path, F_OK) == 0)
+        }
+        #expect(access(path, F_OK) != 0)
+    }
+
+    @Test func `addresses that cannot be had are errors`() throws {
+        #expect(throws: TestServerError.self) { try MisbehavingServer(at: .ip("localhost", port: 0)) { _ in Reply() } }
+        #expect(throws: TestServerError.self) { try MisbehavingServer(at: .ip("198.51.100.1", port: 0)) { _ in Reply() } }
+        #expect(throws: TestServerError.self) {
+            try MisbehavingServer(at: .unix(String(repeating: "a", count: 108))) { _ in Reply() }
+        }
+        let taken = try MisbehavingServer { _ in Reply() }
+        #expect(throws: TestServerError.self) { try MisbehavingServer(at: .ip("127.0.0.1", port: taken.port)) { _ in Reply() } }
+    }
+
+    @Test func `waiting for what does not come is an error`() async throws {
+        let server = try MisbehavingServer { _ in Reply() }
+        await #expect(throws: TestServerError.self) { try await server.awaitRequests(1, within: .milliseconds(50)) }
+    }
+
+    @Test func `stopping ends held connections`() async throws {
+        let server = try MisbehavingServer { _ in .never }
+        let clients = try (0..<20).map { _ in try RawClient(server) }
+        for client in clients { try client.get("/") }
+        try await server.awaitRequests(20)
+        server.stop()
+        server.stop()
+        for client in clients { #expect(client.readToEnd().end != .open) }
+        #expect(server.seen.openConnections == 0)
+        #expect(throws: RawClient.Failure.self) { try RawClient(server) }
+    }
+
+    @Test func `connections beyond the limit wait for a place`() async throws {
+        var options = MisbehavingServer.Options()
+        options.maximumConnections = 1
+        let gate = try Gate()
+        let server = try MisbehavingServer(options: options) { _ in Reply(body: "x").held(by: gate).closing() }
+        let (first, second) = try (RawClient(server), RawClient(server))
+        try first.get("/first")
+        try second.get("/second")
+        try await server.awaitRequests(1)
+        #expect(server.seen.connections == 1)
+        gate.open()
+        for client in [first, second] {
+            #expect(client.read(until: "\r\n\r\nx").contains("200 OK"))
+            client.shutdown()
+        }
+    }
+
+    @Test func `many connections at once`() async throws {
+        let server = try MisbehavingServer { Reply(body: .text($0.path)) }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<8 {
+                group.addTask {
+                    for round in 0..<20 {
+                        let client = try RawClient(server)
+                        try client.get("/\(number)-\(round).")
+                        #expect(client.read(until: "\r\n\r\n/\(number)-\(round).").contains("200 OK"))
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(server.seen.requestCount == 160)
+    }
+}

@@ -1,0 +1,120 @@
+import HTTPSessionTestKit
+import Testing
+
+@Suite(.timeLimit(.minutes(2)))
+struct ReplyTests {
+    @Test func `a reply without faults is plain HTTP`() throws {
+        let (text, end) = try RawClient.exchange(Reply(404, fields: ["ETag": "\"a\"", "X-A": "1", "X-A": "2"], body: "gone"))
+        #expect(
+            text == "HTTP/1.1 404 Not Found\r\nETag: \"a\"\r\nX-A: 1\r\nX-A: 2\r\nContent-Length: 4\r\nConnection: close\r\n\r\ngone")
+        #expect(end == .closed)
+    }
+
+    @Test func `a reply to HEAD has the length and no body`() throws {
+        let (text, _) = try RawClient.exchange(Reply(body: "hello"), method: "HEAD")
+        #expect(text.hasSuffix("Content-Length: 5\r\nConnection: close\r\n\r\n"))
+    }
+
+    @Test func `204 and 304 have no body`() throws {
+        for status in [204, 304] {
+            let (text, _) = try RawClient.exchange(Reply(status, body: "hello"))
+            #expect(!text.contains("Content-Length") && text.hasSuffix("\r\n\r\n"))
+        }
+    }
+
+    @Test(arguments: [(Reply.Ending.truncated, RawClient.End.closed), (.reset, .reset), (.orderly, .closed)])
+    func `a cut body ends where it was told to`(_ ending: Reply.Ending, _ end: RawClient.End) throws {
+        let server = try MisbehavingServer { _ in Reply(body: .pattern(100_000)).cut(afterBodyBytes: 50_000, ending) }
+        let client = try RawClient(server)
+        try client.get("/")
+        #expect(client.read(until: "\r\n\r\n").contains("Content-Length: 100000\r\n"))
+        let (bytes, seen) = client.readToEnd()
+        #expect(bytes == (0..<50_000).map { ReplyBody.patternByte(at: $0) } || end == .reset)
+        #expect(seen == end)
+    }
+
+    @Test func `a cut head ends within a field`() throws {
+        let (text, end) = try RawClient.exchange(Reply(body: "hello").cut(afterHeadBytes: 25))
+        #expect(text == "HTTP/1.1 200 OK\r\nContent-")
+        #expect(end == .closed)
+    }
+
+    @Test func `Content-Length lies, and the connection ends when too little came`() throws {
+        let long = try RawClient.exchange(Reply(body: "hello").lyingLength(100))
+        #expect(long.text.contains("Content-Length: 100\r\n") && long.text.hasSuffix("\r\n\r\nhello") && long.end == .closed)
+        let short = try RawClient.exchange(Reply(body: "hello").lyingLength(2))
+        #expect(short.text.contains("Content-Length: 2\r\n") && short.text.hasSuffix("\r\n\r\nhello"))
+    }
+
+    @Test func `chunks and trailers`() throws {
+        var reply = Reply(body: "hello world").chunked(trailers: ["X-Sum": "7"])
+        reply.pieceBytes = 6
+        let (text, _) = try RawClient.exchange(reply)
+        #expect(text.contains("Transfer-Encoding: chunked\r\n"))
+        #expect(text.hasSuffix("\r\n\r\n6\r\nhello \r\n5\r\nworld\r\n0\r\nX-Sum: 7\r\n\r\n"))
+    }
+
+    @Test(arguments: [
+        (Reply.ChunkFault.sizeIsNoNumber, "zz\r\nabc\r\n0\r\n\r\n"), (.sizeOverflows, "FFFFFFFFFFFFFFFFF\r\nabc\r\n0\r\n\r\n"),
+        (.endIsMissing, "3\r\nabcdef\r\n0\r\n\r\n"), (.cutInChunk, "10\r\nabc"), (.lastChunkIsMissing, "3\r\nabc\r\n"),
+    ])
+    func `chunks break after the first half`(_ fault: Reply.ChunkFault, _ wrong: String) throws {
+        let (text, end) = try RawClient.exchange(Reply(body: "goodlost").brokenChunks(fault))
+        #expect(text.hasSuffix("\r\n\r\n4\r\ngood\r\n\(wrong)"))
+        #expect(end == .closed)
+    }
+
+    @Test func `a body until the end of the connection has no length`() throws {
+        let (text, end) = try RawClient.exchange(Reply(body: "hello").untilClose())
+        #expect(text == "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello")
+        #expect(end == .closed)
+    }
+
+    @Test func `interim replies come first`() throws {
+        let (text, _) = try RawClient.exchange(Reply(body: "x").interim(103, fields: ["Link": "</a>"]).interim(100))
+        #expect(
+            text.hasPrefix("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n"))
+    }
+
+    @Test func `a flood of fields`() throws {
+        let (text, _) = try RawClient.exchange(Reply().headerFlood(10_000, valueBytes: 100))
+        #expect(text.utf8.count > 1_000_000)
+        #expect(text.contains("\r\nX-Flood-9999: fff"))
+    }
+
+    @Test func `what is no HTTP`() throws {
+        let banner = try RawClient.exchange(.raw("SSH-2.0-OpenSSH_9.2\r\n"))
+        #expect(banner.text == "SSH-2.0-OpenSSH_9.2\r\n" && banner.end == .closed)
+        let nothing = try RawClient.exchange(.none())
+        #expect(nothing.text == "" && nothing.end == .closed)
+        let reset = try RawClient.exchange(.none(.reset))
+        #expect(reset.text == "" && reset.end == .reset)
+    }
+
+    @Test func `nothing ever comes`() throws {
+        let (text, end) = try RawClient.exchange(.never, patience: .milliseconds(200))
+        #expect(text == "" && end == .open)
+    }
+
+    @Test func `a slow body takes its time`() throws {
+        let start = ContinuousClock.now
+        let (text, _) = try RawClient.exchange(Reply(body: .zeros(1000)).slow(bytesPerSecond: 2000))
+        #expect(text.utf8.suffix(1000).allSatisfy { $0 == 0 })
+        // The last piece is due 20 ms before the half second is over.
+        #expect(start.duration(to: .now) > .milliseconds(400))
+    }
+
+    @Test func `waits between pieces`() throws {
+        let start = ContinuousClock.now
+        let (text, _) = try RawClient.exchange(Reply(body: "abcd").pieces(of: 1, after: .delay(.milliseconds(50))))
+        #expect(text.hasSuffix("abcd"))
+        #expect(start.duration(to: .now) > .milliseconds(190))
+    }
+
+    @Test func `challenges and redirects`() throws {
+        let challenge = try RawClient.exchange(.unauthorized("Basic realm=\"a\"", "Bearer"))
+        #expect(challenge.text.contains("WWW-Authenticate: Basic realm=\"a\"\r\nWWW-Authenticate: Bearer\r\n"))
+        #expect(try RawClient.exchange(.proxyAuthenticationRequired("Basic realm=\"p\"")).text.hasPrefix("HTTP/1.1 407 Proxy"))
+        #expect(try RawClient.exchange(.redirect(308, to: "/again")).text.contains("308 Permanent Redirect\r\nLocation: /again\r\n"))
+    }
+}
