@@ -1,0 +1,81 @@
+import Foundation
+public import HTTPTypes
+
+extension HTTPFields {
+    /// Fields from text that may come from anywhere.
+    ///
+    /// Throws ``HTTPSessionError/Code/invalidRequest`` for a name that is no token and for a value with CR, LF, NUL or another control
+    /// character (RFC 9110 section 5.5), where swift-http-types alone would put spaces; also beyond 1,000 fields. The error names the
+    /// field, never the value.
+    public init(checking fields: [String: String]) throws(HTTPSessionError) {
+        self.init()
+        guard fields.count <= 1000 else {
+            throw HTTPSessionError(.invalidRequest, "more than 1000 header fields")
+        }
+        for (name, value) in fields.sorted(by: { $0.key < $1.key }) { try set(value, forFieldNamed: name) }
+    }
+
+    /// One field, checked as by ``init(checking:)``; `nil` removes it.
+    package mutating func set(_ value: String?, forFieldNamed name: String) throws(HTTPSessionError) {
+        guard let fieldName = HTTPField.Name(name) else {
+            throw HTTPSessionError(.invalidRequest, "\(name.debugDescription) is no name of a header field")
+        }
+        if let value { try Self.checkValue(value, of: fieldName.rawName) }
+        self[fieldName] = value
+    }
+
+    /// Throws where swift-http-types would silently change the value.
+    static func checkValue(_ value: String, of name: String) throws(HTTPSessionError) {
+        guard HTTPField.isValidValue(value) else {
+            throw HTTPSessionError(
+                .invalidRequest, "the value of \(name) has a line break, NUL or another control character, or a space at an end")
+        }
+    }
+}
+
+/// The values of fields that every request carries.
+public enum RequestFields {
+    /// `Accept-Language` from languages in the order of preference: the first without weight, then `q=0.9` down to `q=0.5`; what
+    /// follows says nothing more (RFC 9110 section 12.5.4). `nil` for none. Languages that are no language ranges are left out.
+    public static func acceptLanguage(preferring languages: [String]) -> String? {
+        let ranges = languages.filter { language in
+            !language.isEmpty && language.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-") }
+        }
+        let weighted = ranges.prefix(6).enumerated().map { place, language in
+            place == 0 ? language : "\(language);q=0.\(10 - place)"
+        }
+        return weighted.isEmpty ? nil : weighted.joined(separator: ", ")
+    }
+
+    /// `User-Agent` (RFC 9110 section 10.1.5): `product/version (system)`. Other scripts are written in ASCII as well as can be.
+    public static func userAgent(product: String, version: String?, system: String?) -> String {
+        let product = token(product)
+        let version = version.map(token)
+        let system = system.map(ascii)?.filter { !"()\\".contains($0) }
+        return (product.isEmpty ? "HTTPSession" : product)
+            + (version.map { $0.isEmpty ? "" : "/\($0)" } ?? "")
+            + (system.map { $0.isEmpty ? "" : " (\($0))" } ?? "")
+    }
+
+    /// `Authorization` for Basic (RFC 7617), in UTF-8.
+    ///
+    /// Throws ``HTTPSessionError/Code/invalidRequest`` for a user with a colon, which would end there, and for control characters.
+    public static func basicAuthorization(username: String, password: String) throws(HTTPSessionError) -> String {
+        let hasControls = (username + password).unicodeScalars.contains { $0.value < 0x20 || $0.value == 0x7F }
+        guard !username.utf8.contains(UInt8(ascii: ":")), !hasControls else {
+            throw HTTPSessionError(
+                .invalidRequest, "a user name with a colon, or a control character, fits no Basic authorization")
+        }
+        return "Basic \(Data("\(username):\(password)".utf8).base64EncodedString())"
+    }
+
+    private static func token(_ text: String) -> String {
+        String(ascii(text).map { $0 == " " ? "-" : $0 }.filter { HTTPField.Name(String($0)) != nil })
+    }
+
+    private static func ascii(_ text: String) -> String {
+        let transform = StringTransform("Any-Latin; Latin-ASCII; [:^ASCII:] Remove")
+        let latin = text.applyingTransform(transform, reverse: false) ?? text
+        return latin.filter { $0.isASCII && $0 >= " " && $0 != "\u{7F}" }
+    }
+}

@@ -1,0 +1,96 @@
+package import Foundation
+import HTTPTypes
+
+/// Addresses as people write them, turned into ones that can be asked, or refused with a reason (RFC 3986).
+package enum RequestURL {
+    /// `text` against `base`. A base whose path does not end in `/` gets one, so that `v1` and `users` give `v1/users`.
+    ///
+    /// Control characters are refused, whatever else Foundation would escape; other characters that no URL has are escaped.
+    package static func resolve(_ text: String, against base: URL? = nil) throws(HTTPSessionError) -> URL {
+        guard !text.unicodeScalars.contains(where: { $0.value < 0x20 || $0.value == 0x7F }) else {
+            throw HTTPSessionError(.invalidRequest, "the URL has a control character in it")
+        }
+        guard let url = URL(string: text, relativeTo: base.map(asDirectory))?.absoluteURL else {
+            throw HTTPSessionError(.invalidRequest, "the URL cannot be read")
+        }
+        try validate(url)
+        return url
+    }
+
+    /// Throws ``HTTPSessionError/Code/invalidRequest`` for an address without host, with a port beyond 65535, or of another scheme
+    /// than `http` and `https`.
+    package static func validate(_ url: URL) throws(HTTPSessionError) {
+        let context = HTTPSessionError.Context(url: url.withoutSecrets)
+        guard let scheme = url.scheme?.lowercased(), ["http", "https"].contains(scheme) else {
+            throw HTTPSessionError(.invalidRequest, "the URL's scheme is neither http nor https", context: context)
+        }
+        guard let host = url.host(percentEncoded: false), !host.isEmpty, isPlain(host) else {
+            throw HTTPSessionError(.invalidRequest, "the URL has no host, or one that no host has", context: context)
+        }
+        guard (0...65535).contains(url.port ?? 0) else {
+            throw HTTPSessionError(.invalidRequest, "the URL's port is above 65535", context: context)
+        }
+    }
+
+    /// `url` with `query` added to what it already asks, before its fragment.
+    ///
+    /// The query comes from a serializer, perhaps a user's own: whatever does not belong into one is an error, not escaped again.
+    static func appending(query: String, to url: URL) throws(HTTPSessionError) -> URL {
+        guard !query.isEmpty else { return url }
+        let text = url.absoluteString
+        let fragment = text.firstIndex(of: "#") ?? text.endIndex
+        var address = String(text[..<fragment])
+        if !address.contains("?") {
+            address += "?"
+        } else if address.last != "?" && address.last != "&" {
+            address += "&"
+        }
+        guard query.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "#") }),
+            let extended = URL(string: address + query + text[fragment...], encodingInvalidCharacters: false)
+        else {
+            throw HTTPSessionError(.cannotEncodeRequest, "the query string has characters that must be escaped")
+        }
+        return extended
+    }
+
+    private static func asDirectory(_ base: URL) -> URL {
+        guard !base.path(percentEncoded: true).isEmpty, !base.hasDirectoryPath else { return base }
+        return base.appending(path: "", directoryHint: .isDirectory)
+    }
+
+    private static func isPlain(_ host: String) -> Bool {
+        !host.unicodeScalars.contains { $0.value <= 0x20 || $0.value == 0x7F }
+    }
+}
+
+extension URL {
+    /// Scheme, host, port and path: without user, password, query and fragment, which may be secret.
+    package var withoutSecrets: String {
+        let port = port.map { ":\($0)" } ?? ""
+        let host = host(percentEncoded: true).map { $0.contains(":") ? "[\($0)]" : $0 }
+        return "\(scheme.map { "\($0)://" } ?? "")\(host ?? "")\(port)\(path(percentEncoded: true))"
+    }
+}
+
+extension HTTPSessionError.Context {
+    /// The request's address without its secrets, and its method.
+    package init(of request: TransferRequest) {
+        self.init(url: request.url.withoutSecrets, method: request.method.rawValue)
+    }
+}
+
+extension TransferRequest {
+    /// The fields that frame a message: the engine writes them.
+    private static let framing: [HTTPField.Name] = [.contentLength, .transferEncoding, .connection]
+
+    /// Throws ``HTTPSessionError/Code/invalidRequest`` for an address that cannot be asked and for fields of HTTP's framing.
+    ///
+    /// Line breaks and NUL need no check: no `HTTPField.Name` holds one, and swift-http-types makes each a space in a value. The places
+    /// that take names and values as text refuse them instead (``HTTPFields``).
+    package func validate() throws(HTTPSessionError) {
+        try RequestURL.validate(url)
+        if let name = Self.framing.first(where: headerFields.contains) {
+            throw HTTPSessionError(.invalidRequest, "\(name.rawName) is the engine's to set", context: .init(of: self))
+        }
+    }
+}

@@ -1,0 +1,85 @@
+public import Foundation
+public import HTTPTypes
+
+/// Makes values of bytes. `JSONDecoder` and `PropertyListDecoder` are decoders.
+public protocol DataDecoder: Sendable {
+    /// A value of the type that the caller wants.
+    func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value
+}
+
+extension JSONDecoder: DataDecoder {}
+
+extension PropertyListDecoder: DataDecoder {}
+
+/// A type that has a value for a response without a body.
+public protocol EmptyResponse: SendableMetatype {
+    /// What such a response means.
+    static func emptyValue() -> Self
+}
+
+/// The value of a response from which nothing but success is wanted.
+public struct Empty: EmptyResponse, Codable, Hashable, Sendable {
+    /// Nothing.
+    public init() {}
+
+    /// Nothing.
+    public static func emptyValue() -> Empty { Empty() }
+}
+
+extension Optional: EmptyResponse {
+    /// `nil`.
+    public static func emptyValue() -> Wrapped? { nil }
+}
+
+/// The body decoded as `Value`.
+///
+/// A response without a body is an error, unless its status or method says that it has none and `Value` has a value for that
+/// (``EmptyResponse``; every optional has one).
+public struct DecodableResponseSerializer<Value: Decodable & SendableMetatype>: ResponseSerializer {
+    /// What a response must be.
+    public var validation: ResponseValidation
+    /// What reads the body.
+    public var decoder: any DataDecoder
+    /// The statuses of responses without a body.
+    public var emptyStatusCodes: Set<Int>
+    /// The methods whose responses have no body.
+    public var emptyMethods: Set<HTTPRequest.Method>
+    /// A change to the body before it is read.
+    public var preprocessor: DataPreprocessor
+
+    /// A JSON body of any type and status 200 to 299, empty at 204, 205 and HEAD, unless told otherwise.
+    public init(
+        of type: Value.Type = Value.self, decoder: any DataDecoder = JSONDecoder(),
+        validation: ResponseValidation = ResponseValidation(), emptyStatusCodes: Set<Int> = [204, 205],
+        emptyMethods: Set<HTTPRequest.Method> = [.head], preprocessor: DataPreprocessor = .passthrough
+    ) {
+        self.decoder = decoder
+        self.validation = validation
+        self.emptyStatusCodes = emptyStatusCodes
+        self.emptyMethods = emptyMethods
+        self.preprocessor = preprocessor
+    }
+
+    /// The body's value.
+    public func decode(_ response: ReceivedResponse) throws -> sending Value {
+        guard !response.body.isEmpty else { return try emptyValue(response) }
+        let body = try preprocessor.preprocess(response.body)
+        // Foundation's property list decoder, unlike its JSON decoder, recurses as deep as the body says.
+        if decoder is PropertyListDecoder { try PropertyListBounds.check(body) }
+        do {
+            return try decoder.decode(Value.self, from: body)
+        } catch {
+            throw HTTPSessionError(.cannotDecodeContent, "the body is no \(Value.self)", underlying: error)
+        }
+    }
+
+    private func emptyValue(_ response: ReceivedResponse) throws -> sending Value {
+        guard emptyStatusCodes.contains(response.head.status.code) || emptyMethods.contains(response.method) else {
+            throw HTTPSessionError(.cannotDecodeContent, "the body is empty")
+        }
+        guard let type = Value.self as? any EmptyResponse.Type, let value = type.emptyValue() as? Value else {
+            throw HTTPSessionError(.cannotDecodeContent, "the body is empty, and \(Value.self) has no value for that")
+        }
+        return value
+    }
+}

@@ -1,0 +1,85 @@
+/// `type/subtype` and its parameters (RFC 9110 section 8.3.1).
+public struct MediaType: Hashable, Sendable, CustomStringConvertible {
+    /// `type/subtype` in lower case, without parameters.
+    public let essence: String
+    /// By name in lower case; of a repeated name the first counts.
+    public let parameters: [String: String]
+
+    /// Reads the value of a `Content-Type`. `nil` where no `type/subtype` stands at its beginning; parameters that cannot be read are
+    /// passed over.
+    public init?(_ text: String) {
+        let end = text.firstIndex(of: ";") ?? text.endIndex
+        let essence = text[..<end].trimmingSpaces().lowercased()
+        let halves = essence.split(separator: "/", omittingEmptySubsequences: false)
+        guard halves.count == 2, halves.allSatisfy(\.isToken) else { return nil }
+        self.essence = essence
+        parameters = Self.parameters(text[end...])
+    }
+
+    /// As a field's value.
+    public var description: String {
+        parameters.sorted { $0.key < $1.key }.reduce(essence) { text, parameter in
+            let needsQuotes = !Substring(parameter.value).isToken
+            let escaped = parameter.value.flatMap { $0 == "\"" || $0 == "\\" ? ["\\", $0] : [$0] }
+            return "\(text); \(parameter.key)=\(needsQuotes ? "\"\(String(escaped))\"" : parameter.value)"
+        }
+    }
+
+    /// Whether this is one of what `range` stands for: `type/subtype`, `type/*` or `*/*`, whatever the parameters.
+    public func matches(_ range: String) -> Bool {
+        let range = range.prefix { $0 != ";" }.trimmingSpaces().lowercased()
+        if range == "*/*" || range == essence { return true }
+        guard range.hasSuffix("/*") else { return false }
+        return essence.hasPrefix(range.dropLast())
+    }
+
+    private static func parameters(_ text: Substring) -> [String: String] {
+        var parameters: [String: String] = [:]
+        var rest = text
+        while let semicolon = rest.firstIndex(of: ";") {
+            rest = rest[rest.index(after: semicolon)...].drop { $0 == " " || $0 == "\t" }
+            let name = rest.prefix { $0 != "=" && $0 != ";" }
+            rest = rest.dropFirst(name.count)
+            guard rest.first == "=" else { continue }
+            rest = rest.dropFirst()
+            let value: String
+            if rest.first == "\"" {
+                value = quoted(&rest)
+            } else {
+                let plain = rest.prefix { $0 != ";" }
+                rest = rest.dropFirst(plain.count)
+                value = String(plain.trimmingSpaces())
+            }
+            let key = name.trimmingSpaces().lowercased()
+            if Substring(key).isToken && !value.isEmpty && parameters[key] == nil { parameters[key] = value }
+        }
+        return parameters
+    }
+
+    /// A quoted string without its quotes and escapes; one that does not end runs to the end.
+    private static func quoted(_ rest: inout Substring) -> String {
+        var value = ""
+        rest = rest.dropFirst()
+        while let character = rest.popFirst(), character != "\"" {
+            if character == "\\", let escaped = rest.popFirst() {
+                value.append(escaped)
+            } else {
+                value.append(character)
+            }
+        }
+        return value
+    }
+}
+
+extension Substring {
+    /// RFC 9110 section 5.6.2.
+    fileprivate var isToken: Bool {
+        !isEmpty && utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && !"\"(),/:;<=>?@[\\]{}".utf8.contains($0) }
+    }
+
+    fileprivate func trimmingSpaces() -> Substring {
+        var text = self
+        while let last = text.last, last == " " || last == "\t" { text.removeLast() }
+        return text.drop { $0 == " " || $0 == "\t" }
+    }
+}

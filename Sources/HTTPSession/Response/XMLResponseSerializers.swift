@@ -1,0 +1,48 @@
+public import FoundationXML
+
+/// A parser for an XML body, which has not begun yet.
+///
+/// Whether the body is XML shows when the parser runs. Look at its `parserError` then: on Linux `parse()` is `true` for some texts that are
+/// none. External entities stay unread unless the parser is told otherwise.
+public struct XMLParserResponseSerializer: ResponseSerializer {
+    /// What a response must be; by default ``contentTypes``.
+    public var validation: ResponseValidation
+
+    /// What servers call XML.
+    public static let contentTypes: Set<String> = ["application/xml", "text/xml"]
+
+    /// XML of status 200 to 299, unless told otherwise.
+    public init(validation: ResponseValidation = ResponseValidation(acceptableContentTypes: contentTypes)) {
+        self.validation = validation
+    }
+
+    /// A new parser.
+    public func decode(_ response: ReceivedResponse) throws -> sending XMLParser {
+        XMLParser(data: response.body)
+    }
+}
+
+/// The document of an XML body.
+///
+/// Stricter than Foundation on Linux: ``XMLScreening`` comes first.
+public struct XMLDocumentResponseSerializer: ResponseSerializer {
+    /// What a response must be; by default ``XMLParserResponseSerializer/contentTypes``.
+    public var validation: ResponseValidation
+    /// How the document is read. Options that load other documents (external entities, XInclude, validation) have no effect.
+    public var options: XMLNode.Options
+
+    /// XML of status 200 to 299, unless told otherwise.
+    public init(
+        validation: ResponseValidation = ResponseValidation(acceptableContentTypes: XMLParserResponseSerializer.contentTypes),
+        options: XMLNode.Options = []
+    ) {
+        self.validation = validation
+        self.options = options
+    }
+
+    /// The document.
+    public func decode(_ response: ReceivedResponse) throws -> sending XMLDocument {
+        let text = try XMLScreening.screen(response.body)
+        return try XMLDocument(data: text, options: options.subtracting(XMLScreening.loadingOptions))
+    }
+}
