@@ -1,0 +1,146 @@
+internal import COpenSSL
+internal import Foundation
+
+/// Between bytes, ``Certificate`` and OpenSSL's X509.
+enum CertificateDecoding {
+    /// The most certificates or lists that are taken from one text.
+    static let maximumCount = 10_000
+
+    /// One certificate in DER, or those of a PEM text. None is an error.
+    static func certificates(in data: Data, named name: String) throws(HTTPSessionError) -> [Certificate] {
+        try decoded(data, named: name, what: "certificate", pem: PEM_read_bio_X509, der: d2i_X509, free: X509_free) {
+            certificate($0)
+        }
+    }
+
+    /// One list in DER, or those of a PEM text, each as DER. None is an error.
+    static func revocationLists(in data: Data, named name: String) throws(HTTPSessionError) -> [Data] {
+        try decoded(
+            data, named: name, what: "revocation list", pem: PEM_read_bio_X509_CRL, der: d2i_X509_CRL, free: X509_CRL_free
+        ) { list in encoding { i2d_X509_CRL(list, $0) } }
+    }
+
+    /// The value of an X509; `nil` where OpenSSL cannot encode it again.
+    static func certificate(_ x509: OpaquePointer) -> Certificate? {
+        guard let der = encoding({ i2d_X509(x509, $0) }),
+            let key = encoding({ i2d_X509_PUBKEY(X509_get_X509_PUBKEY(x509), $0) }),
+            let pin = try? PublicKeyPin(digest: sha256(key))
+        else { return nil }
+        return Certificate(derBytes: der, subject: line(of: X509_get_subject_name(x509)), publicKeyPin: pin)
+    }
+
+    /// The values of a STACK_OF(X509), in its order.
+    static func certificates(of stack: OpaquePointer?) -> [Certificate] {
+        (0..<max(0, OPENSSL_sk_num(stack))).compactMap { index in
+            OPENSSL_sk_value(stack, index).flatMap { certificate(OpaquePointer($0)) }
+        }
+    }
+
+    /// A new X509, which the caller frees.
+    static func x509(_ certificate: Certificate) -> OpaquePointer? {
+        certificate.derBytes.withUnsafeBytes { bytes in
+            var next = bytes.bindMemory(to: UInt8.self).baseAddress
+            return d2i_X509(nil, &next, bytes.count)
+        }
+    }
+
+    static func sha256(_ data: Data) -> Data {
+        var digest = Data(count: 32)
+        digest.withUnsafeMutableBytes { digest in
+            data.withUnsafeBytes { bytes in
+                _ = EVP_Digest(
+                    bytes.baseAddress, bytes.count, digest.bindMemory(to: UInt8.self).baseAddress, nil, EVP_sha256(), nil)
+            }
+        }
+        return digest
+    }
+
+    private typealias Passphrase = @convention(c) (UnsafeMutablePointer<CChar>?, Int32, Int32, UnsafeMutableRawPointer?) -> Int32
+    private typealias ReadPEM = (
+        OpaquePointer?, UnsafeMutablePointer<OpaquePointer?>?, Passphrase?, UnsafeMutableRawPointer?
+    ) -> OpaquePointer?
+    private typealias ReadDER = (
+        UnsafeMutablePointer<OpaquePointer?>?, UnsafeMutablePointer<UnsafePointer<UInt8>?>?, Int
+    ) -> OpaquePointer?
+
+    private static func decoded<Value>(
+        _ data: Data, named name: String, what: String, pem: ReadPEM, der: ReadDER, free: (OpaquePointer?) -> Void,
+        value: (OpaquePointer) -> Value?
+    ) throws(HTTPSessionError) -> [Value] {
+        try OpenSSLErrors.contained { () throws(HTTPSessionError) in
+            func unparsable(_ detail: String) -> HTTPSessionError {
+                HTTPSessionError(.invalidConfiguration, "\(name) holds no \(what) that can be parsed: \(detail)")
+            }
+            guard data.range(of: Data("-----BEGIN ".utf8)) != nil else {
+                let one = data.withUnsafeBytes { bytes in
+                    let start = bytes.bindMemory(to: UInt8.self).baseAddress
+                    var next = start
+                    let object = der(nil, &next, bytes.count)
+                    // Bytes behind the object belong to nothing.
+                    guard object == nil || next == start.map({ $0 + bytes.count }) else {
+                        free(object)
+                        return nil as OpaquePointer?
+                    }
+                    return object
+                }
+                guard let one else { throw unparsable("neither PEM nor DER") }
+                defer { free(one) }
+                guard let value = value(one) else { throw unparsable(OpenSSLErrors.newest) }
+                return [value]
+            }
+            let values = try withBIO(data) { (bio) throws(HTTPSessionError) in
+                var values: [Value] = []
+                while values.count < maximumCount {
+                    ERR_set_mark()
+                    guard let object = pem(bio, nil, TLSCallbacks.passphrase, nil) else {
+                        let reason = ERR_GET_REASON(ERR_peek_last_error())
+                        let text = OpenSSLErrors.newest
+                        ERR_pop_to_mark()
+                        // The end of the text is told as an error.
+                        guard reason == PEM_R_NO_START_LINE else { throw unparsable(text) }
+                        break
+                    }
+                    ERR_pop_to_mark()
+                    defer { free(object) }
+                    guard let value = value(object) else { throw unparsable("it cannot be encoded") }
+                    values.append(value)
+                }
+                return values
+            }
+            guard !values.isEmpty else { throw unparsable("none is there") }
+            return values
+        }
+    }
+
+    /// Runs `body` with a BIO that reads `data`.
+    static func withBIO<Result, Failure: Error>(
+        _ data: Data, _ body: (OpaquePointer?) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        // Copied: `withUnsafeBytes` throws no typed error. PEM_read_bio_… treat a BIO that is NULL as an empty one.
+        let bio = BIO_new(BIO_s_mem())
+        data.withUnsafeBytes { _ = BIO_write(bio, $0.baseAddress, Int32(clamping: $0.count)) }
+        defer { BIO_free(bio) }
+        return try body(bio)
+    }
+
+    /// What an i2d_… function writes.
+    static func encoding(_ encode: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32) -> Data? {
+        let count = Int(encode(nil))
+        guard count > 0 else { return nil }
+        var data = Data(count: count)
+        let written = data.withUnsafeMutableBytes { bytes in
+            var next = bytes.bindMemory(to: UInt8.self).baseAddress
+            return Int(encode(&next))
+        }
+        return written == count ? data : nil
+    }
+
+    private static func line(of name: OpaquePointer?) -> String {
+        guard let name, let bio = BIO_new(BIO_s_mem()) else { return "" }
+        defer { BIO_free(bio) }
+        guard netwatch_print_name(bio, name) >= 0 else { return "" }
+        var bytes = [UInt8](repeating: 0, count: BIO_ctrl_pending(bio))
+        let count = BIO_read(bio, &bytes, Int32(clamping: bytes.count))
+        return String(decoding: bytes.prefix(Int(max(0, count))), as: UTF8.self)
+    }
+}

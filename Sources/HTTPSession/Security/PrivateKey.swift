@@ -1,0 +1,88 @@
+internal import COpenSSL
+internal import Foundation
+
+/// A private key in OpenSSL's hands. It has no description and no way out.
+// @unchecked: an EVP_PKEY that nobody changes may be used from any thread; what counts its references is atomic.
+final class PrivateKey: @unchecked Sendable {
+    private let pointer: OpaquePointer
+
+    private init(_ pointer: OpaquePointer) { self.pointer = pointer }
+
+    deinit { EVP_PKEY_free(pointer) }
+
+    /// The first private key of a PEM text.
+    convenience init(pem: Data, passphrase: String?, named name: String) throws(HTTPSessionError) {
+        let key = OpenSSLErrors.contained {
+            CertificateDecoding.withBIO(pem) { bio -> Result<OpaquePointer, HTTPSessionError> in
+                // A copy that is overwritten afterwards; Swift's own copies of the String are out of reach.
+                var secret = passphrase.map { Array($0.utf8CString) }
+                defer { secret?.withUnsafeMutableBytes { OPENSSL_cleanse($0.baseAddress, $0.count) } }
+                let key =
+                    secret?.withUnsafeMutableBytes { PEM_read_bio_PrivateKey(bio, nil, TLSCallbacks.passphrase, $0.baseAddress) }
+                    ?? (secret == nil ? PEM_read_bio_PrivateKey(bio, nil, TLSCallbacks.passphrase, nil) : nil)
+                if let key { return .success(key) }
+                let how = passphrase == nil ? "without a passphrase" : "with the passphrase given"
+                return .failure(
+                    HTTPSessionError(
+                        .invalidConfiguration, "\(name) holds no private key that can be read \(how): \(OpenSSLErrors.newest)"))
+            }
+        }
+        self.init(try key.get())
+    }
+
+    /// What a PKCS#12 container holds: its key, and its certificates with the key's own first.
+    static func open(
+        pkcs12: Data, passphrase: String, named name: String
+    ) throws(HTTPSessionError) -> (key: PrivateKey, certificates: [Certificate]) {
+        func unreadable() -> HTTPSessionError {
+            HTTPSessionError(
+                .invalidConfiguration,
+                "\(name) is no PKCS#12 that can be opened with the passphrase given: \(OpenSSLErrors.newest)")
+        }
+        return try OpenSSLErrors.contained { () throws(HTTPSessionError) in
+            let container = pkcs12.withUnsafeBytes { bytes in
+                var next = bytes.bindMemory(to: UInt8.self).baseAddress
+                return d2i_PKCS12(nil, &next, bytes.count)
+            }
+            guard let container else { throw unreadable() }
+            defer { PKCS12_free(container) }
+            var (key, own, others): (OpaquePointer?, OpaquePointer?, OpaquePointer?) = (nil, nil, nil)
+            guard PKCS12_parse(container, passphrase, &key, &own, &others) == 1 else { throw unreadable() }
+            defer {
+                X509_free(own)
+                while let other = OPENSSL_sk_pop(others) { X509_free(OpaquePointer(other)) }
+                OPENSSL_sk_free(others)
+            }
+            let owned = key.map { PrivateKey($0) }
+            guard let owned, let certificate = own.flatMap({ CertificateDecoding.certificate($0) }) else {
+                throw HTTPSessionError(.invalidConfiguration, "\(name) holds no certificate with its private key")
+            }
+            return (owned, [certificate] + CertificateDecoding.certificates(of: others))
+        }
+    }
+
+    func belongs(to certificate: Certificate) -> Bool {
+        OpenSSLErrors.contained {
+            guard let x509 = CertificateDecoding.x509(certificate) else { return false }
+            defer { X509_free(x509) }
+            return X509_check_private_key(x509, pointer) == 1
+        }
+    }
+
+    /// Gives the key with its certificates to an SSL_CTX.
+    func use(for certificate: Certificate, chain: [Certificate], on context: OpaquePointer) -> Bool {
+        OpenSSLErrors.contained {
+            guard let own = CertificateDecoding.x509(certificate), let others = OPENSSL_sk_new_null() else { return false }
+            defer {
+                X509_free(own)
+                while let other = OPENSSL_sk_pop(others) { X509_free(OpaquePointer(other)) }
+                OPENSSL_sk_free(others)
+            }
+            for certificate in chain {
+                guard let other = CertificateDecoding.x509(certificate) else { return false }
+                OPENSSL_sk_push(others, UnsafeRawPointer(other))
+            }
+            return SSL_CTX_use_cert_and_key(context, own, pointer, others, 1) == 1
+        }
+    }
+}

@@ -1,0 +1,138 @@
+internal import COpenSSL
+internal import EventLoop
+internal import Foundation
+
+/// Judges the servers of one attempt, and keeps what was found until the attempt has ended.
+///
+/// What the engine sets on the easy handle, with `policy` a ``PreparedPolicy``:
+///
+/// | option | value | why |
+/// |---|---|---|
+/// | CURLOPT_SSL_CTX_FUNCTION, …_DATA | a function that calls ``install(on:)`` and returns CURLE_OK, or CURLE_SSL_CERTPROBLEM for `false` | |
+/// | CURLOPT_SSL_VERIFYPEER, CURLOPT_PROXY_SSL_VERIFYPEER | 1 | without the hook libcurl then believes nobody |
+/// | CURLOPT_SSL_VERIFYHOST | 0 | the name is judged here: the policy may not ask for it |
+/// | CURLOPT_PROXY_SSL_VERIFYHOST | 2 | |
+/// | CURLOPT_CAINFO, CURLOPT_PROXY_CAINFO | NULL | libcurl would load the system's authorities, which nobody asks |
+/// | CURLOPT_CAPATH | ``PreparedPolicy/connectionTag`` | connections and TLS sessions of two policies never match |
+/// | CURLOPT_PROXY_CAPATH | the proxy policy's ``PreparedPolicy/connectionTag`` | likewise |
+/// | CURLOPT_SSLVERSION | CURL_SSLVERSION_DEFAULT | versions are set here |
+/// | CURLOPT_PROXY_SSLVERSION | CURL_SSLVERSION_TLSv1_2 \| CURL_SSLVERSION_MAX_TLSv1_3 | ``proxyMark`` |
+///
+/// The function runs for an HTTPS proxy as well as for the server behind it, and is not told which. libcurl has set the context's
+/// newest version of TLS by then (0 for "any"), so the proxy's is given one: what bears the mark is a proxy, and anything else is
+/// judged as the server.
+package final class ServerTrust: Sendable {
+    /// Whom an HTTPS proxy must be, and how that is judged. Pins are of servers: a proxy's policy usually has none.
+    package struct Proxy: Sendable {
+        package let policy: PreparedPolicy
+        package let host: String
+
+        package init(policy: PreparedPolicy, host: String) {
+            self.policy = policy
+            self.host = host
+        }
+    }
+
+    /// What came of a handshake.
+    package enum Verdict: Sendable {
+        /// The peer is who it should be.
+        case believed
+        /// It is not; and what it showed.
+        case refused(HTTPSessionError, [Certificate])
+        /// Refused until a handler has decided: ask it, keep its word in ``ServerTrustDecisions``, repeat the attempt.
+        case undecided(ServerTrustChallenge)
+    }
+
+    /// What OpenSSL has told.
+    struct Record: Sendable {
+        var verdict: Verdict?
+        var wantsClientCertificate = false
+        /// The description of the fatal alert that the peer sent (RFC 8446 section 6).
+        var alert: Int32?
+        /// TLS sessions that were not resumed because they were made under something else.
+        var refusedSessions = 0
+    }
+
+    private let policy: PreparedPolicy
+    private let host: String?
+    private let proxy: Proxy?
+    private let identity: ClientIdentity?
+    private let decisions: ServerTrustDecisions?
+    private let record = Locked(Record())
+
+    /// - Parameters:
+    ///   - host: the server's name or address, as in the URL; `nil` where there is none, and then no name is checked.
+    ///   - decisions: given where a handler is to be asked about every server: without its word none is believed.
+    package init(
+        policy: PreparedPolicy, host: String?, proxy: Proxy? = nil, identity: ClientIdentity? = nil,
+        decisions: ServerTrustDecisions? = nil
+    ) {
+        self.policy = policy
+        self.host = host.map(normalizedHost)
+        self.proxy = proxy
+        self.identity = identity
+        self.decisions = decisions
+    }
+
+    /// The newest version of TLS that marks the context of a proxy: TLS 1.3, where a server's has 0.
+    static let proxyMark = Int(TLS1_3_VERSION)
+
+    /// Takes over an SSL_CTX that libcurl is about to use. `false`: the connection must not be made.
+    package func install(on context: UnsafeMutableRawPointer) -> Bool {
+        let context = OpaquePointer(context)
+        return OpenSSLErrors.contained {
+            if netwatch_ssl_ctx_maximum_version(context) == Self.proxyMark {
+                guard let proxy else { return false }
+                let watch = HandshakeWatch(
+                    policy: proxy.policy, host: normalizedHost(proxy.host), isProxy: true, identity: nil, decisions: nil,
+                    record: record)
+                return proxy.policy.applyProtocol(to: context) && watch.attach(to: context)
+            }
+            let watch = HandshakeWatch(
+                policy: policy, host: host, isProxy: false, identity: identity, decisions: decisions, record: record)
+            if let identity, !identity.key.use(for: identity.certificate, chain: identity.chain, on: context) { return false }
+            return policy.applyProtocol(to: context) && watch.attach(to: context)
+        }
+    }
+
+    /// Whether a connection (the SSL that CURLINFO_TLS_SSL_PTR gives) was made under this policy, for this host, with this
+    /// identity. Asked before a request is sent, it is the last gate before a connection of another policy.
+    package func admits(_ ssl: UnsafeMutableRawPointer) -> Bool {
+        let expected = HandshakeWatch.sessionContext(policy, host: host, identity: identity, decisions: decisions)
+        return HandshakeWatch.of(OpaquePointer(ssl))?.sessionContext == expected
+    }
+
+    /// The verdict of the last handshake that was judged; `nil` where none was, as when a TLS session was resumed.
+    package var verdict: Verdict? { record.withLock { $0.verdict } }
+
+    /// Whether the server has asked for a client certificate.
+    package var wantsClientCertificate: Bool { record.withLock { $0.wantsClientCertificate } }
+
+    /// TLS sessions that were not resumed because they were made under another policy, host, identity or decision.
+    package var refusedSessions: Int { record.withLock { $0.refusedSessions } }
+
+    /// What the handshake says about an attempt that has failed (CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CONNECT_ERROR, and for
+    /// the alert that TLS 1.3 sends after the handshake CURLE_RECV_ERROR or CURLE_SEND_ERROR); `nil` where it has nothing to say.
+    package var error: HTTPSessionError? {
+        let record = record.withLock { $0 }
+        switch record.verdict {
+        case .refused(let error, _): return error
+        case .undecided(let challenge):
+            return challenge.policyError
+                ?? HTTPSessionError(.certificateUntrusted, "\(host ?? "the server") waits for the session's handler")
+        case .believed, nil: break
+        }
+        guard let alert = record.alert else { return nil }
+        let text = SSL_alert_desc_string_long(alert).map { String(cString: $0) } ?? "alert \(alert)"
+        if record.wantsClientCertificate, Self.certificateAlerts.contains(alert) {
+            return identity == nil
+                ? HTTPSessionError(.clientCertificateRequired, "\(host ?? "the server") asks for a client certificate: \(text)")
+                : HTTPSessionError(.clientCertificateRejected, "\(host ?? "the server") refused the client certificate: \(text)")
+        }
+        return HTTPSessionError(.secureConnectionFailed, "\(host ?? "the server") ended the handshake: \(text)")
+    }
+
+    /// What servers say to a certificate that is missing or not wanted: handshake_failure (TLS 1.2 knows no better), the
+    /// bad_certificate family, unknown_ca, access_denied, certificate_required.
+    private static let certificateAlerts: Set<Int32> = [40, 41, 42, 43, 44, 45, 46, 48, 49, 116]
+}
