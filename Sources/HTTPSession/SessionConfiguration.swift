@@ -31,6 +31,15 @@ public struct SessionConfiguration: Sendable {
     /// `ip netns exec` starts.
     public var networkNamespace: NetworkNamespace?
 
+    // MARK: Security
+
+    /// Which servers are believed.
+    public var securityPolicy = SecurityPolicy.default
+    /// Which HTTPS proxies are believed: pins of servers do not judge them.
+    public var proxySecurityPolicy = SecurityPolicy.default
+    /// Who this client is, where a server asks for a certificate.
+    public var clientIdentity: ClientIdentity?
+
     // MARK: Limits
 
     /// Name resolution, TCP and TLS together, for one attempt.
@@ -93,20 +102,20 @@ public struct SessionConfiguration: Sendable {
 extension SessionConfiguration {
     /// Which hosts may be spoken to without TLS, as App Transport Security has it.
     public struct InsecureHTTP: Hashable, Sendable {
-        /// Host patterns: exact, `*.example.com` (one label more) or `**.example.com` (any number more); `**` is every host.
-        public var allowedHosts: [String]
+        private let allowsEveryHost: Bool
+        private let allowedHosts: [HostPattern]
 
         /// None.
-        public static let refused = InsecureHTTP(allowedHosts: [])
+        public static let refused = InsecureHTTP(allowsEveryHost: false, allowedHosts: [])
         /// Every host: for tests, and for networks where nobody else is.
-        public static let allowed = InsecureHTTP(allowedHosts: ["**"])
+        public static let allowed = InsecureHTTP(allowsEveryHost: true, allowedHosts: [])
 
         /// Only the named ones.
-        public static func allowed(for hosts: String...) -> InsecureHTTP { InsecureHTTP(allowedHosts: hosts) }
-
-        func allows(_ host: String) -> Bool {
-            allowedHosts.contains { HostPattern(text: $0.lowercased()).matches(host.lowercased()) }
+        public static func allowed(for hosts: HostPattern...) -> InsecureHTTP {
+            InsecureHTTP(allowsEveryHost: false, allowedHosts: hosts)
         }
+
+        func allows(_ host: String) -> Bool { allowsEveryHost || allowedHosts.contains { $0.matches(host) } }
     }
 
     /// Which version of HTTP is asked for.

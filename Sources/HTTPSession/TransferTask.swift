@@ -144,7 +144,7 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
     /// The method and the address, without what may be secret.
     public var description: String { "task \(id): \(context.method ?? "") \(context.url ?? "")" }
 
-    var context: HTTPSessionError.Context { .init(url: request.url.redacted, method: request.method.rawValue) }
+    var context: HTTPSessionError.Context { .init(of: request) }
 
     /// Ends before it has begun.
     func fail(_ error: HTTPSessionError) {
@@ -188,16 +188,5 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
             reader.finish()
         }
         return completions
-    }
-}
-
-extension URL {
-    /// Scheme, host, port and path: users, passwords, queries and fragments may be secret.
-    var redacted: String {
-        guard user != nil || query != nil || fragment != nil, var parts = URLComponents(url: self, resolvingAgainstBaseURL: true) else {
-            return absoluteString
-        }
-        (parts.user, parts.password, parts.query, parts.fragment) = (nil, nil, nil, nil)
-        return parts.string ?? ""
     }
 }

@@ -14,10 +14,8 @@ enum CurlTrampolines {
         try handle.set(CURLOPT_HEADERDATA, pointer: context)
         try handle.set(CURLOPT_PREREQDATA, pointer: context)
         try handle.set(CURLOPT_PRIVATE, pointer: context)
-        if transfer.plan.url.hasPrefix("https:") || transfer.usesTrust {
-            try CurlFailure.check(netwatch_curl_set_ssl_context(raw, secureContext))
-            try handle.set(CURLOPT_SSL_CTX_DATA, pointer: context)
-        }
+        try CurlFailure.check(netwatch_curl_set_ssl_context(raw, secureContext))
+        try handle.set(CURLOPT_SSL_CTX_DATA, pointer: context)
         guard transfer.plan.body != .none else { return }
         try CurlFailure.check(netwatch_curl_set_transfer(raw, Int32(bitPattern: CURLOPT_READFUNCTION.rawValue), read))
         try CurlFailure.check(netwatch_curl_set_seek(raw, seek))
@@ -81,7 +79,7 @@ enum CurlTrampolines {
             UnsafeMutableRawPointer?, UnsafeMutableRawPointer?, UnsafeMutableRawPointer?
         ) -> CURLcode = { _, secureContext, context in
             guard let transfer = transfer(context), let secureContext else { return CURLE_ABORTED_BY_CALLBACK }
-            return transfer.prepare(secureContext: secureContext) ? CURLE_OK : CURLE_ABORTED_BY_CALLBACK
+            return transfer.prepare(secureContext: secureContext) ? CURLE_OK : CURLE_SSL_CERTPROBLEM
         }
 
     private static let socket:

@@ -10,7 +10,8 @@ final class CurlTransfer {
     let receiver: any TransferReceiver
     let handle: EasyHandle
     private let lines: LineList
-    let usesTrust: Bool
+    let trust: ServerTrust
+    private var secureFacts: TLSFacts?
     private let errorText: UnsafeMutablePointer<CChar>
     let started: Int64
 
@@ -31,12 +32,12 @@ final class CurlTransfer {
     private var isHeld = false
 
     init(
-        _ plan: TransferPlan, receiver: any TransferReceiver, handle: EasyHandle, usesTrust: Bool, now: Int64
+        _ plan: TransferPlan, receiver: any TransferReceiver, handle: EasyHandle, trust: ServerTrust, now: Int64
     ) throws(HTTPSessionError) {
         self.plan = plan
         self.receiver = receiver
         self.handle = handle
-        self.usesTrust = usesTrust
+        self.trust = trust
         started = now
         lines = try LineList(plan.headerLines)
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
@@ -46,9 +47,10 @@ final class CurlTransfer {
     deinit { errorText.deallocate() }
 
     /// Sets everything of this attempt on the handle, which has none of an earlier one.
-    func configure(_ network: NetworkOptions) throws(HTTPSessionError) {
+    func configure(_ network: NetworkOptions, _ security: SecuritySettings) throws(HTTPSessionError) {
         try network.apply(to: handle)
         try plan.apply(to: handle)
+        try security.apply(to: handle)
         try CurlTrampolines.install(on: handle, for: self)
         try handle.set(CURLOPT_ERRORBUFFER, pointer: errorText)
         if let raw = lines.raw { try handle.set(CURLOPT_HTTPHEADER, pointer: raw) }
@@ -64,7 +66,10 @@ final class CurlTransfer {
             wasResent = true
             return false
         }
-        if requests == 1 { receiver.transferConnected() }
+        if requests == 1 {
+            if plan.url.hasPrefix("https:") { secureFacts = handle.tlsPointer.flatMap { TLSFacts(ssl: $0) } }
+            receiver.transferConnected()
+        }
         return true
     }
 
@@ -156,7 +161,7 @@ final class CurlTransfer {
     func rewind() -> Bool { receiver.transferRewinds() }
 
     /// `CURLOPT_SSL_CTX_FUNCTION`: for the server and for a proxy that speaks TLS.
-    func prepare(secureContext: UnsafeMutableRawPointer) -> Bool { true }
+    func prepare(secureContext: UnsafeMutableRawPointer) -> Bool { trust.install(on: secureContext) }
 
     private func refuse(_ error: HTTPSessionError) -> Int {
         refusal = error
@@ -195,6 +200,7 @@ final class CurlTransfer {
     func finish(_ code: CURLcode) {
         var facts = handle.facts()
         facts.wasResent = wasResent
+        (facts.tlsVersion, facts.tlsCipher) = (secureFacts?.version, secureFacts?.cipher)
         var outcome: Result<TransferFacts, HTTPSessionError>
         do throws(HTTPSessionError) {
             if code != CURLE_OK, requests == 0, let tunnelHead, tunnelHead.statusCode >= 300 {
@@ -225,7 +231,7 @@ final class CurlTransfer {
     private func evidence() -> CurlEvidence {
         CurlEvidence(
             text: String(cString: errorText), systemError: Int32(truncatingIfNeeded: handle.long(CURLINFO_OS_ERRNO)),
-            hasReceived: responses > 0, refusal: refusal, trust: nil, wasResent: wasResent && refusal == nil,
+            hasReceived: responses > 0, refusal: refusal, trust: trust.error, wasResent: wasResent && refusal == nil,
             usesProxy: handle.long(CURLINFO_HTTP_CONNECTCODE) != 0)
     }
 }

@@ -48,6 +48,14 @@ struct EasyHandle {
         return netwatch_curl_get_offset(raw, number, &value) == CURLE_OK ? Int64(value) : nil
     }
 
+    /// The SSL of the connection in use (CURLINFO_TLS_SSL_PTR); valid inside a callback.
+    var tlsPointer: UnsafeMutableRawPointer? {
+        var pointer: UnsafeMutableRawPointer?
+        guard netwatch_curl_get_pointer(raw, Int32(bitPattern: CURLINFO_TLS_SSL_PTR.rawValue), &pointer) == CURLE_OK, let pointer
+        else { return nil }
+        return pointer.assumingMemoryBound(to: curl_tlssessioninfo.self).pointee.internals
+    }
+
     func string(_ info: CURLINFO) -> String? {
         var value: UnsafeMutablePointer<CChar>?
         guard netwatch_curl_get_string(raw, Int32(bitPattern: info.rawValue), &value) == CURLE_OK, let value else { return nil }

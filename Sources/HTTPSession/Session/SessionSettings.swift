@@ -10,12 +10,14 @@ struct SessionSettings: Sendable {
     let workers: [FileWorker]
     let credentials: CredentialStore
     let path: PathMonitor?
+    let security: SecuritySettings
 
     init(_ configuration: SessionConfiguration, credentials: CredentialStore, path: PathMonitor?) throws(HTTPSessionError) {
         self.configuration = configuration
         self.credentials = credentials
         self.path = path
         network = try NetworkOptions(configuration)
+        security = try SecuritySettings(configuration)
         queueLimits = TransferQueue.Limits(
             total: configuration.maximumConnections, perHost: configuration.maximumConnectionsPerHost,
             lookups: configuration.maximumConcurrentLookups)
@@ -33,7 +35,8 @@ struct SessionSettings: Sendable {
 
     /// Whether the request may be sent at all.
     func check(_ request: TransferRequest) throws(HTTPSessionError) {
-        let context = HTTPSessionError.Context(url: request.url.redacted, method: request.method.rawValue)
+        try request.validate()
+        let context = HTTPSessionError.Context(of: request)
         guard let origin = Origin(request.url) else {
             throw HTTPSessionError(.invalidRequest, "the address is no http or https URL with a host", context: context)
         }
@@ -43,14 +46,6 @@ struct SessionSettings: Sendable {
         }
         guard !request.method.rawValue.isEmpty, !request.method.rawValue.hasControlCharacter, !request.method.rawValue.contains(" ") else {
             throw HTTPSessionError(.invalidRequest, "the method is no token", context: context)
-        }
-        for field in request.headerFields {
-            guard !field.value.utf8.contains(where: { $0 == 0x0D || $0 == 0x0A || $0 == 0 }) else {
-                throw HTTPSessionError(.invalidRequest, "the field '\(field.name)' contains CR, LF or NUL", context: context)
-            }
-            guard !SessionSettings.framingFields.contains(field.name) else {
-                throw HTTPSessionError(.invalidRequest, "the field '\(field.name)' is the session's own", context: context)
-            }
         }
         guard !origin.isLoopback, let path = path?.currentPath, path.status == .satisfied else { return }
         let options = request.options
@@ -68,7 +63,4 @@ struct SessionSettings: Sendable {
             throw HTTPSessionError(.networkNotAllowed, "the network is \(refusal), which is not allowed", context: context)
         }
     }
-
-    private static let framingFields: Set<HTTPField.Name> = Set(
-        [.contentLength, .transferEncoding, .connection, HTTPField.Name("Keep-Alive"), HTTPField.Name("Upgrade"), .te, .trailer].compactMap(\.self))
 }

@@ -146,7 +146,7 @@ extension TaskRun: TransferReceiver {
 
     private func note(_ facts: TransferFacts) {
         let transaction = TransactionMetrics(
-            method: request.method.rawValue, url: request.url.redacted, statusCode: exchange.head?.statusCode,
+            method: request.method.rawValue, url: request.url.withoutSecrets, statusCode: exchange.head?.statusCode,
             fetchStart: exchange.fetchStart, facts: facts)
         metrics.transactions.append(transaction)
         loop.outbox.announce(.transactionFinished(task, transaction))

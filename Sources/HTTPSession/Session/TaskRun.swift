@@ -97,7 +97,8 @@ final class TaskRun {
             if task.kind == .download { (plan.decompresses, plan.bufferSize) = (false, 256 << 10) }
             exchange.begin(plan, at: Date())
             prepareSource(plan)
-            transfer = try loop.engine.start(plan, for: self, now: loop.now)
+            let trust = settings.security.trust(forHost: host?.name ?? "", decisions: nil)
+            transfer = try loop.engine.start(plan, for: self, trust: trust, now: loop.now)
             loop.outbox.announce(.requestStarted(task, attempt: attempt))
         } catch {
             end(with: error)
@@ -238,7 +239,7 @@ final class TaskRun {
                 result = .failure(HTTPSessionError(.badServerResponse, "there is no response", context: task.context))
             }
         case .failure(var error):
-            error.context.url = error.context.url ?? request.url.redacted
+            error.context.url = error.context.url ?? request.url.withoutSecrets
             error.context.method = error.context.method ?? request.method.rawValue
             error.context.statusCode = error.context.statusCode ?? exchange.head?.statusCode
             result = .failure(error)

@@ -1,6 +1,7 @@
 public import Foundation
-import Glibc
-import HTTPTypes
+internal import CLinux
+internal import Glibc
+internal import HTTPTypes
 
 extension MultipartForm {
     /// A form without parts, with a boundary of 128 random bits.

@@ -15,7 +15,7 @@ extension RequestBody {
             guard found.st_mode & S_IFMT == S_IFREG else { throw FileFailure.reading(url.path, EINVAL) }
             guard access(url.path, R_OK) == 0 else { throw FileFailure.reading(url.path, errno) }
             return [.file(path: url.path, length: Int64(found.st_size))]
-        case .multipart: return []
+        case .multipart(let form): return form.segments()
         case .stream(let length, let make):
             guard length ?? 0 >= 0 else { throw HTTPSessionError(.invalidRequest, "the body's length is negative") }
             return [.stream(length: length, make: make)]

@@ -1,0 +1,149 @@
+import Foundation
+import HTTPSession
+import HTTPSessionTestKit
+import HTTPTypes
+import Testing
+
+/// A session that may speak to servers of this machine without TLS.
+func localSession(_ change: (inout SessionConfiguration) -> Void = { _ in }, handlers: TransferHandlers = .init()) throws -> HTTPSessionManager {
+    var configuration = SessionConfiguration()
+    configuration.insecureHTTP = .allowed
+    configuration.proxy = .none
+    change(&configuration)
+    return try HTTPSessionManager(configuration: configuration, handlers: handlers)
+}
+
+@Suite struct DataTaskTests {
+    @Test func `a response's status, fields and body arrive`() async throws {
+        let server = try MisbehavingServer { _ in Reply(body: "hello").field("X-Kind", "greeting") }
+        let session = try localSession()
+        let response = try await session.data(TransferRequest(url: server.url("/a?b=c"))).value
+        #expect(response.statusCode == 200)
+        #expect(response.data == Data("hello".utf8))
+        #expect(response.response.headerFields[HTTPField.Name("X-Kind")!] == "greeting")
+        #expect(server.requests.map(\.target) == ["/a?b=c"])
+        #expect(response.metrics.transactions.count == 1)
+        #expect(response.metrics.transactions.first?.remotePort == Int(server.port))
+    }
+
+    @Test func `a body is sent with its length`() async throws {
+        let server = try MisbehavingServer { Reply(body: "\($0.method) \($0["content-length"] ?? "-") \($0.text)") }
+        let session = try localSession()
+        let request = TransferRequest(url: server.url(), method: .post, body: .data(Data("abc".utf8)))
+        #expect(try await session.data(request).value.data == Data("POST 3 abc".utf8))
+    }
+
+    @Test func `a second request uses the first one's connection`() async throws {
+        let server = try MisbehavingServer { _ in Reply(body: "x") }
+        let session = try localSession()
+        _ = try await session.data(TransferRequest(url: server.url())).value
+        let second = try await session.data(TransferRequest(url: server.url())).value
+        #expect(second.metrics.transactions.first?.isReusedConnection == true)
+        #expect(server.seen.connections == 1)
+    }
+
+    @Test func `a refused connection says so`() async throws {
+        let server = try MisbehavingServer { _ in Reply() }
+        let url = server.url("/secret?token=1")
+        server.stop()
+        let session = try localSession()
+        let error = await #expect(throws: HTTPSessionError.self) { try await session.data(TransferRequest(url: url)).value }
+        #expect(error?.code == .cannotConnectToHost)
+        #expect(error?.context.systemError == ECONNREFUSED)
+        #expect(error?.context.url?.contains("token") == false)
+    }
+
+    @Test func `http is refused where it is not allowed, before anything is sent`() async throws {
+        let server = try MisbehavingServer { _ in Reply() }
+        let session = try HTTPSessionManager()
+        let error = await #expect(throws: HTTPSessionError.self) {
+            try await session.data(TransferRequest(url: server.url())).value
+        }
+        #expect(error?.code == .insecureConnectionRefused)
+        #expect(server.seen.connections == 0)
+    }
+
+    @Test func `a cancelled task ends as cancelled`() async throws {
+        let server = try MisbehavingServer { _ in .never }
+        let session = try localSession()
+        let task = session.data(TransferRequest(url: server.url()))
+        _ = try await server.awaitRequests(1)
+        task.cancel()
+        let error = await #expect(throws: HTTPSessionError.self) { try await task.value }
+        #expect(error?.code == .cancelled)
+        #expect(session.tasks.isEmpty)
+    }
+
+    @Test func `cancelling whoever awaits the value cancels the task`() async throws {
+        let server = try MisbehavingServer { _ in .never }
+        let session = try localSession()
+        let task = session.data(TransferRequest(url: server.url()))
+        let waiting = Task { try await task.value }
+        _ = try await server.awaitRequests(1)
+        waiting.cancel()
+        let error = await #expect(throws: HTTPSessionError.self) { try await waiting.value }
+        #expect(error?.code == .cancelled)
+    }
+
+    @Test func `a server that says nothing is given up after the request timeout, below a second too`() async throws {
+        let server = try MisbehavingServer { _ in .never }
+        let session = try localSession { $0.requestTimeout = .milliseconds(100) }
+        let error = await #expect(throws: HTTPSessionError.self) { try await session.data(TransferRequest(url: server.url())).value }
+        #expect(error?.code == .timedOut)
+    }
+
+    @Test func `the resource timeout ends a transfer that goes on and on`() async throws {
+        let server = try MisbehavingServer { _ in Reply(body: .pattern(1 << 20)).slow(bytesPerSecond: 2_000) }
+        let session = try localSession { $0.resourceTimeout = .milliseconds(300) }
+        let error = await #expect(throws: HTTPSessionError.self) { try await session.data(TransferRequest(url: server.url())).value }
+        #expect(error?.code == .timedOut)
+        #expect(error?.reason.contains("not done within") == true)
+    }
+
+    @Test func `a response longer than allowed ends the task`() async throws {
+        let server = try MisbehavingServer { _ in Reply(body: .pattern(100_000)) }
+        let session = try localSession { $0.maximumResponseSize = 10_000 }
+        let error = await #expect(throws: HTTPSessionError.self) { try await session.data(TransferRequest(url: server.url())).value }
+        #expect(error?.code == .responseTooLarge)
+    }
+
+    @Test func `a body that ends early is a lost connection`() async throws {
+        let server = try MisbehavingServer { _ in Reply(body: .pattern(10_000)).cut(afterBodyBytes: 5_000) }
+        let session = try localSession()
+        let error = await #expect(throws: HTTPSessionError.self) { try await session.data(TransferRequest(url: server.url())).value }
+        #expect(error?.code == .connectionLost)
+    }
+
+    @Test func `a POST on a connection that dies is sent once`() async throws {
+        let server = try MisbehavingServer { request in
+            request.method == "GET" ? Reply(body: "x").endingOnNextRequest() : Reply(body: "done")
+        }
+        let session = try localSession()
+        _ = try await session.data(TransferRequest(url: server.url())).value
+        let error = await #expect(throws: HTTPSessionError.self) {
+            try await session.data(TransferRequest(url: server.url(), method: .post, body: .data(Data("pay".utf8)))).value
+        }
+        #expect(error?.code == .connectionLost)
+        #expect(server.requests.filter { $0.method == "POST" }.isEmpty)
+    }
+
+    @Test func `a GET on a connection that dies is tried again on a new one`() async throws {
+        let server = try MisbehavingServer { request in
+            request.arrival <= 1 ? Reply(body: "x").endingOnNextRequest() : Reply(body: "second")
+        }
+        let session = try localSession()
+        _ = try await session.data(TransferRequest(url: server.url())).value
+        let response = try await session.data(TransferRequest(url: server.url("/again"))).value
+        #expect(response.statusCode == 200)
+        #expect(response.metrics.retryCount == 1)
+    }
+
+    @Test func `tasks after the end of a session are errors, not traps`() async throws {
+        let session = try localSession()
+        session.invalidate(cancelsTasks: true)
+        let error = await #expect(throws: HTTPSessionError.self) {
+            try await session.data(TransferRequest(url: URL(string: "http://127.0.0.1:1/")!)).value
+        }
+        #expect(error?.code == .sessionInvalidated)
+    }
+}
