@@ -381,6 +381,9 @@ static inline int netwatch_spawn_shell(pid_t *process, const char *command, char
 }
 
 
+// An enumerator that libnl's headers have too: in a file that imports both modules a release build finds neither elsewhere.
+static const uint8_t netwatch_IPPROTO_TCP = IPPROTO_TCP;
+
 // Clocks in nanoseconds; CLOCK_BOOTTIME counts time in suspend, CLOCK_MONOTONIC does not.
 static inline int64_t netwatch_clock_nanoseconds(int clock) {
     struct timespec now;

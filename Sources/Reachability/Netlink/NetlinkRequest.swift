@@ -72,7 +72,7 @@ extension NetlinkRequest {
         request?.put(Int32(RTA_DST.rawValue), query.destination)
         if isBound { request?.put(Int32(RTA_OIF.rawValue), query.interface) }
         if query.port != 0 {
-            request?.put(Int32(RTA_IP_PROTO.rawValue), bytes: [UInt8(IPPROTO_TCP)])
+            request?.put(Int32(RTA_IP_PROTO.rawValue), bytes: [netwatch_IPPROTO_TCP])
             request?.put(Int32(RTA_DPORT.rawValue), bytes: [UInt8(query.port >> 8), UInt8(query.port & 0xff)])
         }
         return request
