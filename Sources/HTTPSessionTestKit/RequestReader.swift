@@ -39,6 +39,25 @@ final class RequestReader {
     /// Whether bytes of the next request are there already.
     var hasBytes: Bool { !buffer.isEmpty }
 
+    /// The next byte, which stays; nil at the client's end.
+    func peek() throws -> UInt8? {
+        if buffer.isEmpty { buffer = try channel.read() }
+        return buffer.first
+    }
+
+    /// The next bytes, exactly so many.
+    func take(_ count: Int) throws -> [UInt8] {
+        var taken: [UInt8] = []
+        try bytes(Int64(count)) { taken += $0 }
+        return taken
+    }
+
+    /// What has been read of the connection and not been used.
+    func takeBuffered() -> [UInt8] {
+        defer { buffer = [] }
+        return buffer
+    }
+
     /// The next request's head; nil when the client has ended the connection between two requests.
     func head() throws -> Head? {
         var searched = 0
@@ -61,9 +80,7 @@ final class RequestReader {
         }
     }
 
-    /// Reads the body of the request with this head.
-    /// - Parameter take: gets the decoded bytes as they come.
-    /// - Returns: the trailer fields.
+    /// Reads the body of the request with this head, gives the decoded bytes to `take` as they come, and returns the trailer fields.
     func body(of head: Head, _ take: (ArraySlice<UInt8>) throws -> Void) throws -> [HeaderField] {
         if head.values("transfer-encoding").contains(where: { $0.lowercased().hasSuffix("chunked") }) {
             return try chunks(take)
