@@ -69,6 +69,8 @@ final class RequestReader {
                 buffer.removeFirst(end)
                 return try parse(text)
             }
+            // No method begins so, but a TLS record does: there is no end of a head to wait for.
+            if let first = buffer.first, first < 0x21 { throw Malformed() }
             guard buffer.count <= Self.headLimit else { throw Malformed() }
             searched = max(0, buffer.count - 3)
             let more = try channel.read()

@@ -21,7 +21,7 @@ public struct SelfSignedCertificate: Hashable, Sendable {
         let key = try SelfSignedCertificate.generateKey()
         defer { EVP_PKEY_free(key) }
         guard let pointer = X509_new() else { throw TestServerError(openSSL: "X509_new") }
-        let x509 = Certificate(pointer)
+        defer { X509_free(pointer) }
         X509_set_version(pointer, 2)
         // Serial numbers of one issuer must differ (RFC 5280 section 4.1.2.2).
         ASN1_INTEGER_set_uint64(X509_get_serialNumber(pointer), UInt64.random(in: 1..<UInt64.max >> 1))
@@ -42,7 +42,7 @@ public struct SelfSignedCertificate: Hashable, Sendable {
             X509_EXTENSION_free(one)
         }
         guard X509_sign(pointer, key, EVP_sha256()) > 0 else { throw TestServerError(openSSL: "X509_sign") }
-        certificate = try SelfSignedCertificate.text { PEM_write_bio_X509($0, x509.pointer) }
+        certificate = try SelfSignedCertificate.text { PEM_write_bio_X509($0, pointer) }
         privateKey = try SelfSignedCertificate.text { PEM_write_bio_PKCS8PrivateKey($0, key, nil, nil, 0, nil, nil) }
     }
 

@@ -78,9 +78,9 @@ final class RawClient {
 
     /// Plays the client's side of a TLS handshake; nothing is verified. `session` is one of an earlier connection, to be resumed.
     func startTLS(
-        _ context: OpaquePointer, name: String = "localhost", resuming session: OpaquePointer? = nil
+        _ context: ClientContext, name: String = "localhost", resuming session: OpaquePointer? = nil
     ) throws {
-        let tls = SSL_new(context)
+        let tls = withExtendedLifetime(context) { SSL_new(context.pointer) }
         self.tls = tls
         if let session { SSL_set_session(tls, session) }
         // SSL_set_tlsext_host_name, a macro.

@@ -3,29 +3,6 @@ import HTTPSessionTestKit
 import NetworkLab
 import Testing
 
-/// A client's SSL_CTX that trusts whatever comes.
-private final class ClientContext {
-    let pointer: OpaquePointer
-
-    init(maximumVersion: Int32 = TLS1_3_VERSION, minimumVersion: Int32 = TLS1_2_VERSION) throws {
-        pointer = try #require(SSL_CTX_new(TLS_client_method()))
-        SSL_CTX_set_security_level(pointer, 0)
-        SSL_CTX_ctrl(pointer, SSL_CTRL_SET_MIN_PROTO_VERSION, Int(minimumVersion), nil)
-        SSL_CTX_ctrl(pointer, SSL_CTRL_SET_MAX_PROTO_VERSION, Int(maximumVersion), nil)
-        SSL_CTX_ctrl(pointer, SSL_CTRL_SET_SESS_CACHE_MODE, Int(SSL_SESS_CACHE_CLIENT), nil)
-    }
-
-    deinit { SSL_CTX_free(pointer) }
-
-    func use(_ identity: SelfSignedCertificate) throws {
-        let folder = try ScratchDirectory()
-        try write(identity.certificate, to: folder.file("chain"))
-        try write(identity.privateKey, to: folder.file("key"))
-        #expect(SSL_CTX_use_certificate_chain_file(pointer, folder.file("chain")) == 1)
-        #expect(SSL_CTX_use_PrivateKey_file(pointer, folder.file("key"), SSL_FILETYPE_PEM) == 1)
-    }
-}
-
 @Suite(.timeLimit(.minutes(2)))
 struct TLSTests {
     let identity: SelfSignedCertificate
@@ -39,7 +16,7 @@ struct TLSTests {
         let server = try MisbehavingServer(tls: identity.serverTLS) { _ in Reply(body: "x").closing() }
         let context = try ClientContext(maximumVersion: version)
         let first = try RawClient(server)
-        try first.startTLS(context.pointer)
+        try first.startTLS(context)
         try first.get("/")
         // TLS 1.3 hands its tickets over after the handshake.
         #expect(first.read(until: "\r\n\r\nx").contains("200 OK"))
@@ -47,7 +24,7 @@ struct TLSTests {
         let session = try #require(first.session)
         defer { SSL_SESSION_free(session) }
         let second = try RawClient(server)
-        try second.startTLS(context.pointer, resuming: session)
+        try second.startTLS(context, resuming: session)
         try second.get("/")
         #expect(second.read(until: "\r\n\r\nx").contains("200 OK"))
         #expect(second.isResumed)
@@ -63,13 +40,13 @@ struct TLSTests {
         let server = try MisbehavingServer(tls: tls) { _ in Reply(body: "x").closing() }
         let context = try ClientContext()
         let first = try RawClient(server)
-        try first.startTLS(context.pointer)
+        try first.startTLS(context)
         try first.get("/")
         #expect(first.readToEnd().end == .closed)
         let session = try #require(first.session)
         defer { SSL_SESSION_free(session) }
         let second = try RawClient(server)
-        try second.startTLS(context.pointer, resuming: session)
+        try second.startTLS(context, resuming: session)
         #expect(!second.isResumed)
     }
 
@@ -78,7 +55,7 @@ struct TLSTests {
         tls.minimumVersion = .v1_3
         let new = try MisbehavingServer(tls: tls) { _ in Reply() }
         #expect(throws: RawClient.Failure.self) {
-            try RawClient(new).startTLS(ClientContext(maximumVersion: TLS1_2_VERSION).pointer)
+            try RawClient(new).startTLS(ClientContext(maximumVersion: TLS1_2_VERSION))
         }
         try await new.awaitSeen { $0.failedHandshakes == 1 }
 
@@ -86,7 +63,7 @@ struct TLSTests {
         tls.maximumVersion = .v1_0
         let old = try MisbehavingServer(tls: tls) { _ in Reply(body: "x") }
         let client = try RawClient(old)
-        try client.startTLS(ClientContext(minimumVersion: TLS1_VERSION).pointer)
+        try client.startTLS(ClientContext(minimumVersion: TLS1_VERSION))
         try client.get("/")
         #expect(client.read(until: "\r\n\r\nx").contains("200 OK"))
         #expect(old.requests.first?.tls?.version == "TLSv1")
@@ -97,7 +74,7 @@ struct TLSTests {
         let server = try MisbehavingServer(tls: identity.serverTLS) { _ in Reply(body: "hello").untilClose().closing(ending) }
         let context = try ClientContext()
         let client = try RawClient(server)
-        try client.startTLS(context.pointer)
+        try client.startTLS(context)
         try client.get("/")
         #expect(client.readToEnd().end == end)
     }
@@ -112,7 +89,7 @@ struct TLSTests {
         }
         func certificate(_ server: MisbehavingServer, _ context: ClientContext) throws -> [UInt8]? {
             let client = try RawClient(server)
-            try client.startTLS(context.pointer)
+            try client.startTLS(context)
             try client.get("/")
             #expect(client.read(until: "\r\n\r\nx").contains("200 OK"))
             return server.requests.last?.tls?.clientCertificate
@@ -158,6 +135,6 @@ struct TLSTests {
         try await server.awaitSeen { $0.failedHandshakes == 1 }
 
         let text = try MisbehavingServer { _ in Reply() }
-        #expect(throws: RawClient.Failure.self) { try RawClient(text).startTLS(ClientContext().pointer) }
+        #expect(throws: RawClient.Failure.self) { try RawClient(text).startTLS(ClientContext()) }
     }
 }
