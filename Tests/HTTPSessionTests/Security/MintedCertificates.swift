@@ -41,6 +41,7 @@ struct MintedCertificates {
     static func one(_ name: String) throws -> Certificate { try Certificate(data("\(name).pem")) }
 
     /// A directory with these files, removed after `body`.
+    @discardableResult
     static func inDirectory<Value>(_ contents: [String: Data], _ body: (String) throws -> Value) throws -> Value {
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent("netwatch-files-\(UUID())")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
