@@ -14,7 +14,7 @@ final class HandshakeWatch: Sendable {
     let record: Locked<ServerTrust.Record>
 
     init(
-        policy: PreparedPolicy, host: String?, isProxy: Bool, identity: ClientIdentity?, decisions: ServerTrustDecisions?,
+        policy: PreparedPolicy, host: String?, isProxy: Bool, decisions: ServerTrustDecisions?, sessionContext: Data,
         record: Locked<ServerTrust.Record>
     ) {
         self.policy = policy
@@ -22,7 +22,7 @@ final class HandshakeWatch: Sendable {
         self.isProxy = isProxy
         self.decisions = decisions
         self.record = record
-        sessionContext = Self.sessionContext(policy, host: host, identity: identity, decisions: decisions)
+        self.sessionContext = sessionContext
     }
 
     static func sessionContext(

@@ -13,13 +13,6 @@ package final class PreparedPolicy: Sendable {
     /// Never used again in this process.
     let number: Int
 
-    /// A path that no file has, different for each policy.
-    ///
-    /// libcurl tells connections and TLS sessions apart by the names of the files of authorities (`Curl_ssl_config_matches`), not
-    /// by the function that judges. Given as CURLOPT_CAPATH this keeps the connections of two policies apart even in one multi
-    /// handle or share.
-    package var connectionTag: String { "/nonexistent/netwatch-policy-\(number)" }
-
     private struct Held {
         weak var policy: PreparedPolicy?
     }

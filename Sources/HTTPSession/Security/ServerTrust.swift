@@ -4,23 +4,26 @@ internal import Foundation
 
 /// Judges the servers of one attempt, and keeps what was found until the attempt has ended.
 ///
-/// What the engine sets on the easy handle, with `policy` a ``PreparedPolicy``:
+/// What the engine sets on the easy handle:
 ///
 /// | option | value | why |
 /// |---|---|---|
-/// | CURLOPT_SSL_CTX_FUNCTION, …_DATA | a function that calls ``install(on:)`` and returns CURLE_OK, or CURLE_SSL_CERTPROBLEM for `false` | |
-/// | CURLOPT_SSL_VERIFYPEER, CURLOPT_PROXY_SSL_VERIFYPEER | 1 | without the hook libcurl then believes nobody |
-/// | CURLOPT_SSL_VERIFYHOST | 0 | the name is judged here: the policy may not ask for it |
-/// | CURLOPT_PROXY_SSL_VERIFYHOST | 2 | |
-/// | CURLOPT_CAINFO, CURLOPT_PROXY_CAINFO | NULL | libcurl would load the system's authorities, which nobody asks |
-/// | CURLOPT_CAPATH | ``PreparedPolicy/connectionTag`` | connections and TLS sessions of two policies never match |
-/// | CURLOPT_PROXY_CAPATH | the proxy policy's ``PreparedPolicy/connectionTag`` | likewise |
+/// | CURLOPT_SSL_CTX_FUNCTION | calls ``install(on:)``, returns CURLE_OK, for `false` CURLE_SSL_CERTPROBLEM | |
+/// | CURLOPT_SSL_VERIFYPEER, …_PROXY_… | 1 | without the hook libcurl believes nobody |
+/// | CURLOPT_SSL_VERIFYHOST, …_PROXY_… | 0, 2 | the name is judged here: a server's policy may not ask for it |
+/// | CURLOPT_CAINFO, …_PROXY_… | NULL | libcurl would load the system's authorities, which nobody asks |
+/// | CURLOPT_CAPATH, …_PROXY_… | ``connectionTag``, ``proxyConnectionTag`` | keeps connections apart |
 /// | CURLOPT_SSLVERSION | CURL_SSLVERSION_DEFAULT | versions are set here |
 /// | CURLOPT_PROXY_SSLVERSION | CURL_SSLVERSION_TLSv1_2 \| CURL_SSLVERSION_MAX_TLSv1_3 | ``proxyMark`` |
 ///
 /// The function runs for an HTTPS proxy as well as for the server behind it, and is not told which. libcurl has set the context's
 /// newest version of TLS by then (0 for "any"), so the proxy's is given one: what bears the mark is a proxy, and anything else is
 /// judged as the server.
+///
+/// libcurl does not compare the function when it looks for a connection or a TLS session to use again, but it compares the names of
+/// the files of authorities (`Curl_ssl_config_matches`). Measured with libcurl 7.88.1, TLS 1.2 and 1.3, one multi handle: with one
+/// CURLOPT_CAPATH a function that believes nobody was given a pooled connection, and with CURLOPT_FRESH_CONNECT a resumed TLS
+/// session, without being asked; with another CURLOPT_CAPATH it was asked and refused, and the first policy kept its connection.
 package final class ServerTrust: Sendable {
     /// Whom an HTTPS proxy must be, and how that is judged. Pins are of servers: a proxy's policy usually has none.
     package struct Proxy: Sendable {
@@ -58,6 +61,8 @@ package final class ServerTrust: Sendable {
     private let proxy: Proxy?
     private let identity: ClientIdentity?
     private let decisions: ServerTrustDecisions?
+    private let sessionContext: Data
+    private let proxyContext: Data?
     private let record = Locked(Record())
 
     /// - Parameters:
@@ -68,11 +73,23 @@ package final class ServerTrust: Sendable {
         decisions: ServerTrustDecisions? = nil
     ) {
         self.policy = policy
-        self.host = host.map(normalizedHost)
+        let host = host.map(normalizedHost)
+        self.host = host
         self.proxy = proxy
         self.identity = identity
         self.decisions = decisions
+        sessionContext = HandshakeWatch.sessionContext(policy, host: host, identity: identity, decisions: decisions)
+        proxyContext = proxy.map {
+            HandshakeWatch.sessionContext($0.policy, host: normalizedHost($0.host), identity: nil, decisions: nil)
+        }
     }
+
+    /// A path that no file has, the same only for the same policy, host, identity and decisions.
+    package var connectionTag: String { Self.tag(sessionContext) }
+    /// The same for the proxy; `nil` where there is none.
+    package var proxyConnectionTag: String? { proxyContext.map(Self.tag) }
+
+    private static func tag(_ context: Data) -> String { "/nonexistent/\(context.base64EncodedString())" }
 
     /// The newest version of TLS that marks the context of a proxy: TLS 1.3, where a server's has 0.
     static let proxyMark = Int(TLS1_3_VERSION)
@@ -82,14 +99,14 @@ package final class ServerTrust: Sendable {
         let context = OpaquePointer(context)
         return OpenSSLErrors.contained {
             if netwatch_ssl_ctx_maximum_version(context) == Self.proxyMark {
-                guard let proxy else { return false }
+                guard let proxy, let proxyContext else { return false }
                 let watch = HandshakeWatch(
-                    policy: proxy.policy, host: normalizedHost(proxy.host), isProxy: true, identity: nil, decisions: nil,
-                    record: record)
+                    policy: proxy.policy, host: normalizedHost(proxy.host), isProxy: true, decisions: nil,
+                    sessionContext: proxyContext, record: record)
                 return proxy.policy.applyProtocol(to: context) && watch.attach(to: context)
             }
             let watch = HandshakeWatch(
-                policy: policy, host: host, isProxy: false, identity: identity, decisions: decisions, record: record)
+                policy: policy, host: host, isProxy: false, decisions: decisions, sessionContext: sessionContext, record: record)
             if let identity, !identity.key.use(for: identity.certificate, chain: identity.chain, on: context) { return false }
             return policy.applyProtocol(to: context) && watch.attach(to: context)
         }
@@ -98,8 +115,7 @@ package final class ServerTrust: Sendable {
     /// Whether a connection (the SSL that CURLINFO_TLS_SSL_PTR gives) was made under this policy, for this host, with this
     /// identity. Asked before a request is sent, it is the last gate before a connection of another policy.
     package func admits(_ ssl: UnsafeMutableRawPointer) -> Bool {
-        let expected = HandshakeWatch.sessionContext(policy, host: host, identity: identity, decisions: decisions)
-        return HandshakeWatch.of(OpaquePointer(ssl))?.sessionContext == expected
+        HandshakeWatch.of(OpaquePointer(ssl))?.sessionContext == sessionContext
     }
 
     /// The verdict of the last handshake that was judged; `nil` where none was, as when a TLS session was resumed.

@@ -60,10 +60,17 @@ import Testing
 
     // MARK: Through the hook
 
-    private func attempt(_ chain: String, _ decisions: ServerTrustDecisions) throws -> (isComplete: Bool, trust: ServerTrust) {
+    /// Held as a session holds it: a policy that is prepared anew is another one to the decisions.
+    private let policy: PreparedPolicy
+
+    init() throws {
         var policy = SecurityPolicy.default
         policy.roots = .given(try MintedCertificates.set("root"))
-        let trust = ServerTrust(policy: try PreparedPolicy.of(policy), host: "localhost", decisions: decisions)
+        self.policy = try PreparedPolicy.of(policy)
+    }
+
+    private func attempt(_ chain: String, _ decisions: ServerTrustDecisions) throws -> (isComplete: Bool, trust: ServerTrust) {
+        let trust = ServerTrust(policy: policy, host: "localhost", decisions: decisions)
         let conversation = try TLSConversation(TLSServer(chain), trust)
         return (conversation.isComplete, trust)
     }

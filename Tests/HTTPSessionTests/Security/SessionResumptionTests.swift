@@ -116,16 +116,23 @@ import Testing
                 SSL_CTX_set_session_id_context($0, [context], 1)
             }
         }
-        let before = try TLSConversation(server, nil, prepare: verifying(believeAll, context: 1))
-        try #require(before.isComplete)
-        let session = before.takeSession()
-        defer { SSL_SESSION_free(session) }
+        // A session of TLS 1.3 serves once.
+        func session() throws -> OpaquePointer? {
+            let before = try TLSConversation(server, nil, prepare: verifying(believeAll, context: 1))
+            try #require(before.isComplete)
+            return before.takeSession()
+        }
+        let (first, second) = (try session(), try session())
+        defer {
+            SSL_SESSION_free(first)
+            SSL_SESSION_free(second)
+        }
         let judged = try TLSConversation(server, nil, prepare: verifying(believeNone, context: 1))
         #expect(!judged.isComplete)
-        let hole = try TLSConversation(server, nil, session: session, prepare: verifying(believeNone, context: 1))
+        let hole = try TLSConversation(server, nil, session: first, prepare: verifying(believeNone, context: 1))
         #expect(hole.isComplete && hole.isResumed, "accepted by a callback that accepts nobody")
         // The context alone ends the handshake; the watch takes the session away before, so that there is one.
-        let ended = try TLSConversation(server, nil, session: session, prepare: verifying(believeAll, context: 2))
+        let ended = try TLSConversation(server, nil, session: second, prepare: verifying(believeAll, context: 2))
         #expect(!ended.isComplete)
     }
 
@@ -140,12 +147,29 @@ import Testing
         #expect(try !trust(believing()).admits(foreign.rawClient))
     }
 
-    @Test func `policies are told apart by number and tag, and shared while they are held`() throws {
+    @Test func `what differs in policy, host, identity or proxy has another tag`() throws {
+        let identity = try ClientIdentity(
+            certificate: MintedCertificates.data("client.pem"), privateKey: MintedCertificates.data("client.key"))
+        let decisions = ServerTrustDecisions()
+        let trusts = try [
+            trust(believing()), trust(refusing()), trust(believing(), host: "foobar.com"), trust(believing(), identity: identity),
+            trust(believing(), decisions: decisions),
+        ]
+        decisions.removeAll()
+        let tags = try trusts.map(\.connectionTag) + [trust(believing(), decisions: decisions).connectionTag]
+        #expect(Set(tags).count == tags.count)
+        #expect(try trust(believing(), host: "LOCALHOST.").connectionTag == tags[0])
+        #expect(trusts[0].proxyConnectionTag == nil)
+        let proxy = ServerTrust.Proxy(policy: try PreparedPolicy.of(believing()), host: "proxy.test")
+        let through = ServerTrust(policy: try PreparedPolicy.of(believing()), host: "localhost", proxy: proxy)
+        #expect(through.connectionTag == tags[0] && through.proxyConnectionTag != nil && through.proxyConnectionTag != tags[0])
+    }
+
+    @Test func `equal policies are one object while somebody holds it, and share their authorities with others`() throws {
         let first = try PreparedPolicy.of(believing())
         #expect(try PreparedPolicy.of(believing()) === first)
         let second = try PreparedPolicy.of(refusing())
-        #expect(first.connectionTag != second.connectionTag)
-        #expect(first.roots === second.roots, "the authorities are loaded once")
+        #expect(first.number != second.number && first.roots === second.roots)
     }
 
     @Test func `the system's roots are loaded once, not once a connection`() throws {
