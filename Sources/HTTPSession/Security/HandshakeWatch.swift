@@ -86,7 +86,7 @@ final class HandshakeWatch: Sendable {
 
     func alertArrived(level: Int32, description: Int32) {
         guard level == SSL3_AL_FATAL else { return }
-        record.withLock { $0.alert = description }
+        record.withLock { $0.alert = .init(description: description, isProxys: isProxy) }
     }
 
     /// Judges the peer. `context` holds its certificates, and afterwards the result that OpenSSL and libcurl read.

@@ -50,10 +50,17 @@ package final class ServerTrust: Sendable {
     struct Record: Sendable {
         var verdict: Verdict?
         var wantsClientCertificate = false
-        /// The description of the fatal alert that the peer sent (RFC 8446 section 6).
-        var alert: Int32?
+        /// The fatal alert that the peer sent (RFC 8446 section 6).
+        var alert: Alert?
+        /// Why the connection was not even begun.
+        var failure: HTTPSessionError?
         /// TLS sessions that were not resumed because they were made under something else.
         var refusedSessions = 0
+    }
+
+    struct Alert: Sendable {
+        let description: Int32
+        let isProxys: Bool
     }
 
     private let policy: PreparedPolicy
@@ -65,9 +72,8 @@ package final class ServerTrust: Sendable {
     private let proxyContext: Data?
     private let record = Locked(Record())
 
-    /// - Parameters:
-    ///   - host: the server's name or address, as in the URL; `nil` where there is none, and then no name is checked.
-    ///   - decisions: given where a handler is to be asked about every server: without its word none is believed.
+    /// `host` is the server's name or address as in the URL; where it is `nil`, no name is checked. `decisions` are given where a
+    /// handler is to be asked about every server: without its word none is believed.
     package init(
         policy: PreparedPolicy, host: String?, proxy: Proxy? = nil, identity: ClientIdentity? = nil,
         decisions: ServerTrustDecisions? = nil
@@ -94,28 +100,49 @@ package final class ServerTrust: Sendable {
     /// The newest version of TLS that marks the context of a proxy: TLS 1.3, where a server's has 0.
     static let proxyMark = Int(TLS1_3_VERSION)
 
-    /// Takes over an SSL_CTX that libcurl is about to use. `false`: the connection must not be made.
+    /// Takes over an SSL_CTX that libcurl is about to use. `false`: the connection must not be made, and ``error`` says why.
     package func install(on context: UnsafeMutableRawPointer) -> Bool {
-        let context = OpaquePointer(context)
-        return OpenSSLErrors.contained {
-            if netwatch_ssl_ctx_maximum_version(context) == Self.proxyMark {
-                guard let proxy, let proxyContext else { return false }
-                let watch = HandshakeWatch(
-                    policy: proxy.policy, host: normalizedHost(proxy.host), isProxy: true, decisions: nil,
-                    sessionContext: proxyContext, record: record)
-                return proxy.policy.applyProtocol(to: context) && watch.attach(to: context)
+        OpenSSLErrors.contained {
+            do throws(HTTPSessionError) {
+                try take(OpaquePointer(context))
+                return true
+            } catch {
+                record.withLock { $0.failure = error }
+                return false
             }
-            let watch = HandshakeWatch(
+        }
+    }
+
+    private func take(_ context: OpaquePointer) throws(HTTPSessionError) {
+        let isProxy = netwatch_ssl_ctx_maximum_version(context) == Self.proxyMark
+        let watch: HandshakeWatch
+        if isProxy {
+            guard let proxy, let proxyContext else {
+                throw HTTPSessionError(.proxyFailed, "libcurl connects to an HTTPS proxy that nobody named")
+            }
+            watch = HandshakeWatch(
+                policy: proxy.policy, host: normalizedHost(proxy.host), isProxy: true, decisions: nil,
+                sessionContext: proxyContext,
+                record: record)
+        } else {
+            watch = HandshakeWatch(
                 policy: policy, host: host, isProxy: false, decisions: decisions, sessionContext: sessionContext, record: record)
-            if let identity, !identity.key.use(for: identity.certificate, chain: identity.chain, on: context) { return false }
-            return policy.applyProtocol(to: context) && watch.attach(to: context)
+        }
+        guard watch.policy.applyProtocol(to: context), watch.attach(to: context) else {
+            throw HTTPSessionError(.secureConnectionFailed, "OpenSSL does not take the policy: \(OpenSSLErrors.newest)")
+        }
+        if !isProxy, let identity, !identity.key.use(for: identity.certificate, chain: identity.chain, on: context) {
+            throw HTTPSessionError(
+                .invalidConfiguration, "OpenSSL does not take the client certificate \(identity.certificate.subject)")
         }
     }
 
     /// Whether a connection (the SSL that CURLINFO_TLS_SSL_PTR gives) was made under this policy, for this host, with this
     /// identity. Asked before a request is sent, it is the last gate before a connection of another policy.
     package func admits(_ ssl: UnsafeMutableRawPointer) -> Bool {
-        HandshakeWatch.of(OpaquePointer(ssl))?.sessionContext == sessionContext
+        let ssl = OpaquePointer(ssl)
+        return HandshakeWatch.of(ssl)?.sessionContext == sessionContext && SSL_get0_peer_certificate(ssl) != nil
+            && SSL_get_verify_result(ssl) == Int(X509_V_OK)
     }
 
     /// The verdict of the last handshake that was judged; `nil` where none was, as when a TLS session was resumed.
@@ -131,6 +158,7 @@ package final class ServerTrust: Sendable {
     /// the alert that TLS 1.3 sends after the handshake CURLE_RECV_ERROR or CURLE_SEND_ERROR); `nil` where it has nothing to say.
     package var error: HTTPSessionError? {
         let record = record.withLock { $0 }
+        if let failure = record.failure { return failure }
         switch record.verdict {
         case .refused(let error, _): return error
         case .undecided(let challenge):
@@ -139,13 +167,17 @@ package final class ServerTrust: Sendable {
         case .believed, nil: break
         }
         guard let alert = record.alert else { return nil }
-        let text = SSL_alert_desc_string_long(alert).map { String(cString: $0) } ?? "alert \(alert)"
-        if record.wantsClientCertificate, Self.certificateAlerts.contains(alert) {
-            return identity == nil
-                ? HTTPSessionError(.clientCertificateRequired, "\(host ?? "the server") asks for a client certificate: \(text)")
-                : HTTPSessionError(.clientCertificateRejected, "\(host ?? "the server") refused the client certificate: \(text)")
+        let text = SSL_alert_desc_string_long(alert.description).map { String(cString: $0) } ?? "alert \(alert.description)"
+        if alert.isProxys {
+            return HTTPSessionError(.secureConnectionFailed, "the proxy \(proxy?.host ?? "") ended the handshake: \(text)")
         }
-        return HTTPSessionError(.secureConnectionFailed, "\(host ?? "the server") ended the handshake: \(text)")
+        let server = host ?? "the server"
+        guard record.wantsClientCertificate, Self.certificateAlerts.contains(alert.description) else {
+            return HTTPSessionError(.secureConnectionFailed, "\(server) ended the handshake: \(text)")
+        }
+        return identity == nil
+            ? HTTPSessionError(.clientCertificateRequired, "\(server) asks for a client certificate: \(text)")
+            : HTTPSessionError(.clientCertificateRejected, "\(server) refused the client certificate: \(text)")
     }
 
     /// What servers say to a certificate that is missing or not wanted: handshake_failure (TLS 1.2 knows no better), the

@@ -97,8 +97,9 @@ import Testing
             "leaf.der", "leaf.pem", "leaf-chain.pem", "intermediate.crl", "client.p12", "client.key", "client-encrypted.key",
         ]
         let samples = try names.map(MintedCertificates.data) + [Data(HostPinsTests.pin.utf8), Data("**.example.com".utf8)]
-        for _ in 0..<3000 {
-            var bytes = [UInt8](samples[Int(random.next() % UInt64(samples.count))])
+        for _ in 0..<2000 {
+            let sample = Int(random.next() % UInt64(samples.count))
+            var bytes = [UInt8](samples[sample])
             for _ in 0..<(random.next() % 8) where !bytes.isEmpty {
                 let place = Int(random.next() % UInt64(bytes.count))
                 switch random.next() % 5 {
@@ -120,7 +121,8 @@ import Testing
             }
             if let lists = try? RevocationLists(data) { _ = try? TrustStore(.given([]), revocation: lists) }
             _ = try? ClientIdentity(certificate: MintedCertificates.data("client.pem"), privateKey: data, passphrase: "secret")
-            _ = try? ClientIdentity(pkcs12: data, passphrase: "secret")
+            // Opening one takes milliseconds.
+            if sample < names.count, names[sample] == "client.p12" { _ = try? ClientIdentity(pkcs12: data, passphrase: "secret") }
             if let pin = try? PublicKeyPin(text) { #expect(pin.description == text) }
             if let pattern = try? HostPattern(text) { _ = pattern.matches("a.example.com") }
         }

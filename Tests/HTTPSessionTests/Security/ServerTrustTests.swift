@@ -193,6 +193,8 @@ import Testing
         policy.cipherList = "ROT13"
         let error = #expect(throws: HTTPSessionError.self) { try PreparedPolicy.of(policy) }
         #expect(error?.reason.contains("“ROT13”") == true)
+        policy.cipherList = "aNULL:eNULL:@SECLEVEL=0"
+        #expect(throws: HTTPSessionError.self, "ciphers without certificates") { try PreparedPolicy.of(policy) }
         policy = .default
         policy.cipherSuites = "TLS_ROT13"
         #expect(throws: HTTPSessionError.self) { try PreparedPolicy.of(policy) }
@@ -226,7 +228,8 @@ import Testing
 
     @Test func `a proxy that nobody named is not connected to`() throws {
         let trust = ServerTrust(policy: try PreparedPolicy.of(.default), host: "localhost")
-        #expect(throws: MintedCertificates.Failure.self) { try TLSConversation(TLSServer("leaf-chain"), trust, prepare: mark) }
+        #expect(throws: HTTPSessionError.self) { try TLSConversation(TLSServer("leaf-chain"), trust, prepare: mark) }
+        #expect(trust.error?.code == .proxyFailed)
     }
 
     @Test func `the server behind a proxy is judged by the server's policy`() throws {
@@ -237,6 +240,17 @@ import Testing
             proxy: .init(policy: try PreparedPolicy.of(.default), host: "localhost"))
         #expect(try !TLSConversation(TLSServer("leaf-chain"), trust).isComplete)
         #expect(trust.error?.code == .pinMismatch)
+    }
+
+    @Test func `a proxy that ends the handshake is told from the server`() throws {
+        var origin = SecurityPolicy.default
+        origin.minimumTLSVersion = .v1_3
+        let trust = ServerTrust(
+            policy: try PreparedPolicy.of(origin), host: "localhost",
+            proxy: .init(policy: try PreparedPolicy.of(origin), host: "proxy.test"))
+        let old = try TLSServer("leaf-chain", versions: TLS1_2_VERSION...TLS1_2_VERSION)
+        #expect(try !TLSConversation(old, trust, prepare: mark).isComplete)
+        #expect(trust.error?.reason.contains("the proxy proxy.test") == true)
     }
 
     // MARK: Life

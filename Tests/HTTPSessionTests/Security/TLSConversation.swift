@@ -6,7 +6,7 @@ import Foundation
 final class TLSServer {
     let context: OpaquePointer
 
-    /// - Parameter chain: the name of a PEM file; its key is that of the name before `-chain`.
+    // `chain` is the name of a PEM file; its key is that of the name before `-chain`.
     init(
         _ chain: String, extra: [String] = [], asksFor clientRoot: String? = nil, requires: Bool = false,
         versions: ClosedRange<Int32> = TLS1_2_VERSION...TLS1_3_VERSION
@@ -48,7 +48,7 @@ final class TLSConversation {
         defer { SSL_CTX_free(context) }
         prepare(context)
         if let trust, !trust.install(on: UnsafeMutableRawPointer(context)) {
-            throw MintedCertificates.Failure(what: "not installed")
+            throw trust.error ?? HTTPSessionError(.misuse, "not installed, and no error")
         }
         var (near, far): (OpaquePointer?, OpaquePointer?)
         guard let client = SSL_new(context), let server = SSL_new(server.context), BIO_new_bio_pair(&near, 0, &far, 0) == 1 else {
