@@ -69,6 +69,12 @@ public struct SecurityPolicy: Sendable, Hashable, Codable {
         self.pinnedCertificates = pinnedCertificates
     }
 
+    /// A policy that pins every certificate of a directory (``Certificate/all(inDirectory:)``). What cannot be read or parsed is
+    /// an `invalidConfiguration` error that names the file.
+    public init(pinningMode: PinningMode, certificatesInDirectory path: String) throws(HTTPSessionError) {
+        self.init(pinningMode: pinningMode, pinnedCertificates: try Certificate.all(inDirectory: path))
+    }
+
     /// The system's authorities and the host's name; nothing pinned.
     public static let `default` = SecurityPolicy()
 

@@ -154,8 +154,10 @@ package final class ServerTrust: Sendable {
     /// TLS sessions that were not resumed because they were made under another policy, host, identity or decision.
     package var refusedSessions: Int { record.withLock { $0.refusedSessions } }
 
-    /// What the handshake says about an attempt that has failed (CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CONNECT_ERROR, and for
-    /// the alert that TLS 1.3 sends after the handshake CURLE_RECV_ERROR or CURLE_SEND_ERROR); `nil` where it has nothing to say.
+    /// What the handshake says about an attempt that has failed, `nil` where it has nothing to say. It is asked whatever the
+    /// CURLcode: measured with libcurl 7.88.1, a server that is refused gives 60 (CURLE_PEER_FAILED_VERIFICATION), behind an HTTPS
+    /// proxy 35 (CURLE_SSL_CONNECT_ERROR); a client certificate that is missing 35 with TLS 1.2, and with TLS 1.3, whose server
+    /// answers after the handshake, 56 (CURLE_RECV_ERROR); ``install(on:)`` answering `false` 58.
     package var error: HTTPSessionError? {
         let record = record.withLock { $0 }
         if let failure = record.failure { return failure }
@@ -167,7 +169,7 @@ package final class ServerTrust: Sendable {
         case .believed, nil: break
         }
         guard let alert = record.alert else { return nil }
-        let text = SSL_alert_desc_string_long(alert.description).map { String(cString: $0) } ?? "alert \(alert.description)"
+        let text = Self.text(ofAlert: alert.description)
         if alert.isProxys {
             return HTTPSessionError(.secureConnectionFailed, "the proxy \(proxy?.host ?? "") ended the handshake: \(text)")
         }
@@ -178,6 +180,15 @@ package final class ServerTrust: Sendable {
         return identity == nil
             ? HTTPSessionError(.clientCertificateRequired, "\(server) asks for a client certificate: \(text)")
             : HTTPSessionError(.clientCertificateRejected, "\(server) refused the client certificate: \(text)")
+    }
+
+    private static func text(ofAlert description: Int32) -> String {
+        // OpenSSL 3.0 has no words for those that TLS 1.3 brought.
+        switch description {
+        case 109: "missing extension"
+        case 116: "certificate required"
+        default: SSL_alert_desc_string_long(description).map { String(cString: $0) } ?? "alert \(description)"
+        }
     }
 
     /// What servers say to a certificate that is missing or not wanted: handshake_failure (TLS 1.2 knows no better), the

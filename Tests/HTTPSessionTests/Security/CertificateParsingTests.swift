@@ -58,6 +58,8 @@ import Testing
             let expected = try MintedCertificates.set("root", "leaf", "intermediate", "foreign-root", "self-signed-san")
             let found = try Certificate.all(inDirectory: directory)
             #expect(found == expected)
+            let policy = try SecurityPolicy(pinningMode: .certificate, certificatesInDirectory: directory)
+            #expect(policy.pinnedCertificates == expected && policy.pinsAnything)
         }
     }
 

@@ -40,6 +40,8 @@ import Testing
         let (isComplete, trust) = try connect(nil, versions: versions)
         #expect(!isComplete && trust.wantsClientCertificate)
         #expect(trust.error?.code == .clientCertificateRequired)
+        let isNew = versions.lowerBound == TLS1_3_VERSION
+        #expect(trust.error?.reason.hasSuffix(isNew ? ": certificate required" : ": handshake failure") == true)
     }
 
     @Test(arguments: versions) func `a certificate of another authority is rejected, and said so`(_ versions: ClosedRange<Int32>)
