@@ -13,13 +13,6 @@ package final class PreparedPolicy: Sendable {
     /// Never used again in this process.
     let number: Int
 
-    /// A path that no file has, different for each policy.
-    ///
-    /// libcurl tells connections and TLS sessions apart by the names of the files of authorities (`Curl_ssl_config_matches`), not
-    /// by the function that judges. Given as CURLOPT_CAPATH this keeps the connections of two policies apart even in one multi
-    /// handle or share.
-    package var connectionTag: String { "/nonexistent/netwatch-policy-\(number)" }
-
     private struct Held {
         weak var policy: PreparedPolicy?
     }
@@ -65,7 +58,7 @@ package final class PreparedPolicy: Sendable {
                 throw HTTPSessionError(.invalidConfiguration, "OpenSSL gives no context: \(OpenSSLErrors.newest)")
             }
             defer { SSL_CTX_free(context) }
-            if let list = policy.cipherList, SSL_CTX_set_cipher_list(context, list) != 1 {
+            if let list = policy.cipherList, SSL_CTX_set_cipher_list(context, Self.authenticated(list)) != 1 {
                 throw HTTPSessionError(.invalidConfiguration, "OpenSSL knows no cipher of the list \(excerpt(of: list))")
             }
             if let suites = policy.cipherSuites, SSL_CTX_set_ciphersuites(context, suites) != 1 {
@@ -73,6 +66,9 @@ package final class PreparedPolicy: Sendable {
             }
         }
     }
+
+    /// Without the ciphers that need no certificate: where there is none, nobody would be judged.
+    private static func authenticated(_ list: String) -> String { list + ":!aNULL:!eNULL" }
 
     /// Sets versions and ciphers.
     func applyProtocol(to context: OpaquePointer) -> Bool {
@@ -87,7 +83,7 @@ package final class PreparedPolicy: Sendable {
         else {
             return false
         }
-        if let list = policy.cipherList, SSL_CTX_set_cipher_list(context, list) != 1 { return false }
+        if let list = policy.cipherList, SSL_CTX_set_cipher_list(context, Self.authenticated(list)) != 1 { return false }
         if let suites = policy.cipherSuites, SSL_CTX_set_ciphersuites(context, suites) != 1 { return false }
         return true
     }
