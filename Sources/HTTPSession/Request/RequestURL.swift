@@ -22,7 +22,7 @@ package enum RequestURL {
     /// Throws ``HTTPSessionError/Code/invalidRequest`` for an address without host, with a port beyond 65535, or of another scheme
     /// than `http` and `https`.
     package static func validate(_ url: URL) throws(HTTPSessionError) {
-        let context = HTTPSessionError.Context(url: url.withoutSecrets)
+        var context: HTTPSessionError.Context { HTTPSessionError.Context(url: url.withoutSecrets) }
         guard let scheme = url.scheme?.lowercased(), ["http", "https"].contains(scheme) else {
             throw HTTPSessionError(.invalidRequest, "the URL's scheme is neither http nor https", context: context)
         }
@@ -69,7 +69,7 @@ extension URL {
     /// Scheme, host, port and path: without user, password, query and fragment, which may be secret.
     package var withoutSecrets: String {
         let port = port.map { ":\($0)" } ?? ""
-        let host = host(percentEncoded: true).map { $0.contains(":") ? "[\($0)]" : $0 }
+        let host = host(percentEncoded: true).map { $0.utf8.contains(UInt8(ascii: ":")) ? "[\($0)]" : $0 }
         return "\(scheme.map { "\($0)://" } ?? "")\(host ?? "")\(port)\(path(percentEncoded: true))"
     }
 }

@@ -1,3 +1,4 @@
+import HTTPSessionTestKit
 import Foundation
 import NetworkLab
 import Testing
