@@ -51,6 +51,7 @@ final class MonitorLoop {
     private var stateAskers: [@Sendable (MonitorState) -> Void] = []
     private var messages: [NetlinkMessage] = []
     private var upcoming: [MonitorMachine.Effect] = []
+    private var questions: [RouteQuery] = []
     private var isPerforming = false
     private var nextPoll: Int64?
     private var hasRecordingFailed = false
@@ -151,7 +152,14 @@ final class MonitorLoop {
     }
 
     private func readEvents() {
-        let result = kernel.readEvents { bytes in feed(bytes, { .datagram($0) }, { .messages($0) }) }
+        messages.removeAll(keepingCapacity: true)
+        let result = kernel.readEvents { bytes in
+            // A datagram is copied only for a recording.
+            if recording != nil { record(.datagram([UInt8](bytes))) }
+            NetlinkDecoder.decode(bytes, into: &messages)
+        }
+        // Those of all datagrams together: what is done about them is said at the turn's end only.
+        if !messages.isEmpty { perform(machine.handle(.path(.messages(messages)), at: now)) }
         switch result {
         case .read: break
         case .overrun: feed(.overrun)
@@ -164,7 +172,12 @@ final class MonitorLoop {
     }
 
     private func readDump() {
-        let failure = kernel.readDump { bytes in feed(bytes, { .dump($0) }, { .dump($0) }) }
+        let failure = kernel.readDump { bytes in
+            if recording != nil { record(.dump([UInt8](bytes))) }
+            messages.removeAll(keepingCapacity: true)
+            NetlinkDecoder.decode(bytes, into: &messages)
+            perform(machine.handle(.path(.dump(messages)), at: now))
+        }
         if failure != 0 { feed(.dumpFailed(errno: failure)) }
     }
 
@@ -211,16 +224,6 @@ final class MonitorLoop {
 
     // MARK: Inputs
 
-    // A datagram is copied only for a recording.
-    private func feed(
-        _ bytes: UnsafeRawBufferPointer, _ input: ([UInt8]) -> MonitorInput, _ event: ([NetlinkMessage]) -> PathMachine.Event
-    ) {
-        if recording != nil { record(input([UInt8](bytes))) }
-        messages.removeAll(keepingCapacity: true)
-        NetlinkDecoder.decode(bytes, into: &messages)
-        perform(machine.handle(.path(event(messages)), at: now))
-    }
-
     @discardableResult
     private func feed(_ input: MonitorInput) -> [MonitorMachine.Effect] {
         record(input)
@@ -247,14 +250,23 @@ final class MonitorLoop {
     // First come, first done: an answer within the turn may lead to further effects, and what the machine said before it asked
     // must not be told after them. A replay, which takes input by input, says everything in this order too.
     private func perform(_ effects: [MonitorMachine.Effect]) {
+        guard !effects.isEmpty else { return }
         upcoming += effects
         guard !isPerforming else { return }
         isPerforming = true
         defer { isPerforming = false }
         var next = 0
         while next < upcoming.count {
-            perform(upcoming[next])
-            next += 1
+            if case .askRoute(let query) = upcoming[next] {
+                next += 1
+                questions.append(query)
+                // Those that follow each other are asked in one datagram.
+                if next < upcoming.count, case .askRoute = upcoming[next] { continue }
+                askRoutes()
+            } else {
+                perform(upcoming[next])
+                next += 1
+            }
         }
         upcoming.removeAll(keepingCapacity: true)
     }
@@ -262,7 +274,7 @@ final class MonitorLoop {
     private func perform(_ effect: MonitorMachine.Effect) {
         switch effect {
         case .dump(let table, let sequence): dump(table, sequence)
-        case .askRoute(let query): feed(.routeReply(query, kernel.ask(query)))
+        case .askRoute: break
         case .askNeighbour(let key): feed(.neighbourReply(key, kernel.ask(key)))
         case .readEvidence(let link): feed(.evidence(link.index, evidence.read(link) ?? InterfaceEvidence()))
         case .resolve(let request): names.resolve(request)
@@ -277,6 +289,12 @@ final class MonitorLoop {
         case .changed(let changes):
             if !followers.isEmpty { followers.removeAll { !$0(machine.path.snapshot, changes) } }
         }
+    }
+
+    private func askRoutes() {
+        let asked = questions
+        questions.removeAll(keepingCapacity: true)
+        for (query, answer) in zip(asked, kernel.ask(asked[...])) { feed(.routeReply(query, answer)) }
     }
 
     private func dump(_ table: KernelTable, _ sequence: UInt32) {

@@ -28,7 +28,8 @@ package struct MonitorMachine: Sendable {
 
     package private(set) var path: PathMachine
     package private(set) var targets: [TargetID: TargetMachine] = [:]
-    private var askers: [RouteQuery: Askers] = [:]
+    // A few at a time: each is answered before the turn ends.
+    private var askers: [Askers] = []
     private var neighbourAskers: [Neighbour.Key: Set<TargetID>] = [:]
     private var waiting: [TargetID] = []
     private var surroundings: TargetMachine.Surroundings?
@@ -36,6 +37,7 @@ package struct MonitorMachine: Sendable {
     private var hasResumed = false
 
     private struct Askers: Sendable {
+        let query: RouteQuery
         var isPath = false
         var targets: Set<TargetID> = []
     }
@@ -62,7 +64,8 @@ package struct MonitorMachine: Sendable {
             if case .resolver = event { isChanged = true }
             return follow(path.handle(event, at: now), at: now)
         case .route(let query, let answer):
-            guard let asked = askers.removeValue(forKey: query) else { return [] }
+            guard let place = askers.firstIndex(where: { $0.query == query }) else { return [] }
+            let asked = askers.remove(at: place)
             // In a fixed order, so that a recording says the same again.
             var effects = asked.isPath ? follow(path.handle(.route(query, answer), at: now), at: now) : []
             for id in asked.targets.sorted() { effects += tell(id, .route(query, answer), at: now) }
@@ -122,7 +125,7 @@ package struct MonitorMachine: Sendable {
             switch effect {
             case .resolve(let request): return .resolve(request)
             case .askRoute(let query):
-                askers[query, default: Askers()].targets.insert(id)
+                askers[place(of: query)].targets.insert(id)
                 return .askRoute(query)
             case .connect(let attempt): return .connect(attempt)
             case .cancel(let attempt): return .cancel(attempt: attempt)
@@ -135,11 +138,21 @@ package struct MonitorMachine: Sendable {
         }
     }
 
+    private mutating func place(of query: RouteQuery) -> Int {
+        if let place = askers.firstIndex(where: { $0.query == query }) { return place }
+        askers.append(Askers(query: query))
+        return askers.count - 1
+    }
+
     private mutating func follow(_ effects: [PathMachine.Effect], at now: Moment) -> [Effect] {
-        effects.flatMap { effect -> [Effect] in
-            if case .ended = effect { return endTargets(at: now) + [.emit(.ended(now))] }
-            return [follow(effect, at: now)]
+        guard !effects.isEmpty else { return [] }
+        var followed: [Effect] = []
+        followed.reserveCapacity(effects.count)
+        for effect in effects {
+            if case .ended = effect { followed += endTargets(at: now) }
+            followed.append(follow(effect, at: now))
         }
+        return followed
     }
 
     /// Nothing can be reached from a namespace that is gone, whatever was known before.
@@ -158,7 +171,7 @@ package struct MonitorMachine: Sendable {
         switch effect {
         case .dump(let table, let sequence): return .dump(table, sequence: sequence)
         case .askRoute(let query):
-            askers[query, default: Askers()].isPath = true
+            askers[place(of: query)].isPath = true
             return .askRoute(query)
         case .readEvidence(let link): return .readEvidence(link)
         case .publish(let update):

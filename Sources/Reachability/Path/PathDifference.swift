@@ -2,8 +2,8 @@
 /// Containers' interfaces that come and go, lifetimes and statistics are not.
 package enum PathDifference {
     /// The reasons to publish `new` after `old`; none when nothing worth telling changed.
-    package static func reasons(from old: NetworkPath, to new: NetworkPath) -> Set<PathChangeReason> {
-        var reasons: Set<PathChangeReason> = []
+    package static func reasons(from old: NetworkPath, to new: NetworkPath) -> CaseSet<PathChangeReason> {
+        var reasons: CaseSet<PathChangeReason> = []
         if Identity(old.interface) != Identity(new.interface) || Identity(old.interfaceV4) != Identity(new.interfaceV4)
             || Identity(old.interfaceV6) != Identity(new.interfaceV6) || Identity(old.underlying) != Identity(new.underlying)
         {

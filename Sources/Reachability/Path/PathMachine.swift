@@ -71,14 +71,15 @@ package struct PathMachine: Sendable {
     private var wasInterrupted = false
     private var isPolling = false
     private var hasBegun = false
-    private var unsettled = Set(KernelTable.allCases)
+    private var unsettled = CaseSet<KernelTable>.all
     private var resync = Resync()
-    private var reasons: Set<PathChangeReason> = []
-    private var changes: [SnapshotChange] = []
+    private var reasons: CaseSet<PathChangeReason> = []
+    // Changes gather here until the turn ends, doubts until the next event.
+    private var untold = SnapshotKeeper.Outcome()
     private var awaited: Set<UInt32> = []
     private var subjects: [UInt32: EvidenceSubject] = [:]
-    private var answers: [RouteQuery: RouteAnswer] = [:]
-    private var formerAnswers: [RouteQuery: RouteAnswer] = [:]
+    private var answers = RouteAnswers()
+    private var formerAnswers = RouteAnswers()
     private var told: NetworkPath?
     private var lastSelected: PathEvaluation.Selected?
     private var work = Work()
@@ -115,7 +116,7 @@ package struct PathMachine: Sendable {
     /// Tables that must be dumped before what was lost is made good.
     private struct Resync: Sendable {
         var reason: ResyncReason?
-        var tables: Set<KernelTable> = []
+        var tables: CaseSet<KernelTable> = []
         /// The table whose dump ran already when the loss happened: its end proves nothing.
         var underway: KernelTable?
     }
@@ -149,7 +150,7 @@ package struct PathMachine: Sendable {
         case .dumpFailed(let errno): return endDump(errno: errno, at: now)
         case .route(let query, let answer):
             // Errno 0 is no answer, as when memory is short: what was last known stands.
-            answers[query] = answer == .refused(errno: 0) ? formerAnswers[query] ?? answer : answer
+            answers.add(answer == .refused(errno: 0) ? formerAnswers[query] ?? answer : answer, to: query)
         case .evidence(let index, let evidence):
             awaited.remove(index)
             guard self.evidence[index] != evidence, keeper.live.links[index] != nil else { break }
@@ -174,7 +175,7 @@ package struct PathMachine: Sendable {
         case .pollDue:
             schedule.wantAll(at: time)
             // Tables that were read one after the other fit together only when all have been read.
-            unsettled = Set(KernelTable.allCases)
+            unsettled = .all
         case .turnEnded: return endTurn(at: now)
         }
         return []
@@ -189,15 +190,18 @@ package struct PathMachine: Sendable {
         case .ignored, .neighbour, .neighbourRemoved: work.events += 1
         default:
             work.events += 1
-            note(keeper.apply(event), at: now)
+            let known = untold.changes.count
+            keeper.apply(event, &untold)
+            noteChanges(from: known, at: now)
         }
     }
 
-    private mutating func note(_ outcome: SnapshotKeeper.Outcome, at now: Int64) {
-        for table in outcome.doubts { schedule.want(table, at: now) }
-        guard !outcome.changes.isEmpty else { return }
-        for change in outcome.changes { note(change) }
-        changes += outcome.changes
+    /// Takes note of what is new in `untold`.
+    private mutating func noteChanges(from known: Int, at now: Int64) {
+        for table in untold.doubts { schedule.want(table, at: now) }
+        untold.doubts = []
+        guard untold.changes.count > known else { return }
+        for place in known..<untold.changes.count { note(untold.changes[place]) }
         work.ask = true
     }
 
@@ -237,7 +241,7 @@ package struct PathMachine: Sendable {
 
     private mutating func lose(_ reason: ResyncReason, at now: Int64) {
         schedule.wantAll(at: now)
-        resync = Resync(reason: reason, tables: Set(KernelTable.allCases), underway: schedule.running)
+        resync = Resync(reason: reason, tables: .all, underway: schedule.running)
     }
 
     // MARK: Dumps
@@ -265,9 +269,12 @@ package struct PathMachine: Sendable {
             keeper.abandonDump()
             if verdict == .again { return [] }
         } else {
-            let before = changes.count
-            note(keeper.endDump(), at: time)
-            if before != changes.count, resync.tables.contains(table) { reasons.insert(.resynced) }
+            let before = untold.changes.count
+            let found = keeper.endDump()
+            untold.changes += found.changes
+            untold.doubts = found.doubts
+            noteChanges(from: before, at: time)
+            if before != untold.changes.count, resync.tables.contains(table) { reasons.insert(.resynced) }
         }
         // A table that cannot be read does not keep the path from being told: it is asked for, not computed from tables.
         if unsettled.remove(table) != nil || verdict == .acceptPartial { touch() }
@@ -299,9 +306,9 @@ package struct PathMachine: Sendable {
         var effects: [Effect] = awaited.sorted().compactMap { index in keeper.live.links[index].map { .readEvidence($0) } }
         // Answered at once, within the turn: the next end of it goes on.
         guard effects.isEmpty else { return effects }
-        if !changes.isEmpty {
-            effects.append(.changed(changes))
-            changes = []
+        if !untold.changes.isEmpty {
+            effects.append(.changed(untold.changes))
+            untold.changes = []
         }
         effects += evaluate(at: now)
         if resync.tables.isEmpty, let reason = resync.reason, path != nil, !work.evaluate {
@@ -316,10 +323,10 @@ package struct PathMachine: Sendable {
     private mutating func evaluate(at now: Moment) -> [Effect] {
         guard unsettled.isEmpty, let resolver else { return [] }
         if work.ask {
-            if !work.evaluate { formerAnswers = answers }
-            answers = [:]
+            if !work.evaluate { swap(&formerAnswers, &answers) }
+            answers.removeAll()
             (work.ask, work.evaluate) = (false, true)
-            if isOnlyAnswers { return formerAnswers.keys.sorted(by: RouteQuery.areInOrder).map { .askRoute($0) } }
+            if isOnlyAnswers { return formerAnswers.queries.sorted(by: RouteQuery.areInOrder).map { .askRoute($0) } }
             let first = PathEvaluation.firstQuestions(configuration)
             if !first.isEmpty { return first.map { .askRoute($0) } }
         }
@@ -368,7 +375,7 @@ package struct PathMachine: Sendable {
         }
         told = new
         if !resync.tables.isEmpty, resync.reason != .resume { reasons.insert(.resynced) }
-        let all = PathChangeReason.allCases.filter { found.contains($0) || reasons.contains($0) }
+        let all = Array(found.union(reasons))
         let update = PathUpdate(path: new, reasons: all, isInitial: false, suppressed: suppressed, moment: now)
         suppressed = 0
         reasons = []
@@ -382,7 +389,7 @@ package struct PathMachine: Sendable {
         let gone = NetworkPath(status: .unsatisfied, supportsDNS: resolver?.hasNameserver ?? false, cause: cause)
         let found = told.map { PathDifference.reasons(from: $0, to: gone) } ?? []
         let update = PathUpdate(
-            path: gone, reasons: PathChangeReason.allCases.filter(found.contains), isInitial: path == nil, suppressed: suppressed,
+            path: gone, reasons: Array(found), isInitial: path == nil, suppressed: suppressed,
             moment: now
         )
         path = gone
