@@ -129,7 +129,7 @@ final class MonitorLoop {
     }
 
     private var deadline: Int64? {
-        guard let due = machine.deadline else { return nextPoll }
+        guard let due = machine.nextDeadline() else { return nextPoll }
         return nextPoll.map { min($0, due) } ?? due
     }
 

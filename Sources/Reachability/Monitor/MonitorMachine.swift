@@ -12,17 +12,17 @@ package struct MonitorMachine: Sendable {
         case turnEnded
     }
 
-    /// What the shell is to do. What answers at once (routes, neighbours, evidence) comes back before the turn ends.
+    /// What the shell is to do; what is large stands behind a reference, as an effect is moved from list to list. What answers at once (routes, neighbours, evidence) comes back before the turn ends.
     package enum Effect: Hashable, Sendable {
         case dump(KernelTable, sequence: UInt32)
         case askRoute(RouteQuery)
         case askNeighbour(Neighbour.Key)
-        case readEvidence(Link)
-        case resolve(LookupRequest)
-        case connect(ProbeAttempt)
+        indirect case readEvidence(Link)
+        indirect case resolve(LookupRequest)
+        indirect case connect(ProbeAttempt)
         case cancel(attempt: UInt64)
         case cancelAll(TargetID)
-        case emit(MonitorEvent)
+        indirect case emit(MonitorEvent)
         case changed([SnapshotChange])
     }
 
@@ -54,6 +54,10 @@ package struct MonitorMachine: Sendable {
         }
         return earliest
     }
+
+    /// ``deadline``, for an owner that is a class: to ask a property of its property there copies the whole machine (2,000
+    /// instructions), to change it does not.
+    mutating func nextDeadline() -> Int64? { deadline }
 
     /// Takes one event and says what to do, in order.
     package mutating func handle(_ event: Event, at now: Moment) -> [Effect] {

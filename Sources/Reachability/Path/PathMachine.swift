@@ -41,7 +41,7 @@ package struct PathMachine: Sendable {
     package enum Effect: Hashable, Sendable {
         case dump(KernelTable, sequence: UInt32)
         case askRoute(RouteQuery)
-        case readEvidence(Link)
+        indirect case readEvidence(Link)
         case publish(PathUpdate)
         case resynced(ResyncReason)
         case gap(nanoseconds: Int64)
