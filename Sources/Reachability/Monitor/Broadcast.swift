@@ -130,11 +130,15 @@ package final class Broadcast<Value: Coalescing>: Sendable {
 
     /// Publishes a value.
     package func publish(_ value: Value) {
+        var former: Value?
         let subscriptions = state.withLock { state in
+            former = state.latest
             state.latest = value
             return state.places.compactMap(\.subscription)
         }
         for subscription in subscriptions { subscription.offer(value) }
+        // Freed when the subscribers are on their way.
+        _ = consume former
     }
 
     /// Nothing will be published any more: waiting readers end, after the value that waits for them.

@@ -38,6 +38,7 @@ final class NetlinkSource: KernelSource {
     private let dumps: NetlinkSocket
     private let questions: NetlinkSocket
     private var sequence: UInt32 = 1
+    private var requests: [UInt8] = []
     // Questions as they are sent, but for their numbers.
     private var prepared: [(query: RouteQuery, bytes: [UInt8])] = []
 
@@ -141,50 +142,54 @@ final class NetlinkSource: KernelSource {
 
     // All in one datagram.
     private func askTogether(_ queries: ArraySlice<RouteQuery>) -> [[UInt8]] {
-        var (requests, numbers): ([UInt8], [UInt32]) = ([], [])
+        let first = sequence &+ 1
+        requests.removeAll(keepingCapacity: true)
         for query in queries {
             sequence &+= 1
-            numbers.append(sequence)
-            request(query, sequence).map { requests += $0 }
+            add(query, sequence)
         }
-        return answers(to: requests, numbers)
+        return answers(from: first, queries.count)
     }
 
     // The same few questions are asked all the time; what differs is the number.
-    private func request(_ query: RouteQuery, _ number: UInt32) -> [UInt8]? {
-        if !prepared.contains(where: { $0.query == query }) {
-            guard let request = NetlinkRequest.route(query, sequence: 0) else { return nil }
+    private func add(_ query: RouteQuery, _ number: UInt32) {
+        let start = requests.count
+        if let known = prepared.firstIndex(where: { $0.query == query }) {
+            requests += prepared[known].bytes
+        } else {
+            guard let request = NetlinkRequest.route(query, sequence: 0) else { return }
             if prepared.count == Self.batch { prepared.removeFirst() }
             prepared.append((query, request.bytes))
+            requests += request.bytes
         }
-        guard var bytes = prepared.first(where: { $0.query == query })?.bytes else { return nil }
-        bytes.withUnsafeMutableBytes { $0.storeBytes(of: number, toByteOffset: 8, as: UInt32.self) }
-        return bytes
+        requests.withUnsafeMutableBytes { $0.storeBytes(of: number, toByteOffset: start + 8, as: UInt32.self) }
     }
 
     /// Asks for a neighbour; the answer's bytes, empty when none came.
     func ask(_ key: Neighbour.Key) -> [UInt8] {
         sequence &+= 1
         guard let request = NetlinkRequest.neighbour(key, sequence: sequence) else { return [] }
-        return answers(to: request.bytes, [sequence]).first ?? []
+        requests.removeAll(keepingCapacity: true)
+        requests += request.bytes
+        return answers(from: sequence, 1).first ?? []
     }
 
     // rtnetlink answers within sendto: the replies are queued, one datagram each, when it returns. Answers to earlier questions are
     // passed over.
-    private func answers(to requests: [UInt8], _ numbers: [UInt32]) -> [[UInt8]] {
-        var answers = [[UInt8]](repeating: [], count: numbers.count)
+    private func answers(from first: UInt32, _ count: Int) -> [[UInt8]] {
+        var answers = [[UInt8]](repeating: [], count: count)
         guard !requests.isEmpty, questions.send(requests) == 0 else { return answers }
-        var missing = numbers.count
+        var missing = count
         var end = NetlinkSocket.Received.empty
         while missing > 0 {
-            let count = questions.receive(atMost: Self.batch, &end) { bytes in
+            let read = questions.receive(atMost: Self.batch, &end) { bytes in
                 guard bytes.count >= MemoryLayout<nlmsghdr>.size else { return }
-                let number = bytes.loadUnaligned(as: nlmsghdr.self).nlmsg_seq
-                guard let place = numbers.firstIndex(of: number), answers[place].isEmpty else { return }
+                let place = Int(bytes.loadUnaligned(as: nlmsghdr.self).nlmsg_seq &- first)
+                guard place < count, answers[place].isEmpty else { return }
                 answers[place] = [UInt8](bytes)
                 missing -= 1
             }
-            if count == 0 { break }
+            if read == 0 { break }
         }
         return answers
     }

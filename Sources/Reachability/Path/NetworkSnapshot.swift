@@ -96,11 +96,11 @@ public struct NetworkSnapshot: Hashable, Sendable {
     }
 
     private mutating func remove(_ route: Route) {
-        switch routes[route.key] {
-        case nil: return
+        guard let place = routes.index(forKey: route.key) else { return }
+        switch routes.values[place] {
         case .one(let other):
             guard other == route else { return }
-            routes[route.key] = nil
+            routes.remove(at: place)
             if route.key.destination.isDefault { defaultRoutes.remove(route.key) }
         case .several(var routes):
             routes.remove(route)

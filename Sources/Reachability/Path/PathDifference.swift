@@ -24,9 +24,11 @@ package enum PathDifference {
         if old.isConsistent != new.isConsistent { reasons.insert(.resynced) }
 
         // An interface that only becomes or stops being worth telling shows nothing else than before.
-        let notable = old.notable.union(new.notable)
-        let before = old.interfaces.filter { notable.contains($0.index) }
-        let after = new.interfaces.filter { notable.contains($0.index) }
+        let isNotable = { (interface: NetworkInterface) in
+            new.notable.contains(interface.index) || old.notable.contains(interface.index)
+        }
+        let before = old.interfaces.filter(isNotable)
+        let after = new.interfaces.filter(isNotable)
         if !before.elementsEqual(after, by: isSameRow) { reasons.insert(.interfacesChanged) }
         let hasOtherAddresses = after.contains { interface in
             before.first { $0.index == interface.index }.map { $0.addresses != interface.addresses } ?? false

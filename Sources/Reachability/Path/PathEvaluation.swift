@@ -40,7 +40,7 @@ struct PathEvaluation {
     }
 
     func run() -> Outcome {
-        let defaults = DefaultRoutes(snapshot)
+        let defaults = snapshot.defaults
         var questions: [RouteQuery] = []
         var choices = Choices()
         if configuration.families.contains(.v4) { choices.v4 = choose(.v4, defaults, &questions) }
@@ -206,8 +206,16 @@ struct PathEvaluation {
     }
 
     private func order(_ chosen: [NetworkInterface], _ defaults: DefaultRoutes) -> [NetworkInterface] {
-        var seen: Set<UInt32> = []
-        return (chosen + preferred(catalog.interfaces.values, defaults)).filter { seen.insert($0.index).inserted }
+        // At most three are chosen, so looking through them is cheaper than a set.
+        var ordered: [NetworkInterface] = []
+        ordered.reserveCapacity(catalog.interfaces.count)
+        for interface in chosen where !ordered.contains(where: { $0.index == interface.index }) { ordered.append(interface) }
+        let count = ordered.count
+        for interface in preferred(catalog.interfaces.values, defaults)
+        where !ordered[..<count].contains(where: { $0.index == interface.index }) {
+            ordered.append(interface)
+        }
+        return ordered
     }
 
     private func isNotable(_ interface: NetworkInterface, _ chosen: [NetworkInterface], _ defaults: DefaultRoutes) -> Bool {

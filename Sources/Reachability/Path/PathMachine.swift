@@ -64,6 +64,8 @@ package struct PathMachine: Sendable {
     /// Times that events were lost.
     package private(set) var overruns = 0
 
+    // What is asked whenever something changed.
+    private let first: [Effect]
     private var keeper = SnapshotKeeper()
     private var schedule = DumpSchedule()
     private var draws = SplitMix64(seed: 0)
@@ -121,7 +123,10 @@ package struct PathMachine: Sendable {
         var underway: KernelTable?
     }
 
-    package init(_ configuration: MonitorConfiguration) { self.configuration = configuration }
+    package init(_ configuration: MonitorConfiguration) {
+        self.configuration = configuration
+        first = PathEvaluation.firstQuestions(configuration).map { .askRoute($0) }
+    }
 
     /// The kernel's state as far as it is known.
     package var snapshot: NetworkSnapshot { keeper.live }
@@ -142,7 +147,9 @@ package struct PathMachine: Sendable {
             self.isPolling = isPolling
             hasBegun = true
             schedule.wantAll(at: time)
-        case .messages(let messages): for message in messages { take(message.event, at: time) }
+        case .messages(let messages):
+            if untold.changes.isEmpty { untold.changes.reserveCapacity(messages.count) }
+            for message in messages { take(message.event, at: time) }
         case .overrun:
             overruns += 1
             lose(.overrun, at: time)
@@ -235,8 +242,7 @@ package struct PathMachine: Sendable {
     }
 
     private mutating func touch() {
-        work.ask = true
-        work.structure = true
+        (work.ask, work.structure) = (true, true)
     }
 
     private mutating func lose(_ reason: ResyncReason, at now: Int64) {
@@ -270,9 +276,7 @@ package struct PathMachine: Sendable {
             if verdict == .again { return [] }
         } else {
             let before = untold.changes.count
-            let found = keeper.endDump()
-            untold.changes += found.changes
-            untold.doubts = found.doubts
+            untold.add(keeper.endDump())
             noteChanges(from: before, at: time)
             if before != untold.changes.count, resync.tables.contains(table) { reasons.insert(.resynced) }
         }
@@ -294,8 +298,7 @@ package struct PathMachine: Sendable {
     private mutating func startDump(at now: Moment) -> [Effect] {
         guard let table = schedule.next(at: now.monotonicNanoseconds) else { return [] }
         keeper.beginDump(table)
-        sequence &+= 1
-        wasInterrupted = false
+        (sequence, wasInterrupted) = (sequence &+ 1, false)
         return [.dump(table, sequence: sequence)]
     }
 
@@ -327,8 +330,7 @@ package struct PathMachine: Sendable {
             answers.removeAll()
             (work.ask, work.evaluate) = (false, true)
             if isOnlyAnswers { return formerAnswers.queries.sorted(by: RouteQuery.areInOrder).map { .askRoute($0) } }
-            let first = PathEvaluation.firstQuestions(configuration)
-            if !first.isEmpty { return first.map { .askRoute($0) } }
+            if !first.isEmpty { return first }
         }
         // The same questions with the same answers, and nothing else: a route to somewhere else came or went.
         guard work.evaluate, !(isOnlyAnswers && answers == formerAnswers) else {

@@ -130,6 +130,18 @@ public struct Route: Hashable, Sendable {
         }
     }
 
+    /// A route with at most one next hop, for which no array is made.
+    init(
+        _ key: Key, kind: Kind, only: NextHop?, origin: UInt8, scope: UInt8, preferredSource: IPAddress?, nexthopObject: UInt32,
+        fingerprint: UInt64
+    ) {
+        self.init(
+            key, kind: kind, origin: origin, scope: scope, preferredSource: preferredSource, nexthopObject: nexthopObject,
+            fingerprint: fingerprint
+        )
+        first = only
+    }
+
     /// The ways to go on, in a fixed order.
     public var nextHops: [NextHop] { first.map { [$0] + others } ?? [] }
 

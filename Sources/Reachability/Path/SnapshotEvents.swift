@@ -94,6 +94,7 @@ extension NetworkSnapshot {
         }
         // Bucket by bucket: a sequence of all routes makes a set of each.
         var lost: [Route] = []
+        lost.reserveCapacity(8)
         let search = { (bucket: RouteBucket) in
             switch bucket {
             case .one(let route): if isLost(route) { lost.append(route) }

@@ -16,6 +16,11 @@ package struct SnapshotKeeper: Sendable {
         package var changes: [SnapshotChange] = []
         /// The tables that the event left in doubt: the kernel does not tell everything (see ``SnapshotKeeper/apply(_:)``).
         package var doubts: CaseSet<KernelTable> = []
+
+        mutating func add(_ other: Outcome) {
+            changes += other.changes
+            doubts.formUnion(other.doubts)
+        }
     }
 
     package private(set) var live = NetworkSnapshot()
