@@ -23,6 +23,12 @@ struct NetlinkRequest: ~Copyable {
 
     deinit { nlmsg_free(handle) }
 
+    /// The request as it is sent.
+    var bytes: [UInt8] {
+        guard let header = nlmsg_hdr(handle) else { return [] }
+        return [UInt8](UnsafeRawBufferPointer(start: header, count: Int(header.pointee.nlmsg_len)))
+    }
+
     func put(_ attribute: Int32, _ address: IPAddress) { put(attribute, bytes: address.bytes) }
 
     func put(_ attribute: Int32, _ number: UInt32) { _ = nla_put_u32(handle, attribute, number) }
