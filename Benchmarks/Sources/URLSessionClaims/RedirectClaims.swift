@@ -55,7 +55,7 @@ extension Claim {
                     server.requests[1].path != "/a/c", "`/a/b` to `c` asks for `\(server.requests[1].path)`, not `/a/c`")
             },
             Claim(
-                name: "redirect-dots", text: "Dot segments of a relative Location stay (not claimed; RFC 3986 section 5.2.4)",
+                name: "redirect-dots", text: "The same with `..` (RFC 3986 section 5.2.4)",
                 source: "HTTPURLProtocol.swift:599-604"
             ) {
                 let server = try MisbehavingServer { request in
@@ -64,7 +64,8 @@ extension Claim {
                 let exchange = Exchange.data(URLRequest(url: server.url("/a/b/c")))
                 guard server.requests.count > 1 else { return Finding(.undecided, "not followed: \(exchange.errorText)") }
                 return Finding(
-                    server.requests[1].target != "/a/d?e", "`/a/b/c` to `../d?e` asks for `\(server.requests[1].target)`")
+                    server.requests[1].target != "/a/d?e",
+                    "`/a/b/c` to `../d?e` asks for `\(server.requests[1].target)`, not `/a/d?e`")
             },
             Claim(
                 name: "redirect-after-basic", text: "A redirect after Basic authentication is followed with the original request",

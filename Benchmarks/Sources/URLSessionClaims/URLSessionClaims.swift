@@ -68,6 +68,6 @@ enum URLSessionClaims {
         let lines = words.split(separator: "\n")
         let line = lines.first { $0.contains("Fatal error") } ?? lines.last ?? "no word"
         let short = line.range(of: "Fatal error").map { line[$0.lowerBound...] } ?? line
-        return "`\(short.prefix(160).replacing("|", with: "\\|"))`"
+        return "`\(short.prefix(110).replacing("|", with: "\\|"))`"
     }
 }
