@@ -29,7 +29,7 @@ extension Claim {
                 name: "redirect-cross-origin", text: "Authorization and Cookie go to another origin after a redirect",
                 source: "HTTPURLProtocol.swift:563, 582-584"
             ) {
-                let other = try MisbehavingServer { _ in Reply(body: "done") }
+                let other = try MisbehavingServer(at: .ip("127.0.0.2", port: 0)) { _ in Reply(body: "done") }
                 let away = other.url("/second").absoluteString
                 let server = try MisbehavingServer { _ in .redirect(302, to: away) }
                 var request = URLRequest(url: server.url("/first"))
@@ -40,7 +40,7 @@ extension Claim {
                 let (authorization, cookie) = (second["authorization"], second["cookie"])
                 return Finding(
                     authorization != nil && cookie != nil,
-                    "the other origin got Authorization: \(authorization ?? "none"), Cookie: \(cookie ?? "none")")
+                    "another host and port got Authorization: \(authorization ?? "none"), Cookie: \(cookie ?? "none")")
             },
             Claim(
                 name: "redirect-relative", text: "A relative Location is resolved against `/` and not against the request's path",
