@@ -8,15 +8,17 @@ extension Claim {
             "Basic", "Basic realm=\"a\"", ends: false, text: "Basic authentication works", source: "URLProtectionSpace.swift:333"),
         challenge(
             "Digest", "Digest realm=\"a\", nonce=\"b\", qop=\"auth\", algorithm=MD5", ends: true,
-            text: "A credential for Digest ends the process", source: "URLSessionTask.swift:1427-1429"),
+            text: "A credential for Digest ends the process",
+            source: "URLSessionTask.swift:1427-1429; not reached: HTTPMessage.swift:216"),
         challenge(
-            "NTLM", "NTLM", ends: true, text: "A credential for NTLM ends the process", source: "URLSessionTask.swift:1257-1258"),
+            "NTLM", "NTLM", ends: true, text: "A credential for NTLM ends the process",
+            source: "URLSessionTask.swift:1257-1258; not reached: HTTPMessage.swift:216"),
         challenge(
             "Negotiate", "Negotiate", ends: true, text: "A credential for Negotiate ends the process",
-            source: "URLSessionTask.swift:1257-1258"),
+            source: "URLSessionTask.swift:1257-1258; not reached: HTTPMessage.swift:216"),
         challenge(
             "Bearer", "Bearer realm=\"a\"", ends: true, text: "A credential for Bearer ends the process",
-            source: "URLSessionTask.swift:1257-1258"),
+            source: "URLSessionTask.swift:1257-1258; not reached: HTTPMessage.swift:216"),
     ]
 
     private static func challenge(_ scheme: String, _ challenge: String, ends: Bool, text: String, source: String) -> Claim {
@@ -28,8 +30,8 @@ extension Claim {
             let authorization = server.requests.compactMap { $0["authorization"] }.last
             let seen =
                 "\(exchange.response.map { "status \($0.statusCode)" } ?? exchange.errorText), "
-                + "\(server.requests.count) requests, Authorization: \(authorization?.prefix(20) ?? "none"), "
-                + "the task's delegate was asked about \(exchange.observer.seen.taskChallenges)"
+                + "Authorization: \(authorization?.prefix(10) ?? "none"), "
+                + "the delegate was asked \(exchange.observer.seen.taskChallenges.count) times"
             return Finding(!ends && exchange.response?.statusCode == 200, seen)
         }
     }

@@ -63,11 +63,14 @@ enum URLSessionClaims {
         return Finding(verdict, parts[1])
     }
 
-    /// The line in which the Swift runtime says why, without the path of whoever built it.
+    /// What the Swift runtime says, without the path of whoever built it; of an error that `try!` met, its innermost cause.
     private static func reason(in words: String) -> String {
         let lines = words.split(separator: "\n")
         let line = lines.first { $0.contains("Fatal error") } ?? lines.last ?? "no word"
-        let short = line.range(of: "Fatal error").map { line[$0.lowerBound...] } ?? line
+        var short = line.range(of: "Fatal error").map { line[$0.lowerBound...] } ?? line
+        if short.contains("try!"), let cause = short.range(of: "NSUnderlyingError=", options: .backwards) {
+            short = "Fatal error: 'try!' met \(short[cause.upperBound...].prefix { $0 != "}" })"
+        }
         return "`\(short.prefix(160).replacing("|", with: "\\|"))`"
     }
 }
