@@ -13,8 +13,16 @@ package final class PreparedPolicy: Sendable {
     /// Never used again in this process.
     let number: Int
 
-    private struct Held {
-        weak var policy: PreparedPolicy?
+    // A class, as in TrustStore.
+    // @unchecked: a weak reference is read from any thread, and never set again.
+    private final class Held: @unchecked Sendable {
+        private(set) weak var policy: PreparedPolicy?
+        let number: Int
+
+        init(_ policy: PreparedPolicy) {
+            self.policy = policy
+            number = policy.number
+        }
     }
     private struct Registry {
         var held: [SecurityPolicy: Held] = [:]
@@ -32,10 +40,9 @@ package final class PreparedPolicy: Sendable {
         let pins = anchors ? try TrustStore(.given(policy.pinnedCertificates), revocation: policy.revocation) : nil
         return registry.withLock { registry in
             if let prepared = registry.held[policy]?.policy { return prepared }
-            registry.held = registry.held.filter { $0.value.policy != nil }
             registry.lastNumber += 1
             let new = PreparedPolicy(policy, roots: roots, pins: pins, number: registry.lastNumber)
-            registry.held[policy] = Held(policy: new)
+            registry.held[policy] = Held(new)
             return new
         }
     }
@@ -45,6 +52,11 @@ package final class PreparedPolicy: Sendable {
         self.roots = roots
         self.pins = pins
         self.number = number
+    }
+
+    deinit {
+        // As in TrustStore: nobody's last hold is let go under the lock.
+        Self.registry.withLock { if $0.held[policy]?.number == number { $0.held[policy] = nil } }
     }
 
     private static func check(_ policy: SecurityPolicy) throws(HTTPSessionError) {

@@ -172,6 +172,29 @@ import Testing
         #expect(first.number != second.number && first.roots === second.roots)
     }
 
+    @Test func `policies are made and forgotten on many threads at once`() async throws {
+        let policies = try [believing(), refusing(), .default].map { policy in
+            var policy = policy
+            policy.cipherList = "ECDHE+AESGCM"
+            return policy
+        }
+        // The system's authorities stay loaded meanwhile.
+        let held = try PreparedPolicy.of(.default)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for index in 0..<8 {
+                group.addTask {
+                    for round in 0..<50 {
+                        let policy = policies[(index + round) % policies.count]
+                        let prepared = try PreparedPolicy.of(policy)
+                        #expect(prepared.policy == policy)
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        withExtendedLifetime(held) {}
+    }
+
     @Test func `the system's roots are loaded once, not once a connection`() throws {
         let clock = ContinuousClock()
         let loading = try clock.measure { _ = try TrustStore(.system, revocation: nil) }
