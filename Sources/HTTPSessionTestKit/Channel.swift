@@ -61,6 +61,14 @@ final class Channel {
         return try poll(POLLIN, extra: gate?.descriptor ?? -1, until: nil).extra
     }
 
+    /// Waits until this side (unless it has ended) or the other has something to read.
+    func awaitEither(_ other: Channel, isClientOpen: Bool) throws(ChannelEnd) -> (own: Bool, other: Bool) {
+        if isClientOpen, let tls, SSL_has_pending(tls) == 1 { return (true, false) }
+        let ready = try poll(isClientOpen ? POLLIN : 0, extra: other.socket.number, until: nil)
+        if ready.socket && !isClientOpen { throw .clientLeft }
+        return (ready.socket, ready.extra)
+    }
+
     private func hold(until deadline: Int64?, gate: Gate?) throws(ChannelEnd) {
         // POLLRDHUP, behind _GNU_SOURCE: the client has closed, even where bytes of it are still unread.
         let ready = try poll(0x2000, extra: gate?.descriptor ?? -1, until: deadline)
@@ -173,13 +181,19 @@ final class Channel {
         drain()
     }
 
+    /// Sends FIN and goes on reading.
+    func endWriting() {
+        shutdown(socket.number, Int32(SHUT_WR))
+    }
+
     /// Reads what the client still sends until it closes, for two seconds at most: closing a socket with unread bytes resets it,
     /// and a reset may take from the client what it has not read yet.
     private func drain() {
         let deadline = MonotonicClock.now() + 2_000_000_000
         var buffer = [UInt8](repeating: 0, count: 65536)
         while case .some(true) = try? awaitReadiness(POLLIN, until: deadline) {
-            guard recv(socket.number, &buffer, buffer.count, 0) > 0 || errno == EAGAIN else { return }
+            let count = recv(socket.number, &buffer, buffer.count, 0)
+            guard count > 0 || (count < 0 && errno == EAGAIN) else { return }
         }
     }
 }

@@ -94,10 +94,11 @@ private final class Acceptor: @unchecked Sendable {
             if polled[0].revents != 0 { break }
             if polled[1].revents != 0 {
                 ended.acknowledge()
-                join(over.withLock { over in
-                    defer { over = [] }
-                    return over
-                })
+                join(
+                    over.withLock { over in
+                        defer { over = [] }
+                        return over
+                    })
             }
             if polled[2].revents != 0 { accept() }
         }

@@ -14,9 +14,8 @@ struct ReplyWriter {
     private var bodySent: Int64 = 0
     private var bodyStart: Int64?
 
-    /// - Parameters:
-    ///   - isHeadRequest: the request was HEAD, so that the body stays out.
-    ///   - closes: the client has asked for the end of the connection, which the reply then announces.
+    /// With `isHeadRequest` the request was HEAD, so that the body stays out; with `closes` the client has asked for the end of the
+    /// connection, which the reply then announces.
     init(_ reply: Reply, to channel: Channel, isHeadRequest: Bool, closes: Bool) {
         self.reply = reply
         self.channel = channel

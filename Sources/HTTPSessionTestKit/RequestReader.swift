@@ -39,6 +39,25 @@ final class RequestReader {
     /// Whether bytes of the next request are there already.
     var hasBytes: Bool { !buffer.isEmpty }
 
+    /// The next byte, which stays; nil at the client's end.
+    func peek() throws -> UInt8? {
+        if buffer.isEmpty { buffer = try channel.read() }
+        return buffer.first
+    }
+
+    /// The next bytes, exactly so many.
+    func take(_ count: Int) throws -> [UInt8] {
+        var taken: [UInt8] = []
+        try bytes(Int64(count)) { taken += $0 }
+        return taken
+    }
+
+    /// What has been read of the connection and not been used.
+    func takeBuffered() -> [UInt8] {
+        defer { buffer = [] }
+        return buffer
+    }
+
     /// The next request's head; nil when the client has ended the connection between two requests.
     func head() throws -> Head? {
         var searched = 0
@@ -50,6 +69,8 @@ final class RequestReader {
                 buffer.removeFirst(end)
                 return try parse(text)
             }
+            // No method begins so, but a TLS record does: there is no end of a head to wait for.
+            if let first = buffer.first, first < 0x21 { throw Malformed() }
             guard buffer.count <= Self.headLimit else { throw Malformed() }
             searched = max(0, buffer.count - 3)
             let more = try channel.read()
@@ -61,9 +82,7 @@ final class RequestReader {
         }
     }
 
-    /// Reads the body of the request with this head.
-    /// - Parameter take: gets the decoded bytes as they come.
-    /// - Returns: the trailer fields.
+    /// Reads the body of the request with this head, gives the decoded bytes to `take` as they come, and returns the trailer fields.
     func body(of head: Head, _ take: (ArraySlice<UInt8>) throws -> Void) throws -> [HeaderField] {
         if head.values("transfer-encoding").contains(where: { $0.lowercased().hasSuffix("chunked") }) {
             return try chunks(take)

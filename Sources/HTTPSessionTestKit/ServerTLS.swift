@@ -67,28 +67,20 @@ extension ServerTLS.PEM {
         }
     }
 
-    /// The certificates in it, at least one.
-    func certificates() throws -> [Certificate] {
+    /// Runs `body` with each certificate in it, an X509, of which there is at least one; it lives until `body` returns.
+    func forEachCertificate(_ body: (_ index: Int, OpaquePointer) throws -> Void) throws {
         try withMemoryBIO(contents()) { bio in
-            var found: [Certificate] = []
-            while let pointer = PEM_read_bio_X509(bio, nil, nil, nil) { found.append(Certificate(pointer)) }
+            var count = 0
+            while let certificate = PEM_read_bio_X509(bio, nil, nil, nil) {
+                defer { X509_free(certificate) }
+                try body(count, certificate)
+                count += 1
+            }
             // The end of the text is an error too.
             ERR_clear_error()
-            guard !found.isEmpty else { throw TestServerError("no certificate in the PEM text") }
-            return found
+            if count == 0 { throw TestServerError("no certificate in the PEM text") }
         }
     }
-}
-
-/// Owns an X509.
-final class Certificate {
-    let pointer: OpaquePointer
-
-    init(_ pointer: OpaquePointer) {
-        self.pointer = pointer
-    }
-
-    deinit { X509_free(pointer) }
 }
 
 func withMemoryBIO<Result>(_ text: String, _ body: (OpaquePointer) throws -> Result) throws -> Result {

@@ -40,7 +40,7 @@ struct SocketAddress {
         withUnsafeMutableBytes(of: &storage) { $0.storeBytes(of: name, as: sockaddr_un.self) }
     }
 
-    /// - Parameter text: a numeric address; names are never looked up.
+    /// The text is a numeric address; names are never looked up.
     init(_ text: String, port: UInt16) throws {
         var v4 = sockaddr_in()
         var v6 = sockaddr_in6()
@@ -68,6 +68,11 @@ struct SocketAddress {
         }
         guard code == 0 else { throw TestServerError("getsockname", errno: errno) }
         self.length = length
+    }
+
+    /// Whether the text is an address and no name.
+    static func isNumeric(_ text: String) -> Bool {
+        (try? SocketAddress(text, port: 0)) != nil
     }
 
     var family: Int32 { Int32(storage.ss_family) }

@@ -26,12 +26,16 @@ final class TLSContext: @unchecked Sendable {
         SSL_CTX_ctrl(pointer, SSL_CTRL_SET_MIN_PROTO_VERSION, settings.minimumVersion.rawValue, nil)
         SSL_CTX_ctrl(pointer, SSL_CTRL_SET_MAX_PROTO_VERSION, settings.maximumVersion.rawValue, nil)
 
-        let chain = try settings.certificateChain.certificates()
-        guard SSL_CTX_use_certificate(pointer, chain[0].pointer) == 1 else { throw TestServerError(openSSL: "the certificate") }
-        for certificate in chain.dropFirst() {
-            // SSL_CTX_add1_chain_cert, a macro: 1 counts the reference up.
-            let code = SSL_CTX_ctrl(pointer, SSL_CTRL_CHAIN_CERT, 1, UnsafeMutableRawPointer(certificate.pointer))
-            guard code == 1 else { throw TestServerError(openSSL: "the certificate chain") }
+        try settings.certificateChain.forEachCertificate { index, certificate in
+            if index == 0 {
+                guard SSL_CTX_use_certificate(pointer, certificate) == 1 else {
+                    throw TestServerError(openSSL: "the certificate")
+                }
+            } else {
+                // SSL_CTX_add1_chain_cert, a macro: 1 counts the reference up.
+                let code = SSL_CTX_ctrl(pointer, SSL_CTRL_CHAIN_CERT, 1, UnsafeMutableRawPointer(certificate))
+                guard code == 1 else { throw TestServerError(openSSL: "the certificate chain") }
+            }
         }
         let key = try withMemoryBIO(settings.privateKey.contents()) { PEM_read_bio_PrivateKey($0, nil, nil, nil) }
         defer { EVP_PKEY_free(key) }
@@ -54,9 +58,9 @@ final class TLSContext: @unchecked Sendable {
             SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT) { _, _ in 1 }
         case .required(let authorities?):
             SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
-            for authority in try authorities.certificates() {
-                X509_STORE_add_cert(SSL_CTX_get_cert_store(pointer), authority.pointer)
-                SSL_CTX_add_client_CA(pointer, authority.pointer)
+            try authorities.forEachCertificate { _, authority in
+                X509_STORE_add_cert(SSL_CTX_get_cert_store(pointer), authority)
+                SSL_CTX_add_client_CA(pointer, authority)
             }
         }
 

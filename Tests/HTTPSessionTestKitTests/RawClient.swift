@@ -1,4 +1,5 @@
 import COpenSSL
+import FoundationEssentials
 import Glibc
 import HTTPSessionTestKit
 
@@ -75,12 +76,11 @@ final class RawClient {
         }
     }
 
-    /// Plays the client's side of a TLS handshake; nothing is verified.
-    /// - Parameter session: one of an earlier connection, to be resumed.
+    /// Plays the client's side of a TLS handshake; nothing is verified. `session` is one of an earlier connection, to be resumed.
     func startTLS(
-        _ context: OpaquePointer, name: String = "localhost", resuming session: OpaquePointer? = nil
+        _ context: ClientContext, name: String = "localhost", resuming session: OpaquePointer? = nil
     ) throws {
-        let tls = SSL_new(context)
+        let tls = withExtendedLifetime(context) { SSL_new(context.pointer) }
         self.tls = tls
         if let session { SSL_set_session(tls, session) }
         // SSL_set_tlsext_host_name, a macro.
@@ -101,7 +101,9 @@ final class RawClient {
 
     func send(_ text: String) throws {
         let bytes = Array(text.utf8)
-        let count = tls.map { Int(SSL_write($0, bytes, Int32(bytes.count))) } ?? Glibc.send(socket, bytes, bytes.count, Int32(MSG_NOSIGNAL))
+        let count =
+            tls.map { Int(SSL_write($0, bytes, Int32(bytes.count))) }
+            ?? Glibc.send(socket, bytes, bytes.count, Int32(MSG_NOSIGNAL))
         guard count == bytes.count else { throw Failure(call: "send", number: errno) }
     }
 
@@ -172,4 +174,21 @@ extension RawClient {
         let (bytes, end) = client.readToEnd(patience: patience)
         return (String(decoding: bytes, as: UTF8.self), end)
     }
+}
+
+extension RawClient {
+    /// The body that the server of one reply sends to one GET.
+    static func exchangeBytes(_ reply: Reply) throws -> (body: [UInt8], end: End) {
+        let server = try MisbehavingServer { _ in reply }
+        let client = try RawClient(server)
+        try client.send("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        _ = client.read(until: "\r\n\r\n")
+        let (bytes, end) = client.readToEnd()
+        return (bytes, end)
+    }
+}
+
+/// Writes a whole file.
+func write(_ text: String, to path: String) throws {
+    try Data(text.utf8).write(to: URL(filePath: path))
 }

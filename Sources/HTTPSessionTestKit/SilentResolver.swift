@@ -1,0 +1,102 @@
+import EventLoop
+import Glibc
+
+/// A name server that takes every question and answers none: for tests of what a client does meanwhile.
+///
+/// A client asks it when its `/etc/resolv.conf` names it, which a test arranges in a namespace of its own; there also port 53 may be
+/// taken.
+public final class SilentResolver: Sendable {
+    /// The UDP port.
+    public let port: UInt16
+    private let stopped: Waker
+    private let thread: LoopThread
+    private let log: ServerLog<[String]>
+
+    /// Starts to listen.
+    ///
+    /// - Parameters:
+    ///   - address: a numeric one.
+    ///   - port: 0 lets the kernel choose.
+    ///   - namespace: the file of the network namespace to listen in; nil for that of the caller.
+    /// - Throws: ``TestServerError``.
+    public init(at address: String = "127.0.0.1", port: UInt16 = 53, namespace: String? = nil) throws {
+        let log = ServerLog<[String]>([])
+        do {
+            let stopped = try Waker()
+            let bound = Locked<Result<UInt16, TestServerError>>(.success(0))
+            thread = try LoopThread(name: "silent-resolver", namespace: namespace) { () throws(LoopError) -> () -> Void in
+                do {
+                    let name = try SocketAddress(address, port: port)
+                    let socket = try Descriptor.socket(name.family, SOCK_DGRAM)
+                    guard name.withPointer({ bind(socket.number, $0, $1) }) == 0 else {
+                        throw TestServerError("bind", errno: errno)
+                    }
+                    let port = try SocketAddress(of: socket.number).port
+                    bound.withLock { $0 = .success(port) }
+                    return { listen(socket, stopped, log) }
+                } catch {
+                    let failure = TestServerError(error)
+                    bound.withLock { $0 = .failure(failure) }
+                    return {}
+                }
+            }
+            do { self.port = try bound.withLock { $0 }.get() } catch {
+                thread.join()
+                throw error
+            }
+            self.stopped = stopped
+        } catch {
+            throw TestServerError(error)
+        }
+        self.log = log
+    }
+
+    deinit { stop() }
+
+    /// Ends it; questions are refused by the kernel from now on.
+    public func stop() {
+        stopped.wake()
+        thread.join()
+    }
+
+    /// The names that were asked for, in order, each as often as it was asked; the first 4096.
+    public var names: [String] { log.state }
+
+    /// Waits for so many questions.
+    ///
+    /// - Throws: ``TestServerError`` when they did not come in time.
+    @discardableResult
+    public func awaitQuestions(_ count: Int, within limit: Duration = .seconds(30)) async throws -> [String] {
+        try await log.wait(for: "\(count) questions", within: limit) { $0.count >= count }
+    }
+}
+
+private func listen(_ socket: Descriptor, _ stopped: Waker, _ log: ServerLog<[String]>) {
+    var buffer = [UInt8](repeating: 0, count: 4096)
+    while true {
+        var polled = [
+            pollfd(fd: stopped.descriptor, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: socket.number, events: Int16(POLLIN), revents: 0),
+        ]
+        guard poll(&polled, 2, -1) > 0 || errno == EINTR else { return }
+        if polled[0].revents != 0 { return }
+        let count = recv(socket.number, &buffer, buffer.count, 0)
+        guard count > 0 else { continue }
+        let name = questionName(buffer[..<count])
+        log.change { names in
+            if names.count < 4096 { names.append(name) }
+        }
+    }
+}
+
+/// The name in the first question of a message (RFC 1035 section 4.1.2), with dots; `?` for what is no question.
+private func questionName(_ message: ArraySlice<UInt8>) -> String {
+    var rest = message.dropFirst(12)
+    var labels: [String] = []
+    while let length = rest.popFirst(), length != 0 {
+        guard length < 64, rest.count >= length else { return "?" }
+        labels.append(String(decoding: rest.prefix(Int(length)), as: UTF8.self))
+        rest = rest.dropFirst(Int(length))
+    }
+    return labels.isEmpty ? "?" : labels.joined(separator: ".")
+}

@@ -1,0 +1,41 @@
+import FoundationEssentials
+import HTTPSessionTestKit
+import NetworkLab
+import Testing
+
+/// What gzip(1) makes of a body.
+private func inflated(_ body: ReplyBody) throws -> (bytes: [UInt8], code: Int32) {
+    let (text, _) = try RawClient.exchangeBytes(Reply(body: body))
+    let folder = try ScratchDirectory()
+    try Data(text).write(to: URL(filePath: folder.file("a.gz")))
+    let program = try Program(["gzip", "-dkf", folder.file("a.gz")])
+    let code = try program.wait()
+    return (FileManager.default.contents(atPath: folder.file("a")).map(Array.init) ?? [], code)
+}
+
+@Suite(.timeLimit(.minutes(2)))
+struct GzipBodyTests {
+    @Test(arguments: [0, 1, 65535, 65536, 200_000])
+    func `a stored member holds its bytes`(_ count: Int) throws {
+        let bytes = (0..<Int64(count)).map { ReplyBody.patternByte(at: $0) }
+        let result = try inflated(.gzip(bytes))
+        #expect(result.code == 0 && result.bytes == bytes)
+    }
+
+    @Test(arguments: [1, 2, 257, 258, 259, 260, 1032, 1033, 1291, 1292, 100_000, 10_000_000] as [Int64])
+    func `a bomb is a valid member of zeros`(_ count: Int64) throws {
+        let result = try inflated(.gzipBomb(inflatedBytes: count))
+        #expect(result.code == 0)
+        #expect(result.bytes.count == Int(count) && result.bytes.allSatisfy { $0 == 0 })
+    }
+
+    @Test func `a bomb is a thousandth of what it becomes`() {
+        #expect(ReplyBody.gzipBomb(inflatedBytes: 1 << 40).count < 1 << 30 + 1 << 24)
+        #expect(ReplyBody.gzipBomb(inflatedBytes: 1 << 40).segments.count == 3)
+    }
+
+    @Test(arguments: ReplyBody.GzipFault.allCases)
+    func `a bad member is refused`(_ fault: ReplyBody.GzipFault) throws {
+        #expect(try inflated(.badGzip("hello hello".utf8, fault)).code != 0)
+    }
+}

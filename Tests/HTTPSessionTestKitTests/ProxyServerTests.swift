@@ -1,0 +1,87 @@
+import FoundationEssentials
+import HTTPSessionTestKit
+import Testing
+
+@Suite(.timeLimit(.minutes(2)))
+struct ProxyServerTests {
+    let origin: MisbehavingServer
+
+    init() throws {
+        origin = try MisbehavingServer { Reply(body: .text("\($0.method) \($0.target) \($0.text)")) }
+    }
+
+    @Test func `CONNECT makes a tunnel`() async throws {
+        let proxy = try ProxyServer()
+        let client = try RawClient(port: proxy.port)
+        try client.send("CONNECT localhost:\(origin.port) HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        #expect(client.read(until: "\r\n\r\n") == "HTTP/1.1 200 Connection established\r\n\r\n")
+        for _ in 0..<2 {
+            try client.get("/through")
+            #expect(client.read(until: "GET /through ").contains("200 OK"))
+        }
+        let passage = try #require(proxy.passages.first)
+        #expect(passage.kind == .connect && passage.host == "localhost" && passage.port == origin.port)
+        #expect(passage.outcome == .forwarded && proxy.passages.count == 1)
+        #expect(origin.seen.connections == 1)
+        #expect(proxy.seen.bytesUp > 0)
+    }
+
+    @Test func `a request in absolute form is forwarded with its body`() async throws {
+        let proxy = try ProxyServer(names: ["example.test": "127.0.0.1"])
+        let client = try RawClient(port: proxy.port)
+        try client.send(
+            "POST http://example.test:\(origin.port)/a?b HTTP/1.1\r\nHost: example.test\r\nProxy-Connection: x\r\n"
+                + "Content-Length: 2\r\n\r\nhi")
+        let answer = String(decoding: client.readToEnd().bytes, as: UTF8.self)
+        #expect(answer.hasSuffix("\r\n\r\nPOST /a?b hi"))
+        let request = try #require(origin.requests.first)
+        #expect(request["via"] == "1.1 proxy" && request["proxy-connection"] == nil)
+        #expect(proxy.passages.map(\.kind) == [.absoluteForm])
+        #expect(proxy.passages.first?.request?.text == "hi")
+    }
+
+    @Test func `credentials are asked for and recorded`() async throws {
+        let proxy = try ProxyServer(credentials: .init(user: "me", password: "secret"))
+        let client = try RawClient(port: proxy.port)
+        try client.send("CONNECT localhost:\(origin.port) HTTP/1.1\r\n\r\n")
+        #expect(client.read(until: "\r\n\r\n").contains("Proxy-Authenticate: Basic realm=\"proxy\""))
+        try client.send("CONNECT localhost:\(origin.port) HTTP/1.1\r\nProxy-Authorization: Basic bWU6c2VjcmV0\r\n\r\n")
+        #expect(client.read(until: "\r\n\r\n").contains("200 "))
+        #expect(proxy.passages.map(\.outcome) == [.unauthorized, .forwarded])
+    }
+
+    @Test func `only loopback is forwarded to`() async throws {
+        let proxy = try ProxyServer()
+        for (target, outcome) in [("198.51.100.1:80", ProxyServer.Passage.Outcome.foreignHost), ("127.0.0.1:1", .unreachable)] {
+            let client = try RawClient(port: proxy.port)
+            try client.send("CONNECT \(target) HTTP/1.1\r\n\r\n")
+            #expect(String(decoding: client.readToEnd().bytes, as: UTF8.self).hasPrefix("HTTP/1.1 502 "))
+            #expect(proxy.passages.last?.outcome == outcome)
+        }
+    }
+
+    @Test(.enabled(if: Curl.isInstalled, "no curl on this machine")) func `curl goes through`() async throws {
+        let curl = Curl()
+        let proxy = try ProxyServer(credentials: .init(user: "me", password: "secret"), names: ["example.test": "127.0.0.1"])
+        let url = "http://example.test:\(origin.port)/x"
+        for scheme in ["http", "socks5h"] {
+            let way = "\(scheme)://me:secret@127.0.0.1:\(proxy.port)"
+            #expect(try curl.run(["--proxy", way, url]).output == "GET /x ")
+            if scheme == "http" { #expect(try curl.run(["--proxy", way, "--proxytunnel", url]).output == "GET /x ") }
+            #expect(try curl.run(["--proxy", "\(scheme)://127.0.0.1:\(proxy.port)", "--fail", url]).code != 0)
+        }
+        // A client that looks names up itself leaves an address.
+        #expect(
+            try curl.run(["--proxy", "socks5://me:secret@127.0.0.1:\(proxy.port)", "http://127.0.0.1:\(origin.port)/y"]).output
+                == "GET /y ")
+        #expect(proxy.passages.map(\.host).contains("127.0.0.1"))
+        #expect(Set(proxy.passages.map(\.kind)) == [.connect, .absoluteForm, .socks5])
+    }
+
+    @Test(.enabled(if: Curl.isInstalled, "no curl on this machine")) func `the way to the proxy may be encrypted`() throws {
+        let curl = Curl()
+        let proxy = try ProxyServer(tls: SelfSignedCertificate().serverTLS)
+        let result = try curl.run(["--proxy-insecure", "--proxy", proxy.url().absoluteString, origin.url("/z").absoluteString])
+        #expect(result.output == "GET /z ")
+    }
+}

@@ -1,0 +1,140 @@
+import COpenSSL
+import HTTPSessionTestKit
+import NetworkLab
+import Testing
+
+@Suite(.timeLimit(.minutes(2)))
+struct TLSTests {
+    let identity: SelfSignedCertificate
+
+    init() throws {
+        identity = try SelfSignedCertificate()
+    }
+
+    @Test(arguments: [TLS1_2_VERSION, TLS1_3_VERSION])
+    func `sessions are resumed, and counted`(_ version: Int32) async throws {
+        let server = try MisbehavingServer(tls: identity.serverTLS) { _ in Reply(body: "x").closing() }
+        let context = try ClientContext(maximumVersion: version)
+        let first = try RawClient(server)
+        try first.startTLS(context)
+        try first.get("/")
+        // TLS 1.3 hands its tickets over after the handshake.
+        #expect(first.read(until: "\r\n\r\nx").contains("200 OK"))
+        #expect(first.readToEnd().end == .closed)
+        let session = try #require(first.session)
+        defer { SSL_SESSION_free(session) }
+        let second = try RawClient(server)
+        try second.startTLS(context, resuming: session)
+        try second.get("/")
+        #expect(second.read(until: "\r\n\r\nx").contains("200 OK"))
+        #expect(second.isResumed)
+        #expect(server.seen.handshakes == 2 && server.seen.resumedHandshakes == 1)
+        #expect(server.requests.map(\.tls?.isResumed) == [false, true])
+        #expect(server.requests[0].tls?.serverName == "localhost")
+        #expect(server.requests[0].tls?.version == (version == TLS1_2_VERSION ? "TLSv1.2" : "TLSv1.3"))
+    }
+
+    @Test func `a server that resumes nothing`() async throws {
+        var tls = identity.serverTLS
+        tls.resumesSessions = false
+        let server = try MisbehavingServer(tls: tls) { _ in Reply(body: "x").closing() }
+        let context = try ClientContext()
+        let first = try RawClient(server)
+        try first.startTLS(context)
+        try first.get("/")
+        #expect(first.readToEnd().end == .closed)
+        let session = try #require(first.session)
+        defer { SSL_SESSION_free(session) }
+        let second = try RawClient(server)
+        try second.startTLS(context, resuming: session)
+        #expect(!second.isResumed)
+    }
+
+    @Test func `versions have limits`() async throws {
+        var tls = identity.serverTLS
+        tls.minimumVersion = .v1_3
+        let new = try MisbehavingServer(tls: tls) { _ in Reply() }
+        #expect(throws: RawClient.Failure.self) {
+            try RawClient(new).startTLS(ClientContext(maximumVersion: TLS1_2_VERSION))
+        }
+        try await new.awaitSeen { $0.failedHandshakes == 1 }
+
+        tls.minimumVersion = .v1_0
+        tls.maximumVersion = .v1_0
+        let old = try MisbehavingServer(tls: tls) { _ in Reply(body: "x") }
+        let client = try RawClient(old)
+        try client.startTLS(ClientContext(minimumVersion: TLS1_VERSION))
+        try client.get("/")
+        #expect(client.read(until: "\r\n\r\nx").contains("200 OK"))
+        #expect(old.requests.first?.tls?.version == "TLSv1")
+    }
+
+    @Test(arguments: [(Reply.Ending.orderly, RawClient.End.closed), (.truncated, .truncated), (.reset, .reset)])
+    func `how a connection ends is seen through TLS`(_ ending: Reply.Ending, _ end: RawClient.End) throws {
+        let server = try MisbehavingServer(tls: identity.serverTLS) { _ in Reply(body: "hello").untilClose().closing(ending) }
+        let context = try ClientContext()
+        let client = try RawClient(server)
+        try client.startTLS(context)
+        try client.get("/")
+        #expect(client.readToEnd().end == end)
+    }
+
+    @Test func `a client's certificate is recorded, or required`() async throws {
+        let mine = try SelfSignedCertificate(names: ["client"])
+        var tls = identity.serverTLS
+        func serve(_ wish: ServerTLS.ClientCertificates) throws -> MisbehavingServer {
+            tls.clientCertificates = wish
+            tls.maximumVersion = .v1_2
+            return try MisbehavingServer(tls: tls) { _ in Reply(body: "x") }
+        }
+        func certificate(_ server: MisbehavingServer, _ context: ClientContext) throws -> [UInt8]? {
+            let client = try RawClient(server)
+            try client.startTLS(context)
+            try client.get("/")
+            #expect(client.read(until: "\r\n\r\nx").contains("200 OK"))
+            return server.requests.last?.tls?.clientCertificate
+        }
+        let (with, without) = try (ClientContext(), ClientContext())
+        try with.use(mine)
+        let requested = try serve(.requested)
+        #expect(try certificate(requested, without) == nil)
+        #expect(try certificate(requested, with)?.isEmpty == false)
+        let required = try serve(.required(authorities: nil))
+        #expect(throws: RawClient.Failure.self) { try certificate(required, without) }
+        #expect(try certificate(required, with)?.isEmpty == false)
+        let known = try serve(.required(authorities: .text(mine.certificate)))
+        #expect(try certificate(known, with)?.isEmpty == false)
+        let foreign = try serve(.required(authorities: .text(identity.certificate)))
+        #expect(throws: RawClient.Failure.self) { try certificate(foreign, with) }
+    }
+
+    @Test func `a server that cannot have its certificate does not start`() throws {
+        let other = try SelfSignedCertificate()
+        #expect(throws: TestServerError.self) {
+            try MisbehavingServer(
+                tls: ServerTLS(certificateChain: .text(identity.certificate), privateKey: .text(other.privateKey))
+            ) { _ in Reply() }
+        }
+        #expect(throws: TestServerError.self) {
+            try MisbehavingServer(tls: ServerTLS(certificateChain: .text("no PEM"), privateKey: .text(other.privateKey))) { _ in
+                Reply()
+            }
+        }
+        #expect(throws: TestServerError.self) {
+            try MisbehavingServer(tls: ServerTLS(certificateChain: .file("/nonexistent"), privateKey: .text(other.privateKey))) {
+                _ in Reply()
+            }
+        }
+    }
+
+    @Test func `plain text and TLS do not understand each other`() async throws {
+        let server = try MisbehavingServer(tls: identity.serverTLS) { _ in Reply() }
+        let plain = try RawClient(server)
+        try plain.get("/")
+        #expect(!String(decoding: plain.readToEnd().bytes, as: UTF8.self).contains("HTTP/1.1"))
+        try await server.awaitSeen { $0.failedHandshakes == 1 }
+
+        let text = try MisbehavingServer { _ in Reply() }
+        #expect(throws: RawClient.Failure.self) { try RawClient(text).startTLS(ClientContext()) }
+    }
+}
