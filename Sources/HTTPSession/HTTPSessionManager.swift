@@ -1,3 +1,4 @@
+public import Dispatch
 internal import EventLoop
 public import Foundation
 internal import HTTPTypes
@@ -19,6 +20,14 @@ public final class HTTPSessionManager: Sendable {
     public let configuration: SessionConfiguration
     /// What is asked of tasks that have no handlers of their own.
     public let handlers: TransferHandlers
+    /// How parameters of the methods named after HTTP's become requests.
+    public let requestSerializer: any RequestSerializer
+    /// What a response must be for ``TransferTask/data()`` and its like.
+    public let validation: ResponseValidation
+    /// Where callbacks run.
+    public let completionQueue: DispatchQueue
+    /// Entered by every callback until it has run.
+    public let completionGroup: DispatchGroup?
     let core: SessionCore
 
     /// Makes a session and its thread.
@@ -27,6 +36,12 @@ public final class HTTPSessionManager: Sendable {
     ///   - baseURL: what addresses are relative to; `nil`: they are absolute.
     ///   - configuration: how the session behaves; read now.
     ///   - handlers: asked for tasks that bring none of their own.
+    ///   - requestSerializer: how parameters become requests.
+    ///   - validation: what a response must be where a value is made of it; 200 to 299 unless told otherwise.
+    ///   - completionQueue: where callbacks run. Without one they run one after another on a queue of the session's own: a main queue
+    ///     runs only in programs that have a main loop (`dispatchMain()`, `RunLoop.main.run()`), and in others a callback on it never
+    ///     comes.
+    ///   - completionGroup: entered by every callback until it has run.
     ///   - credentials: may be shared between sessions.
     ///   - reachability: tells the network's state: without it nothing is known of cellular or expensive networks, and an error never
     ///     says ``HTTPSessionError/Code/notConnected`` for want of a route.
@@ -34,7 +49,9 @@ public final class HTTPSessionManager: Sendable {
     /// - Throws: ``HTTPSessionError/Code/invalidConfiguration`` naming what is wrong with it, or what the system refused.
     public init(
         baseURL: String? = nil, configuration: SessionConfiguration = .default, handlers: TransferHandlers = TransferHandlers(),
-        credentials: CredentialStore = CredentialStore(), reachability: PathMonitor? = nil, monitors: [any EventMonitor] = []
+        requestSerializer: any RequestSerializer = HTTPRequestSerializer(),
+        validation: ResponseValidation = ResponseValidation(), completionQueue: DispatchQueue? = nil,
+        completionGroup: DispatchGroup? = nil, credentials: CredentialStore = CredentialStore(), reachability: PathMonitor? = nil, monitors: [any EventMonitor] = []
     ) throws(HTTPSessionError) {
         self.baseURL = try baseURL.map { text throws(HTTPSessionError) in
             guard let url = URL(string: text.hasSuffix("/") ? text : text + "/"), Origin(url) != nil else {
@@ -44,10 +61,14 @@ public final class HTTPSessionManager: Sendable {
         }
         self.configuration = configuration
         self.handlers = handlers
+        self.requestSerializer = requestSerializer
+        self.validation = validation
+        self.completionGroup = completionGroup
         core = try SessionCore(
-            settings: SessionSettings(configuration, credentials: credentials, path: reachability), monitors: monitors,
+            settings: SessionSettings(configuration, credentials: credentials, path: reachability),
+            monitors: [Telemetry(logger: configuration.logger)] + monitors,
             postsNotifications: configuration.postsNotifications)
-        core.outbox.attach(core)
+        self.completionQueue = completionQueue ?? core.outbox.queue
     }
 
     // MARK: Tasks
@@ -76,9 +97,9 @@ public final class HTTPSessionManager: Sendable {
         return make(request, .stream, .reader(buffer), handlers, 200...299, startsNow, id: id, buffer: buffer)
     }
 
-    private func make(
+    func make(
         _ request: TransferRequest, _ kind: TransferTask.Kind, _ destination: TransferJob.Destination, _ handlers: TransferHandlers?,
-        _ statusCodes: ClosedRange<Int>?, _ startsNow: Bool, id: UInt64 = SessionCore.nextID(), buffer: ChunkBuffer? = nil
+        _ statusCodes: ClosedRange<Int>?, _ startsNow: Bool, id: UInt64 = SessionCore.nextID(), buffer: ChunkBuffer? = nil, failure: HTTPSessionError? = nil
     ) -> TransferTask {
         let options = request.options
         let limits = TaskMachine.Limits(
@@ -86,8 +107,9 @@ public final class HTTPSessionManager: Sendable {
             resourceTimeout: (options.resourceTimeout ?? configuration.resourceTimeout).wholeNanoseconds,
             handlerTimeout: configuration.handlerTimeout.wholeNanoseconds)
         var job = TransferJob(segments: [], destination: destination, limits: limits, acceptableStatusCodes: statusCodes)
-        var failure: HTTPSessionError?
+        var failure = failure
         do throws(HTTPSessionError) {
+            if let failure { throw failure }
             job.segments = try request.body.segments()
             try core.settings.check(request)
             if case .file(let place) = destination { try PartialFile.check(place) }
@@ -95,7 +117,8 @@ public final class HTTPSessionManager: Sendable {
             failure = error
         }
         let task = TransferTask(
-            id: id, request: request, kind: kind, handlers: handlers ?? self.handlers, job: job, core: core, chunkBuffer: buffer)
+            id: id, request: request, kind: kind, handlers: handlers ?? self.handlers, job: job, core: core, chunkBuffer: buffer,
+            validation: validation)
         core.outbox.announce(.taskCreated(task))
         if let failure {
             task.fail(failure)

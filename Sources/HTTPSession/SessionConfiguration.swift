@@ -1,5 +1,6 @@
 public import Foundation
 public import HTTPTypes
+public import Logging
 public import Reachability
 
 /// How a session behaves: a value, read once when the session is made.
@@ -87,6 +88,8 @@ public struct SessionConfiguration: Sendable {
     public var allowsConstrainedAccess = true
     /// Post the messages of ``TransferTask`` to `NotificationCenter.default`, as AFNetworking does.
     public var postsNotifications = true
+    /// Where the session writes: its own faults as warnings, the life of tasks at `debug`. Never a secret.
+    public var logger = Logger(label: "HTTPSession")
     /// A name for logs and threads, at most 15 bytes.
     public var name = "http-session"
 

@@ -46,14 +46,21 @@ public struct TransferHandlers: Sendable {
     /// response is the answer.
     public var challenge: (@Sendable (AuthenticationChallenge) async -> ChallengeDisposition)?
 
+    /// Asked about every server's certificates before they are believed, with what the session's policy says of them. The connection is
+    /// refused meanwhile and made again after the answer, which is kept for the same policy, host and certificates for an hour.
+    /// `nil`: the policy decides.
+    public var serverTrust: (@Sendable (ServerTrustChallenge) async -> ServerTrustDisposition)?
+
     /// Handlers for some of the questions.
     public init(
         response: (@Sendable (ResponseHead) async -> ResponseDisposition)? = nil,
         redirect: (@Sendable (Redirect) async -> RedirectDisposition)? = nil,
-        challenge: (@Sendable (AuthenticationChallenge) async -> ChallengeDisposition)? = nil
+        challenge: (@Sendable (AuthenticationChallenge) async -> ChallengeDisposition)? = nil,
+        serverTrust: (@Sendable (ServerTrustChallenge) async -> ServerTrustDisposition)? = nil
     ) {
         self.response = response
         self.redirect = redirect
         self.challenge = challenge
+        self.serverTrust = serverTrust
     }
 }

@@ -1,43 +1,56 @@
 public import Foundation
 
+/// Values made of a response that has been checked (``HTTPSessionManager/validation``): another status is an error here.
 extension TransferTask {
-    /// A stream task's body, piece by piece. One reader; a second shares the pieces with the first. Whoever stops reading and drops the
-    /// task leaves it paused until its resource timeout: cancel it. Other kinds of task give the error
-    /// ``HTTPSessionError/Code/misuse``.
-    public var chunks: Chunks { Chunks(task: self) }
-
-    /// The pieces of a body, at least a byte each.
-    public struct Chunks: AsyncSequence, Sendable {
-        /// A piece.
-        public typealias Element = Data
-        /// Why there are no more.
-        public typealias Failure = HTTPSessionError
-        let task: TransferTask
-
-        /// Goes on where the last reader stopped.
-        public func makeAsyncIterator() -> Iterator { Iterator(task: task) }
-
-        /// A reader.
-        public struct Iterator: AsyncIteratorProtocol {
-            let task: TransferTask
-
-            /// The next piece; `nil` at the end. Cancelling the reading Task cancels the transfer.
-            public mutating func next() async throws(HTTPSessionError) -> Data? {
-                try await next(isolation: nil)
-            }
-
-            /// The same, wherever the caller runs.
-            public mutating func next(isolation actor: isolated (any Actor)?) async throws(HTTPSessionError) -> Data? {
-                guard let buffer = task.chunkBuffer else {
-                    throw HTTPSessionError(.misuse, "only stream tasks have chunks", context: task.context)
-                }
-                let result: Result<Data?, HTTPSessionError> = await withTaskCancellationHandler {
-                    do throws(HTTPSessionError) { return .success(try await buffer.next()) } catch { return .failure(error) }
-                } onCancel: { [task] in
-                    task.cancel()
-                }
-                return try result.get()
-            }
-        }
+    /// The body.
+    public func data() async throws(HTTPSessionError) -> Data {
+        let response = try await value
+        // Most sessions ask for no more than a status: then the fields need not be read.
+        if validation.checksStatusOnly, validation.acceptableStatusCodes?.contains(response.statusCode) ?? true { return response.data }
+        try validation.validate(response.received)
+        return response.data
     }
+
+    /// The body as text, by the charset that the server gives, or UTF-8.
+    public func string() async throws(HTTPSessionError) -> String {
+        try await serialized(by: StringResponseSerializer(validation: validation))
+    }
+
+    /// The body as JSON; `nil` for an empty one.
+    public func json() async throws(HTTPSessionError) -> JSONValue? {
+        var serializer = JSONResponseSerializer()
+        serializer.validation = validation
+        return try await serialized(by: serializer)
+    }
+
+    /// The body, decoded from JSON unless another decoder is given.
+    public func decode<Value: Decodable & SendableMetatype>(
+        _ type: Value.Type = Value.self, decoder: any DataDecoder = JSONDecoder()
+    ) async throws(HTTPSessionError) -> sending Value {
+        try await serialized(by: DecodableResponseSerializer<Value>(decoder: decoder, validation: validation))
+    }
+
+    /// What the serializer makes of it, checked as the serializer says.
+    public func serialized<Serializer: ResponseSerializer>(
+        by serializer: Serializer
+    ) async throws(HTTPSessionError) -> sending Serializer.Value {
+        try serializer.serialize(try await value.received)
+    }
+
+    /// The file of a download.
+    public func file() async throws(HTTPSessionError) -> URL {
+        guard let file = try await value.file else {
+            throw HTTPSessionError(.misuse, "only a download has a file", context: context)
+        }
+        return file
+    }
+}
+
+extension TransferResponse {
+    /// As serializers see it.
+    public var received: ReceivedResponse { ReceivedResponse(head: response, body: data, url: url, method: method) }
+}
+
+extension ResponseValidation {
+    var checksStatusOnly: Bool { acceptableContentTypes == nil && checks.isEmpty }
 }

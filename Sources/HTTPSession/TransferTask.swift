@@ -33,6 +33,7 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
     public let request: TransferRequest
     let core: SessionCore
     let handlers: TransferHandlers
+    let validation: ResponseValidation
 
     private struct Shared: Sendable {
         var kind: Kind
@@ -44,6 +45,7 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         var progress = TransferProgress()
         var progressReaders: [AsyncStream<TransferProgress>.Continuation] = []
         var publishedAt = Int64.min
+        var watchers: [@Sendable (TransferProgress) -> Void] = []
     }
 
     private let shared: Locked<Shared>
@@ -52,13 +54,14 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
 
     init(
         id: UInt64, request: TransferRequest, kind: Kind, handlers: TransferHandlers, job: TransferJob, core: SessionCore,
-        chunkBuffer: ChunkBuffer?
+        chunkBuffer: ChunkBuffer?, validation: ResponseValidation
     ) {
         self.id = id
         self.request = request
         self.handlers = handlers
         self.core = core
         self.chunkBuffer = chunkBuffer
+        self.validation = validation
         shared = Locked(Shared(kind: kind, job: job))
     }
 
@@ -163,10 +166,25 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
     func publish(_ progress: TransferProgress, now: Int64) {
         shared.withLock { shared in
             shared.progress = progress
-            guard !shared.progressReaders.isEmpty, shared.publishedAt <= now - TransferTask.progressInterval else { return }
+            guard !shared.progressReaders.isEmpty || !shared.watchers.isEmpty,
+                shared.publishedAt <= now - TransferTask.progressInterval
+            else { return }
             shared.publishedAt = now
             for reader in shared.progressReaders { reader.yield(progress) }
+            if !shared.watchers.isEmpty {
+                let watchers = shared.watchers
+                core.deliver { for watcher in watchers { watcher(progress) } }
+            }
         }
+    }
+
+    /// Calls back with the progress on the session's delivery queue, at most every 50 ms, and with the last one before the task ends.
+    func onProgress(_ body: @escaping @Sendable (TransferProgress) -> Void) {
+        let present = shared.withLock { shared in
+            shared.watchers.append(body)
+            return shared.progress
+        }
+        if present != TransferProgress() { core.deliver { body(present) } }
     }
 
     /// - Returns: what waits for the result and has to be called off the session's thread.
@@ -179,7 +197,11 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
                 [@Sendable (Result<TransferResponse, HTTPSessionError>) -> Void]) }
             shared.result = result
             shared.state = .finished
-            defer { (shared.waiters, shared.progressReaders, shared.completions) = ([], [], []) }
+            if !shared.watchers.isEmpty {
+                let (watchers, progress) = (shared.watchers, shared.progress)
+                core.deliver { for watcher in watchers { watcher(progress) } }
+            }
+            defer { (shared.waiters, shared.progressReaders, shared.completions, shared.watchers) = ([], [], [], []) }
             return (shared.waiters, shared.progressReaders, shared.progress, shared.completions)
         }
         for waiter in waiters { waiter.resume() }

@@ -28,6 +28,7 @@ struct Exchange {
 
     private(set) var plan: TransferPlan?
     private(set) var fetchStart = Date.distantPast
+    var trust: ServerTrust?
     var head: ResponseHead?
     var body = Body.undecided
     var next: Next?

@@ -21,4 +21,5 @@ enum HandlerAnswer: Sendable {
     case response(TransferHandlers.ResponseDisposition)
     case redirect(TransferHandlers.RedirectDisposition)
     case challenge(TransferHandlers.ChallengeDisposition)
+    case serverTrust(ServerTrustChallenge, ServerTrustDisposition)
 }

@@ -11,11 +11,6 @@ final class SessionOutbox: Sendable {
     /// Collected in a turn, and handed over at its end in one piece.
     private let batch = Locked<[SessionEvent]>([])
     private let registry = Locked<[UInt64: TransferTask]>([:])
-    private let core = Locked<WeakCore>(WeakCore())
-
-    private struct WeakCore: Sendable {
-        weak var core: SessionCore?
-    }
 
     init(name: String, monitors: [any EventMonitor], postsNotifications: Bool) {
         queue = DispatchQueue(label: name)
@@ -25,7 +20,6 @@ final class SessionOutbox: Sendable {
 
     var tasks: [TransferTask] { registry.withLock { Array($0.values) } }
     func register(_ task: TransferTask) { registry.withLock { $0[task.id] = task } }
-    func attach(_ core: SessionCore) { self.core.withLock { $0.core = core } }
 
     private var hasListeners: Bool { postsNotifications || !monitors.isEmpty }
 

@@ -11,6 +11,8 @@ struct SessionSettings: Sendable {
     let credentials: CredentialStore
     let path: PathMonitor?
     let security: SecuritySettings
+    /// What handlers have said of servers, for the whole session.
+    let decisions = ServerTrustDecisions()
 
     init(_ configuration: SessionConfiguration, credentials: CredentialStore, path: PathMonitor?) throws(HTTPSessionError) {
         self.configuration = configuration

@@ -139,9 +139,17 @@ extension TaskRun: TransferReceiver {
         note(facts)
         switch outcome {
         case .failure(let error) where !exchange.isRefused:
+            if asksAboutServer() { return }
             if !retries(after: error, facts: facts) { end(with: explained(error)) }
         case .failure, .success: conclude()
         }
+    }
+
+    /// The server's certificates wait for a handler's word: the attempt is made again when it has come.
+    private func asksAboutServer() -> Bool {
+        guard case .undecided(let challenge) = exchange.trust?.verdict, let handler = task.handlers.serverTrust else { return false }
+        ask { .serverTrust(challenge, await handler(challenge)) }
+        return true
     }
 
     private func note(_ facts: TransferFacts) {
@@ -276,6 +284,15 @@ extension TaskRun: TransferReceiver {
         case .redirect(.modify(let request)): follow(request)
         case .redirect(.refuse):
             settleForResponse()
+        case .serverTrust(let challenge, let disposition):
+            settings.decisions.record(disposition, of: challenge, at: .now)
+            if disposition == .accept || (disposition == .performDefaultHandling && challenge.policyError == nil) {
+                goOn(with: request)
+            } else {
+                end(
+                    with: challenge.policyError
+                        ?? HTTPSessionError(.certificateUntrusted, "the server was rejected by the session's handler"))
+            }
         case .challenge(let disposition):
             guard case .challenges(let challenges) = exchange.next, let challenge = challenges.first else { return }
             switch disposition {

@@ -97,7 +97,9 @@ final class TaskRun {
             if task.kind == .download { (plan.decompresses, plan.bufferSize) = (false, 256 << 10) }
             exchange.begin(plan, at: Date())
             prepareSource(plan)
-            let trust = settings.security.trust(forHost: host?.name ?? "", decisions: nil)
+            let decisions = task.handlers.serverTrust == nil ? nil : settings.decisions
+            let trust = settings.security.trust(forHost: host?.name ?? "", decisions: decisions)
+            exchange.trust = trust
             transfer = try loop.engine.start(plan, for: self, trust: trust, now: loop.now)
             loop.outbox.announce(.requestStarted(task, attempt: attempt))
         } catch {

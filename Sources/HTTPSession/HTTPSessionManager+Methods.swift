@@ -1,0 +1,104 @@
+public import Foundation
+public import HTTPTypes
+
+/// A task for each of HTTP's methods. Addresses are relative to ``baseURL``; parameters go where the request serializer puts them;
+/// fields given here win over those of the serializer. What cannot be serialized is the error of a task that never starts.
+extension HTTPSessionManager {
+    /// Asks for a resource (RFC 9110 section 9.3.1).
+    public func get(_ address: String, parameters: Parameters? = nil, headerFields: HTTPFields = [:]) -> TransferTask {
+        task(.get, address, parameters, headerFields)
+    }
+
+    /// Asks for a resource's fields only.
+    public func head(_ address: String, parameters: Parameters? = nil, headerFields: HTTPFields = [:]) -> TransferTask {
+        task(.head, address, parameters, headerFields)
+    }
+
+    /// Sends parameters.
+    public func post(_ address: String, parameters: Parameters? = nil, headerFields: HTTPFields = [:]) -> TransferTask {
+        task(.post, address, parameters, headerFields)
+    }
+
+    /// Sends a form of parts, `parameters` first.
+    public func post(
+        _ address: String, parameters: Parameters? = nil, headerFields: HTTPFields = [:], form: MultipartForm
+    ) -> TransferTask {
+        task { () throws(HTTPSessionError) in
+            let request = TransferRequest(
+                url: try RequestURL.resolve(address, against: baseURL), method: .post, headerFields: headerFields)
+            let serializer = requestSerializer as? HTTPRequestSerializer ?? HTTPRequestSerializer()
+            return try serializer.multipartRequest(request, parameters: parameters, form: form)
+        }
+    }
+
+    /// Replaces a resource.
+    public func put(_ address: String, parameters: Parameters? = nil, headerFields: HTTPFields = [:]) -> TransferTask {
+        task(.put, address, parameters, headerFields)
+    }
+
+    /// Changes a resource (RFC 5789).
+    public func patch(_ address: String, parameters: Parameters? = nil, headerFields: HTTPFields = [:]) -> TransferTask {
+        task(.patch, address, parameters, headerFields)
+    }
+
+    /// Removes a resource.
+    public func delete(_ address: String, parameters: Parameters? = nil, headerFields: HTTPFields = [:]) -> TransferTask {
+        task(.delete, address, parameters, headerFields)
+    }
+
+    /// Sends a body as it is, by POST unless told otherwise.
+    public func upload(
+        _ address: String, _ body: RequestBody, method: HTTPRequest.Method = .post, headerFields: HTTPFields = [:]
+    ) -> TransferTask {
+        task { () throws(HTTPSessionError) in
+            let url = try RequestURL.resolve(address, against: baseURL)
+            return try requestSerializer.serialize(TransferRequest(url: url, method: method, headerFields: headerFields, body: body))
+        }
+    }
+
+    /// Downloads to a file that is not there yet; ``download(_:to:handlers:startsNow:)`` has the other rules.
+    public func download(_ address: String, to file: URL, headerFields: HTTPFields = [:]) -> TransferTask {
+        let place = DownloadDestination(file)
+        do throws(HTTPSessionError) {
+            return download(try request(.get, address, nil, headerFields), to: place)
+        } catch {
+            return make(unresolved, .download, .file(place), nil, nil, false, failure: error)
+        }
+    }
+
+    /// Reads a response as it comes (``TransferTask/chunks``).
+    public func stream(_ address: String, parameters: Parameters? = nil, headerFields: HTTPFields = [:]) -> TransferTask {
+        do throws(HTTPSessionError) {
+            return stream(try request(.get, address, parameters, headerFields))
+        } catch {
+            let buffer = ChunkBuffer {}
+            return make(unresolved, .stream, .reader(buffer), nil, nil, false, buffer: buffer, failure: error)
+        }
+    }
+
+    /// The request that the other methods send, for a caller who wants to change it first.
+    public func request(
+        _ method: HTTPRequest.Method, _ address: String, _ parameters: Parameters? = nil, _ headerFields: HTTPFields = [:]
+    ) throws(HTTPSessionError) -> TransferRequest {
+        let url = try RequestURL.resolve(address, against: baseURL)
+        return try requestSerializer.serialize(
+            TransferRequest(url: url, method: method, headerFields: headerFields), parameters: parameters)
+    }
+
+    private func task(
+        _ method: HTTPRequest.Method, _ address: String, _ parameters: Parameters?, _ headerFields: HTTPFields
+    ) -> TransferTask {
+        task { () throws(HTTPSessionError) in try request(method, address, parameters, headerFields) }
+    }
+
+    private func task(_ build: () throws(HTTPSessionError) -> TransferRequest) -> TransferTask {
+        do throws(HTTPSessionError) {
+            return data(try build())
+        } catch {
+            return make(unresolved, .data, .memory(maximumSize: 0), nil, nil, false, failure: error)
+        }
+    }
+
+    /// Stands for a request that could not be made: its task has an error instead of an answer.
+    private var unresolved: TransferRequest { TransferRequest(url: baseURL ?? URL(fileURLWithPath: "/")) }
+}

@@ -1,0 +1,42 @@
+public import Dispatch
+
+/// AFNetworking's style: blocks instead of `await`. A thin layer: everything below is the same.
+extension TransferTask {
+    /// Calls `success` or `failure` once, when the task has ended and its response has been checked and serialized.
+    ///
+    /// Serializing runs beside the callbacks, never on `queue`. The task is handed to the callbacks for those who have several.
+    ///
+    /// - Parameters:
+    ///   - serializer: makes the value.
+    ///   - queue: where callbacks run.
+    ///   - group: entered until the last callback has run.
+    ///   - progress: called at most every 50 ms, and with the last progress before the end.
+    @discardableResult
+    public func respond<Serializer: ResponseSerializer>(
+        with serializer: Serializer, on queue: DispatchQueue, group: DispatchGroup? = nil,
+        progress: (@Sendable (TransferProgress) -> Void)? = nil,
+        success: @escaping @Sendable (TransferTask, Serializer.Value) -> Void,
+        failure: @escaping @Sendable (TransferTask, HTTPSessionError) -> Void
+    ) -> TransferTask where Serializer.Value: Sendable {
+        group?.enter()
+        if let progress { onProgress { value in queue.async { progress(value) } } }
+        onCompletion { result in
+            Task {
+                let value: Result<Serializer.Value, HTTPSessionError>
+                do throws(HTTPSessionError) {
+                    value = .success(try serializer.serialize(try result.get().received))
+                } catch {
+                    value = .failure(error)
+                }
+                queue.async {
+                    switch value {
+                    case .success(let value): success(self, value)
+                    case .failure(let error): failure(self, error)
+                    }
+                    group?.leave()
+                }
+            }
+        }
+        return self
+    }
+}

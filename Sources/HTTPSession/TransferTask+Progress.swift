@@ -1,0 +1,29 @@
+public import Foundation
+
+extension TransferTask {
+    /// Which half of a task.
+    public enum ProgressKind: Hashable, Sendable {
+        case upload, download
+    }
+
+    /// A Foundation `Progress` of one half of the task, in bytes; its total is -1 while the length is not known. Cancelling, pausing
+    /// and resuming it does the same to the task. Each call makes a new one, which follows the task until its end.
+    public func foundationProgress(_ kind: ProgressKind) -> Progress {
+        let progress = Progress(totalUnitCount: -1)
+        progress.isCancellable = true
+        progress.isPausable = true
+        progress.cancellationHandler = { [weak self] in self?.cancel() }
+        progress.pausingHandler = { [weak self] in self?.suspend() }
+        progress.resumingHandler = { [weak self] in self?.resume() }
+        onProgress { present in
+            let (done, total) =
+                switch kind {
+                case .upload: (present.sent, present.expectedToSend)
+                case .download: (present.received, present.expectedToReceive)
+                }
+            progress.totalUnitCount = total ?? -1
+            progress.completedUnitCount = done
+        }
+        return progress
+    }
+}
