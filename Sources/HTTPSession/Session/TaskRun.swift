@@ -11,6 +11,7 @@ final class TaskRun {
 
     // The present transaction.
     var request: TransferRequest
+    private var bodySegments: [BodySegment]
     private var host: TransferQueue.Host?
     private(set) var transfer: CurlTransfer?
     var source: BodySource?
@@ -32,6 +33,7 @@ final class TaskRun {
         self.job = job
         self.loop = loop
         request = task.request
+        bodySegments = job.segments
         machine = TaskMachine(limits: job.limits)
     }
 
@@ -54,11 +56,11 @@ final class TaskRun {
             task.become(.suspended)
         case .begin(let attempt): begin(attempt)
         case .hold:
-            transfer?.hold(true)
+            _ = transfer?.hold(true)
             task.become(.suspended)
         case .letGo:
-            transfer?.hold(false)
             task.become(.running)
+            goesOn(transfer?.hold(false))
         case .abort: abandonTransfer()
         case .leave: leave()
         case .finish(let reason): finish(reason)
@@ -73,7 +75,8 @@ final class TaskRun {
         task.become(.waiting)
         if metrics.transactions.isEmpty, machine.attempts == 0 { started = Date() }
         guard let origin = Origin(request.url) else {
-            return end(with: HTTPSessionError(.invalidRequest, "the address is no http or https URL with a host", context: task.context))
+            return end(
+                with: HTTPSessionError(.invalidRequest, "the address is no http or https URL with a host", context: task.context))
         }
         let host = settings.host(of: origin)
         self.host = host
@@ -83,7 +86,8 @@ final class TaskRun {
 
     private func leave() {
         guard let host else { return }
-        loop.queue.left(task.id, from: host, isAbandoned: !exchange.isConnected && exchange.hasBegun, now: loop.now)
+        loop.queue.left(
+            task.id, from: host, isAbandoned: exchange.hasBegun && !exchange.isConnected && !exchange.hasLookedUp, now: loop.now)
     }
 
     private func begin(_ attempt: Int) {
@@ -91,7 +95,8 @@ final class TaskRun {
         exchange = Exchange()
         do throws(HTTPSessionError) {
             try settings.check(request)
-            var plan = TransferPlan(request, logins: logins, settings: settings, segments: segments)
+            let isElsewhere = Origin(request.url) != Origin(task.request.url)
+            var plan = TransferPlan(request, logins: logins, settings: settings, segments: segments, isElsewhere: isElsewhere)
             plan.needsFreshConnection = needsFreshConnection
             plan.avoidsHTTP2 = task.kind == .stream
             if task.kind == .download { (plan.decompresses, plan.bufferSize) = (false, 256 << 10) }
@@ -103,14 +108,18 @@ final class TaskRun {
             transfer = try loop.engine.start(plan, for: self, trust: trust, now: loop.now)
             loop.outbox.announce(.requestStarted(task, attempt: attempt))
         } catch {
+            exchange.hasLookedUp = true
             end(with: error)
         }
     }
 
     private var segments: [BodySegment] {
         if case .none = request.body { return [] }
-        return job.segments
+        return bodySegments
     }
+
+    /// A handler has put another body in the place of the first.
+    func replaceBody(_ segments: [BodySegment]) { bodySegments = segments }
 
     private func prepareSource(_ plan: TransferPlan) {
         progress.sent = 0
@@ -130,12 +139,21 @@ final class TaskRun {
         source = nil
     }
 
-    func sourceReady() { transfer?.resumeSending() }
-    func sinkReady() { transfer?.resumeReceiving() }
+    func sourceReady() { goesOn(transfer?.resumeSending()) }
+
+    func sinkReady() {
+        handle(.receiverReady)
+        goesOn(transfer?.resumeReceiving())
+    }
+
+    private func goesOn(_ mayGoOn: Bool?) {
+        if mayGoOn == false, let transfer { loop.engine.endRefused(transfer) }
+    }
 
     // MARK: Called by the exchange's rules
 
     func noteActivity() { _ = machine.handle(.activity, now: loop.now) }
+    func noteReceiverFull() { _ = machine.handle(.receiverFull, now: loop.now) }
 
     func noteConnected() {
         guard let host else { return }
@@ -176,7 +194,9 @@ final class TaskRun {
     /// A reused connection that died before an answer says nothing of the server: one more try, on a new one. Only where a second
     /// execution does no harm (RFC 9110 section 9.2.2): nobody knows whether there was a first.
     func retries(after error: HTTPSessionError, facts: TransferFacts) -> Bool {
-        guard error.code == .connectionLost, exchange.head == nil, !hasRetriedDeadConnection, facts.wasResent, request.isIdempotent else {
+        guard error.code == .connectionLost, exchange.head == nil, !hasRetriedDeadConnection, facts.wasResent,
+            request.isIdempotent
+        else {
             return false
         }
         hasRetriedDeadConnection = true
@@ -201,21 +221,31 @@ final class TaskRun {
             switch reason {
             case .ended: pendingResult
             case .cancelled: HTTPSessionError(.cancelled, "the task was cancelled")
-            case .requestTimedOut: HTTPSessionError(.timedOut, "nothing came or went for \(Duration.nanoseconds(job.limits.requestTimeout))")
-            case .resourceTimedOut: HTTPSessionError(.timedOut, "not done within \(Duration.nanoseconds(job.limits.resourceTimeout))")
+            case .requestTimedOut:
+                HTTPSessionError(.timedOut, "nothing came or went for \(Duration.nanoseconds(job.limits.requestTimeout))")
+            case .resourceTimedOut:
+                HTTPSessionError(.timedOut, "not done within \(Duration.nanoseconds(job.limits.resourceTimeout))")
             case .handlerTimedOut:
-                HTTPSessionError(.handlerTimedOut, "a handler did not answer within \(Duration.nanoseconds(job.limits.handlerTimeout))")
+                HTTPSessionError(
+                    .handlerTimedOut, "a handler did not answer within \(Duration.nanoseconds(job.limits.handlerTimeout))")
             }
         if let error {
-            sink?.discard(error)
-            if sink == nil { task.chunkBuffer?.finish(error) }
-            return complete(.failure(error))
+            guard let sink else {
+                task.chunkBuffer?.finish(error)
+                return complete(.failure(error))
+            }
+            let (id, core) = (task.id, task.core)
+            // Whoever hears of the end may end the program: nothing shall be left then.
+            if sink.discard(error, { core.post(.discarded(id, error)) }) { complete(.failure(error)) }
+            return
         }
         guard let sink else { return complete(.success(ReceivedBody())) }
         if let body = sink.finishNow() { return complete(.success(body)) }
         let (id, core) = (task.id, task.core)
         sink.finish { core.post(.delivered(id, $0)) }
     }
+
+    func discarded(_ error: HTTPSessionError) { complete(.failure(error)) }
 
     func delivered(_ body: Result<ReceivedBody, HTTPSessionError>) {
         if case .file(let destination)? = exchange.destination {
