@@ -192,9 +192,13 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         _ result: Result<TransferResponse, HTTPSessionError>
     ) -> [@Sendable (Result<TransferResponse, HTTPSessionError>) -> Void] {
         let (waiters, readers, progress, completions) = shared.withLock { shared in
-            guard shared.result == nil else { return ([], [], shared.progress, []) as (
-                [CheckedContinuation<Void, Never>], [AsyncStream<TransferProgress>.Continuation], TransferProgress,
-                [@Sendable (Result<TransferResponse, HTTPSessionError>) -> Void]) }
+            guard shared.result == nil else {
+                return ([], [], shared.progress, [])
+                    as (
+                        [CheckedContinuation<Void, Never>], [AsyncStream<TransferProgress>.Continuation], TransferProgress,
+                        [@Sendable (Result<TransferResponse, HTTPSessionError>) -> Void]
+                    )
+            }
             shared.result = result
             shared.state = .finished
             if !shared.watchers.isEmpty {

@@ -102,6 +102,14 @@ final class CurlEngine {
         keep(transfer.handle)
     }
 
+    /// Ends an attempt whose receiver has refused what came outside of libcurl's own turn. Not from inside a callback.
+    func endRefused(_ transfer: CurlTransfer) {
+        guard transfers.removeValue(forKey: ObjectIdentifier(transfer)) != nil else { return }
+        curl_multi_remove_handle(multi, transfer.handle.raw)
+        transfer.finish(CURLE_WRITE_ERROR)
+        keep(transfer.handle)
+    }
+
     private func keep(_ handle: EasyHandle) {
         // The connections, cookies and looked-up names belong to the multi handle and the share; options and callbacks end here.
         curl_easy_reset(handle.raw)

@@ -7,8 +7,8 @@ struct CurlEvidence {
     var text = ""
     /// errno of the last system call that failed (CURLINFO_OS_ERRNO).
     var systemError: Int32 = 0
-    /// Whether a byte of the response has been seen.
-    var hasReceived = false
+    /// Whether the request had a connection to go over.
+    var hasRequested = false
     /// Why one of our callbacks said no.
     var refusal: HTTPSessionError?
     /// What the trust evaluation found.
@@ -52,6 +52,10 @@ enum CurlFailure {
 
     private static func meaning(of code: CURLcode, _ evidence: CurlEvidence) -> HTTPSessionError.Code {
         switch code {
+        // What libcurl calls unsupported then is what came: HTTP/0.9, or another protocol's greeting.
+        case CURLE_UNSUPPORTED_PROTOCOL where evidence.hasRequested: .badServerResponse
+        // A broken chunk is told from a broken connection by the text alone (lib/http_chunks.c).
+        case CURLE_RECV_ERROR where evidence.text.hasSuffix("in chunked-encoding"): .badServerResponse
         case CURLE_URL_MALFORMAT, CURLE_UNSUPPORTED_PROTOCOL: .invalidRequest
         case CURLE_COULDNT_RESOLVE_HOST: .cannotFindHost
         case CURLE_COULDNT_RESOLVE_PROXY, CURLE_PROXY: .proxyFailed

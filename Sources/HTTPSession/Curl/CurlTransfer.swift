@@ -31,6 +31,8 @@ final class CurlTransfer {
     private(set) var isSendingPaused = false
     /// A suspended task: neither direction moves, whatever the buffers say.
     private var isHeld = false
+    /// Whether every request goes through a proxy that the session names.
+    private var usesNamedProxy = false
 
     init(
         _ plan: TransferPlan, receiver: any TransferReceiver, handle: EasyHandle, trust: ServerTrust?, now: Int64
@@ -50,6 +52,7 @@ final class CurlTransfer {
     /// Sets everything of this attempt on the handle, which has none of an earlier one.
     func configure(_ network: NetworkOptions) throws(HTTPSessionError) {
         try network.apply(to: handle)
+        if case .explicit(_, let exceptions) = network.proxy { usesNamedProxy = exceptions.isEmpty }
         try plan.apply(to: handle)
         try trust?.apply(to: handle)
         try CurlTrampolines.install(on: handle, for: self)
@@ -75,7 +78,8 @@ final class CurlTransfer {
     }
 
     func receiveHeader(_ line: UnsafeRawBufferPointer) -> Int {
-        let isStatusLine = line.count > 5 && line[0] == 0x48 && line[1] == 0x54 && line[2] == 0x54 && line[3] == 0x50 && line[4] == 0x2F
+        let isStatusLine =
+            line.count > 5 && line[0] == 0x48 && line[1] == 0x54 && line[2] == 0x54 && line[3] == 0x50 && line[4] == 0x2F
         if isStatusLine && (isHeadComplete || head.isEmpty) {
             head.removeAll(keepingCapacity: true)
             isHeadComplete = false
@@ -84,7 +88,8 @@ final class CurlTransfer {
         if isHeadComplete { return line.count }
         if head.isEmpty { head.reserveCapacity(512) }
         guard head.count + line.count <= CurlTransfer.maximumHeadSize else {
-            return refuse(HTTPSessionError(.badServerResponse, "the response's head is longer than \(CurlTransfer.maximumHeadSize) bytes"))
+            return refuse(
+                HTTPSessionError(.badServerResponse, "the response's head is longer than \(CurlTransfer.maximumHeadSize) bytes"))
         }
         head.append(contentsOf: line)
         let isEmpty = line.count == 1 ? line[0] == 0x0A : line.count == 2 && line[0] == 0x0D && line[1] == 0x0A
@@ -175,26 +180,32 @@ final class CurlTransfer {
     // MARK: Called by the engine, outside of libcurl
 
     /// Holds both directions, or lets them go on.
-    func hold(_ isHeld: Bool) {
-        guard self.isHeld != isHeld else { return }
+    ///
+    /// - Returns: whether the transfer may go on. curl_easy_pause(3) hands over what libcurl has kept meanwhile, and where that is refused
+    ///   it tells only its caller: the transfer would go on without the bytes.
+    func hold(_ isHeld: Bool) -> Bool {
+        guard self.isHeld != isHeld else { return true }
         self.isHeld = isHeld
         let mask = isHeld ? CURLPAUSE_ALL : CURLPAUSE_CONT
         if !isHeld { (isReceivingPaused, isSendingPaused) = (false, false) }
         curl_easy_pause(handle.raw, mask)
+        return refusal == nil
     }
 
-    /// The receiver has room again.
-    func resumeReceiving() {
-        guard isReceivingPaused, !isHeld else { return }
+    /// The receiver has room again. - Returns: as ``hold(_:)``.
+    func resumeReceiving() -> Bool {
+        guard isReceivingPaused, !isHeld else { return true }
         isReceivingPaused = false
         curl_easy_pause(handle.raw, isSendingPaused ? CURLPAUSE_SEND : CURLPAUSE_CONT)
+        return refusal == nil
     }
 
-    /// The receiver has something to send again.
-    func resumeSending() {
-        guard isSendingPaused, !isHeld else { return }
+    /// The receiver has something to send again. - Returns: as ``hold(_:)``.
+    func resumeSending() -> Bool {
+        guard isSendingPaused, !isHeld else { return true }
         isSendingPaused = false
         curl_easy_pause(handle.raw, isReceivingPaused ? CURLPAUSE_RECV : CURLPAUSE_CONT)
+        return refusal == nil
     }
 
     /// The end: what came of it, and what was measured.
@@ -232,7 +243,7 @@ final class CurlTransfer {
     private func evidence() -> CurlEvidence {
         CurlEvidence(
             text: String(cString: errorText), systemError: Int32(truncatingIfNeeded: handle.long(CURLINFO_OS_ERRNO)),
-            hasReceived: responses > 0, refusal: refusal, trust: trust?.error, wasResent: wasResent && refusal == nil,
-            usesProxy: handle.long(CURLINFO_HTTP_CONNECTCODE) != 0)
+            hasRequested: requests > 0, refusal: refusal, trust: trust?.error, wasResent: wasResent && refusal == nil,
+            usesProxy: usesNamedProxy || handle.long(CURLINFO_HTTP_CONNECTCODE) != 0)
     }
 }

@@ -34,6 +34,8 @@ struct Exchange {
     var next: Next?
     var destination: TransferJob.Destination?
     var isConnected = false
+    /// Whether the name's look-up is known to be over, well or badly.
+    var hasLookedUp = false
     /// Whether the transfer has ended while a handler was thinking.
     var isComplete = false
     var isRefused = false

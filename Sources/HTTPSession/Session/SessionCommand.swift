@@ -10,6 +10,8 @@ enum SessionCommand: Sendable {
     case sinkReady(UInt64)
     case answered(UInt64, question: Int, HandlerAnswer)
     case delivered(UInt64, Result<ReceivedBody, HTTPSessionError>)
+    /// A sink has nothing left of a body that is not wanted.
+    case discarded(UInt64, HTTPSessionError)
     case invalidate(cancelsTasks: Bool)
     case readCookies(@Sendable ([String]) -> Void)
     case setCookie(String)
@@ -20,6 +22,8 @@ enum SessionCommand: Sendable {
 enum HandlerAnswer: Sendable {
     case response(TransferHandlers.ResponseDisposition)
     case redirect(TransferHandlers.RedirectDisposition)
+    /// Another request, and its body as it is read.
+    case modified(TransferRequest, Result<[BodySegment], HTTPSessionError>)
     case challenge(TransferHandlers.ChallengeDisposition)
     case serverTrust(ServerTrustChallenge, ServerTrustDisposition)
 }

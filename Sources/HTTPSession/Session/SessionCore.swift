@@ -47,7 +47,8 @@ final class SessionCore: Sendable {
     private static func startError(_ error: LoopThread.StartError, _ namespace: NetworkNamespace?) -> HTTPSessionError {
         let name = namespace.map { "'\($0)'" } ?? ""
         return switch error {
-        case .noNamespace(let number): HTTPSessionError(.invalidConfiguration, "no network namespace \(name)", context: .init(systemError: number))
+        case .noNamespace(let number):
+            HTTPSessionError(.invalidConfiguration, "no network namespace \(name)", context: .init(systemError: number))
         case .notPermitted: HTTPSessionError(.invalidConfiguration, "not permitted to enter network namespace \(name)")
         case .system(let call): HTTPSessionError(.transferFailed, "\(call.call) failed", context: .init(systemError: call.errno))
         }
@@ -73,6 +74,7 @@ final class SessionCore: Sendable {
     }
 
     func completeUnstarted(_ task: TransferTask, _ error: HTTPSessionError) {
+        task.chunkBuffer?.finish(error)
         outbox.complete(task, .failure(error))
         outbox.flush()
     }

@@ -17,7 +17,9 @@ final class SessionLoop {
     private var isInvalidating = false
     private var hasEnded = false
 
-    init(settings: SessionSettings, cookieLines: [String], mailbox: Mailbox<SessionCommand>, outbox: SessionOutbox) throws(HTTPSessionError) {
+    init(settings: SessionSettings, cookieLines: [String], mailbox: Mailbox<SessionCommand>, outbox: SessionOutbox)
+        throws(HTTPSessionError)
+    {
         engine = try CurlEngine(settings.network, cookieLines: cookieLines)
         self.settings = settings
         self.mailbox = mailbox
@@ -29,10 +31,15 @@ final class SessionLoop {
     func run() {
         while !hasEnded { turn() }
         for command in mailbox.close() {
-            if case .add(let task, _) = command { outbox.complete(task, .failure(SessionCore.invalidated(task))) }
+            if case .add(let task, _) = command { refuse(task) }
         }
+        // What has been announced as over is over: also the jar is written.
         if case .file(let url) = settings.network.cookies { CookieFile.write(engine.cookieLines, to: url) }
+        outbox.announceInvalidation()
     }
+
+    /// It came too late.
+    private func refuse(_ task: TransferTask) { task.core.completeUnstarted(task, SessionCore.invalidated(task)) }
 
     private func turn() {
         now = MonotonicClock.now()
@@ -41,10 +48,7 @@ final class SessionLoop {
         if nextDeadline <= now { expire() }
         while admit() { engine.advance() }
         outbox.flush()
-        if isInvalidating, runs.isEmpty {
-            outbox.announceInvalidation()
-            hasEnded = true
-        }
+        if isInvalidating, runs.isEmpty { hasEnded = true }
         guard !hasEnded else { return }
         engine.wait(until: min(nextDeadline, queue.deadline ?? .max))
     }
@@ -52,7 +56,7 @@ final class SessionLoop {
     private func handle(_ command: SessionCommand) {
         switch command {
         case .add(let task, let job):
-            guard !isInvalidating else { return outbox.complete(task, .failure(SessionCore.invalidated(task))) }
+            guard !isInvalidating else { return refuse(task) }
             let run = TaskRun(task, job, loop: self)
             runs[task.id] = run
             run.handle(.resume)
@@ -63,6 +67,7 @@ final class SessionLoop {
         case .sinkReady(let id): runs[id]?.sinkReady()
         case .answered(let id, let question, let answer): runs[id]?.answered(question, answer)
         case .delivered(let id, let body): runs[id]?.delivered(body)
+        case .discarded(let id, let error): runs[id]?.discarded(error)
         case .invalidate(let cancelsTasks):
             isInvalidating = true
             if cancelsTasks { for run in Array(runs.values) { run.handle(.cancel) } }

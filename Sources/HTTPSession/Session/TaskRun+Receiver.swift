@@ -57,7 +57,12 @@ extension TaskRun: TransferReceiver {
     }
 
     private func open(_ destination: TransferJob.Destination, _ head: ResponseHead) {
+<<<<<<< HEAD
         let length = head.bodyLength
+=======
+        let length =
+            head.firstValue(of: "content-encoding") == nil ? head.firstValue(of: "content-length").flatMap { Int64($0) } : nil
+>>>>>>> af789358037ed97b1cdbfdbade39514a38c999cc
         progress.expectedToReceive = length
         let (id, core) = (task.id, task.core)
         switch destination {
@@ -104,12 +109,18 @@ extension TaskRun: TransferReceiver {
         if total > 8 << 20, exchange.plan?.decompresses == true, let arrived = transfer?.receivedBodyBytes,
             total / Int64(settings.configuration.maximumDecompressionRatio) > max(arrived, 1)
         {
-            return .abort(HTTPSessionError(.responseTooLarge, "the response decompresses to more than \(settings.configuration.maximumDecompressionRatio) times its size"))
+            return .abort(
+                HTTPSessionError(
+                    .responseTooLarge,
+                    "the response decompresses to more than \(settings.configuration.maximumDecompressionRatio) times its size"))
         }
         let intake = sink.take(bytes)
-        if case .taken = intake {
+        switch intake {
+        case .taken:
             progress.received = total
             task.publish(progress, now: loop.now)
+        case .pause: noteReceiverFull()
+        case .abort: break
         }
         return intake
     }
@@ -135,6 +146,11 @@ extension TaskRun: TransferReceiver {
 
     func transferFinished(_ outcome: Result<TransferFacts, HTTPSessionError>, facts: TransferFacts) {
         transferIsOver()
+        // Only a timeout leaves a look-up behind that goes on: every other end comes after its answer.
+        if case .failure(let error) = outcome, error.code == .timedOut, facts.nameLookup == nil {
+        } else {
+            exchange.hasLookedUp = true
+        }
         noteProtocol(facts)
         note(facts)
         switch outcome {
@@ -147,7 +163,9 @@ extension TaskRun: TransferReceiver {
 
     /// The server's certificates wait for a handler's word: the attempt is made again when it has come.
     private func asksAboutServer() -> Bool {
-        guard case .undecided(let challenge) = exchange.trust?.verdict, let handler = task.handlers.serverTrust else { return false }
+        guard case .undecided(let challenge) = exchange.trust?.verdict, let handler = task.handlers.serverTrust else {
+            return false
+        }
         ask { .serverTrust(challenge, await handler(challenge)) }
         return true
     }
@@ -186,17 +204,26 @@ extension TaskRun: TransferReceiver {
             path.status == .unsatisfied, !origin.isLoopback
         else { return error }
         return HTTPSessionError(
-            .notConnected, path.cause.map { "\($0)" } ?? "there is no path to any network", context: error.context, underlying: error)
+            .notConnected, path.cause.map { "\($0)" } ?? "there is no path to any network", context: error.context,
+            underlying: error)
     }
 
     // MARK: Redirects
 
     private func redirect(to proposed: TransferRequest) {
         guard metrics.redirectCount < settings.configuration.maximumRedirects else {
-            return end(with: HTTPSessionError(.tooManyRedirects, "more than \(settings.configuration.maximumRedirects) redirects"))
+            return end(
+                with: HTTPSessionError(.tooManyRedirects, "more than \(settings.configuration.maximumRedirects) redirects"))
         }
         guard let head = exchange.head, let handler = task.handlers.redirect else { return follow(proposed) }
-        ask { .redirect(await handler(.init(response: head, proposed: proposed))) }
+        ask {
+            let disposition = await handler(.init(response: head, proposed: proposed))
+            guard case .modify(let request) = disposition else { return .redirect(disposition) }
+            // Here, because a file is looked at.
+            do throws(HTTPSessionError) { return .modified(request, .success(try request.body.segments())) } catch {
+                return .modified(request, .failure(error))
+            }
+        }
     }
 
     private func follow(_ next: TransferRequest) {
@@ -249,6 +276,10 @@ extension TaskRun: TransferReceiver {
     /// Nothing follows: the redirect or the challenge itself is the answer.
     private func settleForResponse() {
         guard let head = exchange.head, case .held(let data) = exchange.body else { return }
+        guard !exchange.isRefused else {
+            let reason = "the response to a redirect or a challenge is longer than \(Exchange.maximumHeld) bytes"
+            return end(with: HTTPSessionError(.responseTooLarge, reason))
+        }
         exchange.next = nil
         if case .abort(let error) = accept(head, .allow) { return end(with: error) }
         if !data.isEmpty, case .abort(let error) = data.withUnsafeBytes({ transferReceived(bytes: $0) }), !exchange.isRefused {
@@ -281,7 +312,11 @@ extension TaskRun: TransferReceiver {
             if exchange.isComplete { conclude() } else { sinkReady() }
         case .redirect(.follow):
             if case .redirect(let proposed) = exchange.next { follow(proposed) }
-        case .redirect(.modify(let request)): follow(request)
+        case .redirect(.modify): break
+        case .modified(let request, .success(let segments)):
+            replaceBody(segments)
+            follow(request)
+        case .modified(_, .failure(let error)): end(with: error)
         case .redirect(.refuse):
             settleForResponse()
         case .serverTrust(let challenge, let disposition):
@@ -298,7 +333,9 @@ extension TaskRun: TransferReceiver {
             switch disposition {
             case .useCredential(let credential):
                 guard credential.schemes.contains(challenge.scheme) else {
-                    return end(with: HTTPSessionError(.authenticationFailed, "the credential does not fit the scheme '\(challenge.scheme.rawValue)'"))
+                    return end(
+                        with: HTTPSessionError(
+                            .authenticationFailed, "the credential does not fit the scheme '\(challenge.scheme.rawValue)'"))
                 }
                 self.answer(challenge, with: credential)
             case .cancel: end(with: HTTPSessionError(.authenticationFailed, "authentication was cancelled by its handler"))

@@ -10,9 +10,15 @@ final class TaskRun {
     private var machine: TaskMachine
 
     // The present transaction.
+<<<<<<< HEAD
     private(set) var request: TransferRequest
     private(set) var origin: Origin
     private var host: TransferQueue.Host
+=======
+    var request: TransferRequest
+    private var bodySegments: [BodySegment]
+    private var host: TransferQueue.Host?
+>>>>>>> af789358037ed97b1cdbfdbade39514a38c999cc
     private(set) var transfer: CurlTransfer?
     var source: BodySource?
     var sink: (any BodySink)?
@@ -33,8 +39,12 @@ final class TaskRun {
         self.job = job
         self.loop = loop
         request = task.request
+<<<<<<< HEAD
         origin = job.origin
         host = loop.settings.host(of: job.origin)
+=======
+        bodySegments = job.segments
+>>>>>>> af789358037ed97b1cdbfdbade39514a38c999cc
         machine = TaskMachine(limits: job.limits)
     }
 
@@ -57,11 +67,11 @@ final class TaskRun {
             task.become(.suspended)
         case .begin(let attempt): begin(attempt)
         case .hold:
-            transfer?.hold(true)
+            _ = transfer?.hold(true)
             task.become(.suspended)
         case .letGo:
-            transfer?.hold(false)
             task.become(.running)
+            goesOn(transfer?.hold(false))
         case .abort: abandonTransfer()
         case .leave: leave()
         case .finish(let reason): finish(reason)
@@ -77,20 +87,41 @@ final class TaskRun {
         // Only here: what leaves the queue leaves the line that it stood in.
         host = settings.host(of: origin)
         if metrics.transactions.isEmpty, machine.attempts == 0 { started = Date() }
+<<<<<<< HEAD
+=======
+        guard let origin = Origin(request.url) else {
+            return end(
+                with: HTTPSessionError(.invalidRequest, "the address is no http or https URL with a host", context: task.context))
+        }
+        let host = settings.host(of: origin)
+        self.host = host
+>>>>>>> af789358037ed97b1cdbfdbade39514a38c999cc
         // A task on its way (a redirect, a challenge, a dead connection) goes before those that have not begun.
         loop.queue.add(task.id, to: host, priority: request.options.priority, isFirst: machine.attempts > 0)
     }
 
     private func leave() {
+<<<<<<< HEAD
         loop.queue.left(task.id, from: host, isAbandoned: !exchange.isConnected && exchange.hasBegun, now: loop.now)
+=======
+        guard let host else { return }
+        loop.queue.left(
+            task.id, from: host, isAbandoned: exchange.hasBegun && !exchange.isConnected && !exchange.hasLookedUp, now: loop.now)
+>>>>>>> af789358037ed97b1cdbfdbade39514a38c999cc
     }
 
     private func begin(_ attempt: Int) {
         task.become(.running)
         exchange = Exchange()
         do throws(HTTPSessionError) {
+<<<<<<< HEAD
             try settings.checkNetwork(for: request, to: origin)
             var plan = TransferPlan(request, logins: logins, settings: settings, segments: segments)
+=======
+            try settings.check(request)
+            let isElsewhere = Origin(request.url) != Origin(task.request.url)
+            var plan = TransferPlan(request, logins: logins, settings: settings, segments: segments, isElsewhere: isElsewhere)
+>>>>>>> af789358037ed97b1cdbfdbade39514a38c999cc
             plan.needsFreshConnection = needsFreshConnection
             plan.avoidsHTTP2 = task.kind == .stream
             if task.kind == .download { (plan.decompresses, plan.bufferSize) = (false, 256 << 10) }
@@ -103,14 +134,18 @@ final class TaskRun {
             transfer = try loop.engine.start(plan, for: self, trust: exchange.trust, now: loop.now)
             loop.outbox.announce(.requestStarted(task, attempt: attempt))
         } catch {
+            exchange.hasLookedUp = true
             end(with: error)
         }
     }
 
     private var segments: [BodySegment] {
         if case .none = request.body { return [] }
-        return job.segments
+        return bodySegments
     }
+
+    /// A handler has put another body in the place of the first.
+    func replaceBody(_ segments: [BodySegment]) { bodySegments = segments }
 
     private func prepareSource(_ plan: TransferPlan) {
         progress.sent = 0
@@ -130,12 +165,21 @@ final class TaskRun {
         source = nil
     }
 
-    func sourceReady() { transfer?.resumeSending() }
-    func sinkReady() { transfer?.resumeReceiving() }
+    func sourceReady() { goesOn(transfer?.resumeSending()) }
+
+    func sinkReady() {
+        handle(.receiverReady)
+        goesOn(transfer?.resumeReceiving())
+    }
+
+    private func goesOn(_ mayGoOn: Bool?) {
+        if mayGoOn == false, let transfer { loop.engine.endRefused(transfer) }
+    }
 
     // MARK: Called by the exchange's rules
 
     func noteActivity() { _ = machine.handle(.activity, now: loop.now) }
+    func noteReceiverFull() { _ = machine.handle(.receiverFull, now: loop.now) }
 
     func noteConnected() {
         loop.queue.connected(task.id, to: host, now: loop.now)
@@ -176,7 +220,9 @@ final class TaskRun {
     /// A reused connection that died before an answer says nothing of the server: one more try, on a new one. Only where a second
     /// execution does no harm (RFC 9110 section 9.2.2): nobody knows whether there was a first.
     func retries(after error: HTTPSessionError, facts: TransferFacts) -> Bool {
-        guard error.code == .connectionLost, exchange.head == nil, !hasRetriedDeadConnection, facts.wasResent, request.isIdempotent else {
+        guard error.code == .connectionLost, exchange.head == nil, !hasRetriedDeadConnection, facts.wasResent,
+            request.isIdempotent
+        else {
             return false
         }
         hasRetriedDeadConnection = true
@@ -201,21 +247,31 @@ final class TaskRun {
             switch reason {
             case .ended: pendingResult
             case .cancelled: HTTPSessionError(.cancelled, "the task was cancelled")
-            case .requestTimedOut: HTTPSessionError(.timedOut, "nothing came or went for \(Duration.nanoseconds(job.limits.requestTimeout))")
-            case .resourceTimedOut: HTTPSessionError(.timedOut, "not done within \(Duration.nanoseconds(job.limits.resourceTimeout))")
+            case .requestTimedOut:
+                HTTPSessionError(.timedOut, "nothing came or went for \(Duration.nanoseconds(job.limits.requestTimeout))")
+            case .resourceTimedOut:
+                HTTPSessionError(.timedOut, "not done within \(Duration.nanoseconds(job.limits.resourceTimeout))")
             case .handlerTimedOut:
-                HTTPSessionError(.handlerTimedOut, "a handler did not answer within \(Duration.nanoseconds(job.limits.handlerTimeout))")
+                HTTPSessionError(
+                    .handlerTimedOut, "a handler did not answer within \(Duration.nanoseconds(job.limits.handlerTimeout))")
             }
         if let error {
-            sink?.discard(error)
-            if sink == nil { task.chunkBuffer?.finish(error) }
-            return complete(.failure(error))
+            guard let sink else {
+                task.chunkBuffer?.finish(error)
+                return complete(.failure(error))
+            }
+            let (id, core) = (task.id, task.core)
+            // Whoever hears of the end may end the program: nothing shall be left then.
+            if sink.discard(error, { core.post(.discarded(id, error)) }) { complete(.failure(error)) }
+            return
         }
         guard let sink else { return complete(.success(ReceivedBody())) }
         if let body = sink.finishNow() { return complete(.success(body)) }
         let (id, core) = (task.id, task.core)
         sink.finish { core.post(.delivered(id, $0)) }
     }
+
+    func discarded(_ error: HTTPSessionError) { complete(.failure(error)) }
 
     func delivered(_ body: Result<ReceivedBody, HTTPSessionError>) {
         if case .file(let destination)? = exchange.destination {

@@ -3,11 +3,15 @@ internal import HTTPTypes
 
 extension TransferPlan {
     /// What the request asks for, with what the session adds.
-    init(_ request: TransferRequest, logins: TaskLogins, settings: SessionSettings, segments: [BodySegment]) {
+    ///
+    /// - Parameter isElsewhere: a redirect has led to another origin, where the session's own credentials do not go.
+    init(_ request: TransferRequest, logins: TaskLogins, settings: SessionSettings, segments: [BodySegment], isElsewhere: Bool) {
         self.init(url: request.url.withoutUserAndFragment, method: request.method.rawValue)
         let configuration = settings.configuration
         var fields = request.headerFields
-        for field in configuration.additionalHeaderFields where request.headerFields[field.name] == nil { fields.append(field) }
+        for field in configuration.additionalHeaderFields where request.headerFields[field.name] == nil {
+            if !isElsewhere || !RedirectRules.isPrivate(field.name) { fields.append(field) }
+        }
         headerLines = fields.map { "\($0.name.rawName): \($0.value)" }
         for index in headerLines.indices where fields[fields.index(fields.startIndex, offsetBy: index)].value.isEmpty {
             // libcurl takes `Name:` as the order to leave a field out, and `Name;` for one without a value.
@@ -48,20 +52,25 @@ extension Duration {
     /// At least 1 where the duration is positive: libcurl takes 0 for "no limit".
     var wholeMilliseconds: Int64 {
         let (seconds, attoseconds) = components
-        return Swift.max(1, seconds.multipliedReportingOverflow(by: 1_000).partialValue + attoseconds / 1_000_000_000_000_000)
+        let limit = Int64.max / 1_000 - 1
+        return Swift.max(1, Swift.min(limit, Swift.max(-limit, seconds)) * 1_000 + attoseconds / 1_000_000_000_000_000)
     }
 
+    /// Saturating.
     var wholeNanoseconds: Int64 {
         let (seconds, attoseconds) = components
-        let (nanoseconds, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-        return overflow ? .max : nanoseconds + attoseconds / 1_000_000_000
+        let limit = Int64.max / 1_000_000_000 - 1
+        guard seconds.magnitude <= limit else { return seconds < 0 ? .min : .max }
+        return seconds * 1_000_000_000 + attoseconds / 1_000_000_000
     }
 }
 
 extension URL {
     /// As it goes to libcurl: users and passwords are said only when the server asks.
     fileprivate var withoutUserAndFragment: String {
-        guard user != nil || fragment != nil, var parts = URLComponents(url: self, resolvingAgainstBaseURL: true) else { return absoluteString }
+        guard user != nil || fragment != nil, var parts = URLComponents(url: self, resolvingAgainstBaseURL: true) else {
+            return absoluteString
+        }
         (parts.user, parts.password, parts.fragment) = (nil, nil, nil)
         return parts.string ?? absoluteString
     }

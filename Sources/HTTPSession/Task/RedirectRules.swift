@@ -15,13 +15,16 @@ package enum RedirectRules {
     ///   - request: what was asked, at its last URL.
     ///   - allowsInsecure: whether https may lead to http.
     package static func decide(_ head: ResponseHead, for request: TransferRequest, allowsInsecure: Bool) -> Decision {
-        guard [301, 302, 303, 307, 308].contains(head.statusCode), let location = head.firstValue(of: "location"), !location.isEmpty
+        guard [301, 302, 303, 307, 308].contains(head.statusCode), let location = head.firstValue(of: "location"),
+            !location.isEmpty
         else { return .none }
         // A reference without a fragment keeps that of the request (section 10.2.2).
         guard var target = URL(string: location, relativeTo: request.url)?.absoluteURL, let origin = Origin(target) else {
             return .refuse(refusal(head, "the redirect leads to no http or https address"))
         }
-        if target.fragment == nil, let fragment = request.url.fragment, var parts = URLComponents(url: target, resolvingAgainstBaseURL: true) {
+        if target.fragment == nil, let fragment = request.url.fragment,
+            var parts = URLComponents(url: target, resolvingAgainstBaseURL: true)
+        {
             parts.percentEncodedFragment = fragment
             target = parts.url ?? target
         }
@@ -56,8 +59,12 @@ package enum RedirectRules {
         .contentType, .contentLength, .contentEncoding, .contentLanguage, .contentLocation, .transferEncoding,
     ]
 
+    /// Whether a field was meant for the origin that the task began with, and for no other.
+    static func isPrivate(_ name: HTTPField.Name) -> Bool { privateFields.contains(name) }
+
     /// What was meant for one origin only; also `Referer` and `Origin`, which tell another where the user was.
-    private static let privateFields: [HTTPField.Name] = [.authorization, .proxyAuthorization, .cookie, .origin, .referer].compactMap(\.self)
+    private static let privateFields: [HTTPField.Name] = [.authorization, .proxyAuthorization, .cookie, .origin, .referer]
+        .compactMap(\.self)
 
     private static func refusal(_ head: ResponseHead, _ reason: String) -> HTTPSessionError {
         HTTPSessionError(.redirectRefused, reason, context: .init(statusCode: head.statusCode))

@@ -30,6 +30,10 @@ package struct TaskMachine: Sendable {
         case admitted
         /// A byte went or came, or a handler answered.
         case activity
+        /// The response's reader or file takes no more for now: the time that this takes is not the server's.
+        case receiverFull
+        /// It takes more again.
+        case receiverReady
         /// A handler of the user's is asked, or has answered: its time is its own, not the server's.
         case handlerAsked
         case handlerAnswered
@@ -86,6 +90,7 @@ package struct TaskMachine: Sendable {
     private var resourceDeadline: Int64?
     private var lastActivity: Int64 = 0
     private var handlerSince: Int64?
+    private var isReceiverFull = false
 
     package init(limits: Limits) { self.limits = limits }
 
@@ -96,7 +101,11 @@ package struct TaskMachine: Sendable {
         case .finished: return nil
         case .suspended, .suspendedHoldingTransfer, .waiting: next = nil
         case .running:
-            next = handlerSince.map { sum($0, limits.handlerTimeout) } ?? sum(lastActivity, limits.requestTimeout)
+            if let handlerSince {
+                next = sum(handlerSince, limits.handlerTimeout)
+            } else {
+                next = isReceiverFull ? nil : sum(lastActivity, limits.requestTimeout)
+            }
         case .backingOff(let until): next = until
         }
         guard let resourceDeadline else { return next }
@@ -129,8 +138,16 @@ package struct TaskMachine: Sendable {
             state = .running
             attempts += 1
             lastActivity = now
+            isReceiverFull = false
             return [.begin(attempt: attempts)]
         case (.activity, .running):
+            lastActivity = now
+            return []
+        case (.receiverFull, .running), (.receiverFull, .suspendedHoldingTransfer):
+            isReceiverFull = true
+            return []
+        case (.receiverReady, .running), (.receiverReady, .suspendedHoldingTransfer):
+            isReceiverFull = false
             lastActivity = now
             return []
         case (.handlerAsked, .running), (.handlerAsked, .suspendedHoldingTransfer):
@@ -143,6 +160,9 @@ package struct TaskMachine: Sendable {
         case (.ended, .running), (.ended, .suspendedHoldingTransfer):
             state = .finished
             return [.leave, .finish(.ended)]
+        case (.ended, .waiting):
+            state = .finished
+            return [.dequeue, .finish(.ended)]
         case (.endedForNow(let delay), .running):
             handlerSince = nil
             guard delay > 0 else {
@@ -157,7 +177,8 @@ package struct TaskMachine: Sendable {
             return [.leave]
         case (.cancel, _): return finish(.cancelled)
         case (.time, _): return timePassed(now)
-        case (.resume, _), (.suspend, _), (.admitted, _), (.activity, _), (.handlerAsked, _), (.handlerAnswered, _), (.ended, _),
+        case (.resume, _), (.suspend, _), (.admitted, _), (.activity, _), (.receiverFull, _), (.receiverReady, _),
+            (.handlerAsked, _), (.handlerAnswered, _), (.ended, _),
             (.endedForNow, _):
             return []
         }
@@ -168,7 +189,7 @@ package struct TaskMachine: Sendable {
         switch state {
         case .running:
             if let since = handlerSince { return sum(since, limits.handlerTimeout) <= now ? finish(.handlerTimedOut) : [] }
-            return sum(lastActivity, limits.requestTimeout) <= now ? finish(.requestTimedOut) : []
+            return !isReceiverFull && sum(lastActivity, limits.requestTimeout) <= now ? finish(.requestTimedOut) : []
         case .backingOff(let until) where until <= now:
             state = .waiting
             return [.enqueue]

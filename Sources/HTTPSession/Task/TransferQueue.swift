@@ -57,7 +57,8 @@ package struct TransferQueue: Sendable {
 
     private let limits: Limits
     private var lines: [Host: Line] = [:]
-    private var places: [ID: (host: Host, priority: Int)] = [:]
+    private var places: [ID: (host: Host, priority: Int, ticket: UInt64)] = [:]
+    private var lastTicket: UInt64 = 0
     private var hosts: [Host] = []
     private var turn = 0
     private var lookups = 0
@@ -75,19 +76,22 @@ package struct TransferQueue: Sendable {
             lines[host] = Line()
             hosts.append(host)
         }
+        remove(id)
+        lastTicket += 1
+        let entry = FIFO.Entry(id: id, ticket: lastTicket)
         if isFirst {
-            lines[host]?.waiting[priority.rawValue].prepend(id)
+            lines[host]?.waiting[priority.rawValue].prepend(entry)
         } else {
-            lines[host]?.waiting[priority.rawValue].append(id)
+            lines[host]?.waiting[priority.rawValue].append(entry)
         }
-        places[id] = (host, priority.rawValue)
+        places[id] = (host, priority.rawValue, lastTicket)
     }
 
     /// Takes a waiting task out. - Returns: whether it was there.
     @discardableResult
     package mutating func remove(_ id: ID) -> Bool {
         guard let place = places.removeValue(forKey: id) else { return false }
-        lines[place.host]?.waiting[place.priority].remove(id)
+        lines[place.host]?.waiting[place.priority].remove(place.ticket)
         forget(place.host)
         return true
     }
@@ -101,7 +105,9 @@ package struct TransferQueue: Sendable {
             for offset in hosts.indices {
                 let index = (turn + offset) % hosts.count
                 let host = hosts[index]
-                guard let line = lines[host], let id = line.waiting[priority.rawValue].first, mayStart(line, host, now) else { continue }
+                guard let line = lines[host], let id = line.waiting[priority.rawValue].first, mayStart(line, host, now) else {
+                    continue
+                }
                 turn = index + 1
                 lines[host]?.waiting[priority.rawValue].removeFirst()
                 lines[host]?.running += 1
@@ -160,28 +166,36 @@ package struct TransferQueue: Sendable {
 
     /// A host without tasks is kept while there are few, for what is known of it.
     private mutating func forget(_ host: Host) {
-        guard hosts.count > 1_000, let line = lines[host], line.running == 0, line.waiting.allSatisfy({ $0.first == nil }) else { return }
+        guard hosts.count > 1_000, let line = lines[host], line.running == 0, line.waiting.allSatisfy({ $0.first == nil }) else {
+            return
+        }
         lines[host] = nil
         hosts.removeAll { $0 == host }
     }
 }
 
-/// First in, first out, with removal from the middle.
+/// First in, first out, with removal from the middle. What is removed stays until its turn comes; it is known by its ticket, because
+/// the same task may be back in line before that.
 private struct FIFO: Sendable {
-    private var items: [UInt64] = []
+    struct Entry: Sendable {
+        let id: UInt64
+        let ticket: UInt64
+    }
+
+    private var entries: [Entry] = []
     private var head = 0
     private var removed: Set<UInt64> = []
 
-    var first: UInt64? { head < items.count ? items[head] : nil }
+    var first: UInt64? { head < entries.count ? entries[head].id : nil }
 
-    mutating func append(_ item: UInt64) { items.append(item) }
+    mutating func append(_ entry: Entry) { entries.append(entry) }
 
-    mutating func prepend(_ item: UInt64) {
+    mutating func prepend(_ entry: Entry) {
         if head > 0 {
             head -= 1
-            items[head] = item
+            entries[head] = entry
         } else {
-            items.insert(item, at: 0)
+            entries.insert(entry, at: 0)
         }
     }
 
@@ -190,15 +204,21 @@ private struct FIFO: Sendable {
         skip()
     }
 
-    mutating func remove(_ item: UInt64) {
-        removed.insert(item)
+    mutating func remove(_ ticket: UInt64) {
+        removed.insert(ticket)
         skip()
+        // A first one that waits for long does not make a heap of those behind it that have gone.
+        guard removed.count > 64, removed.count * 2 > entries.count - head else { return }
+        entries = entries[head...].filter { !removed.contains($0.ticket) }
+        head = 0
+        removed = []
     }
 
+    /// The first one is always one that waits.
     private mutating func skip() {
-        while head < items.count, removed.remove(items[head]) != nil { head += 1 }
-        if head > 32, head * 2 > items.count {
-            items.removeFirst(head)
+        while head < entries.count, removed.remove(entries[head].ticket) != nil { head += 1 }
+        if head > 32, head * 2 > entries.count {
+            entries.removeFirst(head)
             head = 0
         }
     }

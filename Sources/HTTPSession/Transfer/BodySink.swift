@@ -9,8 +9,8 @@ protocol BodySink: AnyObject {
     func finishNow() -> ReceivedBody?
     /// All has come. `deliver` is called once, on any thread, when what was asked for is there.
     func finish(_ deliver: @escaping @Sendable (Result<ReceivedBody, HTTPSessionError>) -> Void)
-    /// Nothing shall be left of it.
-    func discard(_ error: HTTPSessionError)
+    /// Nothing shall be left of it. - Returns: whether that is so now; if not, `done` is called when it is, on any thread.
+    func discard(_ error: HTTPSessionError, _ done: @escaping @Sendable () -> Void) -> Bool
 }
 
 /// What a sink made of a body.
@@ -49,5 +49,8 @@ final class DataSink: BodySink {
         if let body = finishNow() { deliver(.success(body)) }
     }
 
-    func discard(_ error: HTTPSessionError) { data = Data() }
+    func discard(_ error: HTTPSessionError, _ done: @escaping @Sendable () -> Void) -> Bool {
+        data = Data()
+        return true
+    }
 }

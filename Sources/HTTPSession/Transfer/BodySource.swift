@@ -45,7 +45,8 @@ final class BodySource {
             switch segments[index] {
             case .data(let data): step = provide(data, into: room)
             case .file(let path, let length):
-                step = provide(from: { FileFeed.start(path: path, length: length, worker: self.worker, wake: self.wake) }, into: room)
+                step = provide(
+                    from: { FileFeed.start(path: path, length: length, worker: self.worker, wake: self.wake) }, into: room)
             case .stream(let length, let make):
                 step = provide(from: { StreamFeed.start(make, length: length, wake: self.wake) }, into: room)
             }
@@ -83,7 +84,9 @@ final class BodySource {
             }
         }
         let count = min(buffer.count, chunk.count - chunkOffset)
-        chunk.withUnsafeBytes { buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[chunkOffset..<(chunkOffset + count)])) }
+        chunk.withUnsafeBytes {
+            buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[chunkOffset..<(chunkOffset + count)]))
+        }
         chunkOffset += count
         return .bytes(count)
     }
@@ -104,6 +107,7 @@ final class ChunkFeed: Sendable {
         var isCancelled = false
         var wantsWake = false
         var makerWaits = false
+        var onCancel: (@Sendable () -> Void)?
     }
 
     private static let capacity = 2
@@ -150,6 +154,7 @@ final class ChunkFeed: Sendable {
     func finish(_ error: HTTPSessionError? = nil) {
         let wakes = state.withLock { state in
             state.end = error.map { .failed($0) } ?? .end
+            state.onCancel = nil
             defer { state.wantsWake = false }
             return state.wantsWake
         }
@@ -158,14 +163,24 @@ final class ChunkFeed: Sendable {
 
     var isCancelled: Bool { state.withLock { $0.isCancelled } }
 
+    /// What is told when nobody wants more, once; at once where that is so already.
+    func onCancel(_ body: @escaping @Sendable () -> Void) {
+        let isCancelled = state.withLock { state in
+            if !state.isCancelled { state.onCancel = body }
+            return state.isCancelled
+        }
+        if isCancelled { body() }
+    }
+
     /// Nobody wants more.
     func cancel() {
-        let asksMaker = state.withLock { state in
+        let (asksMaker, onCancel) = state.withLock { state in
             state.isCancelled = true
             state.chunks = []
-            defer { state.makerWaits = false }
-            return state.makerWaits
+            defer { (state.makerWaits, state.onCancel) = (false, nil) }
+            return (state.makerWaits, state.onCancel)
         }
         if asksMaker { wantsMore(self) }
+        onCancel?()
     }
 }

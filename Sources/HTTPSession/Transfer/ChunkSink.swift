@@ -21,7 +21,10 @@ final class ChunkSink: BodySink {
         deliver(.success(ReceivedBody()))
     }
 
-    func discard(_ error: HTTPSessionError) { buffer.finish(error) }
+    func discard(_ error: HTTPSessionError, _ done: @escaping @Sendable () -> Void) -> Bool {
+        buffer.finish(error)
+        return true
+    }
 }
 
 /// Between the loop, which writes, and one reader.

@@ -35,9 +35,10 @@ final class FileFeed: @unchecked Sendable {
             while done < length {
                 let chunk = try read(Int(min(Int64(FileFeed.chunkSize), length - done)))
                 done += Int64(chunk.count)
+                // Before the last bytes go: nobody asks for more behind them, and a request that is whole cannot be taken back.
+                if done == length { try checkUnchanged() }
                 guard feed.put(chunk) || done == length else { return }
             }
-            try checkUnchanged()
             feed.finish()
         } catch {
             feed.finish(error)
@@ -97,7 +98,8 @@ enum FileFailure {
     }
 
     static func moving(_ path: String, _ number: Int32) -> HTTPSessionError {
-        HTTPSessionError(.cannotMoveFile, "cannot put the file at '\(path)': \(text(number))", context: .init(systemError: number))
+        HTTPSessionError(
+            .cannotMoveFile, "cannot put the file at '\(path)': \(text(number))", context: .init(systemError: number))
     }
 
     static func text(_ number: Int32) -> String { String(cString: strerror(number)) }
@@ -108,19 +110,30 @@ enum StreamFeed {
     static func start(_ make: @escaping BodyStreamFactory, length: Int64?, wake: @escaping @Sendable () -> Void) -> ChunkFeed {
         let (demand, more) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let feed = ChunkFeed(wake: wake) { _ in more.yield(()) }
-        Task {
+        let reading = Task {
             do {
                 var left = length
+                var last: Data?
                 var demands = demand.makeAsyncIterator()
                 for try await chunk in try make() where !chunk.isEmpty {
                     if let expected = left {
-                        guard expected >= chunk.count else { throw HTTPSessionError(.fileChanged, "the body's stream is longer than its length") }
+                        guard expected >= chunk.count else {
+                            throw HTTPSessionError(.fileChanged, "the body's stream is longer than its length")
+                        }
                         left = expected - Int64(chunk.count)
+                        // Nobody asks for more behind the last bytes: they wait until the stream has kept its word.
+                        if left == 0 {
+                            last = chunk
+                            continue
+                        }
                     }
-                    if !feed.put([UInt8](chunk)) { _ = await demands.next() }
+                    if !feed.put([UInt8](chunk)), !feed.isCancelled { _ = await demands.next() }
                     guard !feed.isCancelled else { return }
                 }
-                if let left, left > 0 { throw HTTPSessionError(.fileChanged, "the body's stream is \(left) bytes shorter than its length") }
+                if let left, left > 0 {
+                    throw HTTPSessionError(.fileChanged, "the body's stream is \(left) bytes shorter than its length")
+                }
+                if let last { _ = feed.put([UInt8](last)) }
                 feed.finish()
             } catch {
                 feed.finish(
@@ -128,6 +141,8 @@ enum StreamFeed {
                         ?? HTTPSessionError(.cannotReadFile, "the body's stream failed: \(error)", underlying: error))
             }
         }
+        // The stream may be waiting for something that never comes: it hears that nobody waits for it any more.
+        feed.onCancel { reading.cancel() }
         return feed
     }
 }

@@ -87,8 +87,12 @@ final class FileSink: BodySink {
         }
     }
 
-    func discard(_ error: HTTPSessionError) {
+    func discard(_ error: HTTPSessionError, _ done: @escaping @Sendable () -> Void) -> Bool {
         chunk = []
-        worker.run { [file] in file.discard() }
+        worker.run { [file] in
+            file.discard()
+            done()
+        }
+        return false
     }
 }

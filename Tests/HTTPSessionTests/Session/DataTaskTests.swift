@@ -5,7 +5,9 @@ import HTTPTypes
 import Testing
 
 /// A session that may speak to servers of this machine without TLS.
-func localSession(_ change: (inout SessionConfiguration) -> Void = { _ in }, handlers: TransferHandlers = .init()) throws -> HTTPSessionManager {
+func localSession(_ change: (inout SessionConfiguration) -> Void = { _ in }, handlers: TransferHandlers = .init()) throws
+    -> HTTPSessionManager
+{
     var configuration = SessionConfiguration()
     configuration.insecureHTTP = .allowed
     configuration.proxy = .none
@@ -88,14 +90,18 @@ func localSession(_ change: (inout SessionConfiguration) -> Void = { _ in }, han
     @Test func `a server that says nothing is given up after the request timeout, below a second too`() async throws {
         let server = try MisbehavingServer { _ in .never }
         let session = try localSession { $0.requestTimeout = .milliseconds(100) }
-        let error = await #expect(throws: HTTPSessionError.self) { try await session.data(TransferRequest(url: server.url())).value }
+        let error = await #expect(throws: HTTPSessionError.self) {
+            try await session.data(TransferRequest(url: server.url())).value
+        }
         #expect(error?.code == .timedOut)
     }
 
     @Test func `the resource timeout ends a transfer that goes on and on`() async throws {
         let server = try MisbehavingServer { _ in Reply(body: .pattern(1 << 20)).slow(bytesPerSecond: 2_000) }
         let session = try localSession { $0.resourceTimeout = .milliseconds(300) }
-        let error = await #expect(throws: HTTPSessionError.self) { try await session.data(TransferRequest(url: server.url())).value }
+        let error = await #expect(throws: HTTPSessionError.self) {
+            try await session.data(TransferRequest(url: server.url())).value
+        }
         #expect(error?.code == .timedOut)
         #expect(error?.reason.contains("not done within") == true)
     }
@@ -103,14 +109,18 @@ func localSession(_ change: (inout SessionConfiguration) -> Void = { _ in }, han
     @Test func `a response longer than allowed ends the task`() async throws {
         let server = try MisbehavingServer { _ in Reply(body: .pattern(100_000)) }
         let session = try localSession { $0.maximumResponseSize = 10_000 }
-        let error = await #expect(throws: HTTPSessionError.self) { try await session.data(TransferRequest(url: server.url())).value }
+        let error = await #expect(throws: HTTPSessionError.self) {
+            try await session.data(TransferRequest(url: server.url())).value
+        }
         #expect(error?.code == .responseTooLarge)
     }
 
     @Test func `a body that ends early is a lost connection`() async throws {
         let server = try MisbehavingServer { _ in Reply(body: .pattern(10_000)).cut(afterBodyBytes: 5_000) }
         let session = try localSession()
-        let error = await #expect(throws: HTTPSessionError.self) { try await session.data(TransferRequest(url: server.url())).value }
+        let error = await #expect(throws: HTTPSessionError.self) {
+            try await session.data(TransferRequest(url: server.url())).value
+        }
         #expect(error?.code == .connectionLost)
     }
 

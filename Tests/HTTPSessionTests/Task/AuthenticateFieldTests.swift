@@ -1,0 +1,115 @@
+import Foundation
+import Pacing
+import Testing
+
+@testable import HTTPSession
+
+private typealias Challenge = AuthenticateField.Challenge
+
+@Suite struct AuthenticateFieldTests {
+    private func parse(_ text: String) -> [Challenge] { AuthenticateField.challenges(in: text) }
+
+    @Test func `the example of RFC 9110 section 11-6-1`() {
+        let text = #"Basic realm="simple", Newauth realm="apps", type=1, title="Login to \"apps\"""#
+        #expect(
+            parse(text) == [
+                Challenge(scheme: "Basic", parameters: ["realm": "simple"]),
+                Challenge(scheme: "Newauth", parameters: ["realm": "apps", "type": "1", "title": #"Login to "apps""#]),
+            ])
+    }
+
+    @Test func `the example of RFC 7616 section 3-9-1`() {
+        let text =
+            #"Digest realm="http-auth@example.org", qop="auth, auth-int", algorithm=SHA-256, nonce="7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v", opaque="FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS""#
+        let challenge = parse(text)
+        #expect(challenge.count == 1)
+        #expect(challenge.first?.parameters["qop"] == "auth, auth-int")
+        #expect(challenge.first?.parameters["algorithm"] == "SHA-256")
+        #expect(challenge.first?.parameters["opaque"] == "FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS")
+    }
+
+    @Test func `odd but legal spacing, names of any case and empty elements`() {
+        #expect(
+            parse(#" , ,Basic , ,REALM = "a"  ,, charset =UTF-8 ,"#) == [
+                Challenge(scheme: "Basic", parameters: ["realm": "a", "charset": "UTF-8"])
+            ])
+        #expect(parse("Basic\trealm=a") == [Challenge(scheme: "Basic", parameters: ["realm": "a"])])
+        #expect(parse("Negotiate") == [Challenge(scheme: "Negotiate")])
+        #expect(parse("Negotiate,Basic realm=x, NTLM").map(\.scheme) == ["Negotiate", "Basic", "NTLM"])
+        #expect(parse("") == [])
+        #expect(parse(" ,\t, ") == [])
+    }
+
+    @Test func `single values instead of parameters`() {
+        #expect(parse("Negotiate YII/+a-b._~==") == [Challenge(scheme: "Negotiate", token68: "YII/+a-b._~==")])
+        #expect(
+            parse("NTLM TlRM=, Basic realm=\"x\"") == [
+                Challenge(scheme: "NTLM", token68: "TlRM="), Challenge(scheme: "Basic", parameters: ["realm": "x"]),
+            ])
+    }
+
+    @Test func `commas, equal signs and schemes inside quotes are text`() {
+        #expect(
+            parse(#"Basic realm="a, Digest realm=\"b\", c=d""#) == [
+                Challenge(scheme: "Basic", parameters: ["realm": #"a, Digest realm="b", c=d"#])
+            ])
+    }
+
+    @Test func `what is broken gives what can be read`() {
+        #expect(parse(#"Basic realm="never closed"#) == [Challenge(scheme: "Basic", parameters: ["realm": "never closed"])])
+        #expect(parse(#"Basic realm="ends in \"#) == [Challenge(scheme: "Basic", parameters: ["realm": #"ends in \"#])])
+        #expect(parse("Basic realm=").first?.scheme == "Basic")
+        #expect(parse("Basic realm=, x=y").first?.parameters["x"] == "y")
+        #expect(parse("@@@ Basic realm=a").last?.parameters["realm"] == "a")
+        #expect(parse("Basic realm=\"ä\"").first?.parameters["realm"] == "ä")
+    }
+
+    @Test func `the strongest scheme that is known comes first, and unknown ones are left out`() throws {
+        let head = try #require(
+            ResponseHead(
+                bytes: Array(
+                    """
+                    HTTP/1.1 401 Unauthorized\r
+                    WWW-Authenticate: Basic realm="a", Hoba max-age=1\r
+                    www-authenticate: DIGEST realm="b", nonce=n\r
+                    WWW-Authenticate: Bearer\r
+                    Proxy-Authenticate: Basic realm="proxy"\r
+                    \r
+
+                    """.utf8)))
+        let origin = try #require(URL(string: "http://a/").flatMap { Origin($0) })
+        let challenges = AuthenticationChallenge.all(in: head, from: origin)
+        #expect(challenges.map(\.scheme) == [.bearer, .digest, .basic])
+        #expect(challenges.map(\.protectionSpace.realm) == ["", "b", "a"])
+        #expect(challenges.allSatisfy { !$0.protectionSpace.isProxy && $0.protectionSpace.origin == origin })
+    }
+
+    @Test func `a proxy's challenges are its own`() throws {
+        let text = "HTTP/1.1 407 Proxy\r\nWWW-Authenticate: Basic realm=a\r\nProxy-Authenticate: Basic realm=p\r\n\r\n"
+        let head = try #require(ResponseHead(bytes: Array(text.utf8)))
+        let challenges = AuthenticationChallenge.all(in: head, from: try #require(URL(string: "http://a/").flatMap { Origin($0) }))
+        #expect(challenges.map(\.protectionSpace.realm) == ["p"])
+        #expect(challenges.first?.protectionSpace.isProxy == true)
+    }
+
+    @Test func `at random, every text has an end and gives at most a challenge for each word`() {
+        let seed = UInt64.random(in: 0 ... .max)
+        var generator = SplitMix64(seed: seed)
+        let pieces = [
+            "Basic", "Digest", " ", "\t", ",", "=", "\"", "\\", "realm", "a", "/", "==", "\0", "ü", "\u{FFFD}", "\r\n", "@", "(",
+            "😀", "\"x\"",
+        ]
+        for _ in 0..<20_000 {
+            let text = (0..<Int.random(in: 0...24, using: &generator)).map { _ in pieces.randomElement(using: &generator) ?? "" }
+                .joined()
+            let challenges = parse(text)
+            #expect(challenges.count <= text.utf8.count, "seed \(seed): \(text.debugDescription)")
+            #expect(challenges.allSatisfy { !$0.scheme.isEmpty }, "seed \(seed): \(text.debugDescription)")
+        }
+    }
+
+    @Test func `a very long field is read in time`() {
+        #expect(parse(String(repeating: "Basic realm=\"x\", ", count: 10_000)).count == 10_000)
+        #expect(parse("Basic realm=\"" + String(repeating: "\\\"", count: 100_000)).count == 1)
+    }
+}

@@ -1,0 +1,45 @@
+import Foundation
+import HTTPSession
+import Testing
+
+@Suite struct OriginTests {
+    private func origin(_ text: String) -> Origin? { URL(string: text).flatMap { Origin($0) } }
+
+    @Test func `case, ports of their own and users do not matter`() {
+        #expect(origin("HTTP://Example.COM/a") == origin("http://user:word@example.com:80/b?c#d"))
+        #expect(origin("https://example.com") == origin("https://example.com:443"))
+        #expect(origin("http://example.com") != origin("https://example.com"))
+        #expect(origin("http://example.com") != origin("http://example.com:8080"))
+        #expect(origin("http://example.com") != origin("http://www.example.com"))
+        #expect(origin("http://[::1]:80/") == origin("http://[::1]/"))
+    }
+
+    @Test(arguments: ["ftp://a/", "file:///a", "/a", "http:///a", "http:", "a", "mailto:a@b", "//a/b"])
+    func `what is no http address has none`(_ text: String) { #expect(origin(text) == nil) }
+
+    @Test func `it is written as in a URL`() {
+        #expect(origin("http://[2001:DB8::1]:81/")?.description == "http://[2001:db8::1]:81")
+        #expect(origin("https://A.example:443/x")?.description == "https://a.example")
+        #expect(origin("http://a.example:443/x")?.description == "http://a.example:443")
+    }
+
+    @Test func `addresses need no look-up`() {
+        for text in ["http://127.0.0.1", "http://[::1]", "http://10.0.0.255:8080"] {
+            #expect(origin(text)?.isAddress == true, "\(text)")
+        }
+        for text in ["http://localhost", "http://1.2.3.4.example", "http://a"] {
+            #expect(origin(text)?.isAddress == false, "\(text)")
+        }
+    }
+
+    @Test func `this machine is known`() {
+        for text in [
+            "http://127.0.0.1", "http://127.9.9.9", "http://[::1]", "http://localhost", "http://LOCALHOST", "http://a.localhost",
+        ] {
+            #expect(origin(text)?.isLoopback == true, "\(text)")
+        }
+        for text in ["http://127.example", "http://128.0.0.1", "http://localhost.example", "http://127.0.0.1.example"] {
+            #expect(origin(text)?.isLoopback == false, "\(text)")
+        }
+    }
+}

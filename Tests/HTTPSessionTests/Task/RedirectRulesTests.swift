@@ -1,0 +1,134 @@
+import Foundation
+import HTTPSession
+import HTTPTypes
+import Testing
+
+private func head(_ status: Int, location: String?) throws -> ResponseHead {
+    let field = location.map { "Location: \($0)\r\n" } ?? ""
+    return try #require(ResponseHead(bytes: Array("HTTP/1.1 \(status) Moved\r\n\(field)\r\n".utf8)))
+}
+
+private func request(_ url: String, _ method: HTTPRequest.Method = .get) throws -> TransferRequest {
+    TransferRequest(url: try #require(URL(string: url)), method: method)
+}
+
+/// Where a redirect leads: the next request, or why there is none.
+private func follow(
+    _ request: TransferRequest, _ status: Int = 302, to location: String?, allowsInsecure: Bool = false
+) throws -> TransferRequest? {
+    switch RedirectRules.decide(try head(status, location: location), for: request, allowsInsecure: allowsInsecure) {
+    case .none: return nil
+    case .follow(let next): return next
+    case .refuse(let error): throw error
+    }
+}
+
+@Suite struct RedirectRulesTests {
+    /// RFC 3986 section 5.4, whose scheme is http there too. What keeps `http:` and a path only is no address of a server.
+    static let references: [(String, String)] = [
+        ("g", "http://a/b/c/g"), ("./g", "http://a/b/c/g"), ("g/", "http://a/b/c/g/"), ("/g", "http://a/g"), ("//g", "http://g"),
+        ("?y", "http://a/b/c/d;p?y"), ("g?y", "http://a/b/c/g?y"), ("#s", "http://a/b/c/d;p?q#s"), ("g#s", "http://a/b/c/g#s"),
+        ("g?y#s", "http://a/b/c/g?y#s"), (";x", "http://a/b/c/;x"), ("g;x", "http://a/b/c/g;x"),
+        ("g;x?y#s", "http://a/b/c/g;x?y#s"),
+        (".", "http://a/b/c/"), ("./", "http://a/b/c/"), ("..", "http://a/b/"), ("../", "http://a/b/"), ("../g", "http://a/b/g"),
+        ("../..", "http://a/"), ("../../", "http://a/"), ("../../g", "http://a/g"), ("../../../g", "http://a/g"),
+        ("../../../../g", "http://a/g"), ("/./g", "http://a/g"), ("/../g", "http://a/g"), ("g.", "http://a/b/c/g."),
+        (".g", "http://a/b/c/.g"), ("g..", "http://a/b/c/g.."), ("..g", "http://a/b/c/..g"), ("./../g", "http://a/b/g"),
+        ("./g/.", "http://a/b/c/g/"), ("g/./h", "http://a/b/c/g/h"), ("g/../h", "http://a/b/c/h"),
+        ("g;x=1/./y", "http://a/b/c/g;x=1/y"),
+        ("g;x=1/../y", "http://a/b/c/y"), ("g?y/./x", "http://a/b/c/g?y/./x"), ("g?y/../x", "http://a/b/c/g?y/../x"),
+        ("g#s/./x", "http://a/b/c/g#s/./x"), ("g#s/../x", "http://a/b/c/g#s/../x"),
+    ]
+
+    @Test(arguments: references) func `a reference is resolved as RFC 3986 has it`(_ reference: String, _ target: String) throws {
+        #expect(try follow(request("http://a/b/c/d;p?q"), to: reference)?.url.absoluteString == target)
+    }
+
+    @Test(arguments: ["g:h", "http:", "mailto:a@b", "ftp://a/b", "file:///etc/passwd", "javascript:alert(1)", "http:///nothing"])
+    func `what is no http address is refused`(_ location: String) throws {
+        let error = #expect(throws: HTTPSessionError.self) { try follow(request("http://a/b"), to: location) }
+        #expect(error?.code == .redirectRefused)
+        #expect(error?.context.statusCode == 302)
+    }
+
+    @Test(arguments: [200, 201, 300, 304, 305, 306, 309, 404]) func `other statuses lead nowhere`(_ status: Int) throws {
+        #expect(try follow(request("http://a/b"), status, to: "/c") == nil)
+    }
+
+    @Test func `a redirect without an address is the answer`() throws {
+        #expect(try follow(request("http://a/b"), to: nil) == nil)
+        #expect(try follow(request("http://a/b"), to: "") == nil)
+    }
+
+    @Test func `a fragment is kept where the reference has none`() throws {
+        #expect(try follow(request("http://a/b#here"), to: "/c")?.url.absoluteString == "http://a/c#here")
+        #expect(try follow(request("http://a/b#here"), to: "/c#there")?.url.absoluteString == "http://a/c#there")
+        #expect(try follow(request("http://a/b#a%20b%25"), to: "/c")?.url.absoluteString == "http://a/c#a%20b%25")
+        #expect(try follow(request("http://a/b#"), to: "/c")?.url.path == "/c")
+    }
+
+    @Test func `spaces and other scripts in an address are escaped`() throws {
+        #expect(try follow(request("http://a/"), to: "/a b/ü")?.url.absoluteString == "http://a/a%20b/%C3%BC")
+        #expect(try follow(request("http://a/"), to: "/a%20b")?.url.absoluteString == "http://a/a%20b")
+    }
+
+    @Test func `methods and bodies after each status`() throws {
+        let expected: [(Int, HTTPRequest.Method, HTTPRequest.Method)] = [
+            (301, .get, .get), (301, .head, .head), (301, .post, .get), (301, .put, .put), (301, .delete, .delete),
+            (302, .post, .get), (302, .patch, .patch), (303, .get, .get), (303, .head, .head), (303, .post, .get),
+            (303, .put, .get),
+            (303, .delete, .get), (307, .post, .post), (307, .put, .put), (308, .post, .post), (308, .delete, .delete),
+        ]
+        for (status, method, next) in expected {
+            var before = try request("http://a/b", method)
+            before.body = .data(Data("x".utf8))
+            before.headerFields[.contentType] = "text/plain"
+            before.headerFields[.contentEncoding] = "br"
+            before.headerFields[.accept] = "text/html"
+            let after = try #require(try follow(before, status, to: "/c"))
+            #expect(after.method == next, "\(status) \(method)")
+            let keepsBody = method == next
+            #expect((after.headerFields[.contentType] != nil) == keepsBody, "\(status) \(method)")
+            #expect((after.headerFields[.contentEncoding] != nil) == keepsBody, "\(status) \(method)")
+            #expect(after.headerFields[.accept] == "text/html")
+            if case .none = after.body {
+                #expect(!keepsBody, "\(status) \(method)")
+            } else {
+                #expect(keepsBody, "\(status) \(method)")
+            }
+        }
+    }
+
+    @Test(arguments: [
+        ("http://a/b", "/c", true), ("http://a/b", "http://A:80/c", true), ("https://a/b", "https://a:443/c", true),
+        ("http://a/b", "http://b/c", false), ("http://a/b", "http://a:81/c", false), ("http://a/b", "https://a/c", false),
+        ("http://a/b", "//b/c", false), ("http://a.b/", "http://x.a.b/", false),
+    ]) func `what was meant for one origin is not told to another`(_ from: String, _ location: String, _ isKept: Bool) throws {
+        var before = try request(from)
+        for name in [HTTPField.Name.authorization, .cookie, .proxyAuthorization, .referer, .origin] {
+            before.headerFields[name] = "secret"
+        }
+        before.headerFields[.accept] = "x"
+        let after = try #require(try follow(before, to: location))
+        #expect(after.headerFields.contains { $0.value == "secret" } == isKept)
+        #expect(after.headerFields.count == (isKept ? 6 : 1))
+    }
+
+    @Test func `https does not lead to http unless that is allowed`() throws {
+        let error = #expect(throws: HTTPSessionError.self) { try follow(request("https://a/b"), to: "http://a/b") }
+        #expect(error?.code == .redirectRefused)
+        #expect(try follow(request("https://a/b"), to: "http://a/b", allowsInsecure: true)?.url.scheme == "http")
+        #expect(try follow(request("http://a/b"), to: "http://c/b")?.url.scheme == "http")
+        #expect(try follow(request("http://a/b"), to: "https://a/b")?.url.scheme == "https")
+        #expect(try follow(request("https://a/b"), to: "//c/b")?.url.absoluteString == "https://c/b")
+    }
+
+    @Test func `the first of several addresses counts`() throws {
+        let bytes = Array("HTTP/1.1 302 Found\r\nLOCATION:  /first \r\nLocation: /second\r\n\r\n".utf8)
+        guard
+            case .follow(let next) = RedirectRules.decide(
+                try #require(ResponseHead(bytes: bytes)), for: try request("http://a/"), allowsInsecure: false)
+        else { return #expect(Bool(false)) }
+        #expect(next.url.path == "/first")
+    }
+}

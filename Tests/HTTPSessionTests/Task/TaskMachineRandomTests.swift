@@ -1,0 +1,93 @@
+import HTTPSession
+import Pacing
+import Testing
+
+/// What the outside of a machine holds: a place in a queue, a transfer under way. Illegal actions are the machine's faults.
+private struct Surroundings {
+    var isWaiting = false
+    var isUnderWay = false
+    var isHeld = false
+    var begun = 0
+    var finished = 0
+    var faults: [String] = []
+
+    mutating func perform(_ action: TaskMachine.Action) {
+        if finished > 0 { faults.append("\(action) after the end") }
+        switch action {
+        case .enqueue:
+            if isWaiting || isUnderWay { faults.append("enqueued twice") }
+            isWaiting = true
+        case .dequeue:
+            if !isWaiting { faults.append("dequeued without waiting") }
+            isWaiting = false
+        case .begin(let attempt):
+            if isUnderWay { faults.append("begun twice") }
+            begun += 1
+            if attempt != begun { faults.append("attempt \(attempt) is the \(begun)th") }
+            if !isWaiting { faults.append("begun without waiting") }
+            (isWaiting, isUnderWay, isHeld) = (false, true, false)
+        case .hold:
+            if !isUnderWay || isHeld { faults.append("held what does not move") }
+            isHeld = true
+        case .letGo:
+            if !isUnderWay || !isHeld { faults.append("let go what is not held") }
+            isHeld = false
+        case .abort:
+            if !isUnderWay { faults.append("aborted nothing") }
+        case .leave:
+            if !isUnderWay { faults.append("left without a place") }
+            isUnderWay = false
+        case .finish:
+            if isWaiting || isUnderWay { faults.append("finished with a place") }
+            finished += 1
+        case .announceResumed, .announceSuspended: break
+        }
+    }
+}
+
+@Suite struct TaskMachineRandomTests {
+    private static func event(_ surroundings: Surroundings, _ generator: inout SplitMix64) -> TaskMachine.Event? {
+        switch Int.random(in: 0..<22, using: &generator) {
+        case 0...3: return .resume
+        case 4...5: return .suspend
+        case 6...9: return surroundings.isWaiting ? .admitted : nil
+        case 10: return .activity
+        case 11: return .handlerAsked
+        case 12: return .handlerAnswered
+        case 13: return surroundings.isUnderWay && Bool.random(using: &generator) ? .ended : nil
+        case 14...16: return surroundings.isUnderWay ? .endedForNow(delay: .random(in: 0...40, using: &generator)) : nil
+        case 17: return .receiverFull
+        case 18: return .receiverReady
+        case 19: return Int.random(in: 0..<10, using: &generator) == 0 ? .cancel : nil
+        default: return .time
+        }
+    }
+
+    @Test func `at random, a task ends once, leaves once for each beginning, and does nothing behind its end`() {
+        let seed = UInt64.random(in: 0 ... .max)
+        var generator = SplitMix64(seed: seed)
+        for _ in 0..<5_000 {
+            var machine = TaskMachine(limits: .init(requestTimeout: 50, resourceTimeout: 900, handlerTimeout: 20))
+            var surroundings = Surroundings()
+            var now: Int64 = 0
+            var events: [String] = []
+            for _ in 0..<80 {
+                now += .random(in: 0...20, using: &generator)
+                guard let event = TaskMachineRandomTests.event(surroundings, &generator) else { continue }
+                events.append("\(now) \(event)")
+                for action in machine.handle(event, now: now) { surroundings.perform(action) }
+            }
+            // A deadline that is due does something, or moves: else a loop would turn for ever.
+            for _ in 0..<20 {
+                guard let deadline = machine.deadline else { break }
+                now = max(now, deadline)
+                for action in machine.handle(.time, now: now) { surroundings.perform(action) }
+                if let next = machine.deadline, next <= now { surroundings.faults.append("still due at \(next)") }
+            }
+            for action in machine.handle(.cancel, now: now) { surroundings.perform(action) }
+            let isGood = surroundings.faults.isEmpty && surroundings.finished == 1 && machine.state == .finished
+            #expect(isGood, "seed \(seed): \(surroundings.faults): \(events)")
+            if !isGood { return }
+        }
+    }
+}

@@ -1,0 +1,139 @@
+import HTTPSession
+import Pacing
+import Testing
+
+/// The same rules, counted in the plainest way.
+private struct Model {
+    struct Task {
+        let id: UInt64
+        let host: TransferQueue.Host
+        let priority: TransferRequest.Priority
+        var isLookingUp = false
+    }
+
+    let limits: TransferQueue.Limits
+    var waiting: [Task] = []
+    var running: [Task] = []
+    var multiplexed: Set<TransferQueue.Host> = []
+    var resolvedUntil: [TransferQueue.Host: Int64] = [:]
+    var abandoned: [Int64] = []
+
+    func needsLookup(_ host: TransferQueue.Host, _ now: Int64) -> Bool {
+        host.needsLookup && resolvedUntil[host, default: .min] <= now
+    }
+
+    func mayStart(_ task: Task, _ now: Int64) -> Bool {
+        let limit = multiplexed.contains(task.host) ? limits.perMultiplexedHost : limits.perHost
+        guard running.count < limits.total, running.count(where: { $0.host == task.host }) < limit else { return false }
+        guard needsLookup(task.host, now) else { return true }
+        return !running.contains { $0.host == task.host && $0.isLookingUp }
+            && running.count(where: \.isLookingUp) + abandoned.count(where: { $0 > now }) < limits.lookups
+    }
+
+    /// The first of each host's line of each priority.
+    func fronts() -> [Task] {
+        var seen: Set<String> = []
+        return waiting.filter { seen.insert("\($0.host) \($0.priority)").inserted }
+    }
+
+    /// - Returns: what is wrong with the queue's choice.
+    mutating func admit(_ id: UInt64?, _ now: Int64) -> String? {
+        let possible = fronts().filter { mayStart($0, now) }
+        guard let id else { return possible.isEmpty ? nil : "\(possible.map(\.id)) may start, and does not" }
+        guard let index = waiting.firstIndex(where: { $0.id == id }) else { return "\(id) does not wait" }
+        guard let task = possible.first(where: { $0.id == id }) else { return "\(id) may not start" }
+        if let urgent = possible.first(where: { $0.priority > task.priority }) { return "\(urgent.id) is more urgent than \(id)" }
+        waiting.remove(at: index)
+        running.append(Task(id: id, host: task.host, priority: task.priority, isLookingUp: needsLookup(task.host, now)))
+        return nil
+    }
+}
+
+@Suite struct TransferQueueRandomTests {
+    private static let hosts = (0..<6).map { TransferQueue.Host.named("h\($0)", looksUp: $0 < 4) }
+
+    private static func add(
+        _ id: UInt64, _ host: TransferQueue.Host, _ queue: inout TransferQueue, _ model: inout Model,
+        _ generator: inout SplitMix64
+    ) {
+        let task = Model.Task(
+            id: id, host: host, priority: TransferRequest.Priority.allCases.randomElement(using: &generator) ?? .default)
+        let isFirst = Int.random(in: 0..<4, using: &generator) == 0
+        queue.add(id, to: host, priority: task.priority, isFirst: isFirst)
+        model.waiting.insert(task, at: isFirst ? 0 : model.waiting.count)
+    }
+
+    /// When everything under way ends, and nothing new comes, everything that waits has its turn.
+    private static func drain(_ queue: inout TransferQueue, _ model: inout Model, now: Int64) -> String? {
+        var now = now
+        for _ in 0...model.waiting.count + model.running.count {
+            for task in model.running { queue.left(task.id, from: task.host, isAbandoned: false, now: now) }
+            model.running = []
+            now += 100
+            while true {
+                let id = queue.admit(now: now)
+                if let fault = model.admit(id, now) { return fault }
+                if id == nil { break }
+            }
+        }
+        return queue.waiting == 0 && queue.running == 0 ? nil : "\(queue.waiting) wait for ever"
+    }
+
+    @Test func `at random, nothing starts above a limit, and whatever may start does`() {
+        let seed = UInt64.random(in: 0 ... .max)
+        var generator = SplitMix64(seed: seed)
+        for _ in 0..<60 {
+            let limits = TransferQueue.Limits(
+                total: .random(in: 1...12, using: &generator), perHost: .random(in: 1...4, using: &generator),
+                perMultiplexedHost: 6,
+                lookups: .random(in: 1...3, using: &generator), lookupLifetime: 40, abandonedLookup: 25)
+            var queue = TransferQueue(limits: limits)
+            var model = Model(limits: limits)
+            var lastID: UInt64 = 0
+            var now: Int64 = 0
+            for step in 0..<400 {
+                now += .random(in: 0...3, using: &generator)
+                let host = Self.hosts.randomElement(using: &generator) ?? .named("none")
+                switch Int.random(in: 0..<20, using: &generator) {
+                case 0...7:
+                    lastID += 1
+                    Self.add(lastID, host, &queue, &model, &generator)
+                case 8...9:
+                    guard let task = model.waiting.randomElement(using: &generator) else { break }
+                    model.waiting.removeAll { $0.id == task.id }
+                    #expect(queue.remove(task.id) == true, "seed \(seed) step \(step)")
+                    // Most come back: a task suspended and resumed.
+                    if Int.random(in: 0..<3, using: &generator) > 0 { Self.add(task.id, host, &queue, &model, &generator) }
+                case 10:
+                    guard let index = model.running.indices.randomElement(using: &generator) else { break }
+                    let task = model.running[index]
+                    queue.connected(task.id, to: task.host, now: now)
+                    model.running[index].isLookingUp = false
+                    if task.host.needsLookup { model.resolvedUntil[task.host] = now + limits.lookupLifetime }
+                case 11:
+                    guard let task = model.running.randomElement(using: &generator), Int.random(in: 0..<9, using: &generator) == 0
+                    else { break }
+                    queue.multiplexes(task.host)
+                    model.multiplexed.insert(task.host)
+                default:
+                    guard let index = model.running.indices.randomElement(using: &generator) else { break }
+                    let task = model.running.remove(at: index)
+                    let isAbandoned = Bool.random(using: &generator)
+                    queue.left(task.id, from: task.host, isAbandoned: isAbandoned, now: now)
+                    if isAbandoned, task.isLookingUp { model.abandoned.append(now + limits.abandonedLookup) }
+                }
+                while true {
+                    let id = queue.admit(now: now)
+                    if let fault = model.admit(id, now) {
+                        Issue.record("seed \(seed) step \(step): \(fault)")
+                        return
+                    }
+                    if id == nil { break }
+                }
+                #expect(queue.waiting == model.waiting.count && queue.running == model.running.count, "seed \(seed) step \(step)")
+            }
+            let fault = Self.drain(&queue, &model, now: now)
+            #expect(fault == nil, "seed \(seed)")
+        }
+    }
+}

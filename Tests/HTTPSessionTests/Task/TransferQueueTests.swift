@@ -1,0 +1,186 @@
+import HTTPSession
+import Testing
+
+extension TransferQueue.Host {
+    static func named(_ name: String, looksUp: Bool = false) -> TransferQueue.Host {
+        TransferQueue.Host(scheme: "https", name: name, port: 443, needsLookup: looksUp)
+    }
+}
+
+extension TransferQueue {
+    /// Everything that may start now, in its order.
+    mutating func admitAll(now: Int64 = 0) -> [ID] {
+        var admitted: [ID] = []
+        while let id = admit(now: now) { admitted.append(id) }
+        return admitted
+    }
+}
+
+@Suite struct TransferQueueTests {
+    private let one = TransferQueue.Host.named("one.example")
+    private let other = TransferQueue.Host.named("other.example")
+
+    private func queue(total: Int = 10, perHost: Int = 10, lookups: Int = 8) -> TransferQueue {
+        TransferQueue(limits: .init(total: total, perHost: perHost, lookups: lookups, lookupLifetime: 60, abandonedLookup: 10))
+    }
+
+    @Test func `the urgent ones go first, then in the order they came`() {
+        var queue = queue()
+        queue.add(1, to: one, priority: .low)
+        queue.add(2, to: one, priority: .default)
+        queue.add(3, to: one, priority: .high)
+        queue.add(4, to: one, priority: .default)
+        queue.add(5, to: one, priority: .high)
+        #expect(queue.admitAll() == [3, 5, 2, 4, 1])
+        #expect(queue.waiting == 0)
+        #expect(queue.running == 5)
+    }
+
+    @Test func `a task on its way goes before those of its priority that have not begun`() {
+        var queue = queue(perHost: 1)
+        queue.add(1, to: one, priority: .default)
+        queue.add(2, to: one, priority: .default)
+        queue.add(9, to: one, priority: .default, isFirst: true)
+        queue.add(8, to: one, priority: .high)
+        #expect(queue.admitAll() == [8])
+        queue.left(8, from: one, isAbandoned: false, now: 0)
+        #expect(queue.admitAll() == [9])
+        queue.add(7, to: one, priority: .default, isFirst: true)
+        queue.left(9, from: one, isAbandoned: false, now: 0)
+        #expect(queue.admitAll() == [7])
+    }
+
+    @Test func `each host has its own limit, and all together theirs`() {
+        var queue = queue(total: 3, perHost: 2)
+        for id: UInt64 in 1...4 { queue.add(id, to: one, priority: .default) }
+        for id: UInt64 in 11...14 { queue.add(id, to: other, priority: .default) }
+        #expect(queue.admitAll() == [1, 11, 2])
+        queue.left(1, from: one, isAbandoned: false, now: 0)
+        #expect(queue.admitAll() == [12])
+        queue.left(2, from: one, isAbandoned: false, now: 0)
+        #expect(queue.admitAll() == [3])
+    }
+
+    @Test func `a host with a long line does not keep others waiting`() {
+        var queue = queue(total: 2)
+        for id: UInt64 in 1...100 { queue.add(id, to: one, priority: .default) }
+        queue.add(200, to: other, priority: .default)
+        #expect(queue.admitAll() == [1, 200])
+    }
+
+    @Test func `a full host does not hold back another's less urgent task`() {
+        var queue = queue(perHost: 1)
+        queue.add(1, to: one, priority: .high)
+        queue.add(2, to: one, priority: .high)
+        queue.add(3, to: other, priority: .low)
+        #expect(queue.admitAll() == [1, 3])
+    }
+
+    @Test func `a host that speaks HTTP/2 takes more`() {
+        var queue = queue(total: 100, perHost: 2)
+        for id: UInt64 in 1...5 { queue.add(id, to: one, priority: .default) }
+        #expect(queue.admitAll() == [1, 2])
+        queue.multiplexes(one)
+        #expect(queue.admitAll() == [3, 4, 5])
+    }
+
+    @Test func `one task looks a name up, the others of its host wait for the answer`() {
+        var queue = queue()
+        let named = TransferQueue.Host.named("named.example", looksUp: true)
+        for id: UInt64 in 1...3 { queue.add(id, to: named, priority: .default) }
+        #expect(queue.admitAll() == [1])
+        queue.connected(1, to: named, now: 5)
+        #expect(queue.admitAll(now: 5) == [2, 3])
+        queue.add(4, to: named, priority: .default)
+        #expect(queue.admitAll(now: 64) == [4])
+        queue.add(5, to: named, priority: .default)
+        queue.add(6, to: named, priority: .default)
+        #expect(queue.admitAll(now: 65) == [5])
+    }
+
+    @Test func `a look-up that failed lets the next task try`() {
+        var queue = queue()
+        let named = TransferQueue.Host.named("named.example", looksUp: true)
+        queue.add(1, to: named, priority: .default)
+        queue.add(2, to: named, priority: .default)
+        #expect(queue.admitAll() == [1])
+        queue.left(1, from: named, isAbandoned: false, now: 1)
+        #expect(queue.admitAll(now: 1) == [2])
+        #expect(queue.deadline == nil)
+    }
+
+    @Test func `look-ups are limited, abandoned ones count for their time`() {
+        var queue = queue(lookups: 2)
+        let hosts = (0..<5).map { TransferQueue.Host.named("h\($0).example", looksUp: true) }
+        for (index, host) in hosts.enumerated() { queue.add(UInt64(index), to: host, priority: .default) }
+        queue.add(99, to: one, priority: .low)
+        #expect(queue.admitAll() == [0, 1, 99])
+        queue.left(0, from: hosts[0], isAbandoned: true, now: 100)
+        queue.left(1, from: hosts[1], isAbandoned: true, now: 103)
+        #expect(queue.admitAll(now: 104) == [])
+        #expect(queue.deadline == 110)
+        #expect(queue.admitAll(now: 110) == [2])
+        #expect(queue.admitAll(now: 113) == [3])
+    }
+
+    @Test func `a task taken out while it waits is not started`() {
+        var queue = queue(perHost: 1)
+        for id: UInt64 in 1...4 { queue.add(id, to: one, priority: .default) }
+        #expect(queue.remove(1) == true)
+        #expect(queue.remove(3) == true)
+        #expect(queue.remove(3) == false)
+        #expect(queue.remove(77) == false)
+        #expect(queue.waiting == 2)
+        #expect(queue.admitAll() == [2])
+        queue.left(2, from: one, isAbandoned: false, now: 0)
+        #expect(queue.admitAll() == [4])
+    }
+
+    @Test func `a task that leaves its line and comes back, and leaves again, is not started`() {
+        var queue = queue(perHost: 1)
+        queue.add(1, to: one, priority: .default)
+        queue.add(2, to: one, priority: .default)
+        for _ in 0..<3 {
+            queue.remove(2)
+            queue.add(2, to: one, priority: .default)
+        }
+        queue.remove(2)
+        #expect(queue.admitAll() == [1])
+        queue.left(1, from: one, isAbandoned: false, now: 0)
+        #expect(queue.admitAll() == [])
+        #expect(queue.running == 0)
+    }
+
+    @Test func `a task that leaves its line and comes back before the others is started`() {
+        var queue = queue(perHost: 1)
+        for id: UInt64 in 1...3 { queue.add(id, to: one, priority: .default) }
+        #expect(queue.remove(2) == true)
+        queue.add(2, to: one, priority: .default, isFirst: true)
+        #expect(queue.remove(3) == true)
+        #expect(queue.admitAll() == [2])
+        queue.left(2, from: one, isAbandoned: false, now: 0)
+        #expect(queue.admitAll() == [1])
+        queue.left(1, from: one, isAbandoned: false, now: 0)
+        #expect(queue.admitAll() == [])
+        #expect(queue.waiting == 0)
+    }
+
+    @Test func `adding a task that waits moves it`() {
+        var queue = queue()
+        queue.add(1, to: one, priority: .low)
+        queue.add(1, to: other, priority: .high)
+        #expect(queue.waiting == 1)
+        #expect(queue.admitAll() == [1])
+    }
+
+    @Test func `thousands of hosts that have come and gone are forgotten, and the others served`() {
+        var queue = queue(total: 1)
+        for number: UInt64 in 0..<3_000 {
+            let host = TransferQueue.Host.named("h\(number)")
+            queue.add(number, to: host, priority: .default)
+            #expect(queue.admitAll() == [number])
+            queue.left(number, from: host, isAbandoned: false, now: 0)
+        }
+        #expect(queue.running == 0)
+    }
+}

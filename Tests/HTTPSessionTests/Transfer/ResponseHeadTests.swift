@@ -1,0 +1,75 @@
+import Foundation
+import HTTPSession
+import HTTPTypes
+import Pacing
+import Testing
+
+@Suite struct ResponseHeadTests {
+    private func parsed(_ text: String) -> ResponseHead? { ResponseHead(bytes: Array(text.utf8)) }
+
+    @Test func `status, reason and fields in their order`() throws {
+        let head = try #require(parsed("HTTP/1.1 200 All right\r\nA: 1\r\nb:2 \r\nA:\t3\r\nEmpty:\r\n\r\n"))
+        #expect(head.statusCode == 200)
+        #expect(head.reasonPhrase == "All right")
+        #expect(head.values(of: "a") == ["1", "3"])
+        #expect(head.firstValue(of: "b") == "2")
+        #expect(head.firstValue(of: "empty") == "")
+        #expect(head.firstValue(of: "c") == nil)
+        #expect(head.headerFields.map { "\($0.name.rawName)=\($0.value)" } == ["A=1", "b=2", "A=3", "Empty="])
+        #expect(head.response.status == .init(code: 200, reasonPhrase: "All right"))
+    }
+
+    @Test func `HTTP/2 has no reason, and lines may end in LF alone`() throws {
+        #expect(try #require(parsed("HTTP/2 404 \r\n\r\n")).reasonPhrase == "")
+        #expect(try #require(parsed("HTTP/2 404\r\n\r\n")).reasonPhrase == "")
+        let bare = try #require(parsed("HTTP/1.0 301 Moved\nLocation: /x\n\n"))
+        #expect(bare.reasonPhrase == "Moved")
+        #expect(bare.firstValue(of: "location") == "/x")
+    }
+
+    @Test(arguments: [
+        "", "HTTP/1.1", "HTTP/1.1 ", "HTTP/1.1 20", "HTTP/1.1 2x0 OK", "HTTP/1.1  200", "SSH-2.0-x", "HTTP/1.1 -20 OK",
+    ])
+    func `without three digits there is no head`(_ text: String) { #expect(parsed(text) == nil) }
+
+    @Test func `lines that are no fields are left out`() throws {
+        let head = try #require(parsed("HTTP/1.1 200 OK\r\nno colon\r\n: no name\r\nbad name: x\r\n folded\r\nGood: y\r\n\r\n"))
+        #expect(head.headerFields.map(\.name.rawName) == ["Good"])
+    }
+
+    @Test func `media types without their parameters`() throws {
+        #expect(try #require(parsed("HTTP/1.1 200 OK\r\nContent-Type: Text/HTML ; charset=x\r\n\r\n")).mediaType == "text/html")
+        #expect(try #require(parsed("HTTP/1.1 200 OK\r\n\r\n")).mediaType == nil)
+    }
+
+    @Test func `bytes beyond ASCII are read as UTF-8 or repaired`() throws {
+        let bytes =
+            Array("HTTP/1.1 200 ".utf8) + [0xC3, 0xBC, 0xFF] + Array("\r\nX: ".utf8) + [0xC3, 0xA4] + Array("\r\nY: ".utf8) + [
+                0x80, 0x0D, 0x0A,
+            ]
+        let head = try #require(ResponseHead(bytes: bytes))
+        #expect(head.reasonPhrase == "ü\u{FFFD}")
+        #expect(head.firstValue(of: "x") == "ä")
+        #expect(head.firstValue(of: "y") == "\u{FFFD}")
+        _ = head.response
+    }
+
+    @Test(arguments: ["000", "099", "199", "599", "999"]) func `every status of three digits has a response`(_ code: String)
+        throws
+    {
+        #expect(try #require(parsed("HTTP/1.1 \(code) X\r\n\r\n")).response.status.code == Int(code))
+    }
+
+    @Test func `at random, every head can be read`() {
+        let seed = UInt64.random(in: 0 ... .max)
+        var generator = SplitMix64(seed: seed)
+        let alphabet = Array("HTP/1.0 29:\r\n\t abZ=;,\"".utf8) + [0, 0x7F, 0x80, 0xC3, 0xFF]
+        for _ in 0..<20_000 {
+            let tail = (0..<Int.random(in: 0...60, using: &generator)).map { _ in alphabet.randomElement(using: &generator) ?? 0 }
+            guard let head = ResponseHead(bytes: Array("HTTP/1.1 200".utf8) + tail) else { continue }
+            #expect(head.statusCode == 200, "seed \(seed)")
+            #expect(head.response.headerFields.count <= tail.count, "seed \(seed)")
+            _ = (head.reasonPhrase, head.mediaType, head.values(of: "a"), head.firstValue(of: "ab"))
+        }
+    }
+}

@@ -1,0 +1,105 @@
+import Foundation
+import HTTPTypes
+import Testing
+
+@testable import HTTPSession
+
+@Suite struct TransferPlanTests {
+    private func plan(
+        _ url: String = "http://a/b", _ method: HTTPRequest.Method = .get, _ fields: HTTPFields = [:], body: RequestBody = .none,
+        isElsewhere: Bool = false, _ change: (inout SessionConfiguration) -> Void = { _ in }
+    ) throws -> TransferPlan {
+        var configuration = SessionConfiguration()
+        change(&configuration)
+        let settings = try SessionSettings(configuration, credentials: CredentialStore(), path: nil)
+        let request = TransferRequest(url: try #require(URL(string: url)), method: method, headerFields: fields, body: body)
+        return TransferPlan(
+            request, logins: TaskLogins(), settings: settings, segments: try body.segments(), isElsewhere: isElsewhere)
+    }
+
+    @Test func `users, passwords and fragments are not in what is asked for`() throws {
+        #expect(try plan("http://user:word@a/b?c#d").url == "http://a/b?c")
+        #expect(try plan("http://a/b%20c?d=%26").url == "http://a/b%20c?d=%26")
+        #expect(try plan("http://u@[::1]:81/b#c").url == "http://[::1]:81/b")
+    }
+
+    @Test func `fields go out as written, empty ones too`() throws {
+        let lines = try plan("http://a", .get, [.accept: "x", .userAgent: ""]).headerLines
+        #expect(lines == ["Accept: x", "User-Agent;", "Expect:"])
+    }
+
+    @Test func `the request's own fields stand before the session's`() throws {
+        let lines = try plan("http://a", .get, [.accept: "own"]) {
+            $0.additionalHeaderFields = [.accept: "session", .userAgent: "me"]
+        }.headerLines
+        #expect(lines.contains("Accept: own"))
+        #expect(lines.contains("User-Agent: me"))
+        #expect(!lines.contains("Accept: session"))
+    }
+
+    @Test func `the session's own credentials stay with the first origin`() throws {
+        let lines = try plan(isElsewhere: true) {
+            $0.additionalHeaderFields = [.authorization: "Bearer x", .cookie: "a=b", .userAgent: "me"]
+        }
+        .headerLines
+        #expect(lines == ["User-Agent: me", "Expect:"])
+        #expect(
+            try plan { $0.additionalHeaderFields = [.authorization: "Bearer x"] }.headerLines.contains("Authorization: Bearer x"))
+    }
+
+    @Test func `bodies are framed by what is known of them`() throws {
+        let endless: BodyStreamFactory = { AsyncThrowingStream { $0.finish() } }
+        #expect(try plan().body == .none)
+        #expect(try plan("http://a", .delete).body == .none)
+        for method: HTTPRequest.Method in [.post, .put, .patch] { #expect(try plan("http://a", method).body == .length(0)) }
+        #expect(try plan("http://a", .post, body: .data(Data("abc".utf8))).body == .length(3))
+        #expect(try plan("http://a", .get, body: .data(Data())).body == .length(0))
+        #expect(try plan("http://a", .post, body: .stream(length: 7, make: endless)).body == .length(7))
+        #expect(try plan("http://a", .post, body: .stream(length: nil, make: endless)).body == .untilEnd)
+        #expect(throws: HTTPSessionError.self) { try plan("http://a", .post, body: .stream(length: -1, make: endless)) }
+    }
+
+    @Test func `a request that has its own say about coding is not decoded`() throws {
+        #expect(try plan().decompresses)
+        #expect(try !plan("http://a", .get, [.acceptEncoding: "gzip"]).decompresses)
+        #expect(try !plan("http://a", .get, [.range: "bytes=1-"]).decompresses)
+        #expect(try !plan { $0.decompressesResponses = false }.decompresses)
+    }
+
+    @Test func `durations of any size become whole numbers`() {
+        #expect(Duration.milliseconds(1_500).wholeMilliseconds == 1_500)
+        #expect(Duration.nanoseconds(1).wholeMilliseconds == 1)
+        #expect(Duration.seconds(-5).wholeMilliseconds == 1)
+        #expect(Duration.seconds(Int64.max).wholeMilliseconds > 1 << 60)
+        #expect(Duration.seconds(Int64.min).wholeMilliseconds == 1)
+        #expect(Duration.nanoseconds(1_500).wholeNanoseconds == 1_500)
+        #expect(Duration.seconds(Int64.max).wholeNanoseconds == .max)
+        #expect(Duration.seconds(Int64.min).wholeNanoseconds == .min)
+        #expect(
+            Duration(secondsComponent: 9_223_372_036, attosecondsComponent: 999_999_999_999_999_999).wholeNanoseconds > 1 << 62)
+    }
+
+    @Test func `insecure hosts are named by patterns`() throws {
+        let pattern = try HostPattern("*.lan.example")
+        let settings = try SessionSettings(
+            {
+                var configuration = SessionConfiguration()
+                configuration.insecureHTTP = .allowed(for: pattern, try HostPattern("127.0.0.1"))
+                return configuration
+            }(), credentials: CredentialStore(), path: nil)
+        for (url, isAllowed) in [
+            ("http://a.lan.example/", true), ("http://A.LAN.example./", true), ("http://lan.example/", false),
+            ("http://b.a.lan.example/", false),
+            ("http://127.0.0.1:81/", true), ("http://127.0.0.2/", false), ("https://elsewhere.example/", true),
+            ("http://evil-lan.example/", false),
+        ] {
+            let request = TransferRequest(url: try #require(URL(string: url)))
+            if isAllowed {
+                try settings.check(request)
+            } else {
+                let error = #expect(throws: HTTPSessionError.self) { try settings.check(request) }
+                #expect(error?.code == .insecureConnectionRefused, "\(url)")
+            }
+        }
+    }
+}
