@@ -57,12 +57,7 @@ extension TaskRun: TransferReceiver {
     }
 
     private func open(_ destination: TransferJob.Destination, _ head: ResponseHead) {
-<<<<<<< HEAD
         let length = head.bodyLength
-=======
-        let length =
-            head.firstValue(of: "content-encoding") == nil ? head.firstValue(of: "content-length").flatMap { Int64($0) } : nil
->>>>>>> af789358037ed97b1cdbfdbade39514a38c999cc
         progress.expectedToReceive = length
         let (id, core) = (task.id, task.core)
         switch destination {

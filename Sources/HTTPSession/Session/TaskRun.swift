@@ -10,15 +10,10 @@ final class TaskRun {
     private var machine: TaskMachine
 
     // The present transaction.
-<<<<<<< HEAD
     private(set) var request: TransferRequest
     private(set) var origin: Origin
-    private var host: TransferQueue.Host
-=======
-    var request: TransferRequest
     private var bodySegments: [BodySegment]
-    private var host: TransferQueue.Host?
->>>>>>> af789358037ed97b1cdbfdbade39514a38c999cc
+    private var host: TransferQueue.Host
     private(set) var transfer: CurlTransfer?
     var source: BodySource?
     var sink: (any BodySink)?
@@ -39,12 +34,9 @@ final class TaskRun {
         self.job = job
         self.loop = loop
         request = task.request
-<<<<<<< HEAD
         origin = job.origin
-        host = loop.settings.host(of: job.origin)
-=======
         bodySegments = job.segments
->>>>>>> af789358037ed97b1cdbfdbade39514a38c999cc
+        host = loop.settings.host(of: job.origin)
         machine = TaskMachine(limits: job.limits)
     }
 
@@ -87,41 +79,22 @@ final class TaskRun {
         // Only here: what leaves the queue leaves the line that it stood in.
         host = settings.host(of: origin)
         if metrics.transactions.isEmpty, machine.attempts == 0 { started = Date() }
-<<<<<<< HEAD
-=======
-        guard let origin = Origin(request.url) else {
-            return end(
-                with: HTTPSessionError(.invalidRequest, "the address is no http or https URL with a host", context: task.context))
-        }
-        let host = settings.host(of: origin)
-        self.host = host
->>>>>>> af789358037ed97b1cdbfdbade39514a38c999cc
         // A task on its way (a redirect, a challenge, a dead connection) goes before those that have not begun.
         loop.queue.add(task.id, to: host, priority: request.options.priority, isFirst: machine.attempts > 0)
     }
 
     private func leave() {
-<<<<<<< HEAD
-        loop.queue.left(task.id, from: host, isAbandoned: !exchange.isConnected && exchange.hasBegun, now: loop.now)
-=======
-        guard let host else { return }
         loop.queue.left(
             task.id, from: host, isAbandoned: exchange.hasBegun && !exchange.isConnected && !exchange.hasLookedUp, now: loop.now)
->>>>>>> af789358037ed97b1cdbfdbade39514a38c999cc
     }
 
     private func begin(_ attempt: Int) {
         task.become(.running)
         exchange = Exchange()
         do throws(HTTPSessionError) {
-<<<<<<< HEAD
             try settings.checkNetwork(for: request, to: origin)
-            var plan = TransferPlan(request, logins: logins, settings: settings, segments: segments)
-=======
-            try settings.check(request)
-            let isElsewhere = Origin(request.url) != Origin(task.request.url)
-            var plan = TransferPlan(request, logins: logins, settings: settings, segments: segments, isElsewhere: isElsewhere)
->>>>>>> af789358037ed97b1cdbfdbade39514a38c999cc
+            var plan = TransferPlan(
+                request, logins: logins, settings: settings, segments: segments, isElsewhere: origin != job.origin)
             plan.needsFreshConnection = needsFreshConnection
             plan.avoidsHTTP2 = task.kind == .stream
             if task.kind == .download { (plan.decompresses, plan.bufferSize) = (false, 256 << 10) }
