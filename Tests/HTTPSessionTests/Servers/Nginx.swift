@@ -22,7 +22,7 @@ final class Nginx: Sendable {
     static let shared = Result { try Nginx() }
 
     /// Whether the program is there.
-    static let isInstalled = access("/usr/sbin/nginx", X_OK) == 0
+    static let program = "/usr/sbin/nginx"
 
     /// HTTP/1.1 in plain text.
     let port: UInt16

@@ -11,6 +11,8 @@ func localSession(_ change: (inout SessionConfiguration) -> Void = { _ in }, han
     var configuration = SessionConfiguration()
     configuration.insecureHTTP = .allowed
     configuration.proxy = .none
+    // The suite's other tests may take both cores for longer than a user would wait.
+    configuration.requestTimeout = .seconds(600)
     change(&configuration)
     return try HTTPSessionManager(configuration: configuration, handlers: handlers)
 }
