@@ -21,7 +21,7 @@ final class Nginx: Sendable {
     /// One for the whole run, started at first use.
     static let shared = Result { try Nginx() }
 
-    /// Whether the program is there.
+    /// There where the package is.
     static let program = "/usr/sbin/nginx"
 
     /// HTTP/1.1 in plain text.
