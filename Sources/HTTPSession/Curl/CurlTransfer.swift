@@ -169,6 +169,9 @@ final class CurlTransfer {
     /// `CURLOPT_SSL_CTX_FUNCTION`: for the server and for a proxy that speaks TLS.
     func prepare(secureContext: UnsafeMutableRawPointer) -> Bool { trust?.install(on: secureContext) ?? false }
 
+    /// What the engine is to end the attempt with.
+    func refuse(with error: HTTPSessionError) { refusal = error }
+
     private func refuse(_ error: HTTPSessionError) -> Int {
         refusal = error
         return 0

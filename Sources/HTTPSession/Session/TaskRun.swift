@@ -142,6 +142,10 @@ final class TaskRun {
 
     func sinkReady() {
         handle(.receiverReady)
+        if let transfer, let failure = sink?.failure {
+            transfer.refuse(with: failure)
+            return loop.engine.endRefused(transfer)
+        }
         goesOn(transfer?.resumeReceiving())
     }
 

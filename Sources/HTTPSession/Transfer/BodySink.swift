@@ -2,6 +2,8 @@ internal import Foundation
 
 /// Where a response's body goes. Used on the loop's thread.
 protocol BodySink: AnyObject {
+    /// Why nothing more can be taken, known before anything more comes.
+    var failure: HTTPSessionError? { get }
     /// A body begins; what came of an earlier attempt is dropped. `expected` is its length in bytes, where it is known.
     func begin(expected: Int64?)
     func take(_ bytes: UnsafeRawBufferPointer) -> Intake
@@ -21,6 +23,7 @@ struct ReceivedBody: Sendable {
 
 /// Keeps a body in memory.
 final class DataSink: BodySink {
+    let failure: HTTPSessionError? = nil
     private let maximumSize: Int
     private var data = Data()
 

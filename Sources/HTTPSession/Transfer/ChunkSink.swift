@@ -4,6 +4,7 @@ internal import Foundation
 /// Hands a body to a reader as it comes. When ``capacity`` bytes wait for the reader, the transfer pauses.
 final class ChunkSink: BodySink {
     static let capacity = 256 << 10
+    let failure: HTTPSessionError? = nil
     private let buffer: ChunkBuffer
 
     init(_ buffer: ChunkBuffer) { self.buffer = buffer }

@@ -25,6 +25,8 @@ final class FileSink: BodySink {
         self.wake = wake
     }
 
+    var failure: HTTPSessionError? { queue.withLock { $0.error } }
+
     func begin(expected: Int64?) {
         chunk = []
         perform(cost: 0) { file throws(HTTPSessionError) in try file.begin(expected: expected) }
@@ -64,7 +66,8 @@ final class FileSink: BodySink {
             let wakes = queue.withLock { queue in
                 queue.bytes -= cost
                 if let failure { queue.error = failure }
-                guard queue.loopWaits, queue.bytes <= FileSink.capacity / 2 || failure != nil else { return false }
+                // Of an error the loop hears at once: the server may have nothing more to say for long.
+                guard failure != nil || (queue.loopWaits && queue.bytes <= FileSink.capacity / 2) else { return false }
                 queue.loopWaits = false
                 return true
             }

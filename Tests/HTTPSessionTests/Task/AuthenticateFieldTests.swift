@@ -87,7 +87,8 @@ private typealias Challenge = AuthenticateField.Challenge
     @Test func `a proxy's challenges are its own`() throws {
         let text = "HTTP/1.1 407 Proxy\r\nWWW-Authenticate: Basic realm=a\r\nProxy-Authenticate: Basic realm=p\r\n\r\n"
         let head = try #require(ResponseHead(bytes: Array(text.utf8)))
-        let challenges = AuthenticationChallenge.all(in: head, from: try #require(URL(string: "http://a/").flatMap { Origin($0) }))
+        let challenges = AuthenticationChallenge.all(
+            in: head, from: try #require(URL(string: "http://a/").flatMap { Origin($0) }))
         #expect(challenges.map(\.protectionSpace.realm) == ["p"])
         #expect(challenges.first?.protectionSpace.isProxy == true)
     }
