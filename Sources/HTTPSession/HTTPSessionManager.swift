@@ -66,7 +66,7 @@ public final class HTTPSessionManager: Sendable {
         self.completionGroup = completionGroup
         core = try SessionCore(
             settings: SessionSettings(configuration, credentials: credentials, path: reachability),
-            monitors: [Telemetry(logger: configuration.logger)] + monitors,
+            monitors: monitors,
             postsNotifications: configuration.postsNotifications)
         self.completionQueue = completionQueue ?? core.outbox.queue
     }
@@ -122,7 +122,7 @@ public final class HTTPSessionManager: Sendable {
         let task = TransferTask(
             id: id, request: request, kind: kind, handlers: handlers ?? self.handlers, job: job, core: core, chunkBuffer: buffer,
             validation: validation)
-        core.outbox.announce(.taskCreated(task))
+        core.outbox.detail(.taskCreated(task))
         if let failure {
             task.fail(failure)
         } else if startsNow {
@@ -132,7 +132,7 @@ public final class HTTPSessionManager: Sendable {
     }
 
     /// Every task that has been started and has not ended.
-    public var tasks: [TransferTask] { core.outbox.tasks.sorted { $0.id < $1.id } }
+    public var tasks: [TransferTask] { core.tasks.sorted { $0.id < $1.id } }
     /// Those of ``tasks`` that keep their response in memory and send no body.
     public var dataTasks: [TransferTask] { tasks.filter { $0.kind == .data } }
     /// Those of ``tasks`` that send a body.

@@ -7,7 +7,7 @@ internal import HTTPTypes
 /// A task belongs to its session and goes on without anybody holding it. Whoever awaits its value and is cancelled cancels the task.
 public final class TransferTask: Sendable, Identifiable, CustomStringConvertible {
     /// What becomes of the response, and what was sent.
-    public enum Kind: Hashable, Sendable {
+    public enum Kind: String, Hashable, Sendable {
         case data
         /// A data task with a body.
         case upload

@@ -3,7 +3,7 @@ internal import HTTPTypes
 internal import Reachability
 
 /// A configuration, checked, in the form in which the session's parts take it.
-struct SessionSettings: Sendable {
+final class SessionSettings: Sendable {
     let configuration: SessionConfiguration
     let network: NetworkOptions
     let queueLimits: TransferQueue.Limits

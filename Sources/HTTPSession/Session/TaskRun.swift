@@ -105,7 +105,7 @@ final class TaskRun {
                 exchange.trust = settings.security.trust(forHost: origin.host, decisions: decisions)
             }
             transfer = try loop.engine.start(plan, for: self, trust: exchange.trust, now: loop.now)
-            loop.outbox.announce(.requestStarted(task, attempt: attempt))
+            loop.outbox.detail(.requestStarted(task, attempt: attempt))
         } catch {
             exchange.hasLookedUp = true
             end(with: error)
