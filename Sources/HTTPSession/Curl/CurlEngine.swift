@@ -114,6 +114,8 @@ final class CurlEngine {
 
     private func keep(_ handle: EasyHandle) {
         // The connections, cookies and looked-up names belong to the multi handle and the share; options and callbacks end here.
+        // libcurl 7.88 forgets the list of cookie files in a reset, without freeing it.
+        try? handle.set(CURLOPT_COOKIEFILE, nil)
         curl_easy_reset(handle.raw)
         guard idleHandles.count < CurlEngine.maximumIdleHandles else { return curl_easy_cleanup(handle.raw) }
         idleHandles.append(handle)

@@ -51,6 +51,7 @@ final class CurlTransfer {
     /// Sets everything of this attempt on the handle, which has none of an earlier one.
     func configure(_ network: NetworkOptions, _ security: SecuritySettings) throws(HTTPSessionError) {
         try network.apply(to: handle)
+        try network.applyWaiting(to: handle, isSecure: plan.isSecure)
         if case .explicit(_, let exceptions) = network.proxy { usesNamedProxy = exceptions.isEmpty }
         try plan.apply(to: handle)
         try security.apply(to: handle)
@@ -70,7 +71,7 @@ final class CurlTransfer {
             return false
         }
         if requests == 1 {
-            if plan.url.hasPrefix("https:") { secureFacts = handle.tlsPointer.flatMap { TLSFacts(ssl: $0) } }
+            if plan.isSecure { secureFacts = handle.tlsPointer.flatMap { TLSFacts(ssl: $0) } }
             receiver.transferConnected()
         }
         return true
