@@ -61,17 +61,16 @@ import Testing
     @Test func `a task suspended while it waits for its answer does not end`() async throws {
         let gate = try Gate()
         let server = try MisbehavingServer { request in
-            request.path == "/other" ? Reply().delayed(.milliseconds(2_500)) : Reply(body: "late").held(by: gate)
+            request.path == "/other" ? Reply().delayed(.milliseconds(200)) : Reply(body: "late").held(by: gate)
         }
-        let session = try localSession { $0.requestTimeout = .seconds(2) }
+        let log = EventLog()
+        let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
         let task = session.data(request(server))
         try await server.awaitRequests(1)
         task.suspend()
+        await log.await("suspended")
         gate.open()
-        var other = request(server, "/other")
-        other.options.requestTimeout = .seconds(30)
-        // Longer than the suspended task's own timeout, which stands still.
-        _ = try await session.data(other).value
+        _ = try await session.data(request(server, "/other")).value
         #expect(task.state == .suspended)
         #expect(task.result == nil)
         task.resume()

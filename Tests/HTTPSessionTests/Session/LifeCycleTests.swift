@@ -90,6 +90,8 @@ import Testing
         task.suspend()
         task.suspend()
         task.resume()
+        task.resume()
+        await log.await("suspended")
         gate.open()
         #expect(await failure(task)?.code == .unacceptableStatus)
         session.invalidate(cancelsTasks: false)

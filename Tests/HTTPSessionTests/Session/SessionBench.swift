@@ -98,10 +98,14 @@ struct Signal: Sendable {
 
 /// Collects the names of events.
 final class EventLog: EventMonitor {
-    private let log = Locked<[String]>([])
-    private let end = Signal()
+    private struct Log: Sendable {
+        var names: [String] = []
+        var waiters: [(name: String, continuation: CheckedContinuation<Void, Never>)] = []
+    }
 
-    var names: [String] { log.withLock { $0 } }
+    private let log = Locked(Log())
+
+    var names: [String] { log.withLock { $0.names } }
 
     func handle(_ event: SessionEvent) {
         let name =
@@ -122,13 +126,28 @@ final class EventLog: EventMonitor {
             case .taskCompleted(_, .failure(let error)): "failed \(error.code.rawValue)"
             case .sessionInvalidated: "invalidated"
             }
-        log.withLock { $0.append(name) }
-        if name == "invalidated" { end.fire() }
+        let waiters = log.withLock { log in
+            log.names.append(name)
+            defer { log.waiters.removeAll { $0.name == name } }
+            return log.waiters.filter { $0.name == name }
+        }
+        for waiter in waiters { waiter.continuation.resume() }
+    }
+
+    /// Waits until there has been one of that name.
+    func await(_ name: String) async {
+        await withCheckedContinuation { continuation in
+            let isThere = log.withLock { log in
+                if !log.names.contains(name) { log.waiters.append((name, continuation)) }
+                return log.names.contains(name)
+            }
+            if isThere { continuation.resume() }
+        }
     }
 
     /// Waits for the session's end, behind which nothing comes.
     func awaitInvalidation() async -> [String] {
-        await end.wait()
+        await self.await("invalidated")
         return names
     }
 }
