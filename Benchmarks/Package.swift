@@ -1,6 +1,13 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
+let strict: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .treatAllWarnings(as: .error),
+]
+
 let package = Package(
     name: "Benchmarks",
     dependencies: [.package(name: "netwatch", path: "..")],
@@ -8,13 +15,14 @@ let package = Package(
         .executableTarget(
             name: "Benchmarks",
             dependencies: [.product(name: "Reachability", package: "netwatch")],
-            swiftSettings: [
-                .enableUpcomingFeature("ExistentialAny"),
-                .enableUpcomingFeature("MemberImportVisibility"),
-                .enableUpcomingFeature("InternalImportsByDefault"),
-                .treatAllWarnings(as: .error),
-            ]
-        )
+            swiftSettings: strict
+        ),
+        // What docs/compared.md says of URLSession on Linux, as programs.
+        .executableTarget(
+            name: "URLSessionClaims",
+            dependencies: [.product(name: "HTTPSessionTestKit", package: "netwatch")],
+            swiftSettings: strict
+        ),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -111,7 +111,12 @@ private final class Acceptor: @unchecked Sendable {
 
     private func accept() {
         let number = Glibc.accept(socket.number, nil, nil)
-        guard number >= 0, let connection = try? Descriptor(number, "accept") else { return }
+        guard number >= 0, let connection = try? Descriptor(number, "accept") else {
+            // Without descriptors the connection stays in the queue, and the socket readable: look again in a moment.
+            var polled = pollfd(fd: stop.descriptor, events: Int16(POLLIN), revents: 0)
+            if errno == EMFILE || errno == ENFILE { poll(&polled, 1, 10) }
+            return
+        }
         _ = fcntl(number, F_SETFD, FD_CLOEXEC)
         _ = fcntl(number, F_SETFL, fcntl(number, F_GETFL) | O_NONBLOCK)
         accepted += 1

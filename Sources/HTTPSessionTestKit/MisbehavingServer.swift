@@ -11,7 +11,8 @@ public import struct FoundationEssentials.URL
 /// #expect(server.requests.map(\.method) == ["GET"])
 /// ```
 ///
-/// Each connection has a thread. All of them end with ``stop()``, or with the last reference to the server.
+/// Each connection has a thread. All of them end with ``stop()``, or with the last reference to the server; so keep one, and none in
+/// the server's own closures.
 public final class MisbehavingServer: Sendable {
     /// What a server can be told besides its replies.
     public struct Options: Sendable {
@@ -133,7 +134,8 @@ public final class MisbehavingServer: Sendable {
         isEncrypted = tls != nil
     }
 
-    /// Ends all connections and threads, and waits for that. Whoever connects from now on is refused.
+    /// Ends all connections and threads, and waits for that. Whoever connects from now on is refused. Not to be called from one of
+    /// the server's own closures: it would wait for itself.
     public func stop() {
         listener.end()
     }

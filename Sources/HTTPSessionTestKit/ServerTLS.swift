@@ -1,5 +1,5 @@
 import COpenSSL
-import FoundationEssentials
+import Glibc
 
 /// How a server of this kit speaks TLS.
 public struct ServerTLS: Sendable {
@@ -62,8 +62,13 @@ extension ServerTLS.PEM {
         switch self {
         case .text(let text): return text
         case .file(let path):
-            guard let data = FileManager.default.contents(atPath: path) else { throw TestServerError("\(path): not readable") }
-            return String(decoding: data, as: UTF8.self)
+            let file = try Descriptor(open(path, O_RDONLY | O_CLOEXEC), path)
+            var bytes: [UInt8] = []
+            var buffer = [UInt8](repeating: 0, count: 65536)
+            while case let count = read(file.number, &buffer, buffer.count), count > 0, bytes.count < 1 << 24 {
+                bytes += buffer[..<count]
+            }
+            return String(decoding: bytes, as: UTF8.self)
         }
     }
 

@@ -236,6 +236,32 @@ struct MisbehavingServerTests {
         }
     }
 
+    @Test(.requiresNamespaces) func `a server listens on a lab host`() async throws {
+        let host = try Lab().host(loopback: true)
+        var options = MisbehavingServer.Options()
+        options.namespace = host.path
+        let server = try MisbehavingServer(at: .ip("127.0.0.1", port: 80), options: options) { _ in Reply(body: "there") }
+        let script = "exec 3<>/dev/tcp/127.0.0.1/80 && printf 'GET / HTTP/1.0\\r\\n\\r\\n' >&3 && cat <&3"
+        let program = try Program(["bash", "-c", script], on: host)
+        #expect(try program.remainingLines().last == "there")
+        options.namespace = "/nonexistent"
+        #expect(throws: TestServerError.self) { try MisbehavingServer(options: options) { _ in Reply() } }
+        #expect(server.requests.count == 1)
+    }
+
+    @Test func `a body is read no faster than told`() async throws {
+        var options = MisbehavingServer.Options()
+        options.onHead = { _ in .readBody(bytesPerSecond: 100_000) }
+        options.receiveBuffer = 4096
+        let server = try MisbehavingServer(options: options) { _ in Reply(body: "read") }
+        let client = try RawClient(server)
+        let start = ContinuousClock.now
+        try client.send("POST / HTTP/1.1\r\nContent-Length: 50000\r\n\r\n\(String(repeating: "b", count: 50_000))")
+        #expect(client.read(until: "\r\n\r\nread").contains("200 OK"))
+        #expect(start.duration(to: .now) > .milliseconds(450))
+        #expect(server.seen.bodyBytes == 50_000)
+    }
+
     @Test func `many connections at once`() async throws {
         let server = try MisbehavingServer { Reply(body: .text($0.path)) }
         try await withThrowingTaskGroup(of: Void.self) { group in
