@@ -260,6 +260,33 @@ static inline int netwatch_read_error_queue(int socket, struct netwatch_socket_e
     return 0;
 }
 
+// One datagram of several that were read at once.
+struct netwatch_datagram {
+    uint32_t length, sender; // the sender's netlink port, 0 for the kernel
+    int32_t flags;
+};
+
+enum { netwatch_datagrams = 16 };
+
+// Reads what netlink datagrams wait, at most `count` (up to 16), into parts of `size` bytes each of `buffer`, in one system call:
+// recvmmsg(2) and its structure are behind _GNU_SOURCE. Returns their number, or -errno; fewer than `count` when no more waited.
+static inline int netwatch_receive(int socket, void *buffer, size_t size, int count, struct netwatch_datagram *result) {
+    struct { struct msghdr header; unsigned int length; } messages[netwatch_datagrams];
+    struct sockaddr_nl senders[netwatch_datagrams];
+    struct iovec vectors[netwatch_datagrams];
+    if (count > netwatch_datagrams) count = netwatch_datagrams;
+    for (int i = 0; i < count; i++) {
+        vectors[i] = (struct iovec){(char *)buffer + (size_t)i * size, size};
+        messages[i].header = (struct msghdr){
+            .msg_name = &senders[i], .msg_namelen = sizeof senders[i], .msg_iov = &vectors[i], .msg_iovlen = 1};
+    }
+    long received = syscall(SYS_recvmmsg, socket, messages, count, MSG_DONTWAIT, NULL);
+    if (received < 0) return -errno;
+    for (int i = 0; i < received; i++)
+        result[i] = (struct netwatch_datagram){messages[i].length, senders[i].nl_pid, messages[i].header.msg_flags};
+    return (int)received;
+}
+
 // The macros behind a wait status (wait(2)): the exit code, or 128 + the signal.
 static inline int netwatch_exit_code(int status) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -380,6 +407,9 @@ static inline int netwatch_spawn_shell(pid_t *process, const char *command, char
     return failure;
 }
 
+
+// An enumerator that libnl's headers have too: in a file that imports both modules a release build finds neither elsewhere.
+static const uint8_t netwatch_IPPROTO_TCP = IPPROTO_TCP;
 
 // Clocks in nanoseconds; CLOCK_BOOTTIME counts time in suspend, CLOCK_MONOTONIC does not.
 static inline int64_t netwatch_clock_nanoseconds(int clock) {

@@ -106,16 +106,19 @@ public final class HTTPSessionManager: Sendable {
             requestTimeout: (options.requestTimeout ?? configuration.requestTimeout).wholeNanoseconds,
             resourceTimeout: (options.resourceTimeout ?? configuration.resourceTimeout).wholeNanoseconds,
             handlerTimeout: configuration.handlerTimeout.wholeNanoseconds)
-        var job = TransferJob(segments: [], destination: destination, limits: limits, acceptableStatusCodes: statusCodes)
+        var segments: [BodySegment] = []
+        var origin = Origin.unknown
         var failure = failure
         do throws(HTTPSessionError) {
             if let failure { throw failure }
-            job.segments = try request.body.segments()
-            try core.settings.check(request)
+            origin = try core.settings.check(request)
+            segments = try request.body.segments()
             if case .file(let place) = destination { try PartialFile.check(place) }
         } catch {
             failure = error
         }
+        let job = TransferJob(
+            segments: segments, origin: origin, destination: destination, limits: limits, acceptableStatusCodes: statusCodes)
         let task = TransferTask(
             id: id, request: request, kind: kind, handlers: handlers ?? self.handlers, job: job, core: core, chunkBuffer: buffer,
             validation: validation)

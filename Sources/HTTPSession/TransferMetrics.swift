@@ -16,13 +16,15 @@ public struct TransferMetrics: Hashable, Sendable {
 public struct TransactionMetrics: Hashable, Sendable {
     /// The request's method.
     public let method: String
-    /// Scheme, host, port and path; no user, query and fragment.
-    public let url: String
+    let address: URL
     /// `nil` where no response came.
     public let statusCode: Int?
     /// When the transaction was handed to libcurl.
     public let fetchStart: Date
     let facts: TransferFacts
+
+    /// Scheme, host, port and path; no user, query and fragment.
+    public var url: String { address.withoutSecrets }
 
     private func date(_ nanoseconds: Int64?) -> Date? { nanoseconds.map { fetchStart.addingTimeInterval(Double($0) / 1e9) } }
 

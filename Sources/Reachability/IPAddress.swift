@@ -31,6 +31,12 @@ public struct IPAddress: Hashable, Sendable {
         }
     }
 
+    /// Hashes the bits: every key of a route or an address holds one.
+    public func hash(into hasher: inout Hasher) {
+        if family == .v6 { hasher.combine(high) }
+        hasher.combine(low)
+    }
+
     /// The IPv4 address with these 32 bits in host order.
     public init(v4 bits: UInt32) {
         (family, high, low) = (.v4, 0, UInt64(bits))
@@ -129,14 +135,12 @@ public struct IPPrefix: Hashable, Sendable, Comparable, CustomStringConvertible 
     /// Whether `other` has the same family and the same leading bits.
     public func contains(_ other: IPAddress) -> Bool {
         guard other.family == address.family else { return false }
-        let (mine, others) = (address.bytes, other.bytes)
-        for index in 0..<mine.count {
-            let bits = max(0, min(8, Int(length) - index * 8))
-            guard bits > 0 else { return true }
-            let mask = UInt8(truncatingIfNeeded: 0xff00 >> bits)
-            if mine[index] & mask != others[index] & mask { return false }
-        }
-        return true
+        // A shift by all bits gives 0, and the masks with it: then nothing of that half counts.
+        let lowBits = address.family == .v4 ? Int(length) : max(Int(length) - 64, 0)
+        let lowWidth = address.family == .v4 ? 32 : 64
+        let highMask = address.family == .v4 ? 0 : UInt64.max << max(64 - Int(length), 0)
+        let lowMask = UInt64.max << (lowWidth - lowBits)
+        return (address.high ^ other.high) & highMask == 0 && (address.low ^ other.low) & lowMask == 0
     }
 
     /// `ADDRESS/LENGTH`.

@@ -30,32 +30,50 @@ public struct NetworkPath: Hashable, Sendable {
     }
 
     /// Whether an attempt can be made.
-    public let status: Status
+    public var status: Status { values.value.status }
     /// The interface that the kernel uses: that of IPv4 where usable, else that of IPv6.
-    public let interface: NetworkInterface?
+    public var interface: NetworkInterface? { values.value.interface }
     /// The interface for IPv4, where usable.
-    public let interfaceV4: NetworkInterface?
+    public var interfaceV4: NetworkInterface? { values.value.interfaceV4 }
     /// The interface for IPv6, where usable.
-    public let interfaceV6: NetworkInterface?
+    public var interfaceV6: NetworkInterface? { values.value.interfaceV6 }
     /// The interface under a tunnel: the one that carries the tunnel's own packets.
-    public let underlying: NetworkInterface?
+    public var underlying: NetworkInterface? { values.value.underlying }
     /// Whether at least one name server is configured.
-    public let supportsDNS: Bool
+    public var supportsDNS: Bool { values.value.supportsDNS }
     /// Whether traffic is likely to cost money by volume.
-    public let isExpensive: Bool
+    public var isExpensive: Bool { values.value.isExpensive }
     /// Whether the system asks to save data.
-    public let isConstrained: Bool
+    public var isConstrained: Bool { values.value.isConstrained }
     /// The next hops of the usable families, IPv4 first.
-    public let gateways: [Gateway]
+    public var gateways: [Gateway] { values.value.gateways }
     /// All interfaces: the usable ones first, in the kernel's order of preference.
-    public let interfaces: [NetworkInterface]
+    public var interfaces: [NetworkInterface] { values.value.interfaces }
     /// Why the path is unsatisfied; `nil` when it is satisfied.
-    public let cause: Cause?
+    public var cause: Cause? { values.value.cause }
     /// Whether all of it rests on complete answers of the kernel. False after dumps that kept being interrupted, until a later
     /// one succeeds, and where netlink is refused.
-    public let isConsistent: Bool
+    public var isConsistent: Bool { values.value.isConsistent }
     /// The indexes of ``interfaces`` whose changes are worth telling: physical ones, those with a default route, the selected.
-    package let notable: Set<UInt32>
+    package var notable: Set<UInt32> { values.value.notable }
+
+    private struct Values: Hashable, Sendable {
+        let status: Status
+        let interface: NetworkInterface?
+        let interfaceV4: NetworkInterface?
+        let interfaceV6: NetworkInterface?
+        let underlying: NetworkInterface?
+        let supportsDNS: Bool
+        let isExpensive: Bool
+        let isConstrained: Bool
+        let gateways: [Gateway]
+        let interfaces: [NetworkInterface]
+        let cause: Cause?
+        let isConsistent: Bool
+        let notable: Set<UInt32>
+    }
+
+    private let values: Boxed<Values>
 
     /// Whether the kernel has a usable IPv4 path.
     public var supportsIPv4: Bool { interfaceV4 != nil }
@@ -73,19 +91,12 @@ public struct NetworkPath: Hashable, Sendable {
         isExpensive: Bool = false, isConstrained: Bool = false, gateways: [Gateway] = [],
         interfaces: [NetworkInterface] = [], cause: Cause? = nil, isConsistent: Bool = true, notable: Set<UInt32> = []
     ) {
-        self.status = status
-        self.interface = interface
-        self.interfaceV4 = interfaceV4
-        self.interfaceV6 = interfaceV6
-        self.underlying = underlying
-        self.supportsDNS = supportsDNS
-        self.isExpensive = isExpensive
-        self.isConstrained = isConstrained
-        self.gateways = gateways
-        self.interfaces = interfaces
-        self.cause = cause
-        self.isConsistent = isConsistent
-        self.notable = notable
+        values = Boxed(
+            Values(
+                status: status, interface: interface, interfaceV4: interfaceV4, interfaceV6: interfaceV6, underlying: underlying,
+                supportsDNS: supportsDNS, isExpensive: isExpensive, isConstrained: isConstrained, gateways: gateways,
+                interfaces: interfaces, cause: cause, isConsistent: isConsistent, notable: notable
+            ))
     }
 }
 

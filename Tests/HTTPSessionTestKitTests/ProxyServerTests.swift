@@ -1,5 +1,6 @@
 import FoundationEssentials
 import HTTPSessionTestKit
+import NetworkLab
 import Testing
 
 @Suite(.timeLimit(.minutes(2)))
@@ -60,7 +61,7 @@ struct ProxyServerTests {
         }
     }
 
-    @Test(.enabled(if: Curl.isInstalled, "no curl on this machine")) func `curl goes through`() async throws {
+    @Test(.requires("/usr/bin/curl")) func `curl goes through`() async throws {
         let curl = Curl()
         let proxy = try ProxyServer(credentials: .init(user: "me", password: "secret"), names: ["example.test": "127.0.0.1"])
         let url = "http://example.test:\(origin.port)/x"
@@ -78,7 +79,7 @@ struct ProxyServerTests {
         #expect(Set(proxy.passages.map(\.kind)) == [.connect, .absoluteForm, .socks5])
     }
 
-    @Test(.enabled(if: Curl.isInstalled, "no curl on this machine")) func `the way to the proxy may be encrypted`() throws {
+    @Test(.requires("/usr/bin/curl")) func `the way to the proxy may be encrypted`() throws {
         let curl = Curl()
         let proxy = try ProxyServer(tls: SelfSignedCertificate().serverTLS)
         let result = try curl.run(["--proxy-insecure", "--proxy", proxy.url().absoluteString, origin.url("/z").absoluteString])

@@ -58,4 +58,9 @@ extension Trait where Self == ConditionTrait {
     public static var requiresTun: Self {
         .disabled(if: access("/dev/net/tun", R_OK | W_OK) != 0 && !Lab.isRequired, "/dev/net/tun is not to be had")
     }
+
+    /// For tests that need what `scripts/setup test` installs, named by a file of it, likewise.
+    public static func requires(_ file: String) -> Self {
+        .disabled(if: access(file, R_OK) != 0 && !Lab.isRequired, "\(file) is missing: scripts/setup test installs it")
+    }
 }

@@ -19,7 +19,6 @@ final class CurlEngine {
     /// Never transfers: the door to the share's cookies, and what writes the HSTS file in the end.
     let storeHandle: EasyHandle
     let network: NetworkOptions
-    private let security: SecuritySettings
     let overrides: LineList
     private var idleHandles: [EasyHandle] = []
     private var transfers: [ObjectIdentifier: CurlTransfer] = [:]
@@ -29,7 +28,7 @@ final class CurlEngine {
     var waker: Waker { loop.waker }
 
     /// - Parameter cookieLines: in Netscape's format, from a former session.
-    init(_ network: NetworkOptions, _ security: SecuritySettings, cookieLines: [String]) throws(HTTPSessionError) {
+    init(_ network: NetworkOptions, cookieLines: [String]) throws(HTTPSessionError) {
         guard CurlLibrary.version >= CurlLibrary.minimumVersion else {
             throw HTTPSessionError(.invalidConfiguration, "libcurl \(CurlLibrary.versionText) is too old: 7.88 is needed")
         }
@@ -45,7 +44,6 @@ final class CurlEngine {
         self.share = share
         cookielessShare = cookieless
         self.network = network
-        self.security = security
         try CurlTrampolines.install(on: multi, for: self)
         try setLimits()
         try openStores(cookieLines)
@@ -80,13 +78,13 @@ final class CurlEngine {
 
     /// Begins an attempt. Its receiver hears nothing before ``advance()``.
     func start(
-        _ plan: TransferPlan, for receiver: any TransferReceiver, trust: ServerTrust, now: Int64
+        _ plan: TransferPlan, for receiver: any TransferReceiver, trust: ServerTrust?, now: Int64
     ) throws(HTTPSessionError) -> CurlTransfer {
         let handle = if let idle = idleHandles.popLast() { idle } else { try EasyHandle.make() }
         let transfer: CurlTransfer
         do throws(HTTPSessionError) {
             transfer = try CurlTransfer(plan, receiver: receiver, handle: handle, trust: trust, now: now)
-            try transfer.configure(network, security)
+            try transfer.configure(network)
             try attachStores(to: handle, handlesCookies: plan.handlesCookies)
             try CurlFailure.check(curl_multi_add_handle(multi, handle.raw))
         } catch {

@@ -14,8 +14,10 @@ enum CurlTrampolines {
         try handle.set(CURLOPT_HEADERDATA, pointer: context)
         try handle.set(CURLOPT_PREREQDATA, pointer: context)
         try handle.set(CURLOPT_PRIVATE, pointer: context)
-        try CurlFailure.check(netwatch_curl_set_ssl_context(raw, secureContext))
-        try handle.set(CURLOPT_SSL_CTX_DATA, pointer: context)
+        if transfer.trust != nil {
+            try CurlFailure.check(netwatch_curl_set_ssl_context(raw, secureContext))
+            try handle.set(CURLOPT_SSL_CTX_DATA, pointer: context)
+        }
         guard transfer.plan.body != .none else { return }
         try CurlFailure.check(netwatch_curl_set_transfer(raw, Int32(bitPattern: CURLOPT_READFUNCTION.rawValue), read))
         try CurlFailure.check(netwatch_curl_set_seek(raw, seek))

@@ -10,7 +10,8 @@ final class CurlTransfer {
     let receiver: any TransferReceiver
     let handle: EasyHandle
     private let lines: LineList
-    let trust: ServerTrust
+    /// `nil` where nothing is encrypted.
+    let trust: ServerTrust?
     private var secureFacts: TLSFacts?
     private let errorText: UnsafeMutablePointer<CChar>
     let started: Int64
@@ -37,7 +38,7 @@ final class CurlTransfer {
     private var usesNamedProxy = false
 
     init(
-        _ plan: TransferPlan, receiver: any TransferReceiver, handle: EasyHandle, trust: ServerTrust, now: Int64
+        _ plan: TransferPlan, receiver: any TransferReceiver, handle: EasyHandle, trust: ServerTrust?, now: Int64
     ) throws(HTTPSessionError) {
         self.plan = plan
         self.receiver = receiver
@@ -52,12 +53,12 @@ final class CurlTransfer {
     deinit { errorText.deallocate() }
 
     /// Sets everything of this attempt on the handle, which has none of an earlier one.
-    func configure(_ network: NetworkOptions, _ security: SecuritySettings) throws(HTTPSessionError) {
+    func configure(_ network: NetworkOptions) throws(HTTPSessionError) {
         try network.apply(to: handle)
         try network.applyWaiting(to: handle, isSecure: plan.isSecure)
         if case .explicit(_, let exceptions) = network.proxy { usesNamedProxy = exceptions.isEmpty }
         try plan.apply(to: handle)
-        try security.apply(to: handle)
+        try trust?.apply(to: handle)
         try CurlTrampolines.install(on: handle, for: self)
         try handle.set(CURLOPT_ERRORBUFFER, pointer: errorText)
         if let raw = lines.raw { try handle.set(CURLOPT_HTTPHEADER, pointer: raw) }
@@ -172,7 +173,7 @@ final class CurlTransfer {
     func rewind() -> Bool { receiver.transferRewinds() }
 
     /// `CURLOPT_SSL_CTX_FUNCTION`: for the server and for a proxy that speaks TLS.
-    func prepare(secureContext: UnsafeMutableRawPointer) -> Bool { trust.install(on: secureContext) }
+    func prepare(secureContext: UnsafeMutableRawPointer) -> Bool { trust?.install(on: secureContext) ?? false }
 
     /// What the engine is to end the attempt with.
     func refuse(with error: HTTPSessionError) { refusal = error }
@@ -254,7 +255,7 @@ final class CurlTransfer {
     private func evidence() -> CurlEvidence {
         CurlEvidence(
             text: String(cString: errorText), systemError: Int32(truncatingIfNeeded: handle.long(CURLINFO_OS_ERRNO)),
-            hasRequested: requests > 0, refusal: refusal, trust: trust.error, wasResent: wasResent && refusal == nil,
+            hasRequested: requests > 0, refusal: refusal, trust: trust?.error, wasResent: wasResent && refusal == nil,
             usesProxy: usesNamedProxy || handle.long(CURLINFO_HTTP_CONNECTCODE) != 0)
     }
 }

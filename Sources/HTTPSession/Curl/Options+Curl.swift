@@ -52,8 +52,8 @@ extension NetworkOptions {
     }
 }
 
-extension SecuritySettings {
-    /// What libcurl is to leave to ``ServerTrust``, as its documentation has it.
+extension ServerTrust {
+    /// What libcurl is to leave to this, as its documentation has it.
     func apply(to handle: EasyHandle) throws(HTTPSessionError) {
         try handle.set(CURLOPT_SSL_VERIFYHOST, 0)
         try handle.set(CURLOPT_CAINFO, nil)

@@ -76,15 +76,15 @@ public struct HTTPRequestSerializer: RequestSerializer {
     public func multipartRequest(
         _ request: TransferRequest, parameters: Parameters? = nil, form: MultipartForm
     ) throws(HTTPSessionError) -> TransferRequest {
-        guard request.method != .get, request.method != .head else {
+        guard !["GET", "HEAD"].contains(request.method.rawValue.uppercased()) else {
             throw HTTPSessionError(.invalidRequest, "\(request.method) carries no form", context: .init(of: request))
         }
-        try request.validate()
         var whole = form
         whole.removeParts()
         if let parameters { try whole.appendParameters(parameters) }
         whole.append(partsOf: form)
         var request = applyingDefaults(to: request)
+        try request.validate()
         guard !whole.isEmpty else { return request }
         request.body = .multipart(whole)
         request.headerFields[.contentType] = whole.contentType

@@ -1,5 +1,5 @@
-package import Foundation
-import HTTPTypes
+public import Foundation
+public import HTTPTypes
 
 /// Addresses as people write them, turned into ones that can be asked, or refused with a reason (RFC 3986).
 package enum RequestURL {
@@ -10,7 +10,9 @@ package enum RequestURL {
         guard !text.unicodeScalars.contains(where: { $0.value < 0x20 || $0.value == 0x7F }) else {
             throw HTTPSessionError(.invalidRequest, "the URL has a control character in it")
         }
-        guard let url = URL(string: text, relativeTo: base.map(asDirectory))?.absoluteURL else {
+        let directory = base.map(asDirectory)
+        // Foundation knows no empty reference, which RFC 3986 section 5.2.2 says is the base itself.
+        guard let url = text.isEmpty ? directory : URL(string: text, relativeTo: directory)?.absoluteURL else {
             throw HTTPSessionError(.invalidRequest, "the URL cannot be read")
         }
         try validate(url)
@@ -20,7 +22,7 @@ package enum RequestURL {
     /// Throws ``HTTPSessionError/Code/invalidRequest`` for an address without host, with a port beyond 65535, or of another scheme
     /// than `http` and `https`.
     package static func validate(_ url: URL) throws(HTTPSessionError) {
-        let context = HTTPSessionError.Context(url: url.withoutSecrets)
+        var context: HTTPSessionError.Context { HTTPSessionError.Context(url: url.withoutSecrets) }
         guard let scheme = url.scheme?.lowercased(), ["http", "https"].contains(scheme) else {
             throw HTTPSessionError(.invalidRequest, "the URL's scheme is neither http nor https", context: context)
         }
@@ -67,7 +69,7 @@ extension URL {
     /// Scheme, host, port and path: without user, password, query and fragment, which may be secret.
     package var withoutSecrets: String {
         let port = port.map { ":\($0)" } ?? ""
-        let host = host(percentEncoded: true).map { $0.contains(":") ? "[\($0)]" : $0 }
+        let host = host(percentEncoded: true).map { $0.utf8.contains(UInt8(ascii: ":")) ? "[\($0)]" : $0 }
         return "\(scheme.map { "\($0)://" } ?? "")\(host ?? "")\(port)\(path(percentEncoded: true))"
     }
 }
@@ -80,6 +82,19 @@ extension HTTPSessionError.Context {
 }
 
 extension TransferRequest {
+    /// A request for an address in a text that may come from anywhere, relative to `base` where that is given (its path counts as a
+    /// directory, with or without a `/` at its end).
+    ///
+    /// Throws ``HTTPSessionError/Code/invalidRequest`` for control characters, for what is no URL, and for a URL without host, with a
+    /// port beyond 65535, or of another scheme than `http` and `https`.
+    public init(
+        urlString: String, relativeTo base: URL? = nil, method: HTTPRequest.Method = .get, headerFields: HTTPFields = [:],
+        body: RequestBody = .none, options: Options = Options()
+    ) throws(HTTPSessionError) {
+        let url = try RequestURL.resolve(urlString, against: base)
+        self.init(url: url, method: method, headerFields: headerFields, body: body, options: options)
+    }
+
     /// The fields that frame a message: the engine writes them.
     private static let framing: [HTTPField.Name] = [.contentLength, .transferEncoding, .connection]
 

@@ -17,14 +17,24 @@ enum PropertyListBounds {
         if data.starts(with: Data("bplist".utf8)) {
             var walk = try BinaryWalk(data)
             _ = try walk.measure(walk.top, depth: 0)
+        } else if !looksLikeXML(data) {
+            throw neither
         }
         var format = PropertyListSerialization.PropertyListFormat.xml
         let object = try PropertyListSerialization.propertyList(from: data, options: options, format: &format)
-        guard format != .openStep else {
-            // Almost any text is a list in that old format.
-            throw HTTPSessionError(.cannotDecodeContent, "the body is no property list, neither binary nor XML")
-        }
+        guard format != .openStep else { throw neither }
         return object
+    }
+
+    /// Whether the first byte that is no space, byte order mark or half of a UTF-16 unit begins a tag. Foundation would read almost any
+    /// other text as a list in OpenStep's format.
+    private static func looksLikeXML(_ data: Data) -> Bool {
+        let before: Set<UInt8> = [0x00, 0x09, 0x0A, 0x0D, 0x20, 0xEF, 0xBB, 0xBF, 0xFE, 0xFF]
+        return data.first { !before.contains($0) } == UInt8(ascii: "<")
+    }
+
+    private static var neither: HTTPSessionError {
+        HTTPSessionError(.cannotDecodeContent, "the body is no property list, neither binary nor XML")
     }
 
     /// A walk over the objects of a binary list that reads markers and references only. Format: CFBinaryPList.c in Foundation.

@@ -24,7 +24,11 @@ public struct XMLParserResponseSerializer: ResponseSerializer {
 
 /// The document of an XML body.
 ///
-/// Stricter than Foundation on Linux: ``XMLScreening`` comes first.
+/// Stricter than Foundation on Linux, which reads local files that a document names, repairs what is not well formed and crashes on an
+/// empty text: the body must be well formed, at most 256 elements deep, and declare no entities. Its declaration is replaced by one that
+/// says UTF-8.
+///
+/// FoundationXML on Linux (Swift 6.3) never frees a document. A program that reads many takes ``XMLParserResponseSerializer``.
 public struct XMLDocumentResponseSerializer: ResponseSerializer {
     /// What a response must be; by default ``XMLParserResponseSerializer/contentTypes``.
     public var validation: ResponseValidation

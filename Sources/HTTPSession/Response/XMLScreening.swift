@@ -15,7 +15,7 @@ enum XMLScreening {
         .documentXInclude, .documentValidate,
     ]
 
-    /// The document in UTF-8, well formed, with one root and without entities of its own.
+    /// The document in UTF-8, well formed, with one root and without entities of its own. Its declaration is replaced.
     static func screen(_ data: Data) throws -> Data {
         let text = try utf8(data)
         // Also in a comment, where it would be harmless: nobody has shown that any other rule is safe.
@@ -35,15 +35,14 @@ enum XMLScreening {
         return text
     }
 
-    /// The text in UTF-8, without a declaration that says otherwise: libxml2 knows encodings (UTF-7) in which `<!ENTITY` is spelt
-    /// differently, and guesses some by their first bytes.
+    /// The text in UTF-8, under a declaration that says so: libxml2 knows encodings (UTF-7) in which `<!ENTITY` is spelt differently,
+    /// and guesses some by their first bytes. A second declaration is an error to it, wherever it stands.
     private static func utf8(_ data: Data) throws -> Data {
-        let encoding = try encoding(data)
-        guard let text = Charset.decode(data, as: encoding), !text.utf8.contains(0) else {
+        guard let text = Charset.decode(data, as: try encoding(data)), !text.utf8.contains(0) else {
             throw HTTPSessionError(.cannotDecodeContent, "the XML document is not in the encoding that it names")
         }
-        guard encoding != .utf8, text.hasPrefix("<?xml"), let end = text.firstRange(of: "?>") else { return Data(text.utf8) }
-        return Data(text[end.upperBound...].utf8)
+        let end = text.hasPrefix("<?xml") ? text.firstRange(of: "?>")?.upperBound : nil
+        return Data("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\(text[(end ?? text.startIndex)...])".utf8)
     }
 
     /// XML 1.0, appendix F, as far as ``Charset`` goes.

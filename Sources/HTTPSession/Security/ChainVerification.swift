@@ -11,7 +11,10 @@ struct ChainVerification {
     func facts(of peer: OpaquePointer) -> ChainFacts {
         let own = X509_STORE_CTX_get0_cert(peer)
         let sent = X509_STORE_CTX_get0_untrusted(peer)
-        var facts = ChainFacts(presented: CertificateDecoding.certificates(of: sent))
+        // The server's own first, and only if it can be read: the decision is about that one, never about the next.
+        let leaf = own.flatMap { CertificateDecoding.certificate($0) }
+        let others = CertificateDecoding.certificates(of: sent).filter { $0 != leaf }
+        var facts = ChainFacts(presented: leaf.map { [$0] + others } ?? [])
         facts.nameMatches = host.map { Self.isFor(own, host: $0) }
         if !policy.policy.allowsInvalidCertificates {
             facts.verified = verify(own, sent: sent, against: policy.roots, flags: policy.roots.flags)

@@ -13,15 +13,16 @@ package final class PreparedPolicy: Sendable {
     /// Never used again in this process.
     let number: Int
 
-    /// A path that no file has, different for each policy.
-    ///
-    /// libcurl tells connections and TLS sessions apart by the names of the files of authorities (`Curl_ssl_config_matches`), not
-    /// by the function that judges. Given as CURLOPT_CAPATH this keeps the connections of two policies apart even in one multi
-    /// handle or share.
-    package var connectionTag: String { "/nonexistent/netwatch-policy-\(number)" }
+    // A class, as in TrustStore.
+    // @unchecked: a weak reference is read from any thread, and never set again.
+    private final class Held: @unchecked Sendable {
+        private(set) weak var policy: PreparedPolicy?
+        let number: Int
 
-    private struct Held {
-        weak var policy: PreparedPolicy?
+        init(_ policy: PreparedPolicy) {
+            self.policy = policy
+            number = policy.number
+        }
     }
     private struct Registry {
         var held: [SecurityPolicy: Held] = [:]
@@ -39,10 +40,9 @@ package final class PreparedPolicy: Sendable {
         let pins = anchors ? try TrustStore(.given(policy.pinnedCertificates), revocation: policy.revocation) : nil
         return registry.withLock { registry in
             if let prepared = registry.held[policy]?.policy { return prepared }
-            registry.held = registry.held.filter { $0.value.policy != nil }
             registry.lastNumber += 1
             let new = PreparedPolicy(policy, roots: roots, pins: pins, number: registry.lastNumber)
-            registry.held[policy] = Held(policy: new)
+            registry.held[policy] = Held(new)
             return new
         }
     }
@@ -52,6 +52,11 @@ package final class PreparedPolicy: Sendable {
         self.roots = roots
         self.pins = pins
         self.number = number
+    }
+
+    deinit {
+        // As in TrustStore: nobody's last hold is let go under the lock.
+        Self.registry.withLock { if $0.held[policy]?.number == number { $0.held[policy] = nil } }
     }
 
     private static func check(_ policy: SecurityPolicy) throws(HTTPSessionError) {
@@ -65,7 +70,7 @@ package final class PreparedPolicy: Sendable {
                 throw HTTPSessionError(.invalidConfiguration, "OpenSSL gives no context: \(OpenSSLErrors.newest)")
             }
             defer { SSL_CTX_free(context) }
-            if let list = policy.cipherList, SSL_CTX_set_cipher_list(context, list) != 1 {
+            if let list = policy.cipherList, SSL_CTX_set_cipher_list(context, Self.authenticated(list)) != 1 {
                 throw HTTPSessionError(.invalidConfiguration, "OpenSSL knows no cipher of the list \(excerpt(of: list))")
             }
             if let suites = policy.cipherSuites, SSL_CTX_set_ciphersuites(context, suites) != 1 {
@@ -73,6 +78,9 @@ package final class PreparedPolicy: Sendable {
             }
         }
     }
+
+    /// Without the ciphers that need no certificate: where there is none, nobody would be judged.
+    private static func authenticated(_ list: String) -> String { list + ":!aNULL:!eNULL" }
 
     /// Sets versions and ciphers.
     func applyProtocol(to context: OpaquePointer) -> Bool {
@@ -87,7 +95,7 @@ package final class PreparedPolicy: Sendable {
         else {
             return false
         }
-        if let list = policy.cipherList, SSL_CTX_set_cipher_list(context, list) != 1 { return false }
+        if let list = policy.cipherList, SSL_CTX_set_cipher_list(context, Self.authenticated(list)) != 1 { return false }
         if let suites = policy.cipherSuites, SSL_CTX_set_ciphersuites(context, suites) != 1 { return false }
         return true
     }

@@ -6,7 +6,7 @@ public import Foundation
 /// expired, and a certificate whose authority has none among them, refuse the connection: silence is no proof.
 public struct RevocationLists: Sendable, Hashable {
     /// Which certificates of a chain must be on no list.
-    public enum Scope: Sendable, Hashable {
+    public enum Scope: Sendable, Hashable, Codable {
         /// The server's own, by a list of the authority that issued it.
         case server
         /// All of them, by a list of each authority, the root included.
@@ -30,7 +30,14 @@ public struct RevocationLists: Sendable, Hashable {
         for path in paths {
             lists += try CertificateDecoding.revocationLists(in: SecurityFile.contents(of: path), named: path)
         }
-        guard !lists.isEmpty else { throw HTTPSessionError(.invalidConfiguration, "no file of revocation lists is named") }
+        try self.init(lists, scope: scope)
+    }
+
+    /// Lists in DER or PEM.
+    init(_ data: [Data], scope: Scope) throws(HTTPSessionError) {
+        var lists: [Data] = []
+        for data in data { lists += try CertificateDecoding.revocationLists(in: data, named: "the data") }
+        guard !lists.isEmpty else { throw HTTPSessionError(.invalidConfiguration, "no revocation list is given") }
         derBytes = lists
         self.scope = scope
     }

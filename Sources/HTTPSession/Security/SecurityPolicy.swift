@@ -6,9 +6,9 @@
 ///
 /// A policy is a value. Connections, TLS sessions and decisions made under one are never used under another that differs from it
 /// in any property.
-public struct SecurityPolicy: Sendable, Hashable {
+public struct SecurityPolicy: Sendable, Hashable, Codable {
     /// What beyond a valid chain is asked of a server's certificates.
-    public enum PinningMode: String, Sendable, Hashable, CaseIterable {
+    public enum PinningMode: String, Sendable, Hashable, Codable, CaseIterable {
         /// Nothing: the authorities decide.
         case none
         /// A certificate of the chain has the public key of a pinned certificate.
@@ -18,7 +18,7 @@ public struct SecurityPolicy: Sendable, Hashable {
     }
 
     /// Versions of TLS, older ones first.
-    public enum TLSVersion: String, Sendable, Hashable, Comparable, CaseIterable {
+    public enum TLSVersion: String, Sendable, Hashable, Codable, Comparable, CaseIterable {
         /// RFC 5246.
         case v1_2 = "TLSv1.2"
         /// RFC 8446.
@@ -29,7 +29,7 @@ public struct SecurityPolicy: Sendable, Hashable {
     }
 
     /// The authorities at which a chain may end.
-    public enum Roots: Sendable, Hashable {
+    public enum Roots: Sendable, Hashable, Codable {
         /// Those of the machine: the file that `SSL_CERT_FILE` names, else the distribution's bundle, read once.
         case system
         /// These alone. Each is an authority even when it is no root.
@@ -67,6 +67,12 @@ public struct SecurityPolicy: Sendable, Hashable {
     public init(pinningMode: PinningMode = .none, pinnedCertificates: Set<Certificate> = []) {
         self.pinningMode = pinningMode
         self.pinnedCertificates = pinnedCertificates
+    }
+
+    /// A policy that pins every certificate of a directory (``Certificate/all(inDirectory:)``). What cannot be read or parsed is
+    /// an `invalidConfiguration` error that names the file.
+    public init(pinningMode: PinningMode, certificatesInDirectory path: String) throws(HTTPSessionError) {
+        self.init(pinningMode: pinningMode, pinnedCertificates: try Certificate.all(inDirectory: path))
     }
 
     /// The system's authorities and the host's name; nothing pinned.

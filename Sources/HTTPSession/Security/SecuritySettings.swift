@@ -22,9 +22,8 @@ package struct SecuritySettings: Sendable {
         ServerTrust(policy: policy, host: host, proxy: proxy, identity: identity, decisions: decisions)
     }
 
-    /// For CURLOPT_CAPATH and CURLOPT_PROXY_CAPATH.
-    package var connectionTag: String { policy.connectionTag }
-    package var proxyConnectionTag: String? { proxy?.policy.connectionTag }
+    /// Whether a proxy speaks TLS itself.
+    package var hasSecureProxy: Bool { proxy != nil }
 
     /// The host of a proxy that speaks TLS itself, where there is one.
     private static func secureProxyHost(_ proxy: SessionConfiguration.Proxy) -> String? {

@@ -4,23 +4,26 @@ internal import Foundation
 
 /// Judges the servers of one attempt, and keeps what was found until the attempt has ended.
 ///
-/// What the engine sets on the easy handle, with `policy` a ``PreparedPolicy``:
+/// What the engine sets on the easy handle:
 ///
 /// | option | value | why |
 /// |---|---|---|
-/// | CURLOPT_SSL_CTX_FUNCTION, …_DATA | a function that calls ``install(on:)`` and returns CURLE_OK, or CURLE_SSL_CERTPROBLEM for `false` | |
-/// | CURLOPT_SSL_VERIFYPEER, CURLOPT_PROXY_SSL_VERIFYPEER | 1 | without the hook libcurl then believes nobody |
-/// | CURLOPT_SSL_VERIFYHOST | 0 | the name is judged here: the policy may not ask for it |
-/// | CURLOPT_PROXY_SSL_VERIFYHOST | 2 | |
-/// | CURLOPT_CAINFO, CURLOPT_PROXY_CAINFO | NULL | libcurl would load the system's authorities, which nobody asks |
-/// | CURLOPT_CAPATH | ``PreparedPolicy/connectionTag`` | connections and TLS sessions of two policies never match |
-/// | CURLOPT_PROXY_CAPATH | the proxy policy's ``PreparedPolicy/connectionTag`` | likewise |
+/// | CURLOPT_SSL_CTX_FUNCTION | calls ``install(on:)``, returns CURLE_OK, for `false` CURLE_SSL_CERTPROBLEM | |
+/// | CURLOPT_SSL_VERIFYPEER, …_PROXY_… | 1 | without the hook libcurl believes nobody |
+/// | CURLOPT_SSL_VERIFYHOST, …_PROXY_… | 0, 2 | the name is judged here: a server's policy may not ask for it |
+/// | CURLOPT_CAINFO, …_PROXY_… | NULL | libcurl would load the system's authorities, which nobody asks |
+/// | CURLOPT_CAPATH, …_PROXY_… | ``connectionTag``, ``proxyConnectionTag`` | keeps connections apart |
 /// | CURLOPT_SSLVERSION | CURL_SSLVERSION_DEFAULT | versions are set here |
 /// | CURLOPT_PROXY_SSLVERSION | CURL_SSLVERSION_TLSv1_2 \| CURL_SSLVERSION_MAX_TLSv1_3 | ``proxyMark`` |
 ///
 /// The function runs for an HTTPS proxy as well as for the server behind it, and is not told which. libcurl has set the context's
 /// newest version of TLS by then (0 for "any"), so the proxy's is given one: what bears the mark is a proxy, and anything else is
 /// judged as the server.
+///
+/// libcurl does not compare the function when it looks for a connection or a TLS session to use again, but it compares the names of
+/// the files of authorities (`Curl_ssl_config_matches`). Measured with libcurl 7.88.1, TLS 1.2 and 1.3, one multi handle: with one
+/// CURLOPT_CAPATH a function that believes nobody was given a pooled connection, and with CURLOPT_FRESH_CONNECT a resumed TLS
+/// session, without being asked; with another CURLOPT_CAPATH it was asked and refused, and the first policy kept its connection.
 package final class ServerTrust: Sendable {
     /// Whom an HTTPS proxy must be, and how that is judged. Pins are of servers: a proxy's policy usually has none.
     package struct Proxy: Sendable {
@@ -47,10 +50,17 @@ package final class ServerTrust: Sendable {
     struct Record: Sendable {
         var verdict: Verdict?
         var wantsClientCertificate = false
-        /// The description of the fatal alert that the peer sent (RFC 8446 section 6).
-        var alert: Int32?
+        /// The fatal alert that the peer sent (RFC 8446 section 6).
+        var alert: Alert?
+        /// Why the connection was not even begun.
+        var failure: HTTPSessionError?
         /// TLS sessions that were not resumed because they were made under something else.
         var refusedSessions = 0
+    }
+
+    struct Alert: Sendable {
+        let description: Int32
+        let isProxys: Bool
     }
 
     private let policy: PreparedPolicy
@@ -58,48 +68,81 @@ package final class ServerTrust: Sendable {
     private let proxy: Proxy?
     private let identity: ClientIdentity?
     private let decisions: ServerTrustDecisions?
+    private let sessionContext: Data
+    private let proxyContext: Data?
     private let record = Locked(Record())
 
-    /// - Parameters:
-    ///   - host: the server's name or address, as in the URL; `nil` where there is none, and then no name is checked.
-    ///   - decisions: given where a handler is to be asked about every server: without its word none is believed.
+    /// `host` is the server's name or address as in the URL; where it is `nil`, no name is checked. `decisions` are given where a
+    /// handler is to be asked about every server: without its word none is believed.
     package init(
         policy: PreparedPolicy, host: String?, proxy: Proxy? = nil, identity: ClientIdentity? = nil,
         decisions: ServerTrustDecisions? = nil
     ) {
         self.policy = policy
-        self.host = host.map(normalizedHost)
+        let host = host.map(normalizedHost)
+        self.host = host
         self.proxy = proxy
         self.identity = identity
         self.decisions = decisions
+        sessionContext = HandshakeWatch.sessionContext(policy, host: host, identity: identity, decisions: decisions)
+        proxyContext = proxy.map {
+            HandshakeWatch.sessionContext($0.policy, host: normalizedHost($0.host), identity: nil, decisions: nil)
+        }
     }
+
+    /// A path that no file has, the same only for the same policy, host, identity and decisions.
+    package var connectionTag: String { Self.tag(sessionContext) }
+    /// The same for the proxy; `nil` where there is none.
+    package var proxyConnectionTag: String? { proxyContext.map(Self.tag) }
+
+    private static func tag(_ context: Data) -> String { "/nonexistent/\(context.base64EncodedString())" }
 
     /// The newest version of TLS that marks the context of a proxy: TLS 1.3, where a server's has 0.
     static let proxyMark = Int(TLS1_3_VERSION)
 
-    /// Takes over an SSL_CTX that libcurl is about to use. `false`: the connection must not be made.
+    /// Takes over an SSL_CTX that libcurl is about to use. `false`: the connection must not be made, and ``error`` says why.
     package func install(on context: UnsafeMutableRawPointer) -> Bool {
-        let context = OpaquePointer(context)
-        return OpenSSLErrors.contained {
-            if netwatch_ssl_ctx_maximum_version(context) == Self.proxyMark {
-                guard let proxy else { return false }
-                let watch = HandshakeWatch(
-                    policy: proxy.policy, host: normalizedHost(proxy.host), isProxy: true, identity: nil, decisions: nil,
-                    record: record)
-                return proxy.policy.applyProtocol(to: context) && watch.attach(to: context)
+        OpenSSLErrors.contained {
+            do throws(HTTPSessionError) {
+                try take(OpaquePointer(context))
+                return true
+            } catch {
+                record.withLock { $0.failure = error }
+                return false
             }
-            let watch = HandshakeWatch(
-                policy: policy, host: host, isProxy: false, identity: identity, decisions: decisions, record: record)
-            if let identity, !identity.key.use(for: identity.certificate, chain: identity.chain, on: context) { return false }
-            return policy.applyProtocol(to: context) && watch.attach(to: context)
+        }
+    }
+
+    private func take(_ context: OpaquePointer) throws(HTTPSessionError) {
+        let isProxy = netwatch_ssl_ctx_maximum_version(context) == Self.proxyMark
+        let watch: HandshakeWatch
+        if isProxy {
+            guard let proxy, let proxyContext else {
+                throw HTTPSessionError(.proxyFailed, "libcurl connects to an HTTPS proxy that nobody named")
+            }
+            watch = HandshakeWatch(
+                policy: proxy.policy, host: normalizedHost(proxy.host), isProxy: true, decisions: nil,
+                sessionContext: proxyContext,
+                record: record)
+        } else {
+            watch = HandshakeWatch(
+                policy: policy, host: host, isProxy: false, decisions: decisions, sessionContext: sessionContext, record: record)
+        }
+        guard watch.policy.applyProtocol(to: context), watch.attach(to: context) else {
+            throw HTTPSessionError(.secureConnectionFailed, "OpenSSL does not take the policy: \(OpenSSLErrors.newest)")
+        }
+        if !isProxy, let identity, !identity.key.use(for: identity.certificate, chain: identity.chain, on: context) {
+            throw HTTPSessionError(
+                .invalidConfiguration, "OpenSSL does not take the client certificate \(identity.certificate.subject)")
         }
     }
 
     /// Whether a connection (the SSL that CURLINFO_TLS_SSL_PTR gives) was made under this policy, for this host, with this
     /// identity. Asked before a request is sent, it is the last gate before a connection of another policy.
     package func admits(_ ssl: UnsafeMutableRawPointer) -> Bool {
-        let expected = HandshakeWatch.sessionContext(policy, host: host, identity: identity, decisions: decisions)
-        return HandshakeWatch.of(OpaquePointer(ssl))?.sessionContext == expected
+        let ssl = OpaquePointer(ssl)
+        return HandshakeWatch.of(ssl)?.sessionContext == sessionContext && SSL_get0_peer_certificate(ssl) != nil
+            && SSL_get_verify_result(ssl) == Int(X509_V_OK)
     }
 
     /// The verdict of the last handshake that was judged; `nil` where none was, as when a TLS session was resumed.
@@ -111,10 +154,13 @@ package final class ServerTrust: Sendable {
     /// TLS sessions that were not resumed because they were made under another policy, host, identity or decision.
     package var refusedSessions: Int { record.withLock { $0.refusedSessions } }
 
-    /// What the handshake says about an attempt that has failed (CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CONNECT_ERROR, and for
-    /// the alert that TLS 1.3 sends after the handshake CURLE_RECV_ERROR or CURLE_SEND_ERROR); `nil` where it has nothing to say.
+    /// What the handshake says about an attempt that has failed, `nil` where it has nothing to say. It is asked whatever the
+    /// CURLcode: measured with libcurl 7.88.1, a server that is refused gives 60 (CURLE_PEER_FAILED_VERIFICATION), behind an HTTPS
+    /// proxy 35 (CURLE_SSL_CONNECT_ERROR); a client certificate that is missing 35 with TLS 1.2, and with TLS 1.3, whose server
+    /// answers after the handshake, 56 (CURLE_RECV_ERROR); ``install(on:)`` answering `false` 58.
     package var error: HTTPSessionError? {
         let record = record.withLock { $0 }
+        if let failure = record.failure { return failure }
         switch record.verdict {
         case .refused(let error, _): return error
         case .undecided(let challenge):
@@ -123,13 +169,26 @@ package final class ServerTrust: Sendable {
         case .believed, nil: break
         }
         guard let alert = record.alert else { return nil }
-        let text = SSL_alert_desc_string_long(alert).map { String(cString: $0) } ?? "alert \(alert)"
-        if record.wantsClientCertificate, Self.certificateAlerts.contains(alert) {
-            return identity == nil
-                ? HTTPSessionError(.clientCertificateRequired, "\(host ?? "the server") asks for a client certificate: \(text)")
-                : HTTPSessionError(.clientCertificateRejected, "\(host ?? "the server") refused the client certificate: \(text)")
+        let text = Self.text(ofAlert: alert.description)
+        if alert.isProxys {
+            return HTTPSessionError(.secureConnectionFailed, "the proxy \(proxy?.host ?? "") ended the handshake: \(text)")
         }
-        return HTTPSessionError(.secureConnectionFailed, "\(host ?? "the server") ended the handshake: \(text)")
+        let server = host ?? "the server"
+        guard record.wantsClientCertificate, Self.certificateAlerts.contains(alert.description) else {
+            return HTTPSessionError(.secureConnectionFailed, "\(server) ended the handshake: \(text)")
+        }
+        return identity == nil
+            ? HTTPSessionError(.clientCertificateRequired, "\(server) asks for a client certificate: \(text)")
+            : HTTPSessionError(.clientCertificateRejected, "\(server) refused the client certificate: \(text)")
+    }
+
+    private static func text(ofAlert description: Int32) -> String {
+        // OpenSSL 3.0 has no words for those that TLS 1.3 brought.
+        switch description {
+        case 109: "missing extension"
+        case 116: "certificate required"
+        default: SSL_alert_desc_string_long(description).map { String(cString: $0) } ?? "alert \(description)"
+        }
     }
 
     /// What servers say to a certificate that is missing or not wanted: handshake_failure (TLS 1.2 knows no better), the

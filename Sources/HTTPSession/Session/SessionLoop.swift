@@ -20,7 +20,7 @@ final class SessionLoop {
     init(settings: SessionSettings, cookieLines: [String], mailbox: Mailbox<SessionCommand>, outbox: SessionOutbox)
         throws(HTTPSessionError)
     {
-        engine = try CurlEngine(settings.network, settings.security, cookieLines: cookieLines)
+        engine = try CurlEngine(settings.network, cookieLines: cookieLines)
         self.settings = settings
         self.mailbox = mailbox
         self.outbox = outbox

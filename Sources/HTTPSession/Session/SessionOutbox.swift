@@ -8,8 +8,14 @@ final class SessionOutbox: Sendable {
     let queue: DispatchQueue
     private let monitors: [any EventMonitor]
     private let postsNotifications: Bool
-    /// Collected in a turn, and handed over at its end in one piece.
-    private let batch = Locked<[SessionEvent]>([])
+    /// Collected in a turn, and handed over at its end in one piece: waking whoever waits costs more than most of a small request, and
+    /// one that is awake takes the next without.
+    private let batch = Locked(Batch())
+
+    private struct Batch: Sendable {
+        var results: [(task: TransferTask, result: Result<TransferResponse, HTTPSessionError>)] = []
+        var events: [SessionEvent] = []
+    }
     private let registry = Locked<[UInt64: TransferTask]>([:])
 
     init(name: String, monitors: [any EventMonitor], postsNotifications: Bool) {
@@ -26,24 +32,29 @@ final class SessionOutbox: Sendable {
     func announce(_ event: @autoclosure () -> SessionEvent) {
         guard hasListeners else { return }
         let event = event()
-        batch.withLock { $0.append(event) }
+        batch.withLock { $0.events.append(event) }
     }
 
+    /// The task has ended: it, and who waits for it, hear of it with the next ``flush()``.
     func complete(_ task: TransferTask, _ result: Result<TransferResponse, HTTPSessionError>) {
-        let completions = task.complete(result)
-        registry.withLock { $0[task.id] = nil }
-        if !completions.isEmpty {
-            queue.async { for completion in completions { completion(result) } }
+        batch.withLock { batch in
+            batch.results.append((task, result))
+            if hasListeners { batch.events.append(.taskCompleted(task, result)) }
         }
-        announce(.taskCompleted(task, result))
     }
 
     /// Hands over what the turn brought.
     func flush() {
-        guard hasListeners else { return }
-        let events = batch.withLock { batch in
-            defer { batch = [] }
-            return batch
+        let (results, events) = batch.withLock { batch in
+            defer { batch = Batch() }
+            return (batch.results, batch.events)
+        }
+        if !results.isEmpty {
+            registry.withLock { registry in for (task, _) in results { registry[task.id] = nil } }
+            for (task, result) in results {
+                let completions = task.complete(result)
+                if !completions.isEmpty { queue.async { for completion in completions { completion(result) } } }
+            }
         }
         guard !events.isEmpty else { return }
         queue.async { [monitors, postsNotifications] in

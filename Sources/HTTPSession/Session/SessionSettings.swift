@@ -35,20 +35,22 @@ struct SessionSettings: Sendable {
         return TransferQueue.Host(scheme: origin.scheme, name: origin.host, port: origin.port, needsLookup: !isKnown)
     }
 
-    /// Whether the request may be sent at all.
-    func check(_ request: TransferRequest) throws(HTTPSessionError) {
+    /// Whether the request may be sent at all. - Returns: where to.
+    func check(_ request: TransferRequest) throws(HTTPSessionError) -> Origin {
         try request.validate()
-        let context = HTTPSessionError.Context(of: request)
         guard let origin = Origin(request.url) else {
-            throw HTTPSessionError(.invalidRequest, "the address is no http or https URL with a host", context: context)
+            throw HTTPSessionError(.invalidRequest, "the address is no http or https URL with a host", context: .init(of: request))
         }
         guard origin.scheme == "https" || configuration.insecureHTTP.allows(origin.host) else {
             throw HTTPSessionError(
-                .insecureConnectionRefused, "http is not allowed for '\(origin.host)': see SessionConfiguration.insecureHTTP", context: context)
+                .insecureConnectionRefused, "http is not allowed for '\(origin.host)': see SessionConfiguration.insecureHTTP",
+                context: .init(of: request))
         }
-        guard !request.method.rawValue.isEmpty, !request.method.rawValue.hasControlCharacter, !request.method.rawValue.contains(" ") else {
-            throw HTTPSessionError(.invalidRequest, "the method is no token", context: context)
-        }
+        return origin
+    }
+
+    /// Whether the network, as it is now, may be used for the request.
+    func checkNetwork(for request: TransferRequest, to origin: Origin) throws(HTTPSessionError) {
         guard !origin.isLoopback, let path = path?.currentPath, path.status == .satisfied else { return }
         let options = request.options
         let refusal: String? =
@@ -62,7 +64,7 @@ struct SessionSettings: Sendable {
                 nil
             }
         if let refusal {
-            throw HTTPSessionError(.networkNotAllowed, "the network is \(refusal), which is not allowed", context: context)
+            throw HTTPSessionError(.networkNotAllowed, "the network is \(refusal), which is not allowed", context: .init(of: request))
         }
     }
 }

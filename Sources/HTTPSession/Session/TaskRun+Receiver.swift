@@ -57,8 +57,7 @@ extension TaskRun: TransferReceiver {
     }
 
     private func open(_ destination: TransferJob.Destination, _ head: ResponseHead) {
-        let length =
-            head.firstValue(of: "content-encoding") == nil ? head.firstValue(of: "content-length").flatMap { Int64($0) } : nil
+        let length = head.bodyLength
         progress.expectedToReceive = length
         let (id, core) = (task.id, task.core)
         switch destination {
@@ -168,7 +167,7 @@ extension TaskRun: TransferReceiver {
 
     private func note(_ facts: TransferFacts) {
         let transaction = TransactionMetrics(
-            method: request.method.rawValue, url: request.url.withoutSecrets, statusCode: exchange.head?.statusCode,
+            method: request.method.rawValue, address: request.url, statusCode: exchange.head?.statusCode,
             fetchStart: exchange.fetchStart, facts: facts)
         metrics.transactions.append(transaction)
         loop.outbox.announce(.transactionFinished(task, transaction))
@@ -197,7 +196,7 @@ extension TaskRun: TransferReceiver {
     /// Where there is certainly no network, that is the reason, whatever libcurl ran into.
     private func explained(_ error: HTTPSessionError) -> HTTPSessionError {
         guard [.cannotFindHost, .cannotConnectToHost].contains(error.code), let path = settings.path?.currentPath,
-            path.status == .unsatisfied, Origin(request.url)?.isLoopback == false
+            path.status == .unsatisfied, !origin.isLoopback
         else { return error }
         return HTTPSessionError(
             .notConnected, path.cause.map { "\($0)" } ?? "there is no path to any network", context: error.context,
@@ -233,7 +232,7 @@ extension TaskRun: TransferReceiver {
 
     /// The challenges that somebody may have an answer to.
     private func answerableChallenges(_ head: ResponseHead) -> [AuthenticationChallenge] {
-        guard head.statusCode == 401 || head.statusCode == 407, let origin = Origin(request.url) else { return [] }
+        guard head.statusCode == 401 || head.statusCode == 407 else { return [] }
         var challenges = AuthenticationChallenge.all(in: head, from: origin)
         for space in Set(challenges.map(\.protectionSpace)) { logins.refuse(space) }
         for index in challenges.indices {

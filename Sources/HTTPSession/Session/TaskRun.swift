@@ -10,9 +10,10 @@ final class TaskRun {
     private var machine: TaskMachine
 
     // The present transaction.
-    var request: TransferRequest
+    private(set) var request: TransferRequest
+    private(set) var origin: Origin
     private var bodySegments: [BodySegment]
-    private var host: TransferQueue.Host?
+    private var host: TransferQueue.Host
     private(set) var transfer: CurlTransfer?
     var source: BodySource?
     var sink: (any BodySink)?
@@ -33,7 +34,9 @@ final class TaskRun {
         self.job = job
         self.loop = loop
         request = task.request
+        origin = job.origin
         bodySegments = job.segments
+        host = loop.settings.host(of: job.origin)
         machine = TaskMachine(limits: job.limits)
     }
 
@@ -73,19 +76,14 @@ final class TaskRun {
 
     private func enqueue() {
         task.become(.waiting)
+        // Only here: what leaves the queue leaves the line that it stood in.
+        host = settings.host(of: origin)
         if metrics.transactions.isEmpty, machine.attempts == 0 { started = Date() }
-        guard let origin = Origin(request.url) else {
-            return end(
-                with: HTTPSessionError(.invalidRequest, "the address is no http or https URL with a host", context: task.context))
-        }
-        let host = settings.host(of: origin)
-        self.host = host
         // A task on its way (a redirect, a challenge, a dead connection) goes before those that have not begun.
         loop.queue.add(task.id, to: host, priority: request.options.priority, isFirst: machine.attempts > 0)
     }
 
     private func leave() {
-        guard let host else { return }
         loop.queue.left(
             task.id, from: host, isAbandoned: exchange.hasBegun && !exchange.isConnected && !exchange.hasLookedUp, now: loop.now)
     }
@@ -94,9 +92,9 @@ final class TaskRun {
         task.become(.running)
         exchange = Exchange()
         do throws(HTTPSessionError) {
-            try settings.check(request)
-            let isElsewhere = Origin(request.url) != Origin(task.request.url)
-            var plan = TransferPlan(request, logins: logins, settings: settings, segments: segments, isElsewhere: isElsewhere)
+            try settings.checkNetwork(for: request, to: origin)
+            var plan = TransferPlan(
+                request, logins: logins, settings: settings, segments: segments, isElsewhere: origin != job.origin)
             plan.needsFreshConnection = needsFreshConnection
             plan.avoidsHTTP2 = task.kind == .stream
             if task.kind == .download { (plan.decompresses, plan.bufferSize) = (false, 256 << 10) }
@@ -104,10 +102,11 @@ final class TaskRun {
             if task.kind == .stream { plan.bufferSize = 16 << 10 }
             exchange.begin(plan, at: Date())
             prepareSource(plan)
-            let decisions = task.handlers.serverTrust == nil ? nil : settings.decisions
-            let trust = settings.security.trust(forHost: host?.name ?? "", decisions: decisions)
-            exchange.trust = trust
-            transfer = try loop.engine.start(plan, for: self, trust: trust, now: loop.now)
+            if origin.scheme == "https" || settings.security.hasSecureProxy {
+                let decisions = task.handlers.serverTrust == nil ? nil : settings.decisions
+                exchange.trust = settings.security.trust(forHost: origin.host, decisions: decisions)
+            }
+            transfer = try loop.engine.start(plan, for: self, trust: exchange.trust, now: loop.now)
             loop.outbox.announce(.requestStarted(task, attempt: attempt))
         } catch {
             exchange.hasLookedUp = true
@@ -162,12 +161,11 @@ final class TaskRun {
     func noteReceiverFull() { _ = machine.handle(.receiverFull, now: loop.now) }
 
     func noteConnected() {
-        guard let host else { return }
         loop.queue.connected(task.id, to: host, now: loop.now)
     }
 
     func noteProtocol(_ facts: TransferFacts) {
-        if facts.networkProtocol == "h2", let host { loop.queue.multiplexes(host) }
+        if facts.networkProtocol == "h2" { loop.queue.multiplexes(host) }
     }
 
     /// The transfer is over; what it brought is dealt with by the caller.
@@ -193,6 +191,7 @@ final class TaskRun {
 
     /// Another transaction of the same task follows, after `delay` nanoseconds.
     func goOn(with next: TransferRequest, delay: Int64 = 0) {
+        do throws(HTTPSessionError) { origin = try settings.check(next) } catch { return end(with: error) }
         request = next
         handle(.endedForNow(delay: delay))
     }

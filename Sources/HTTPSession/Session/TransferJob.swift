@@ -8,6 +8,7 @@ struct TransferJob: Sendable {
     }
 
     var segments: [BodySegment]
+    var origin: Origin
     var destination: Destination
     var limits: TaskMachine.Limits
     /// Statuses that a file or a reader is given; others end the task. `nil`: all.

@@ -20,9 +20,20 @@ public struct Origin: Hashable, Sendable, CustomStringConvertible {
         port = url.port ?? (scheme == "https" ? 443 : 80)
     }
 
+    /// Of a task that cannot be started.
+    package static let unknown = Origin(scheme: "", host: "", port: 0)
+
+    private init(scheme: String, host: String, port: Int) {
+        self.scheme = scheme
+        self.host = host
+        self.port = port
+    }
+
     /// Whether the host is an address, which nobody has to look up.
     package var isAddress: Bool {
-        host.contains(":") || host.split(separator: ".", omittingEmptySubsequences: false).allSatisfy { UInt8($0) != nil }
+        // On bytes: Foundation's search in strings costs as much as all the rest of a request's preparation.
+        host.utf8.contains(UInt8(ascii: ":"))
+            || host.utf8.allSatisfy { ($0 >= 0x30 && $0 <= 0x39) || $0 == 0x2E } && host.utf8.count { $0 == 0x2E } == 3
     }
 
     /// Whether the host is this machine: `localhost` and the loopback addresses (RFC 6761 section 6.3).
@@ -32,7 +43,7 @@ public struct Origin: Hashable, Sendable, CustomStringConvertible {
 
     /// `https://example.com`, with the port where it is not the scheme's own.
     public var description: String {
-        let name = host.contains(":") ? "[\(host)]" : host
+        let name = host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host
         return port == (scheme == "https" ? 443 : 80) ? "\(scheme)://\(name)" : "\(scheme)://\(name):\(port)"
     }
 }

@@ -34,25 +34,32 @@ public struct ResponseHead: Hashable, Sendable {
     /// The field's values in their order, one for each line.
     package func values(of name: StaticString, limit: Int = .max) -> [String] {
         var values: [String] = []
-        forEachLine { line in
-            guard values.count < limit, line.count > name.utf8CodeUnitCount, line[line.startIndex + name.utf8CodeUnitCount] == 0x3A
-            else { return }
-            let matches = name.withUTF8Buffer { wanted in
-                zip(line, wanted).allSatisfy { byte, other in (byte >= 0x41 && byte <= 0x5A ? byte | 0x20 : byte) == other }
+        bytes.withUnsafeBufferPointer { bytes in
+            let wanted = UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount)
+            ResponseHead.forEachLine(bytes) { line in
+                guard values.count < limit, ResponseHead.line(line, isOf: wanted) else { return }
+                values.append(ResponseHead.text(UnsafeBufferPointer(rebasing: line[(wanted.count + 1)...])))
             }
-            if matches { values.append(ResponseHead.text(line[(line.startIndex + name.utf8CodeUnitCount + 1)...])) }
         }
         return values
+    }
+
+    /// The length of the body as it will be handed on; `nil` where it is not told, or decompression changes it.
+    package var bodyLength: Int64? {
+        guard let length = firstValue(of: "content-length").flatMap({ Int64($0) }), length >= 0, firstValue(of: "content-encoding") == nil
+        else { return nil }
+        return length
     }
 
     /// Every field, in its order. Lines that are no fields (RFC 9112 section 5) are left out.
     public var headerFields: HTTPFields {
         var fields = HTTPFields()
-        forEachLine { line in
-            guard let colon = line.firstIndex(of: 0x3A),
-                let name = HTTPField.Name(String(decoding: line[..<colon], as: UTF8.self))
-            else { return }
-            fields.append(HTTPField(name: name, value: ResponseHead.text(line[(colon + 1)...])))
+        bytes.withUnsafeBufferPointer { bytes in
+            ResponseHead.forEachLine(bytes) { line in
+                guard let colon = line.firstIndex(of: 0x3A), let name = HTTPField.Name(String(decoding: line[..<colon], as: UTF8.self))
+                else { return }
+                fields.append(HTTPField(name: name, value: ResponseHead.text(UnsafeBufferPointer(rebasing: line[(colon + 1)...]))))
+            }
         }
         return fields
     }
@@ -67,7 +74,7 @@ public struct ResponseHead: Hashable, Sendable {
     public var reasonPhrase: String {
         let line = bytes.prefix { $0 != 0x0D && $0 != 0x0A }
         let parts = line.split(separator: 0x20, maxSplits: 2, omittingEmptySubsequences: false)
-        return parts.count == 3 ? ResponseHead.text(parts[2]) : ""
+        return parts.count == 3 ? Array(parts[2]).withUnsafeBufferPointer(ResponseHead.text) : ""
     }
 
     /// The media type's text before any parameter, in lower case.
@@ -77,23 +84,33 @@ public struct ResponseHead: Hashable, Sendable {
         }
     }
 
-    private func forEachLine(_ body: (ArraySlice<UInt8>) -> Void) {
-        var start = bytes.firstIndex(of: 0x0A).map { $0 + 1 } ?? bytes.endIndex
-        while start < bytes.endIndex {
-            let end = bytes[start...].firstIndex(of: 0x0A) ?? bytes.endIndex
-            var line = bytes[start..<end]
-            if line.last == 0x0D { line.removeLast() }
-            if !line.isEmpty { body(line) }
+    /// The lines behind the status line, without their ends.
+    private static func forEachLine(_ bytes: UnsafeBufferPointer<UInt8>, _ body: (UnsafeBufferPointer<UInt8>) -> Void) {
+        var start = bytes.firstIndex(of: 0x0A).map { $0 + 1 } ?? bytes.count
+        while start < bytes.count {
+            let end = bytes[start...].firstIndex(of: 0x0A) ?? bytes.count
+            let length = end > start && bytes[end - 1] == 0x0D ? end - 1 - start : end - start
+            if length > 0 { body(UnsafeBufferPointer(rebasing: bytes[start..<(start + length)])) }
             start = end + 1
         }
     }
 
+    /// Whether the line is a field of this name, given in lower case.
+    private static func line(_ line: UnsafeBufferPointer<UInt8>, isOf name: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard line.count > name.count, line[name.count] == 0x3A else { return false }
+        for index in name.indices {
+            let byte = line[index]
+            guard (byte >= 0x41 && byte <= 0x5A ? byte | 0x20 : byte) == name[index] else { return false }
+        }
+        return true
+    }
+
     // Bytes beyond ASCII are obs-text (RFC 9110 section 5.5): UTF-8 where they are, else repaired.
-    private static func text(_ bytes: ArraySlice<UInt8>) -> String {
-        var bytes = bytes
-        while let first = bytes.first, first == 0x20 || first == 0x09 { bytes.removeFirst() }
-        while let last = bytes.last, last == 0x20 || last == 0x09 || last == 0x0D { bytes.removeLast() }
-        return String(decoding: bytes, as: UTF8.self)
+    private static func text(_ bytes: UnsafeBufferPointer<UInt8>) -> String {
+        var (start, end) = (0, bytes.count)
+        while start < end, bytes[start] == 0x20 || bytes[start] == 0x09 { start += 1 }
+        while end > start, [0x20, 0x09, 0x0D].contains(bytes[end - 1]) { end -= 1 }
+        return String(decoding: bytes[start..<end], as: UTF8.self)
     }
 }
 

@@ -44,12 +44,14 @@ package final class Broadcast<Value: Coalescing>: Sendable {
     }
 
     private struct Place: Sendable {
+        let number: UInt64
         weak var subscription: Subscription?
     }
 
     private struct State: Sendable {
         var latest: Value?
-        var places: [UInt64: Place] = [:]
+        // In the order of their subscription, which is that of delivery.
+        var places: [Place] = []
         var nextNumber: UInt64 = 0
         var hasFinished = false
     }
@@ -69,7 +71,7 @@ package final class Broadcast<Value: Coalescing>: Sendable {
             state.nextNumber += 1
             let first = state.latest?.asInitial()
             let subscription = Subscription(self, number, first, hasFinished: state.hasFinished, notify: notify)
-            state.places[number] = Place(subscription: subscription)
+            state.places.append(Place(number: number, subscription: subscription))
             return (subscription, first != nil)
         }
         if hasFirst { notify?() }
@@ -78,23 +80,27 @@ package final class Broadcast<Value: Coalescing>: Sendable {
 
     /// Publishes a value.
     package func publish(_ value: Value) {
+        var former: Value?
         let subscriptions = state.withLock { state in
+            former = state.latest
             state.latest = value
-            return state.places.values.compactMap(\.subscription)
+            return state.places.compactMap(\.subscription)
         }
         for subscription in subscriptions { subscription.offer(value) }
+        // Freed when the subscribers are on their way.
+        _ = consume former
     }
 
     /// Nothing will be published any more: waiting readers end, after the value that waits for them.
     package func finish() {
         let subscriptions = state.withLock { state in
             state.hasFinished = true
-            return state.places.values.compactMap(\.subscription)
+            return state.places.compactMap(\.subscription)
         }
         for subscription in subscriptions { subscription.finish() }
     }
 
-    private func remove(_ number: UInt64) { state.withLock { $0.places[number] = nil } }
+    private func remove(_ number: UInt64) { state.withLock { $0.places.removeAll { $0.number == number } } }
 }
 
 extension PathUpdate: Coalescing {

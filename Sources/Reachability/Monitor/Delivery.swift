@@ -69,8 +69,8 @@ extension Broadcast {
         _ body: @escaping @Sendable (Value) -> Void
     ) -> CallbackToken {
         let callback = Callback(body)
-        let schedule: @Sendable () -> Void = { [weak callback, weak delivery] in
-            let job: @Sendable () -> Void = { [weak callback] in callback?.call() }
+        let job: @Sendable () -> Void = { [weak callback] in callback?.call() }
+        let schedule: @Sendable () -> Void = { [weak delivery] in
             if let queue { queue.async(execute: job) } else { delivery?.run(job) }
         }
         callback.attach(subscribe(notify: schedule))

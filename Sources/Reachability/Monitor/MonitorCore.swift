@@ -5,6 +5,8 @@ internal import EventLoop
 /// watching.
 final class MonitorCore: Sendable {
     let paths: Broadcast<PathUpdate>
+    // By itself, because posting takes longer than everything before it: what callbacks hear must not wait for that.
+    private let announcements: Broadcast<PathUpdate>
     let delivery = Delivery()
     private let servers: ServerHubs
     private let session: MonitorSession
@@ -13,18 +15,23 @@ final class MonitorCore: Sendable {
     init(_ configuration: MonitorConfiguration) throws(MonitorError) {
         // The sink must not keep the core: the session's thread would keep itself.
         let paths = Broadcast<PathUpdate>()
+        let announcements = Broadcast<PathUpdate>()
         let servers = ServerHubs()
         session = try MonitorSession(configuration) { event in
             switch event {
-            case .path(let update): paths.publish(update)
+            case .path(let update):
+                paths.publish(update)
+                announcements.publish(update)
             case .server(let id, let update): servers.publish(update, of: id)
             case .ended:
                 paths.finish()
+                announcements.finish()
                 servers.finish()
             case .probe, .resync, .gap: break
             }
         }
         self.paths = paths
+        self.announcements = announcements
         self.servers = servers
     }
 
@@ -36,13 +43,14 @@ final class MonitorCore: Sendable {
         session.requestStop()
         announcement.withLock { $0 = nil }
         paths.finish()
+        announcements.finish()
         servers.finish()
     }
 
     /// Posts each change with `monitor` as its subject, while there is a monitor.
     func announce(for monitor: PathMonitor) {
         // The token's owner is nobody: notifications keep nothing alive.
-        let token = paths.deliver(on: nil, through: delivery, keeping: ()) { [weak monitor] update in
+        let token = announcements.deliver(on: nil, through: delivery, keeping: ()) { [weak monitor] update in
             guard let monitor else { return }
             NotificationCenter.default.post(PathMonitor.PathDidChange(update: update), subject: monitor)
         }

@@ -12,23 +12,24 @@ package struct MonitorMachine: Sendable {
         case turnEnded
     }
 
-    /// What the shell is to do. What answers at once (routes, neighbours, evidence) comes back before the turn ends.
+    /// What the shell is to do; what is large stands behind a reference, as an effect is moved from list to list. What answers at once (routes, neighbours, evidence) comes back before the turn ends.
     package enum Effect: Hashable, Sendable {
         case dump(KernelTable, sequence: UInt32)
         case askRoute(RouteQuery)
         case askNeighbour(Neighbour.Key)
-        case readEvidence(Link)
-        case resolve(LookupRequest)
-        case connect(ProbeAttempt)
+        indirect case readEvidence(Link)
+        indirect case resolve(LookupRequest)
+        indirect case connect(ProbeAttempt)
         case cancel(attempt: UInt64)
         case cancelAll(TargetID)
-        case emit(MonitorEvent)
+        indirect case emit(MonitorEvent)
         case changed([SnapshotChange])
     }
 
     package private(set) var path: PathMachine
     package private(set) var targets: [TargetID: TargetMachine] = [:]
-    private var askers: [RouteQuery: Askers] = [:]
+    // A few at a time: each is answered before the turn ends.
+    private var askers: [Askers] = []
     private var neighbourAskers: [Neighbour.Key: Set<TargetID>] = [:]
     private var waiting: [TargetID] = []
     private var surroundings: TargetMachine.Surroundings?
@@ -36,6 +37,7 @@ package struct MonitorMachine: Sendable {
     private var hasResumed = false
 
     private struct Askers: Sendable {
+        let query: RouteQuery
         var isPath = false
         var targets: Set<TargetID> = []
     }
@@ -53,6 +55,10 @@ package struct MonitorMachine: Sendable {
         return earliest
     }
 
+    /// ``deadline``, for an owner that is a class: to ask a property of its property there copies the whole machine (2,000
+    /// instructions), to change it does not.
+    mutating func nextDeadline() -> Int64? { deadline }
+
     /// Takes one event and says what to do, in order.
     package mutating func handle(_ event: Event, at now: Moment) -> [Effect] {
         guard !path.hasEnded else { return [] }
@@ -62,7 +68,8 @@ package struct MonitorMachine: Sendable {
             if case .resolver = event { isChanged = true }
             return follow(path.handle(event, at: now), at: now)
         case .route(let query, let answer):
-            guard let asked = askers.removeValue(forKey: query) else { return [] }
+            guard let place = askers.firstIndex(where: { $0.query == query }) else { return [] }
+            let asked = askers.remove(at: place)
             // In a fixed order, so that a recording says the same again.
             var effects = asked.isPath ? follow(path.handle(.route(query, answer), at: now), at: now) : []
             for id in asked.targets.sorted() { effects += tell(id, .route(query, answer), at: now) }
@@ -124,7 +131,7 @@ package struct MonitorMachine: Sendable {
             switch effect {
             case .resolve(let request): return .resolve(request)
             case .askRoute(let query):
-                askers[query, default: Askers()].targets.insert(id)
+                askers[place(of: query)].targets.insert(id)
                 return .askRoute(query)
             case .connect(let attempt): return .connect(attempt)
             case .cancel(let attempt): return .cancel(attempt: attempt)
@@ -137,11 +144,21 @@ package struct MonitorMachine: Sendable {
         }
     }
 
+    private mutating func place(of query: RouteQuery) -> Int {
+        if let place = askers.firstIndex(where: { $0.query == query }) { return place }
+        askers.append(Askers(query: query))
+        return askers.count - 1
+    }
+
     private mutating func follow(_ effects: [PathMachine.Effect], at now: Moment) -> [Effect] {
-        effects.flatMap { effect -> [Effect] in
-            if case .ended = effect { return endTargets(at: now) + [.emit(.ended(now))] }
-            return [follow(effect, at: now)]
+        guard !effects.isEmpty else { return [] }
+        var followed: [Effect] = []
+        followed.reserveCapacity(effects.count)
+        for effect in effects {
+            if case .ended = effect { followed += endTargets(at: now) }
+            followed.append(follow(effect, at: now))
         }
+        return followed
     }
 
     /// Nothing can be reached from a namespace that is gone, whatever was known before.
@@ -160,7 +177,7 @@ package struct MonitorMachine: Sendable {
         switch effect {
         case .dump(let table, let sequence): return .dump(table, sequence: sequence)
         case .askRoute(let query):
-            askers[query, default: Askers()].isPath = true
+            askers[place(of: query)].isPath = true
             return .askRoute(query)
         case .readEvidence(let link): return .readEvidence(link)
         case .publish(let update):

@@ -6,9 +6,9 @@ extension RouteAnswer {
     init?(_ messages: [NetlinkMessage], to query: RouteQuery) {
         switch messages.first?.event {
         case .route(let route, _, _):
-            let hops = route.nextHops
             let unspelt = query.interface != 0 && route.nexthopObject != 0 ? Route.NextHop(interface: query.interface) : nil
-            guard let hop = hops.first(where: { $0.interface == query.interface }) ?? hops.first ?? unspelt else {
+            let bound = route.isMultipath ? route.nextHops.first { $0.interface == query.interface } : nil
+            guard let hop = bound ?? route.firstHop ?? unspelt else {
                 // A route that refuses has no next hop.
                 self = .refused(errno: RouteAnswer.noRoute)
                 return

@@ -83,47 +83,43 @@ enum NetlinkDecoder {
     }
 }
 
-/// The attributes of one message or one nest, in order (libnl's `nla_*`).
+/// The attributes of one message or one nest, in order. Walked by hand: a link has forty, and libnl's `nla_*` are four calls each.
 struct AttributeSequence: Sequence, IteratorProtocol {
     /// One attribute.
     struct Attribute {
-        fileprivate let pointer: UnsafeMutablePointer<nlattr>
-        var type: Int32 { nla_type(pointer) }
-        var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: nla_data(pointer), count: Int(nla_len(pointer))) }
+        /// Without the flags for nests and byte orders in the upper two bits (`NLA_TYPE_MASK`).
+        let type: Int32
+        let bytes: UnsafeRawBufferPointer
         /// The number in host order; `nil` when the attribute is shorter than the number.
         func number<Number: FixedWidthInteger>(_ type: Number.Type = Number.self) -> Number? {
             bytes.count >= MemoryLayout<Number>.size ? bytes.loadUnaligned(as: Number.self) : nil
         }
         var address: IPAddress? { IPAddress(bytes: bytes) }
         var text: String { String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self) }
-        var nested: AttributeSequence {
-            AttributeSequence(next: nla_data(pointer)?.assumingMemoryBound(to: nlattr.self), remaining: nla_len(pointer))
-        }
+        var nested: AttributeSequence { AttributeSequence(bytes) }
     }
 
-    private var upcoming: UnsafeMutablePointer<nlattr>?
-    private var remaining: Int32
-
-    private init(next: UnsafeMutablePointer<nlattr>?, remaining: Int32) {
-        upcoming = next
-        self.remaining = remaining
-    }
+    private var rest: UnsafeRawBufferPointer
 
     /// The attributes behind a fixed header of `headerSize` bytes.
     init(_ message: UnsafeMutablePointer<nlmsghdr>, headerSize: Int) {
-        self.init(next: nlmsg_attrdata(message, Int32(headerSize)), remaining: nlmsg_attrlen(message, Int32(headerSize)))
+        let start = MemoryLayout<nlmsghdr>.size + (headerSize + 3) & ~3
+        let count = Int(message.pointee.nlmsg_len) - start
+        self.init(UnsafeRawBufferPointer(start: UnsafeRawPointer(message) + start, count: Swift.max(count, 0)))
     }
 
     /// The attributes in these bytes.
-    init(_ bytes: UnsafeRawBufferPointer) {
-        let first = bytes.baseAddress.map { UnsafeMutableRawPointer(mutating: $0).assumingMemoryBound(to: nlattr.self) }
-        self.init(next: first, remaining: Int32(clamping: bytes.count))
-    }
+    init(_ bytes: UnsafeRawBufferPointer) { rest = bytes }
 
+    // struct nlattr: the length with these four bytes, the type; each attribute begins at a multiple of four.
     mutating func next() -> Attribute? {
-        guard let current = upcoming, nla_ok(current, remaining) != 0 else { return nil }
-        upcoming = nla_next(current, &remaining)
-        return Attribute(pointer: current)
+        guard rest.count >= 4 else { return nil }
+        let length = Int(rest.loadUnaligned(as: UInt16.self))
+        guard length >= 4, length <= rest.count else { return nil }
+        let type = rest.loadUnaligned(fromByteOffset: 2, as: UInt16.self) & 0x3fff
+        let bytes = UnsafeRawBufferPointer(rebasing: rest[4..<length])
+        rest = UnsafeRawBufferPointer(rebasing: rest[Swift.min((length + 3) & ~3, rest.count)...])
+        return Attribute(type: Int32(type), bytes: bytes)
     }
 }
 

@@ -23,6 +23,12 @@ struct NetlinkRequest: ~Copyable {
 
     deinit { nlmsg_free(handle) }
 
+    /// The request as it is sent.
+    var bytes: [UInt8] {
+        guard let header = nlmsg_hdr(handle) else { return [] }
+        return [UInt8](UnsafeRawBufferPointer(start: header, count: Int(header.pointee.nlmsg_len)))
+    }
+
     func put(_ attribute: Int32, _ address: IPAddress) { put(attribute, bytes: address.bytes) }
 
     func put(_ attribute: Int32, _ number: UInt32) { _ = nla_put_u32(handle, attribute, number) }
@@ -72,7 +78,7 @@ extension NetlinkRequest {
         request?.put(Int32(RTA_DST.rawValue), query.destination)
         if isBound { request?.put(Int32(RTA_OIF.rawValue), query.interface) }
         if query.port != 0 {
-            request?.put(Int32(RTA_IP_PROTO.rawValue), bytes: [UInt8(IPPROTO_TCP)])
+            request?.put(Int32(RTA_IP_PROTO.rawValue), bytes: [netwatch_IPPROTO_TCP])
             request?.put(Int32(RTA_DPORT.rawValue), bytes: [UInt8(query.port >> 8), UInt8(query.port & 0xff)])
         }
         return request

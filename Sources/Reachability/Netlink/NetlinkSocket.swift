@@ -25,7 +25,11 @@ struct NetlinkSocket: ~Copyable {
     private let handle: OpaquePointer
     let descriptor: Int32
     // 64 KiB: the kernel builds dump datagrams of up to 32 KiB, more only for larger reads.
-    private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 65_536, alignment: 16)
+    private static let room = 65_536
+    /// How many datagrams one read may give: each has its own room, of which only touched pages cost memory.
+    private let batch: Int
+    private let buffer: UnsafeMutableRawBufferPointer
+    private let headers: UnsafeMutablePointer<netwatch_datagram>
 
     /// Opens and binds a socket.
     ///
@@ -33,9 +37,11 @@ struct NetlinkSocket: ~Copyable {
     ///   - protocolNumber: NETLINK_ROUTE or NETLINK_GENERIC.
     ///   - groups: the multicast groups to join.
     ///   - receiveBuffer: bytes that the kernel holds for a reader that is late; `nil` for libnl's 32 KiB.
+    ///   - batch: how many datagrams one read may give, up to 16.
     /// - Throws: `NetlinkError` with the call that the system refused.
-    init(protocolNumber: Int32 = NETLINK_ROUTE, groups: [rtnetlink_groups] = [], receiveBuffer: Int32? = nil) throws(NetlinkError)
-    {
+    init(
+        protocolNumber: Int32 = NETLINK_ROUTE, groups: [rtnetlink_groups] = [], receiveBuffer: Int32? = nil, batch: Int = 1
+    ) throws(NetlinkError) {
         guard let handle = nl_socket_alloc() else { throw NetlinkError(call: "nl_socket_alloc", errno: ENOMEM) }
         let result = nl_connect(handle, protocolNumber)
         guard result == 0 else {
@@ -65,10 +71,14 @@ struct NetlinkSocket: ~Copyable {
         }
         self.handle = handle
         self.descriptor = descriptor
+        self.batch = batch
+        buffer = .allocate(byteCount: batch * Self.room, alignment: 4096)
+        headers = .allocate(capacity: batch)
     }
 
     deinit {
         buffer.deallocate()
+        headers.deallocate()
         nl_socket_free(handle)
     }
 
@@ -98,37 +108,60 @@ struct NetlinkSocket: ~Copyable {
         return sent < 0 ? errno : 0
     }
 
+    /// Sends requests that were made before, one behind the other; the kernel has processed them when this returns.
+    func send(_ requests: [UInt8]) -> Int32 {
+        var kernel = sockaddr_nl()
+        kernel.nl_family = sa_family_t(AF_NETLINK)
+        let sent = withUnsafePointer(to: &kernel) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                sendto(
+                    descriptor, requests, requests.count, Int32(MSG_DONTWAIT), $0, socklen_t(MemoryLayout<sockaddr_nl>.size))
+            }
+        }
+        return sent < 0 ? errno : 0
+    }
+
     /// Reads one datagram. What another process sent is dropped: only the kernel (port 0) tells what is.
     func receive() -> Received {
         while true {
-            var sender = sockaddr_nl()
-            var vector = iovec(iov_base: buffer.baseAddress, iov_len: buffer.count)
-            var flags: Int32 = 0
-            let count = withUnsafeMutablePointer(to: &sender) { sender in
-                withUnsafeMutablePointer(to: &vector) { vector in
-                    var message = msghdr()
-                    message.msg_name = UnsafeMutableRawPointer(sender)
-                    message.msg_namelen = socklen_t(MemoryLayout<sockaddr_nl>.size)
-                    message.msg_iov = vector
-                    message.msg_iovlen = 1
-                    let count = recvmsg(descriptor, &message, Int32(MSG_DONTWAIT))
-                    flags = message.msg_flags
-                    return count
-                }
-            }
-            if count < 0 {
-                switch errno {
-                case EAGAIN: return .empty
-                case EINTR: continue
-                case ENOBUFS: return .overrun
-                default: return .failed(errno: errno)
-                }
-            }
-            guard sender.nl_pid == 0 else { continue }
-            if flags & Int32(MSG_TRUNC) != 0 { return .overrun }
-            guard count > 0 else { return .failed(errno: ECONNRESET) }
-            return .datagram(UnsafeRawBufferPointer(start: buffer.baseAddress, count: count))
+            var end = Received.empty
+            var found: UnsafeRawBufferPointer?
+            let count = receive(atMost: 1, &end) { found = $0 }
+            if let found { return .datagram(found) }
+            if count == 0 { return end }
         }
+    }
+
+    /// Reads up to `limit` datagrams with one system call, as many as the socket has room for at most, and hands those of the kernel
+    /// to `body`, where each is valid until the next read.
+    ///
+    /// - Returns: how many there were; fewer than asked for when no more waited. Then, `end` says why: `.empty`, or an error, which
+    ///   comes alone: after other datagrams it is the next read's.
+    func receive(atMost limit: Int, _ end: inout Received, _ body: (UnsafeRawBufferPointer) -> Void) -> Int {
+        end = .empty
+        var count: Int32
+        repeat {
+            count = netwatch_receive(descriptor, buffer.baseAddress, Self.room, Int32(min(limit, batch)), headers)
+        } while count == -EINTR
+        guard count > 0 else {
+            switch -count {
+            case EAGAIN: break
+            case ENOBUFS: end = .overrun
+            case 0: end = .failed(errno: ECONNRESET)
+            case let number: end = .failed(errno: number)
+            }
+            return 0
+        }
+        for place in 0..<Int(count) where headers[place].sender == 0 {
+            // An event that did not fit is an event lost.
+            if headers[place].flags & Int32(MSG_TRUNC) != 0 {
+                end = .overrun
+                return 0
+            }
+            let start = buffer.baseAddress.map { $0 + place * Self.room }
+            body(UnsafeRawBufferPointer(start: start, count: Int(headers[place].length)))
+        }
+        return Int(count)
     }
 }
 

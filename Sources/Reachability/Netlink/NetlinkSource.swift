@@ -15,8 +15,8 @@ protocol KernelSource: AnyObject {
     func startDump(_ table: KernelTable, sequence: UInt32) -> Int32
     /// Reads a bounded number of slices. Returns an errno, 0 while all is well.
     func readDump(_ body: (UnsafeRawBufferPointer) -> Void) -> Int32
-    /// Asks which way a packet would go; the answer's bytes, empty when none came.
-    func ask(_ query: RouteQuery) -> [UInt8]
+    /// Asks which ways packets would go; each answer's bytes, empty where none came.
+    func ask(_ queries: ArraySlice<RouteQuery>) -> [[UInt8]]
     /// Asks for a neighbour; the answer's bytes, empty when none came.
     func ask(_ key: Neighbour.Key) -> [UInt8]
 }
@@ -38,12 +38,19 @@ final class NetlinkSource: KernelSource {
     private let dumps: NetlinkSocket
     private let questions: NetlinkSocket
     private var sequence: UInt32 = 1
+    private var requests: [UInt8] = []
+    // Questions as they are sent, but for their numbers.
+    private var prepared: [(query: RouteQuery, bytes: [UInt8])] = []
 
     /// Held for a reader that is late; 8 MiB hold about 10,000 address events.
     private static let eventBuffer: Int32 = 8 << 20
     /// At most so many datagrams a turn: dumps, probes and commands get theirs as well.
     private static let turnLimit = 512
     private static let sliceLimit = 8
+    /// Datagrams that one system call reads: a link that is switched on or off makes five to seven.
+    private static let batch = 16
+    /// Questions in one datagram: the kernel takes up to 8 KiB of the socket's 32 KiB for each answer, and drops what has no room.
+    private static let atOnce = 4
 
     /// Opens the sockets; the groups are joined before anything can be asked. Where joining is refused, as in some sandboxes
     /// that know netlink but no events (gVisor), there is no event socket.
@@ -54,7 +61,7 @@ final class NetlinkSource: KernelSource {
                     RTNLGRP_LINK, RTNLGRP_NEIGH, RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR, RTNLGRP_IPV4_ROUTE, RTNLGRP_IPV6_ROUTE,
                     RTNLGRP_IPV4_RULE, RTNLGRP_IPV6_RULE, RTNLGRP_NEXTHOP,
                 ],
-                receiveBuffer: Self.eventBuffer
+                receiveBuffer: Self.eventBuffer, batch: Self.batch
             )
             eventDescriptor = events.descriptor
             self.events = consume events
@@ -64,7 +71,7 @@ final class NetlinkSource: KernelSource {
             events = nil
         }
         dumps = try NetlinkSocket()
-        questions = try NetlinkSocket()
+        questions = try NetlinkSocket(batch: Self.batch)
     }
 
     let eventDescriptor: Int32?
@@ -72,10 +79,12 @@ final class NetlinkSource: KernelSource {
 
     /// Reads what the event socket holds, up to a turn's limit.
     func readEvents(_ body: (UnsafeRawBufferPointer) -> Void) -> Drained {
-        for _ in 0..<Self.turnLimit {
-            switch receiveEvent() {
-            case .datagram(let bytes): body(bytes)
-            case .empty: return .read
+        for _ in 0..<Self.turnLimit / Self.batch {
+            var end = NetlinkSocket.Received.empty
+            // Less than a full batch: no more waited. What comes after it begins another turn.
+            if receiveEvents(atMost: Self.batch, &end, body) == Self.batch { continue }
+            switch end {
+            case .datagram, .empty: return .read
             case .failed(let errno): return .failed(errno: errno)
             case .overrun:
                 drain()
@@ -86,18 +95,21 @@ final class NetlinkSource: KernelSource {
     }
 
     // A switch, because an optional that cannot be copied cannot be chained through.
-    private func receiveEvent() -> NetlinkSocket.Received {
+    private func receiveEvents(
+        atMost limit: Int, _ end: inout NetlinkSocket.Received, _ body: (UnsafeRawBufferPointer) -> Void
+    ) -> Int {
         switch events {
-        case .some(let socket): socket.receive()
-        case .none: .empty
+        case .some(let socket): socket.receive(atMost: limit, &end, body)
+        case .none: 0
         }
     }
 
     // Every message is dropped by the kernel until the queue has been empty once (netlink_rcv_wake). The bound is for a storm
     // that fills faster than this reads: the next turn finds the next overrun then.
     private func drain() {
+        var end = NetlinkSocket.Received.empty
         for _ in 0..<1_000_000 {
-            if case .empty = receiveEvent() { return }
+            if receiveEvents(atMost: Self.batch, &end, { _ in }) == 0, case .empty = end { return }
         }
     }
 
@@ -120,28 +132,65 @@ final class NetlinkSource: KernelSource {
         return 0
     }
 
-    /// Asks which way a packet would go; the answer's bytes, empty when none came.
-    func ask(_ query: RouteQuery) -> [UInt8] {
-        sequence &+= 1
-        guard let request = NetlinkRequest.route(query, sequence: sequence) else { return [] }
-        return answer(to: request)
+    /// Asks which ways packets would go; each answer's bytes, empty where none came.
+    func ask(_ queries: ArraySlice<RouteQuery>) -> [[UInt8]] {
+        guard queries.count > Self.atOnce else { return askTogether(queries) }
+        return stride(from: queries.startIndex, to: queries.endIndex, by: Self.atOnce).flatMap {
+            askTogether(queries[$0..<min($0 + Self.atOnce, queries.endIndex)])
+        }
+    }
+
+    // All in one datagram.
+    private func askTogether(_ queries: ArraySlice<RouteQuery>) -> [[UInt8]] {
+        let first = sequence &+ 1
+        requests.removeAll(keepingCapacity: true)
+        for query in queries {
+            sequence &+= 1
+            add(query, sequence)
+        }
+        return answers(from: first, queries.count)
+    }
+
+    // The same few questions are asked all the time; what differs is the number.
+    private func add(_ query: RouteQuery, _ number: UInt32) {
+        let start = requests.count
+        if let known = prepared.firstIndex(where: { $0.query == query }) {
+            requests += prepared[known].bytes
+        } else {
+            guard let request = NetlinkRequest.route(query, sequence: 0) else { return }
+            if prepared.count == Self.batch { prepared.removeFirst() }
+            prepared.append((query, request.bytes))
+            requests += request.bytes
+        }
+        requests.withUnsafeMutableBytes { $0.storeBytes(of: number, toByteOffset: start + 8, as: UInt32.self) }
     }
 
     /// Asks for a neighbour; the answer's bytes, empty when none came.
     func ask(_ key: Neighbour.Key) -> [UInt8] {
         sequence &+= 1
         guard let request = NetlinkRequest.neighbour(key, sequence: sequence) else { return [] }
-        return answer(to: request)
+        requests.removeAll(keepingCapacity: true)
+        requests += request.bytes
+        return answers(from: sequence, 1).first ?? []
     }
 
-    // rtnetlink answers within sendto: the reply is queued when it returns. Answers to earlier questions are passed over.
-    private func answer(to request: borrowing NetlinkRequest) -> [UInt8] {
-        guard questions.send(request) == 0 else { return [] }
-        for _ in 0..<16 {
-            guard case .datagram(let bytes) = questions.receive() else { return [] }
-            guard bytes.count >= MemoryLayout<nlmsghdr>.size else { continue }
-            if bytes.loadUnaligned(as: nlmsghdr.self).nlmsg_seq == sequence { return [UInt8](bytes) }
+    // rtnetlink answers within sendto: the replies are queued, one datagram each, when it returns. Answers to earlier questions are
+    // passed over.
+    private func answers(from first: UInt32, _ count: Int) -> [[UInt8]] {
+        var answers = [[UInt8]](repeating: [], count: count)
+        guard !requests.isEmpty, questions.send(requests) == 0 else { return answers }
+        var missing = count
+        var end = NetlinkSocket.Received.empty
+        while missing > 0 {
+            let read = questions.receive(atMost: Self.batch, &end) { bytes in
+                guard bytes.count >= MemoryLayout<nlmsghdr>.size else { return }
+                let place = Int(bytes.loadUnaligned(as: nlmsghdr.self).nlmsg_seq &- first)
+                guard place < count, answers[place].isEmpty else { return }
+                answers[place] = [UInt8](bytes)
+                missing -= 1
+            }
+            if read == 0 { break }
         }
-        return []
+        return answers
     }
 }

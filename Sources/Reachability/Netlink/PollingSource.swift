@@ -55,7 +55,9 @@ final class PollingSource: KernelSource {
         return 0
     }
 
-    func ask(_ query: RouteQuery) -> [UInt8] {
+    func ask(_ queries: ArraySlice<RouteQuery>) -> [[UInt8]] { queries.map(answer) }
+
+    private func answer(to query: RouteQuery) -> [UInt8] {
         var answer = SynthesizedMessages(sequence: 1, flags: 0)
         switch way(query) {
         case .success(let route): answer.add(route)

@@ -61,10 +61,16 @@ private struct RouteFields {
             source: header.rtm_src_len == 0 ? nil : source.map { IPPrefix($0, length: header.rtm_src_len) },
             typeOfService: header.rtm_tos
         )
+        let kind = Route.Kind(rawValue: header.rtm_type)
+        guard several.isEmpty else {
+            return Route(
+                key, kind: kind, nextHops: several, origin: header.rtm_protocol, scope: header.rtm_scope,
+                preferredSource: preferredSource, nexthopObject: nexthopObject, fingerprint: digest.value
+            )
+        }
         return Route(
-            key, kind: Route.Kind(rawValue: header.rtm_type), nextHops: several.isEmpty && hasHop ? [only] : several,
-            origin: header.rtm_protocol, scope: header.rtm_scope, preferredSource: preferredSource, nexthopObject: nexthopObject,
-            fingerprint: digest.value
+            key, kind: kind, only: hasHop ? only : nil, origin: header.rtm_protocol, scope: header.rtm_scope,
+            preferredSource: preferredSource, nexthopObject: nexthopObject, fingerprint: digest.value
         )
     }
 

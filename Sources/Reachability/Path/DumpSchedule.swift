@@ -40,17 +40,16 @@ package struct DumpSchedule: Sendable {
     static let retries = 5
     private static let retryStep: UInt64 = 20_000_000
 
-    private var tables: [KernelTable: Table] = [:]
+    // By the table's number.
+    private var tables = [Table](repeating: Table(), count: KernelTable.allCases.count)
     package private(set) var running: KernelTable?
 
     package init() {}
 
     /// Asks for a dump of a table.
     package mutating func want(_ table: KernelTable, at now: Int64) {
-        var state = tables[table, default: Table()]
-        let earliest = state.lastStart.map { max(now, $0 + Self.interval) } ?? now
-        state.wantedFrom = min(state.wantedFrom ?? .max, earliest)
-        tables[table] = state
+        let earliest = self[table].lastStart.map { max(now, $0 + Self.interval) } ?? now
+        self[table].wantedFrom = min(self[table].wantedFrom ?? .max, earliest)
     }
 
     /// Asks for all tables, as soon as they may be.
@@ -61,19 +60,20 @@ package struct DumpSchedule: Sendable {
     /// The table whose dump begins now; `nil` when one is running or none is due.
     package mutating func next(at now: Int64) -> KernelTable? {
         guard running == nil else { return nil }
-        let due = KernelTable.allCases.first { (tables[$0]?.wantedFrom).map { $0 <= now } ?? false }
+        let due = KernelTable.allCases.first { self[$0].wantedFrom.map { $0 <= now } ?? false }
         guard let due else { return nil }
-        tables[due]?.wantedFrom = nil
-        tables[due]?.lastStart = now
+        self[due].wantedFrom = nil
+        self[due].lastStart = now
         running = due
         return due
     }
 
     /// The running dump ended. `draw` is any random number.
     package mutating func finished(_ end: End, draw: UInt64, at now: Int64) -> Verdict {
-        guard let table = running, var state = tables[table] else { return .accept }
+        guard let table = running else { return .accept }
+        var state = self[table]
         running = nil
-        defer { tables[table] = state }
+        defer { self[table] = state }
         switch end {
         case .complete:
             state.tries = 0
@@ -97,15 +97,20 @@ package struct DumpSchedule: Sendable {
 
     /// When ``next(at:)`` has something, at the earliest; `nil` for never, and while a dump runs.
     package var deadline: Int64? {
-        running == nil ? tables.values.compactMap(\.wantedFrom).min() : nil
+        running == nil ? tables.lazy.compactMap(\.wantedFrom).min() : nil
     }
 
     /// Whether nothing runs and nothing is wanted.
-    package var isQuiet: Bool { running == nil && tables.values.allSatisfy { $0.wantedFrom == nil } }
+    package var isQuiet: Bool { running == nil && tables.allSatisfy { $0.wantedFrom == nil } }
 
     /// Whether what is known of some table is a partial result.
-    package var isDoubtful: Bool { tables.values.contains { $0.isDoubtful } }
+    package var isDoubtful: Bool { tables.contains { $0.isDoubtful } }
 
     /// Whether a dump of this table runs or is wanted.
-    package func isPending(_ table: KernelTable) -> Bool { running == table || tables[table]?.wantedFrom != nil }
+    package func isPending(_ table: KernelTable) -> Bool { running == table || self[table].wantedFrom != nil }
+
+    private subscript(table: KernelTable) -> Table {
+        get { tables[Int(table.rawValue)] }
+        set { tables[Int(table.rawValue)] = newValue }
+    }
 }

@@ -13,7 +13,8 @@ package struct InterfaceCatalog: Sendable {
 
     /// Brings it up to date after changes of these interfaces, their addresses or their evidence.
     package mutating func update(_ snapshot: NetworkSnapshot, evidence: [UInt32: InterfaceEvidence], changed: Set<UInt32>) {
-        let indexes = changed.union(dependents(of: changed, snapshot))
+        let dependents = dependents(of: changed, snapshot)
+        let indexes = dependents.isEmpty ? changed : changed.union(dependents)
         let sorted = indexes.count > Self.searchLimit ? Self.addresses(of: snapshot) : nil
         var ports: [UInt32: [Link]] = [:]
         for link in snapshot.links.values where link.master != 0 { ports[link.master, default: []].append(link) }
@@ -87,18 +88,23 @@ struct DefaultRoutes {
     /// The lowest metric of a default route by interface.
     private(set) var metrics: [UInt32: UInt32] = [:]
 
-    init(_ snapshot: NetworkSnapshot) {
-        for key in snapshot.defaultRoutes {
-            for route in snapshot.routes[key]?.list ?? [] where route.kind == .unicast {
-                for hop in snapshot.nextHops(of: route) {
-                    metrics[hop.interface] = min(metrics[hop.interface] ?? .max, key.metric)
-                }
-            }
-        }
+    fileprivate mutating func add(_ interface: UInt32, metric: UInt32) {
+        metrics[interface] = min(metrics[interface] ?? .max, metric)
     }
 }
 
 extension NetworkSnapshot {
+    /// Its default routes by interface. A property, because an initialiser would own, and so copy, all of the snapshot's tables.
+    var defaults: DefaultRoutes {
+        var defaults = DefaultRoutes()
+        for key in defaultRoutes {
+            for route in routes[key]?.list ?? [] where route.kind == .unicast {
+                for hop in nextHops(of: route) { defaults.add(hop.interface, metric: key.metric) }
+            }
+        }
+        return defaults
+    }
+
     /// The next hops of a route, those of its nexthop object where the kernel does not repeat them (nexthop_compat_mode 0).
     func nextHops(of route: Route) -> [Route.NextHop] {
         let own = route.nextHops

@@ -85,23 +85,23 @@ public struct NetworkSnapshot: Hashable, Sendable {
 
     private mutating func add(_ route: Route) {
         if route.key.destination.isDefault { defaultRoutes.insert(route.key) }
-        switch routes[route.key] {
-        case nil: routes[route.key] = .one(route)
-        case .one(let other) where other != route: routes[route.key] = .several([other, route])
-        case .one: break
-        case .several(var routes):
-            routes.insert(route)
-            self.routes[route.key] = .several(routes)
+        // The key is hashed once where nothing else has it.
+        switch routes.updateValue(.one(route), forKey: route.key) {
+        case nil: break
+        case .one(let other): if other != route { routes[route.key] = .several([other, route]) }
+        case .several(var all):
+            all.insert(route)
+            routes[route.key] = .several(all)
         }
     }
 
     private mutating func remove(_ route: Route) {
-        switch routes[route.key] {
-        case nil: return
+        guard let place = routes.index(forKey: route.key) else { return }
+        switch routes.values[place] {
         case .one(let other):
             guard other == route else { return }
-            routes[route.key] = nil
-            defaultRoutes.remove(route.key)
+            routes.remove(at: place)
+            if route.key.destination.isDefault { defaultRoutes.remove(route.key) }
         case .several(var routes):
             routes.remove(route)
             self.routes[route.key] = routes.count == 1 ? routes.first.map { .one($0) } : .several(routes)

@@ -11,7 +11,7 @@ struct PathCause {
         self.configuration = configuration
     }
 
-    func find(_ choices: [IPAddress.Family: PathEvaluation.Choice], _ last: PathEvaluation.Selected?) -> Cause {
+    func find(_ choices: PathEvaluation.Choices, _ last: PathEvaluation.Selected?) -> Cause {
         if let last {
             // One that was renamed away from the name that is wanted is gone as well.
             guard let interface = catalog.interfaces[last.index], configuration.allows(interface) else {
@@ -47,7 +47,7 @@ struct PathCause {
     }
 
     /// The link's or its addresses' fault; `nil` when both are well.
-    private func local(_ interface: NetworkInterface, _ choices: [IPAddress.Family: PathEvaluation.Choice]) -> Cause? {
+    private func local(_ interface: NetworkInterface, _ choices: PathEvaluation.Choices) -> Cause? {
         let name = interface.name
         func cause(_ layer: Cause.Layer, _ code: Cause.Code, _ detail: String) -> Cause {
             var evidence: [String: Cause.Evidence] = ["interface": .text(name), "level": .text(interface.level.rawValue)]
@@ -75,7 +75,7 @@ struct PathCause {
         return cause(.address, .noAddress, "interface \(name) has no usable address")
     }
 
-    private func route(_ choices: [IPAddress.Family: PathEvaluation.Choice], _ interface: NetworkInterface) -> Cause {
+    private func route(_ choices: PathEvaluation.Choices, _ interface: NetworkInterface) -> Cause {
         // The family whose refusal says most: a route that refuses before none at all.
         let refusals = IPAddress.Family.allCases.compactMap { family in
             choices[family]?.refusal.map { (family: family, code: refusal(family, errno: $0), errno: $0) }

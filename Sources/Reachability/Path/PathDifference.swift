@@ -2,8 +2,8 @@
 /// Containers' interfaces that come and go, lifetimes and statistics are not.
 package enum PathDifference {
     /// The reasons to publish `new` after `old`; none when nothing worth telling changed.
-    package static func reasons(from old: NetworkPath, to new: NetworkPath) -> Set<PathChangeReason> {
-        var reasons: Set<PathChangeReason> = []
+    package static func reasons(from old: NetworkPath, to new: NetworkPath) -> CaseSet<PathChangeReason> {
+        var reasons: CaseSet<PathChangeReason> = []
         if Identity(old.interface) != Identity(new.interface) || Identity(old.interfaceV4) != Identity(new.interfaceV4)
             || Identity(old.interfaceV6) != Identity(new.interfaceV6) || Identity(old.underlying) != Identity(new.underlying)
         {
@@ -24,9 +24,11 @@ package enum PathDifference {
         if old.isConsistent != new.isConsistent { reasons.insert(.resynced) }
 
         // An interface that only becomes or stops being worth telling shows nothing else than before.
-        let notable = old.notable.union(new.notable)
-        let before = old.interfaces.filter { notable.contains($0.index) }
-        let after = new.interfaces.filter { notable.contains($0.index) }
+        let isNotable = { (interface: NetworkInterface) in
+            new.notable.contains(interface.index) || old.notable.contains(interface.index)
+        }
+        let before = old.interfaces.filter(isNotable)
+        let after = new.interfaces.filter(isNotable)
         if !before.elementsEqual(after, by: isSameRow) { reasons.insert(.interfacesChanged) }
         let hasOtherAddresses = after.contains { interface in
             before.first { $0.index == interface.index }.map { $0.addresses != interface.addresses } ?? false

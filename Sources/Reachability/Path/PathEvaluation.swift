@@ -18,7 +18,7 @@ struct PathEvaluation {
     let catalog: InterfaceCatalog
     let resolver: ResolverConfiguration
     let configuration: MonitorConfiguration
-    let answers: [RouteQuery: RouteAnswer]
+    let answers: RouteAnswers
     let lastSelected: Selected?
     let isConsistent: Bool
 
@@ -40,39 +40,46 @@ struct PathEvaluation {
     }
 
     func run() -> Outcome {
-        let defaults = DefaultRoutes(snapshot)
+        let defaults = snapshot.defaults
         var questions: [RouteQuery] = []
-        var choices: [IPAddress.Family: Choice] = [:]
-        for family in IPAddress.Family.allCases where configuration.families.contains(family) {
-            choices[family] = choose(family, defaults, &questions)
-        }
-        let usable = { (family: IPAddress.Family) in choices[family]?.usable }
-        let selected = usable(.v4) ?? usable(.v6)
+        var choices = Choices()
+        if configuration.families.contains(.v4) { choices.v4 = choose(.v4, defaults, &questions) }
+        if configuration.families.contains(.v6) { choices.v6 = choose(.v6, defaults, &questions) }
+        let (v4, v6) = (choices.v4?.usable, choices.v6?.usable)
+        let selected = v4 ?? v6
         let under = selected.flatMap { underlying($0.interface, defaults, &questions) }
         guard questions.isEmpty else { return .ask(questions) }
 
         // What the kernel would use counts as selected, also when it cannot carry packets now.
-        let pick = selected?.interface ?? choices[.v4]?.picked ?? choices[.v6]?.picked
+        let pick = selected?.interface ?? choices.v4?.picked ?? choices.v6?.picked
         let last = pick.map { Selected(index: $0.index, name: $0.name) } ?? lastSelected
         let cause = selected == nil ? PathCause(snapshot, catalog, configuration).find(choices, last) : nil
-        let chosen = [usable(.v4)?.interface, usable(.v6)?.interface, under].compactMap { $0 }
+        let chosen = [v4?.interface, v6?.interface, under].compactMap { $0 }
         let ordered = order(chosen, defaults)
         let path = NetworkPath(
             status: selected == nil ? .unsatisfied : .satisfied,
             interface: selected?.interface,
-            interfaceV4: usable(.v4)?.interface,
-            interfaceV6: usable(.v6)?.interface,
+            interfaceV4: v4?.interface,
+            interfaceV6: v6?.interface,
             underlying: under,
             supportsDNS: resolver.hasNameserver,
             isExpensive: chosen.contains { $0.isExpensive },
             isConstrained: false,
-            gateways: gateways([usable(.v4), usable(.v6)].compactMap { $0 }),
+            gateways: gateways([v4, v6].compactMap { $0 }),
             interfaces: ordered,
             cause: cause,
             isConsistent: isConsistent,
             notable: Set(ordered.filter { isNotable($0, chosen, defaults) }.map(\.index))
         )
         return .path(path, selected: last)
+    }
+
+    /// What the kernel says for each family; `nil` for one that does not count.
+    struct Choices {
+        var v4: Choice?
+        var v6: Choice?
+
+        subscript(family: IPAddress.Family) -> Choice? { family == .v4 ? v4 : v6 }
     }
 
     /// What the kernel says for one family.
@@ -199,8 +206,16 @@ struct PathEvaluation {
     }
 
     private func order(_ chosen: [NetworkInterface], _ defaults: DefaultRoutes) -> [NetworkInterface] {
-        var seen: Set<UInt32> = []
-        return (chosen + preferred(catalog.interfaces.values, defaults)).filter { seen.insert($0.index).inserted }
+        // At most three are chosen, so looking through them is cheaper than a set.
+        var ordered: [NetworkInterface] = []
+        ordered.reserveCapacity(catalog.interfaces.count)
+        for interface in chosen where !ordered.contains(where: { $0.index == interface.index }) { ordered.append(interface) }
+        let count = ordered.count
+        for interface in preferred(catalog.interfaces.values, defaults)
+        where !ordered[..<count].contains(where: { $0.index == interface.index }) {
+            ordered.append(interface)
+        }
+        return ordered
     }
 
     private func isNotable(_ interface: NetworkInterface, _ chosen: [NetworkInterface], _ defaults: DefaultRoutes) -> Bool {

@@ -41,7 +41,7 @@ package struct PathMachine: Sendable {
     package enum Effect: Hashable, Sendable {
         case dump(KernelTable, sequence: UInt32)
         case askRoute(RouteQuery)
-        case readEvidence(Link)
+        indirect case readEvidence(Link)
         case publish(PathUpdate)
         case resynced(ResyncReason)
         case gap(nanoseconds: Int64)
@@ -64,6 +64,8 @@ package struct PathMachine: Sendable {
     /// Times that events were lost.
     package private(set) var overruns = 0
 
+    // What is asked whenever something changed.
+    private let first: [Effect]
     private var keeper = SnapshotKeeper()
     private var schedule = DumpSchedule()
     private var draws = SplitMix64(seed: 0)
@@ -71,14 +73,15 @@ package struct PathMachine: Sendable {
     private var wasInterrupted = false
     private var isPolling = false
     private var hasBegun = false
-    private var unsettled = Set(KernelTable.allCases)
+    private var unsettled = CaseSet<KernelTable>.all
     private var resync = Resync()
-    private var reasons: Set<PathChangeReason> = []
-    private var changes: [SnapshotChange] = []
+    private var reasons: CaseSet<PathChangeReason> = []
+    // Changes gather here until the turn ends, doubts until the next event.
+    private var untold = SnapshotKeeper.Outcome()
     private var awaited: Set<UInt32> = []
     private var subjects: [UInt32: EvidenceSubject] = [:]
-    private var answers: [RouteQuery: RouteAnswer] = [:]
-    private var formerAnswers: [RouteQuery: RouteAnswer] = [:]
+    private var answers = RouteAnswers()
+    private var formerAnswers = RouteAnswers()
     private var told: NetworkPath?
     private var lastSelected: PathEvaluation.Selected?
     private var work = Work()
@@ -116,12 +119,15 @@ package struct PathMachine: Sendable {
     private struct Resync: Sendable {
         /// Each once, in the order in which they came.
         var reasons: [ResyncReason] = []
-        var tables: Set<KernelTable> = []
+        var tables: CaseSet<KernelTable> = []
         /// The table whose dump ran already when the loss happened: its end proves nothing.
         var underway: KernelTable?
     }
 
-    package init(_ configuration: MonitorConfiguration) { self.configuration = configuration }
+    package init(_ configuration: MonitorConfiguration) {
+        self.configuration = configuration
+        first = PathEvaluation.firstQuestions(configuration).map { .askRoute($0) }
+    }
 
     /// The kernel's state as far as it is known.
     package var snapshot: NetworkSnapshot { keeper.live }
@@ -142,7 +148,9 @@ package struct PathMachine: Sendable {
             self.isPolling = isPolling
             hasBegun = true
             schedule.wantAll(at: time)
-        case .messages(let messages): for message in messages { take(message.event, at: time) }
+        case .messages(let messages):
+            if untold.changes.isEmpty { untold.changes.reserveCapacity(messages.count) }
+            for message in messages { take(message.event, at: time) }
         case .overrun:
             overruns += 1
             lose(.overrun, at: time)
@@ -150,7 +158,7 @@ package struct PathMachine: Sendable {
         case .dumpFailed(let errno): return endDump(errno: errno, at: now)
         case .route(let query, let answer):
             // What was last known stands where there was no answer.
-            answers[query] = answer == .unanswered ? formerAnswers[query] ?? answer : answer
+            answers.add(answer == .unanswered ? formerAnswers[query] ?? answer : answer, to: query)
         case .evidence(let index, let evidence):
             awaited.remove(index)
             guard self.evidence[index] != evidence, keeper.live.links[index] != nil else { break }
@@ -175,7 +183,7 @@ package struct PathMachine: Sendable {
         case .pollDue:
             schedule.wantAll(at: time)
             // Tables that were read one after the other fit together only when all have been read.
-            unsettled = Set(KernelTable.allCases)
+            unsettled = .all
         case .turnEnded: return endTurn(at: now)
         }
         return []
@@ -190,15 +198,18 @@ package struct PathMachine: Sendable {
         case .ignored, .neighbour, .neighbourRemoved: work.events += 1
         default:
             work.events += 1
-            note(keeper.apply(event), at: now)
+            let known = untold.changes.count
+            keeper.apply(event, &untold)
+            noteChanges(from: known, at: now)
         }
     }
 
-    private mutating func note(_ outcome: SnapshotKeeper.Outcome, at now: Int64) {
-        for table in outcome.doubts { schedule.want(table, at: now) }
-        guard !outcome.changes.isEmpty else { return }
-        for change in outcome.changes { note(change) }
-        changes += outcome.changes
+    /// Takes note of what is new in `untold`.
+    private mutating func noteChanges(from known: Int, at now: Int64) {
+        for table in untold.doubts { schedule.want(table, at: now) }
+        untold.doubts = []
+        guard untold.changes.count > known else { return }
+        for place in known..<untold.changes.count { note(untold.changes[place]) }
         work.ask = true
     }
 
@@ -232,15 +243,13 @@ package struct PathMachine: Sendable {
     }
 
     private mutating func touch() {
-        work.ask = true
-        work.structure = true
+        (work.ask, work.structure) = (true, true)
     }
 
     private mutating func lose(_ reason: ResyncReason, at now: Int64) {
         schedule.wantAll(at: now)
         // What was lost before and is not made good yet is made good by the same dumps.
-        let reasons = resync.reasons.filter { $0 != reason } + [reason]
-        resync = Resync(reasons: reasons, tables: Set(KernelTable.allCases), underway: schedule.running)
+        resync = Resync(reasons: resync.reasons.filter { $0 != reason } + [reason], tables: .all, underway: schedule.running)
     }
 
     // MARK: Dumps
@@ -268,9 +277,10 @@ package struct PathMachine: Sendable {
             keeper.abandonDump()
             if verdict == .again { return [] }
         } else {
-            let before = changes.count
-            note(keeper.endDump(), at: time)
-            if before != changes.count, resync.tables.contains(table) { reasons.insert(.resynced) }
+            let before = untold.changes.count
+            untold.add(keeper.endDump())
+            noteChanges(from: before, at: time)
+            if before != untold.changes.count, resync.tables.contains(table) { reasons.insert(.resynced) }
         }
         // A table that cannot be read does not keep the path from being told: it is asked for, not computed from tables.
         if unsettled.remove(table) != nil || verdict == .acceptPartial { touch() }
@@ -290,8 +300,7 @@ package struct PathMachine: Sendable {
     private mutating func startDump(at now: Moment) -> [Effect] {
         guard let table = schedule.next(at: now.monotonicNanoseconds) else { return [] }
         keeper.beginDump(table)
-        sequence &+= 1
-        wasInterrupted = false
+        (sequence, wasInterrupted) = (sequence &+ 1, false)
         return [.dump(table, sequence: sequence)]
     }
 
@@ -302,9 +311,9 @@ package struct PathMachine: Sendable {
         var effects: [Effect] = awaited.sorted().compactMap { index in keeper.live.links[index].map { .readEvidence($0) } }
         // Answered at once, within the turn: the next end of it goes on.
         guard effects.isEmpty else { return effects }
-        if !changes.isEmpty {
-            effects.append(.changed(changes))
-            changes = []
+        if !untold.changes.isEmpty {
+            effects.append(.changed(untold.changes))
+            untold.changes = []
         }
         effects += evaluate(at: now)
         if resync.tables.isEmpty, path != nil, !work.evaluate {
@@ -319,12 +328,11 @@ package struct PathMachine: Sendable {
     private mutating func evaluate(at now: Moment) -> [Effect] {
         guard unsettled.isEmpty, let resolver else { return [] }
         if work.ask {
-            if !work.evaluate { formerAnswers = answers }
-            answers = [:]
+            if !work.evaluate { swap(&formerAnswers, &answers) }
+            answers.removeAll()
             (work.ask, work.evaluate) = (false, true)
-            if isOnlyAnswers { return formerAnswers.keys.sorted(by: RouteQuery.areInOrder).map { .askRoute($0) } }
-            let first = PathEvaluation.firstQuestions(configuration)
-            if !first.isEmpty { return first.map { .askRoute($0) } }
+            if isOnlyAnswers { return formerAnswers.queries.sorted(by: RouteQuery.areInOrder).map { .askRoute($0) } }
+            if !first.isEmpty { return first }
         }
         // The same questions with the same answers, and nothing else: a route to somewhere else came or went.
         guard work.evaluate, !(isOnlyAnswers && answers == formerAnswers) else {
@@ -371,7 +379,7 @@ package struct PathMachine: Sendable {
         }
         told = new
         if !resync.tables.isEmpty, resync.reasons != [.resume] { reasons.insert(.resynced) }
-        let all = PathChangeReason.allCases.filter { found.contains($0) || reasons.contains($0) }
+        let all = Array(found.union(reasons))
         let update = PathUpdate(path: new, reasons: all, isInitial: false, suppressed: suppressed, moment: now)
         suppressed = 0
         reasons = []
@@ -385,9 +393,7 @@ package struct PathMachine: Sendable {
         let gone = NetworkPath(status: .unsatisfied, supportsDNS: resolver?.hasNameserver ?? false, cause: cause)
         let found = told.map { PathDifference.reasons(from: $0, to: gone) } ?? []
         let update = PathUpdate(
-            path: gone, reasons: PathChangeReason.allCases.filter(found.contains), isInitial: path == nil, suppressed: suppressed,
-            moment: now
-        )
+            path: gone, reasons: Array(found), isInitial: path == nil, suppressed: suppressed, moment: now)
         path = gone
         return [.publish(update), .ended]
     }

@@ -24,6 +24,14 @@ public struct Route: Hashable, Sendable {
             self.typeOfService = typeOfService
         }
 
+        /// Hashes in as few words as tell routes apart: a table is searched for each route that comes or goes.
+        public func hash(into hasher: inout Hasher) {
+            hasher.combine(UInt64(table) << 32 | UInt64(metric))
+            hasher.combine(destination)
+            if let source { hasher.combine(source) }
+            if typeOfService != 0 { hasher.combine(typeOfService) }
+        }
+
         /// The family of the destination.
         public var family: IPAddress.Family { destination.address.family }
     }
@@ -124,8 +132,23 @@ public struct Route: Hashable, Sendable {
         }
     }
 
+    /// A route with at most one next hop, for which no array is made.
+    init(
+        _ key: Key, kind: Kind, only: NextHop?, origin: UInt8, scope: UInt8, preferredSource: IPAddress?, nexthopObject: UInt32,
+        fingerprint: UInt64
+    ) {
+        self.init(
+            key, kind: kind, origin: origin, scope: scope, preferredSource: preferredSource, nexthopObject: nexthopObject,
+            fingerprint: fingerprint
+        )
+        first = only
+    }
+
     /// The ways to go on, in a fixed order.
     public var nextHops: [NextHop] { first.map { [$0] + others } ?? [] }
+
+    /// The first of them, without the array that all take.
+    var firstHop: NextHop? { first }
 
     /// Whether it has several next hops.
     public var isMultipath: Bool { !others.isEmpty }

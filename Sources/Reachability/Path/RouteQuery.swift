@@ -51,3 +51,35 @@ package struct ChosenRoute: Hashable, Sendable {
         self.table = table
     }
 }
+
+/// What the kernel has answered. Nearly always two questions, at most a few dozen: walking through them costs less than a hash.
+package struct RouteAnswers: Sendable, Equatable {
+    private struct Entry: Sendable, Equatable {
+        let query: RouteQuery
+        var answer: RouteAnswer
+    }
+
+    private var entries: [Entry] = []
+
+    package init() {}
+
+    package var isEmpty: Bool { entries.isEmpty }
+    package var queries: [RouteQuery] { entries.map(\.query) }
+
+    package subscript(query: RouteQuery) -> RouteAnswer? { entries.first { $0.query == query }?.answer }
+
+    package mutating func add(_ answer: RouteAnswer, to query: RouteQuery) {
+        if let index = entries.firstIndex(where: { $0.query == query }) {
+            entries[index].answer = answer
+        } else {
+            entries.append(Entry(query: query, answer: answer))
+        }
+    }
+
+    package mutating func removeAll() { entries.removeAll(keepingCapacity: true) }
+
+    /// Whether both hold the same answers, in whatever order they came.
+    package static func == (left: RouteAnswers, right: RouteAnswers) -> Bool {
+        left.entries.count == right.entries.count && left.entries.allSatisfy { right[$0.query] == $0.answer }
+    }
+}

@@ -42,7 +42,7 @@ extension NetworkSnapshot {
     /// Whether a route cannot be there although a dump still has it: its link is not up. Routes to this machine's own addresses
     /// stay (fib_sync_down_dev spares them), and so do those that refuse: IPv6 hangs them on `lo`, up or not.
     func isHidden(_ route: Route) -> Bool {
-        guard route.kind != .local, !route.kind.refuses, !route.isMultipath, let hop = route.nextHops.first,
+        guard route.kind != .local, !route.kind.refuses, !route.isMultipath, let hop = route.firstHop,
             let link = links[hop.interface]
         else {
             return false
@@ -94,6 +94,7 @@ extension NetworkSnapshot {
         }
         // Bucket by bucket: a sequence of all routes makes a set of each.
         var lost: [Route] = []
+        lost.reserveCapacity(8)
         let search = { (bucket: RouteBucket) in
             switch bucket {
             case .one(let route): if isLost(route) { lost.append(route) }
@@ -111,7 +112,7 @@ extension NetworkSnapshot {
     // While duplicate detection runs, an IPv6 address that the kernel made by itself is announced only by its prefix's route.
     private func comesFromUnknownAddress(_ route: Route) -> Bool {
         let byKernel: UInt8 = 2
-        guard route.key.family == .v6, route.origin == byKernel, route.kind == .unicast, let hop = route.nextHops.first else {
+        guard route.key.family == .v6, route.origin == byKernel, route.kind == .unicast, let hop = route.firstHop else {
             return false
         }
         return !addresses.keys.contains { $0.interface == hop.interface && route.key.destination.contains($0.prefix.address) }
@@ -127,7 +128,14 @@ extension NetworkSnapshot {
             if contains(route) { record(.routeRemoved(route), &outcome) }
             return
         }
-        let others = routes[route.key]?.list.filter { $0 != route } ?? []
+        let others: [Route]
+        switch routes[route.key] {
+        // Nearly always: nothing had its key.
+        case nil: return record(.routeAdded(route), &outcome)
+        case .one(let only) where only == route: return
+        case .one(let other): others = [other]
+        case .several(let all): others = all.filter { $0 != route }
+        }
         if replaces && !others.isEmpty {
             // Known already: a dump was ahead of this event, and what went is gone from it; the others may have come since.
             // IPv6 replaces a route with a gateway by another such; the first one only where dumps show them all, and they leave out
@@ -149,10 +157,11 @@ extension NetworkSnapshot {
     }
 
     private mutating func takeRouteRemoval(_ route: Route, _ outcome: inout SnapshotKeeper.Outcome) {
-        if contains(route) {
-            record(.routeRemoved(route), &outcome)
-        } else if routes[route.key] != nil {
-            outcome.doubts.insert(.routes(route.key.family))
+        switch routes[route.key] {
+        case nil: break
+        case .one(let only) where only == route: record(.routeRemoved(route), &outcome)
+        case .several(let all) where all.contains(route): record(.routeRemoved(route), &outcome)
+        default: outcome.doubts.insert(.routes(route.key.family))
         }
     }
 }

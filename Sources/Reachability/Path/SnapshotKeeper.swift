@@ -15,7 +15,12 @@ package struct SnapshotKeeper: Sendable {
         /// The differences, in order.
         package var changes: [SnapshotChange] = []
         /// The tables that the event left in doubt: the kernel does not tell everything (see ``SnapshotKeeper/apply(_:)``).
-        package var doubts: Set<KernelTable> = []
+        package var doubts: CaseSet<KernelTable> = []
+
+        mutating func add(_ other: Outcome) {
+            changes += other.changes
+            doubts.formUnion(other.doubts)
+        }
     }
 
     package private(set) var live = NetworkSnapshot()
@@ -39,12 +44,17 @@ package struct SnapshotKeeper: Sendable {
 
     /// Applies an event to the live snapshot.
     package mutating func apply(_ event: NetlinkEvent) -> Outcome {
+        var outcome = Outcome()
+        apply(event, &outcome)
+        return outcome
+    }
+
+    /// Applies an event to the live snapshot; what it did is added to `outcome`.
+    package mutating func apply(_ event: NetlinkEvent, _ outcome: inout Outcome) {
         if let table = dump?.table, event.isAbout(table) {
             if dump?.log.count ?? 0 < Self.logLimit { dump?.log.append(event) } else { dump?.lostEvents = true }
         }
-        var outcome = Outcome()
         live.take(event, &outcome)
-        return outcome
     }
 
     /// A dump of this table begins; one that was running is forgotten.

@@ -8,8 +8,8 @@ final class Httpbin: Sendable {
     /// One for the whole run, started at first use.
     static let shared = Result { try Httpbin() }
 
-    /// Whether the package is there.
-    static let isInstalled = access("/usr/lib/python3/dist-packages/httpbin/core.py", R_OK) == 0
+    /// There where the package is.
+    static let program = "/usr/lib/python3/dist-packages/httpbin/core.py"
 
     /// The port on 127.0.0.1.
     let port: UInt16

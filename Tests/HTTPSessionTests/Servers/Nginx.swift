@@ -21,8 +21,8 @@ final class Nginx: Sendable {
     /// One for the whole run, started at first use.
     static let shared = Result { try Nginx() }
 
-    /// Whether the program is there.
-    static let isInstalled = access("/usr/sbin/nginx", X_OK) == 0
+    /// There where the package is.
+    static let program = "/usr/sbin/nginx"
 
     /// HTTP/1.1 in plain text.
     let port: UInt16

@@ -1,3 +1,4 @@
+import HTTPSessionTestKit
 import Foundation
 import HTTPSessionTestKit
 import NetworkLab
@@ -18,7 +19,7 @@ struct ServerFixtureTests {
         return program.output
     }
 
-    @Test(.enabled(if: Nginx.isInstalled)) func `nginx serves files, slowly, gzipped and in parts`() throws {
+    @Test(.requires(Nginx.program)) func `nginx serves files, slowly, gzipped and in parts`() throws {
         let nginx = try Nginx.shared.get()
         let folder = try ScratchDirectory()
         #expect(try curl(["-o", folder.file("a"), nginx.url("/1k").absoluteString]) == "\n200 1.1")
@@ -34,7 +35,7 @@ struct ServerFixtureTests {
         #expect(FileManager.default.contents(atPath: folder.file("a"))?.count == 100_000)
     }
 
-    @Test(.enabled(if: Nginx.isInstalled)) func `nginx speaks HTTP/2, and over a Unix socket`() throws {
+    @Test(.requires(Nginx.program)) func `nginx speaks HTTP/2, and over a Unix socket`() throws {
         let nginx = try Nginx.shared.get()
         let folder = try ScratchDirectory()
         try Data(nginx.identity.certificate.utf8).write(to: URL(fileURLWithPath: folder.file("ca")))
@@ -45,7 +46,7 @@ struct ServerFixtureTests {
         #expect(try curl(["--unix-socket", nginx.unixSocket, "http://localhost/status/204"]) == "\n204 1.1")
     }
 
-    @Test(.enabled(if: Nginx.isInstalled)) func `nginx takes bodies and redirects`() throws {
+    @Test(.requires(Nginx.program)) func `nginx takes bodies and redirects`() throws {
         let nginx = try Nginx.shared.get()
         let folder = try ScratchDirectory()
         try Nginx.pattern(1 << 20).write(to: URL(fileURLWithPath: folder.file("body")))
@@ -54,7 +55,7 @@ struct ServerFixtureTests {
         #expect(redirect.contains("307") && redirect.contains("/1k"))
     }
 
-    @Test(.enabled(if: Httpbin.isInstalled)) func `httpbin echoes, challenges and redirects`() throws {
+    @Test(.requires(Httpbin.program)) func `httpbin echoes, challenges and redirects`() throws {
         let httpbin = try Httpbin.shared.get()
         #expect(try curl(["-d", "a=b", httpbin.url("/post").absoluteString]).contains(#""a":"b""#))
         #expect(

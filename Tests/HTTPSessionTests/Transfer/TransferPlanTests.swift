@@ -95,7 +95,7 @@ import Testing
         ] {
             let request = TransferRequest(url: try #require(URL(string: url)))
             if isAllowed {
-                try settings.check(request)
+                _ = try settings.check(request)
             } else {
                 let error = #expect(throws: HTTPSessionError.self) { try settings.check(request) }
                 #expect(error?.code == .insecureConnectionRefused, "\(url)")

@@ -22,7 +22,7 @@ import Testing
             gateways: gateways, interfaces: [interface] + others, isConsistent: consistent, notable: notable)
     }
 
-    private func reasons(_ old: NetworkPath, _ new: NetworkPath) -> Set<PathChangeReason> {
+    private func reasons(_ old: NetworkPath, _ new: NetworkPath) -> CaseSet<PathChangeReason> {
         PathDifference.reasons(from: old, to: new)
     }
 

@@ -1,0 +1,129 @@
+import Foundation
+import HTTPSession
+import HTTPTypes
+import Testing
+
+@Suite struct JSONRequestSerializerTests {
+    let serializer = JSONRequestSerializer(base: HTTPRequestSerializer(headerFields: [:]), writingOptions: [.sortedKeys])
+
+    @Test func `a dictionary becomes an object`() throws {
+        let request = try SerializedRequest(.post, parameters: ["key": "value"], by: serializer)
+        #expect(request.body == #"{"key":"value"}"#)
+        #expect(request.field(.contentType) == "application/json")
+    }
+
+    @Test func `an array becomes an array`() throws {
+        let request = try SerializedRequest(.post, parameters: [["key": "value"]], by: serializer)
+        #expect(request.body == #"[{"key":"value"}]"#)
+    }
+
+    @Test func `every kind of value that JSON has is written`() throws {
+        let parameters: Parameters = [
+            "a": true, "b": 1, "c": 1.5, "d": nil, "e": "ü\n\"", "f": [], "g": [:], "h": .unsigned(.max), "i": .integer(.min),
+        ]
+        let body = try SerializedRequest(.post, parameters: parameters, by: serializer).body
+        #expect(
+            body
+                == #"{"a":true,"b":1,"c":1.5,"d":null,"e":"ü\n\"","f":[],"g":{},"h":18446744073709551615,"i":-9223372036854775808}"#
+        )
+    }
+
+    @Test func `methods without a body put the parameters into the query`() throws {
+        let request = try SerializedRequest(.get, parameters: ["key": "value"], by: serializer)
+        #expect(request.url == "https://example.com/things?key=value")
+        #expect(request.body == nil)
+        #expect(request.field(.contentType) == nil)
+    }
+
+    @Test func `without parameters there is neither body nor type`() throws {
+        let request = try SerializedRequest(.post, by: serializer)
+        #expect(request.body == nil)
+        #expect(request.field(.contentType) == nil)
+    }
+
+    @Test func `a type that the request has stays`() throws {
+        let fields: HTTPFields = [.contentType: "application/vnd.api+json"]
+        #expect(
+            try SerializedRequest(.post, fields: fields, parameters: [:], by: serializer).field(.contentType)
+                == fields[.contentType])
+    }
+
+    @Test(
+        arguments: [
+            .set(["a"]), ["a": .set([])], ["a": .number(.nan)], ["a": [.number(.infinity)]], ["a": .data(Data())],
+            ["a": .date(Date(timeIntervalSince1970: 0))], "fragment", 1, nil,
+        ] as [Parameters])
+    func `what is no JSON is an error with its reason`(parameters: Parameters) {
+        let error = HTTPSessionError.thrown { try SerializedRequest(.post, parameters: parameters, by: serializer) }
+        #expect(error?.code == .cannotEncodeRequest)
+        #expect(error?.urlErrorCode == .cannotDecodeContentData)
+        #expect(error?.reason == "the parameters are not valid JSON")
+        #expect(error?.context.url == SerializedRequest.url)
+    }
+
+    @Test func `a lone surrogate cannot reach the writer: Swift replaces it as the string is made`() throws {
+        let text = String(decoding: [0xD800, 0x61] as [UInt16], as: UTF16.self)
+        #expect(
+            try SerializedRequest(.post, parameters: ["key": .string(text)], by: serializer).body == "{\"key\":\"\u{FFFD}a\"}")
+    }
+
+    @Test func `fragments are written when the options say so`() throws {
+        let serializer = JSONRequestSerializer(base: HTTPRequestSerializer(headerFields: [:]), writingOptions: .fragmentsAllowed)
+        #expect(try SerializedRequest(.post, parameters: "a", by: serializer).body == "\"a\"")
+    }
+
+    @Test func `parameters deeper than the limit are refused`() {
+        var parameters: Parameters = []
+        for _ in 0..<5_000 { parameters = [parameters] }
+        let error = HTTPSessionError.thrown { try SerializedRequest(.post, parameters: parameters, by: serializer) }
+        #expect(error?.code == .cannotEncodeRequest)
+    }
+
+    @Test func `the fields of its base go out too`() throws {
+        var serializer = serializer
+        try serializer.base.setAuthorizationHeaderField(username: "a", password: "b")
+        #expect(try SerializedRequest(.post, by: serializer).field(.authorization) == "Basic YTpi")
+    }
+}
+
+@Suite struct PropertyListRequestSerializerTests {
+    let serializer = PropertyListRequestSerializer(base: HTTPRequestSerializer(headerFields: [:]))
+
+    @Test(arguments: [.xml, .binary] as [PropertyListSerialization.PropertyListFormat])
+    func `parameters become a property list`(format: PropertyListSerialization.PropertyListFormat) throws {
+        var serializer = serializer
+        serializer.format = format
+        let parameters: Parameters = [
+            "a": ["b": [1, true, 1.5]], "c": .data(Data([1])), "d": .date(Date(timeIntervalSince1970: 0)),
+        ]
+        let request = try SerializedRequest(.post, parameters: parameters, by: serializer)
+        #expect(request.field(.contentType) == "application/x-plist")
+        guard case .data(let body) = request.request.body else {
+            Issue.record("no body")
+            return
+        }
+        let list = try #require(try PropertyListSerialization.propertyList(from: body, format: nil) as? NSDictionary)
+        #expect(list["c"] as? Data == Data([1]))
+        #expect(list["d"] as? Date == Date(timeIntervalSince1970: 0))
+        #expect((list["a"] as? [String: [Any]])?["b"]?.count == 3)
+    }
+
+    @Test(arguments: [["a": nil], .set(["a"]), [.set([])]] as [Parameters])
+    func `what no property list has is an error`(parameters: Parameters) {
+        let error = HTTPSessionError.thrown { try SerializedRequest(.post, parameters: parameters, by: serializer) }
+        #expect(error?.code == .cannotEncodeRequest)
+        #expect(error?.reason == "the parameters are not a valid property list")
+    }
+
+    @Test func `without parameters there is neither body nor type, and GET has a query`() throws {
+        #expect(try SerializedRequest(.post, by: serializer).field(.contentType) == nil)
+        #expect(try SerializedRequest(.get, parameters: ["a": 1], by: serializer).url == "https://example.com/things?a=1")
+    }
+
+    @Test func `the OpenStep format, which nothing writes, is an error`() {
+        let serializer = PropertyListRequestSerializer(base: HTTPRequestSerializer(headerFields: [:]), format: .openStep)
+        #expect(
+            HTTPSessionError.thrown { try SerializedRequest(.post, parameters: [:], by: serializer) }?.code
+                == .cannotEncodeRequest)
+    }
+}

@@ -1,0 +1,159 @@
+import Foundation
+import HTTPSession
+import HTTPTypes
+import Synchronization
+import Testing
+
+@Suite struct HTTPRequestSerializerTests {
+    let form = "application/x-www-form-urlencoded"
+
+    @Test func `POST puts the parameters into a form`() throws {
+        let request = try SerializedRequest(.post, parameters: ["key": "value"])
+        #expect(request.field(.contentType) == form)
+        #expect(request.body == "key=value")
+        #expect(request.url == SerializedRequest.url)
+    }
+
+    @Test func `POST without parameters is an empty form, not none`() throws {
+        let request = try SerializedRequest(.post)
+        #expect(request.field(.contentType) == form)
+        #expect(request.body == "")
+    }
+
+    @Test(arguments: [.get, .head, .delete] as [HTTPRequest.Method])
+    func `GET, HEAD and DELETE put the parameters into the query`(method: HTTPRequest.Method) throws {
+        let request = try SerializedRequest(method, parameters: ["key": "value"])
+        #expect(request.url == "https://example.com/things?key=value")
+        #expect(request.body == nil)
+        #expect(request.field(.contentType) == nil)
+    }
+
+    @Test func `a method in lower case is looked up as in upper case`() throws {
+        let request = try SerializedRequest(try #require(HTTPRequest.Method("get")), parameters: ["key": "value"])
+        #expect(request.url == "https://example.com/things?key=value")
+    }
+
+    @Test func `which methods put the parameters into the query can be chosen`() throws {
+        var serializer = HTTPRequestSerializer(headerFields: [:])
+        serializer.httpMethodsEncodingParametersInURI = [.post]
+        #expect(try SerializedRequest(.post, parameters: ["a": 1], by: serializer).url == "https://example.com/things?a=1")
+        #expect(try SerializedRequest(.delete, parameters: ["a": 1], by: serializer).body == "a=1")
+    }
+
+    @Test func `an empty dictionary leaves the URL without a question mark`() throws {
+        #expect(try SerializedRequest(parameters: [:]).url == SerializedRequest.url)
+        #expect(try SerializedRequest(parameters: ["a": []]).url == SerializedRequest.url)
+    }
+
+    @Test func `reserved characters in a query are escaped`() throws {
+        let request = try SerializedRequest(parameters: ["key": " :#[]@!$&'()*+,;=/?"])
+        #expect(request.url == "https://example.com/things?key=%20%3A%23%5B%5D%40%21%24%26%27%28%29%2A%2B%2C%3B%3D/?")
+    }
+
+    @Test func `what is escaped already is escaped once more`() throws {
+        let request = try SerializedRequest(parameters: ["key": "%20%3A%23"])
+        #expect(request.url == "https://example.com/things?key=%2520%253A%2523")
+    }
+
+    @Test(
+        arguments: [
+            ("https://e.com", "https://e.com?a=1"), ("https://e.com/?b=2", "https://e.com/?b=2&a=1"),
+            ("https://e.com/?", "https://e.com/?a=1"), ("https://e.com/?b&", "https://e.com/?b&a=1"),
+            ("https://e.com/p#part", "https://e.com/p?a=1#part"), ("https://e.com/?b=%5B#f?x", "https://e.com/?b=%5B&a=1#f?x"),
+        ])
+    func `a query is added to the one that is there, before the fragment`(url: String, expected: String) throws {
+        #expect(try SerializedRequest(.get, url, parameters: ["a": 1]).url == expected)
+    }
+
+    @Test func `a query serialization of one's own is used for queries and forms`() throws {
+        var serializer = HTTPRequestSerializer(headerFields: [:])
+        serializer.queryStringSerialization = .custom { request, _ in "method=\(request.method)" }
+        #expect(try SerializedRequest(.get, parameters: ["a": 1], by: serializer).url == "https://example.com/things?method=GET")
+        #expect(try SerializedRequest(.put, parameters: ["a": 1], by: serializer).body == "method=PUT")
+    }
+
+    @Test func `a query serialization that fails ends the request with its error`() {
+        var serializer = HTTPRequestSerializer(headerFields: [:])
+        serializer.queryStringSerialization = .custom { _, _ in throw Refusal() }
+        let error = HTTPSessionError.thrown { try SerializedRequest(parameters: ["a": 1], by: serializer) }
+        #expect(error?.code == .cannotEncodeRequest)
+        #expect(error?.underlying is Refusal)
+        #expect(error?.context.url == SerializedRequest.url)
+    }
+
+    @Test(arguments: ["a=b c", "a=\r\nX: y", "a=ü", "a=1#2", "a=<b>", "a=%zz"])
+    func `a query serialization that gives what no query has is an error`(query: String) {
+        var serializer = HTTPRequestSerializer(headerFields: [:])
+        serializer.queryStringSerialization = .custom { _, _ in query }
+        let error = HTTPSessionError.thrown { try SerializedRequest(parameters: ["a": 1], by: serializer) }
+        #expect(error?.code == .cannotEncodeRequest)
+    }
+
+    @Test func `a body that is there stays, and parameters beside it are an error`() throws {
+        let request = try SerializedRequest(.put, body: .data(Data("kept".utf8)))
+        #expect(request.body == "kept")
+        #expect(request.field(.contentType) == nil)
+        let error = HTTPSessionError.thrown { try SerializedRequest(.put, body: .data(Data()), parameters: ["a": 1]) }
+        #expect(error?.code == .invalidRequest)
+    }
+
+    // Fields.
+
+    @Test func `a field that was set is found, in any case of letters`() throws {
+        var serializer = HTTPRequestSerializer(headerFields: [:])
+        try serializer.setValue("value", forHTTPHeaderField: "X-Field")
+        #expect(serializer.value(forHTTPHeaderField: "x-field") == "value")
+        #expect(try SerializedRequest(by: serializer).request.headerFields.count == 1)
+    }
+
+    @Test func `a field that was not set is nil`() {
+        #expect(HTTPRequestSerializer(headerFields: [:]).value(forHTTPHeaderField: "X-Field") == nil)
+        #expect(HTTPRequestSerializer(headerFields: [:]).value(forHTTPHeaderField: "no name") == nil)
+    }
+
+    @Test func `setting a field to nil removes it`() throws {
+        var serializer = HTTPRequestSerializer(headerFields: [:])
+        try serializer.setValue("value", forHTTPHeaderField: "X-Field")
+        try serializer.setValue(nil, forHTTPHeaderField: "X-Field")
+        #expect(serializer.value(forHTTPHeaderField: "X-Field") == nil)
+        #expect(serializer.headerFields.isEmpty)
+    }
+
+    @Test func `a field of the request is not replaced`() throws {
+        let serializer = HTTPRequestSerializer(headerFields: [.accept: "a/b", .contentType: "c/d", .from: "e"])
+        let request = try SerializedRequest(.post, fields: [.accept: "x/y"], by: serializer)
+        #expect(request.field(.accept) == "x/y")
+        #expect(request.field(.contentType) == "c/d")
+        #expect(request.field(.from) == "e")
+    }
+
+    @Test func `fields set by many threads at once arrive`() throws {
+        let serializer = Mutex(HTTPRequestSerializer(headerFields: [:]))
+        let failures = Atomic(0)
+        DispatchQueue.concurrentPerform(iterations: 1000) { number in
+            let isSet: Void? = serializer.withLock { try? $0.setValue("value", forHTTPHeaderField: "field-\(number)") }
+            if isSet == nil { failures.add(1, ordering: .relaxed) }
+        }
+        #expect(failures.load(ordering: .relaxed) == 0)
+        #expect(serializer.withLock { $0.headerFields.count } == 1000)
+    }
+
+    @Test func `a copy is independent of what it was copied from`() throws {
+        let original = HTTPRequestSerializer(headerFields: [.accept: "a/b"])
+        var copy = original
+        try copy.setValue("c/d", forHTTPHeaderField: "Accept")
+        #expect(original.value(forHTTPHeaderField: "Accept") == "a/b")
+    }
+
+    @Test func `options that the request does not have come from the serializer`() throws {
+        var serializer = HTTPRequestSerializer(headerFields: [:])
+        serializer.options.requestTimeout = .seconds(5)
+        serializer.options.allowsCellularAccess = false
+        var request = TransferRequest(url: try #require(URL(string: SerializedRequest.url)))
+        request.options.requestTimeout = .seconds(1)
+        let serialized = try serializer.serialize(request)
+        #expect(serialized.options.requestTimeout == .seconds(1))
+        #expect(serialized.options.allowsCellularAccess == false)
+        #expect(serialized.options.handlesCookies == nil)
+    }
+}

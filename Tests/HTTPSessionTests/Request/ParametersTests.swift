@@ -1,0 +1,63 @@
+import Foundation
+import HTTPSession
+import Testing
+
+@Suite struct ParametersTests {
+    @Test func `a dictionary of Swift values keeps each value's kind`() throws {
+        let id = UUID()
+        let values: [String: any Sendable] = [
+            "text": "a", "part": "abc".dropFirst(), "whole": 1, "byte": UInt8(2), "large": UInt64.max, "half": Float(0.5),
+            "yes": true, "bytes": Data([1]), "date": Date(timeIntervalSince1970: 1), "list": [1, 2],
+            "mixed": [1, "a"] as [any Sendable],
+            "names": Set(["a"]), "inner": ["b": ["c": 3]], "nothing": Int?.none, "something": Int?.some(4), "id": id,
+            "url": URL(filePath: "/a"), "money": Decimal(string: "0.10"), "ready": Parameters.string("made"),
+        ]
+        let expected: Parameters = [
+            "text": "a", "part": "bc", "whole": 1, "byte": 2, "large": .unsigned(.max), "half": 0.5, "yes": true,
+            "bytes": .data(Data([1])), "date": .date(Date(timeIntervalSince1970: 1)), "list": [1, 2], "mixed": [1, "a"],
+            "names": .set(["a"]), "inner": ["b": ["c": 3]], "nothing": nil, "something": 4, "id": .string(id.uuidString),
+            "url": "file:///a", "money": "0.1", "ready": "made",
+        ]
+        #expect(try Parameters(values) == expected)
+    }
+
+    @Test func `a value of an unknown type is an error that names the type`() {
+        let error = HTTPSessionError.thrown { try Parameters(["a": ["b": Refusal()]]) }
+        #expect(error?.code == .cannotEncodeRequest)
+        #expect(error?.reason.contains("Refusal") == true)
+    }
+
+    @Test func `Swift values deeper than the limit are refused`() {
+        var values: [String: any Sendable] = ["leaf": 1]
+        for _ in 0..<2_000 { values = ["deeper": values] }
+        let error = HTTPSessionError.thrown { try Parameters(values) }
+        #expect(error?.reason == "the parameters are nested more than 512 deep")
+    }
+
+    @Test func `an Encodable becomes parameters as its encoder writes it`() throws {
+        struct Person: Encodable {
+            var firstName = "Ada"
+            var born = Date(timeIntervalSince1970: 0)
+            var ids = [1, 2]
+            var isKnown = true
+            var height = 1.5
+        }
+        let encoder = JSONEncoder()
+        encoder.keyEncodingStrategy = .convertToSnakeCase
+        encoder.dateEncodingStrategy = .iso8601
+        #expect(
+            try Parameters(encoding: Person(), encoder: encoder)
+                == ["first_name": "Ada", "born": "1970-01-01T00:00:00Z", "ids": [1, 2], "is_known": true, "height": 1.5])
+    }
+
+    @Test func `an Encodable that JSON cannot say is an error`() {
+        let error = HTTPSessionError.thrown { try Parameters(encoding: ["a": Double.nan]) }
+        #expect(error?.code == .cannotEncodeRequest)
+        #expect(error?.underlying is EncodingError)
+    }
+
+    @Test func `of a repeated key in a literal the last value stays`() {
+        let parameters: Parameters = ["a": 1, "a": 2]
+        #expect(parameters == .dictionary(["a": 2]))
+    }
+}

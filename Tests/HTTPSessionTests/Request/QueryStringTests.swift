@@ -1,0 +1,61 @@
+import Foundation
+import HTTPSession
+import Testing
+
+@Suite struct QueryStringTests {
+    @Test func `pairs are joined in the order of their keys`() throws {
+        let parameters: Parameters = ["key1": "value&", "key": "value"]
+        #expect(try parameters.queryString() == "key=value&key1=value%26")
+    }
+
+    @Test func `every reserved character is escaped but slash and question mark`() {
+        #expect(
+            PercentEscaping.escape(":#[]@!$&'()*+,;=?/ ") == "%3A%23%5B%5D%40%21%24%26%27%28%29%2A%2B%2C%3B%3D?/%20")
+        #expect(PercentEscaping.escape("AZaz09-._~") == "AZaz09-._~")
+        #expect(PercentEscaping.escape("%20") == "%2520")
+        #expect(PercentEscaping.escape("a\r\n\0b") == "a%0D%0A%00b")
+    }
+
+    @Test(arguments: 40...60) func `an emoji with a skin tone stays whole, wherever it stands`(place: Int) {
+        let text = String(repeating: "a", count: place) + "👴🏿👷🏻\u{200D}♀️" + String(repeating: "b", count: 50)
+        let escaped = PercentEscaping.escape(text)
+        #expect(escaped.hasPrefix(String(repeating: "a", count: place) + "%F0%9F%91%B4%F0%9F%8F%BF%F0%9F%91%B7"))
+        #expect(escaped.removingPercentEncoding == text)
+    }
+
+    @Test(
+        arguments: [
+            (["user": ["name": "Ada", "id": 7]], "user[id]=7&user[name]=Ada"),
+            (["ids": [3, 1, 2]], "ids[]=3&ids[]=1&ids[]=2"),
+            (["grid": [[1, 2], [3]]], "grid[][]=1&grid[][]=2&grid[][]=3"),
+            (["people": [["name": "Ada"], ["name": "Bo"]]], "people[][name]=Ada&people[][name]=Bo"),
+            (["tags": .set(["b", "a", "c"])], "tags=a&tags=b&tags=c"),
+            (["a": nil, "b": ""], "a&b="),
+            (["yes": true, "no": false], "no=0&yes=1"),
+            (["whole": 2.0, "half": 1.5, "large": .unsigned(.max)], "half=1.5&large=18446744073709551615&whole=2"),
+            (["none": [], "nothing": [:], "some": 1], "some=1"),
+            (["bytes": .data(Data([0, 0xFF]))], "bytes=%00%FF"),
+            (["when": .date(Date(timeIntervalSince1970: 0))], "when=1970-01-01T00%3A00%3A00Z"),
+            ([:], ""),
+        ] as [(Parameters, String)])
+    func `nested parameters are flattened`(parameters: Parameters, expected: String) throws {
+        let readable = try parameters.queryString().replacing("%5B", with: "[").replacing("%5D", with: "]")
+        #expect(readable == expected)
+    }
+
+    @Test(arguments: [["a", "b"], "text", 1, nil, .set(["a"])] as [Parameters])
+    func `parameters without names are refused`(parameters: Parameters) {
+        let error = HTTPSessionError.thrown { try parameters.queryString() }
+        #expect(error?.code == .cannotEncodeRequest)
+    }
+
+    @Test func `parameters deeper than the limit are refused, before they are walked`() throws {
+        var parameters: Parameters = "leaf"
+        for _ in 1..<Parameters.maximumDepth { parameters = [parameters] }
+        #expect(try Parameters.dictionary(["a": parameters]).queryString().hasSuffix("=leaf"))
+        for _ in 0..<5_000 { parameters = ["deeper": parameters] }
+        let error = HTTPSessionError.thrown { try parameters.queryString() }
+        #expect(error?.code == .cannotEncodeRequest)
+        #expect(error?.reason == "the parameters are nested more than 512 deep")
+    }
+}

@@ -1,0 +1,80 @@
+import Foundation
+import HTTPSession
+import HTTPTypes
+import Testing
+
+@Suite struct RequestFieldsTests {
+    @Test(
+        arguments: [
+            ([], nil), (["de"], "de"), (["en-GB", "de"], "en-GB, de;q=0.9"),
+            (["a", "b", "c", "d", "e", "f", "g"], "a, b;q=0.9, c;q=0.8, d;q=0.7, e;q=0.6, f;q=0.5"),
+            (["en\r\nX: y", "de, fr", "", "ja"], "ja"),
+        ] as [([String], String?)])
+    func `languages are weighted by their order, down to one half`(languages: [String], expected: String?) {
+        #expect(RequestFields.acceptLanguage(preferring: languages) == expected)
+    }
+
+    @Test func `the user agent is written in ASCII`() {
+        #expect(RequestFields.userAgent(product: "app", version: "1.2", system: "Debian 12") == "app/1.2 (Debian 12)")
+        #expect(RequestFields.userAgent(product: "Ünï App", version: nil, system: nil) == "Uni-App")
+        #expect(RequestFields.userAgent(product: "日本", version: "1\r\nX: y", system: "a)\r\n(b") == "ri-ben/1X-y (ab)")
+        #expect(RequestFields.userAgent(product: "", version: "", system: "") == "HTTPSession")
+    }
+
+    @Test func `a new serializer says its languages and its name`() throws {
+        let serializer = HTTPRequestSerializer()
+        let agent = try #require(serializer.value(forHTTPHeaderField: "User-Agent"))
+        #expect(!agent.isEmpty && agent.allSatisfy(\.isASCII))
+        #expect(serializer.headerFields.contains(.acceptLanguage) == !Locale.preferredLanguages.isEmpty)
+    }
+
+    @Test func `Basic authorization is set and cleared`() throws {
+        var serializer = HTTPRequestSerializer(headerFields: [:])
+        try serializer.setAuthorizationHeaderField(username: "Aladdin", password: "open sesame")
+        #expect(serializer.value(forHTTPHeaderField: "Authorization") == "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==")
+        try serializer.setAuthorizationHeaderField(username: "test", password: "123£")
+        #expect(serializer.value(forHTTPHeaderField: "Authorization") == "Basic dGVzdDoxMjPCow==")
+        serializer.clearAuthorizationHeader()
+        #expect(serializer.value(forHTTPHeaderField: "Authorization") == nil)
+    }
+
+    @Test(arguments: [("a:b", "c"), ("a\n", "c"), ("a", "\u{0}"), ("a", "\u{7F}")])
+    func `a user name that Basic cannot carry is refused`(username: String, password: String) {
+        let error = HTTPSessionError.thrown { try RequestFields.basicAuthorization(username: username, password: password) }
+        #expect(error?.code == .invalidRequest)
+    }
+
+    @Test(
+        arguments: [
+            ("X-Field", "a\r\nInjected: b"), ("X-Field", "a\nb"), ("X-Field", "a\rb"), ("X-Field", "a\0b"), ("X-Field", "a\u{1}"),
+            ("X-Field\r\nInjected", "a"), ("X-Field:", "a"), ("", "a"), ("X Field", "a"), ("X\0", "a"), ("Ünï", "a"),
+            (":path", "a"),
+        ])
+    func `a name or value that would break the header is refused`(name: String, value: String) {
+        var serializer = HTTPRequestSerializer(headerFields: [:])
+        let single = HTTPSessionError.thrown { try serializer.setValue(value, forHTTPHeaderField: name) }
+        #expect(single?.code == .invalidRequest)
+        #expect(single?.reason.contains("Injected: b") == false)
+        #expect(HTTPSessionError.thrown { try HTTPFields(checking: [name: value]) }?.code == .invalidRequest)
+    }
+
+    @Test func `swift-http-types leaves no line break in a value that reached it unchecked`() throws {
+        let fields: HTTPFields = [.accept: "a\r\nInjected: b\0"]
+        #expect(fields[.accept] == "a  Injected: b")
+        #expect(HTTPField.Name("X\r\n") == nil)
+        #expect(HTTPRequest.Method("GET / HTTP/1.1\r\n") == nil)
+    }
+
+    @Test func `more than a thousand fields are refused`() {
+        let fields = Dictionary((0...1000).map { ("f\($0)", "v") }) { _, last in last }
+        #expect(HTTPSessionError.thrown { try HTTPFields(checking: fields) }?.code == .invalidRequest)
+    }
+
+    @Test(arguments: [.contentLength, .transferEncoding, .connection] as [HTTPField.Name])
+    func `fields of HTTP's framing are refused`(name: HTTPField.Name) {
+        let error = HTTPSessionError.thrown { try SerializedRequest(fields: [name: "1"]) }
+        #expect(error?.code == .invalidRequest)
+        let serializer = HTTPRequestSerializer(headerFields: [name: "1"])
+        #expect(HTTPSessionError.thrown { try SerializedRequest(by: serializer) }?.code == .invalidRequest)
+    }
+}

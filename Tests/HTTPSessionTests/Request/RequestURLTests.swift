@@ -1,0 +1,74 @@
+import Foundation
+import HTTPSession
+import HTTPTypes
+import Testing
+
+@Suite struct RequestURLTests {
+    @Test(
+        arguments: [
+            "", "/things", "//", "things", "ftp://e.com/", "file:///etc/hosts", "http:///things", "http://",
+            "http://exa mple.com/",
+            "http://e.com/a\r\nX: y", "http://e.com/\0", "http://e.com:99999/", "http://e.com:80:90/", "http://e.com%0d%0a/",
+            "http://e.com%20x/", "http://[::1/", "javascript:alert(1)", "http://e\tcom/",
+        ])
+    func `an address that cannot be asked is refused with a reason`(text: String) {
+        let error = HTTPSessionError.thrown { try TransferRequest(urlString: text) }
+        #expect(error?.code == .invalidRequest)
+        #expect(error?.reason.isEmpty == false)
+    }
+
+    @Test(
+        arguments: [
+            ("https://e.com/v1/", "users/7", "https://e.com/v1/users/7"), ("https://e.com/v1", "users", "https://e.com/v1/users"),
+            ("https://e.com/v1/", "/users", "https://e.com/users"), ("https://e.com", "users", "https://e.com/users"),
+            ("https://e.com/v1", "?a=b", "https://e.com/v1/?a=b"), ("https://e.com/v1", "", "https://e.com/v1/"),
+            ("https://e.com/v1", "http://other.org/x", "http://other.org/x"),
+            ("https://e.com/v1/a", "../b", "https://e.com/v1/b"),
+            ("https://e.com/", "ü b", "https://e.com/%C3%BC%20b"),
+        ])
+    func `a reference is resolved against the base, which counts as a directory`(base: String, text: String, expected: String)
+        throws
+    {
+        let url = try #require(URL(string: base))
+        #expect(try TransferRequest(urlString: text, relativeTo: url).url.absoluteString == expected)
+    }
+
+    @Test func `an error's place shows neither user, password, query nor fragment`() throws {
+        let url = try #require(URL(string: "https://ada:secret@[::1]:8443/a%20b?token=secret#secret"))
+        #expect(url.withoutSecrets == "https://[::1]:8443/a%20b")
+        let request = TransferRequest(url: url, method: .post, headerFields: [.contentLength: "1"])
+        let error = HTTPSessionError.thrown { try HTTPRequestSerializer(headerFields: [:]).serialize(request) }
+        #expect(error?.description == "invalid-request: Content-Length is the engine's to set (POST https://[::1]:8443/a%20b)")
+    }
+
+    @Test func `a serializer that throws an error of its own stands below ours`() {
+        struct Failing: RequestSerializer {
+            func encode(_ parameters: Parameters?, into request: TransferRequest) throws -> TransferRequest { throw Refusal() }
+        }
+        let error = HTTPSessionError.thrown { try SerializedRequest(by: Failing()) }
+        #expect(error?.code == .cannotEncodeRequest)
+        #expect(error?.underlying is Refusal)
+        #expect(error?.context.method == "GET")
+    }
+
+    @Test func `a serializer that makes an address nobody can ask is found out`() {
+        struct Wrong: RequestSerializer {
+            func encode(_ parameters: Parameters?, into request: TransferRequest) throws -> TransferRequest {
+                var request = request
+                request.url = URL(filePath: "/etc/hosts")
+                return request
+            }
+        }
+        #expect(HTTPSessionError.thrown { try SerializedRequest(by: Wrong()) }?.code == .invalidRequest)
+    }
+
+    @Test(
+        arguments: [
+            ("cer", "application/x-x509-ca-cert"), ("JSON", "application/json"), ("png", "image/png"),
+            ("nosuch", MIMEType.unknown),
+            ("", MIMEType.unknown),
+        ])
+    func `a file's type follows from its name`(pathExtension: String, type: String) {
+        #expect(MIMEType.forPathExtension(pathExtension) == type)
+    }
+}

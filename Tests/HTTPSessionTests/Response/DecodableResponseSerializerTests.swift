@@ -1,0 +1,80 @@
+import Foundation
+import HTTPSession
+import HTTPTypes
+import Testing
+
+@Suite struct DecodableResponseSerializerTests {
+    struct Person: Codable, Equatable {
+        var firstName: String
+    }
+
+    @Test func `a body is decoded`() throws {
+        let serializer = DecodableResponseSerializer<Person>()
+        #expect(try serializer.serialize(response(#"{"firstName":"Ada"}"#)) == Person(firstName: "Ada"))
+    }
+
+    @Test func `a decoder of one's own is used`() throws {
+        let decoder = JSONDecoder()
+        decoder.keyDecodingStrategy = .convertFromSnakeCase
+        let serializer = DecodableResponseSerializer(of: [Person].self, decoder: decoder)
+        #expect(try serializer.serialize(response(#"[{"first_name":"Ada"}]"#)) == [Person(firstName: "Ada")])
+        let list = try PropertyListEncoder().encode(Person(firstName: "Bo"))
+        let plist = DecodableResponseSerializer<Person>(decoder: PropertyListDecoder())
+        #expect(try plist.serialize(response(list)) == Person(firstName: "Bo"))
+    }
+
+    @Test(arguments: ["{}", #"{"firstName":1}"#, "{invalid}", "[]"])
+    func `a body of another shape is an error with the decoder's below`(text: String) {
+        let error = HTTPSessionError.thrown { try DecodableResponseSerializer<Person>().serialize(response(text)) }
+        #expect(error?.code == .cannotDecodeContent)
+        #expect(error?.underlying is DecodingError)
+        #expect(error?.context.responseBody == Data(text.utf8))
+    }
+
+    @Test(
+        arguments: [(.noContent, .get), (.resetContent, .post), (.ok, .head)] as [(HTTPResponse.Status, HTTPRequest.Method)])
+    func `no body at 204, 205 and HEAD is the type's empty value`(status: HTTPResponse.Status, method: HTTPRequest.Method) throws
+    {
+        let empty = response("", status: status, method: method)
+        #expect(try DecodableResponseSerializer<Empty>().serialize(empty) == Empty())
+        #expect(try DecodableResponseSerializer<Person?>().serialize(empty) == nil)
+        let error = HTTPSessionError.thrown { try DecodableResponseSerializer<Person>().serialize(empty) }
+        #expect(error?.reason == "the body is empty, and Person has no value for that")
+    }
+
+    @Test func `no body at another status is an error`() {
+        let error = HTTPSessionError.thrown { try DecodableResponseSerializer<Empty>().serialize(response("")) }
+        #expect(error?.code == .cannotDecodeContent)
+        #expect(error?.reason == "the body is empty")
+    }
+
+    @Test func `which statuses and methods have no body can be chosen`() throws {
+        let serializer = DecodableResponseSerializer<Empty>(emptyStatusCodes: [202], emptyMethods: [.delete])
+        #expect(try serializer.serialize(response("", status: .accepted)) == Empty())
+        #expect(try serializer.serialize(response("", method: .delete)) == Empty())
+        #expect(HTTPSessionError.thrown { try serializer.serialize(response("", status: .noContent)) } != nil)
+    }
+
+    @Test func `a value that is not Sendable is handed over`() async throws {
+        final class Node: Decodable {
+            var name = ""
+        }
+        let node = try DecodableResponseSerializer<Node>().serialize(response(#"{"name":"a"}"#))
+        #expect(await Task { node.name }.value == "a")
+    }
+
+    @Test func `nesting without end is an error, as JSON and as a property list`() {
+        struct Endless: Decodable {
+            init(from decoder: any Decoder) throws {
+                var elements = try decoder.unkeyedContainer()
+                if !elements.isAtEnd { _ = try elements.decode(Endless.self) }
+            }
+        }
+        let json = String(repeating: "[", count: 100_000) + String(repeating: "]", count: 100_000)
+        #expect(HTTPSessionError.thrown { try DecodableResponseSerializer<Endless>().serialize(response(json)) } != nil)
+        let list =
+            "<plist>" + String(repeating: "<array>", count: 20_000) + String(repeating: "</array>", count: 20_000) + "</plist>"
+        let serializer = DecodableResponseSerializer<Endless>(decoder: PropertyListDecoder())
+        #expect(HTTPSessionError.thrown { try serializer.serialize(response(list)) }?.code == .cannotDecodeContent)
+    }
+}

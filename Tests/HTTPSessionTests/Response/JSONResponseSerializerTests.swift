@@ -1,0 +1,176 @@
+import Foundation
+import HTTPSession
+import HTTPTypes
+import Pacing
+import Testing
+
+@Suite struct JSONResponseSerializerTests {
+    let serializer = JSONResponseSerializer()
+    let json = "application/json"
+
+    @Test(arguments: ["application/json", "text/json", "text/javascript", "application/json; charset=utf-8"])
+    func `what servers call JSON is accepted`(type: String) throws {
+        #expect(try serializer.serialize(response(#"{"key":"value"}"#, type: type)) == ["key": "value"])
+    }
+
+    @Test func `another name for JSON is an error`() {
+        let error = HTTPSessionError.thrown { try serializer.serialize(response("{}", type: "nonstandard/json")) }
+        #expect(error?.code == .unacceptableContentType)
+    }
+
+    @Test func `a valid text becomes its value`() throws {
+        let text =
+            #" {"a":[1,-0,1.5,true,false,null,"ü\ud83d\ude00"],"b":{},"c":9223372036854775807,"d":18446744073709551615,"e":1e3,"f":"1"} "#
+        #expect(
+            try serializer.serialize(response(text, type: json)) == [
+                "a": [1, 0, 1.5, true, false, nil, "ü😀"], "b": [:], "c": .integer(.max), "d": .number(18_446_744_073_709_551_616),
+                "e": .number(1000), "f": "1",
+            ])
+    }
+
+    @Test(
+        arguments: [
+            "{invalid}", "{", "[1", "\"", "nul", "[NaN]", "[Infinity]", "[1e400]", "{\"a\" 1}", "{1:2}", "[01]", "[\"\u{1}\"]",
+            "  ", "\n",
+            "[1]x",
+        ])
+    func `an invalid text is an error`(text: String) {
+        let error = HTTPSessionError.thrown { try serializer.serialize(response(text, type: json)) }
+        #expect(error?.code == .cannotDecodeContent)
+        #expect(error?.underlying != nil)
+        #expect(error?.context.responseBody == Data(text.utf8))
+    }
+
+    @Test(arguments: [#"["\ud800"]"#, #"["\ud800\u0041"]"#, #"["\udc00"]"#, #"{"\ud800":1}"#])
+    func `a lone surrogate is an error`(text: String) {
+        #expect(HTTPSessionError.thrown { try serializer.serialize(response(text, type: json)) }?.code == .cannotDecodeContent)
+        #expect(HTTPSessionError.thrown { try JSONObjectResponseSerializer().serialize(response(text, type: json)) } != nil)
+    }
+
+    @Test(arguments: ["", " "]) func `an empty body and a single space are no value, not an error`(text: String) throws {
+        #expect(try serializer.serialize(response(text, type: json)) == nil)
+        #expect(try JSONObjectResponseSerializer().serialize(response(text, type: json)) == nil)
+        #expect(try serializer.serialize(response("", type: "text/html", status: .noContent)) == nil)
+    }
+
+    @Test func `after an unacceptable status the body can still be decoded`() throws {
+        let failed = response(#"{"error":"gone"}"#, type: json, status: .gone)
+        let error = HTTPSessionError.thrown { try serializer.serialize(failed) }
+        #expect(error?.code == .unacceptableStatus)
+        #expect(try serializer.decode(failed) == ["error": "gone"])
+        #expect(try JSONValue(parsing: #require(error?.context.responseBody))["error"]?.string == "gone")
+    }
+
+    @Test func `UTF-16 and UTF-32 are read, with and without a byte order mark`() throws {
+        for encoding in [.utf16, .utf16BigEndian, .utf16LittleEndian, .utf32, .utf32BigEndian, .utf32LittleEndian]
+            as [String.Encoding]
+        {
+            let body = try #require(#"{"a":"ü"}"#.data(using: encoding))
+            #expect(try serializer.serialize(response(body, type: json)) == ["a": "ü"])
+        }
+    }
+
+    @Test(arguments: ["[", "{\"a\":"]) func `nesting is read up to 512 deep and refused beyond`(opening: String) throws {
+        let closing = opening == "[" ? "]" : "}"
+        func nested(_ depth: Int) -> String {
+            String(repeating: opening, count: depth) + (opening == "[" ? "" : "1") + String(repeating: closing, count: depth)
+        }
+        var stripping = serializer
+        stripping.removesKeysWithNullValues = true
+        #expect(try stripping.serialize(response(nested(512), type: json)) != nil)
+        for depth in [513, 1_000_000] {
+            #expect(
+                HTTPSessionError.thrown { try stripping.serialize(response(nested(depth), type: json)) }?.code
+                    == .cannotDecodeContent)
+            let objects = JSONObjectResponseSerializer(removesKeysWithNullValues: true)
+            #expect(
+                HTTPSessionError.thrown { try objects.serialize(response(nested(depth), type: json)) }?.code
+                    == .cannotDecodeContent)
+        }
+    }
+
+    // Null.
+
+    @Test(
+        arguments: [
+            (#"{"a":null,"b":1}"#, ["b": 1]), (#"{"a":{"b":null,"c":[null,{"d":null}]}}"#, ["a": ["c": [[:]]]]),
+            (#"[{"a":null,"b":"c"}]"#, [["b": "c"]]), ("[null,null]", []), ("null", nil), (#"{"a":[[null]]}"#, ["a": [[]]]),
+        ] as [(String, JSONValue)])
+    func `null members and elements are removed all the way down`(text: String, expected: JSONValue) throws {
+        var stripping = serializer
+        stripping.removesKeysWithNullValues = true
+        #expect(try stripping.serialize(response(text, type: json)) == expected)
+        let objects = JSONObjectResponseSerializer(readingOptions: .fragmentsAllowed, removesKeysWithNullValues: true)
+        let object = try #require(try objects.serialize(response(text, type: json)))
+        let written = try JSONSerialization.data(withJSONObject: object, options: .fragmentsAllowed)
+        #expect(try JSONValue(parsing: written) == expected)
+    }
+
+    @Test func `null stays unless it is to be removed`() throws {
+        #expect(try serializer.serialize(response(#"{"a":null}"#, type: json)) == ["a": nil])
+        let object = try JSONObjectResponseSerializer().serialize(response(#"{"a":null}"#, type: json)) as? [String: Any]
+        #expect(object?["a"] is NSNull)
+    }
+
+    @Test func `objects are handed over for code that wants Any`() async throws {
+        let body = response(#"{"a":[1,true]}"#, type: json)
+        let object = try JSONObjectResponseSerializer().serialize(body)
+        // Not Sendable, and yet another task may have it: nobody else does.
+        let count = await Task { ((object as? [String: Any])?["a"] as? [Any])?.count }.value
+        #expect(count == 2)
+    }
+
+    @Test func `the prefix that some servers put before JSON is taken away`() throws {
+        let body = response(")]}',\n{\"a\":1}", type: json)
+        #expect(HTTPSessionError.thrown { try serializer.serialize(body) }?.code == .cannotDecodeContent)
+        var preprocessing = serializer
+        preprocessing.preprocessor = .googleXSSI
+        #expect(try preprocessing.serialize(body) == ["a": 1])
+        #expect(try preprocessing.serialize(response("{\"a\":1}", type: json)) == ["a": 1])
+        #expect(try preprocessing.serialize(response(")]}',\n", type: json)) == nil)
+        preprocessing.preprocessor = DataPreprocessor { _ in throw Refusal() }
+        #expect(HTTPSessionError.thrown { try preprocessing.serialize(body) }?.underlying is Refusal)
+    }
+
+    @Test func `a copy is independent of what it was copied from`() {
+        var copy = serializer
+        copy.removesKeysWithNullValues = true
+        copy.validation.acceptableContentTypes = nil
+        #expect(!serializer.removesKeysWithNullValues)
+        #expect(serializer.validation.acceptableContentTypes == JSONResponseSerializer.contentTypes)
+    }
+
+    @Test func `values are reached by name and place`() throws {
+        let value = try JSONValue(parsing: Data(#"{"a":[{"b":"c"}]}"#.utf8))
+        #expect(value["a"]?[0]?["b"]?.string == "c")
+        #expect(value["x"] == nil)
+        #expect(value["a"]?[1] == nil)
+        #expect(value["a"]?[-1] == nil)
+        #expect(value[0] == nil)
+        #expect(value.string == nil)
+    }
+
+    @Test func `any text is either a value without null or an error`() {
+        for seed in (0..<20_000).map({ _ in UInt64.random(in: .min ... .max) }) {
+            var draws = SplitMix64(seed: seed)
+            let alphabet = [
+                "[", "]", "{", "}", ",", ":", "null", "1", "\"a\"", "\"", "\\", "ü", "\u{0}", " ", "true", "-", "1e9",
+            ]
+            let text = (0..<Int.random(in: 0...12, using: &draws)).compactMap { _ in alphabet.randomElement(using: &draws) }
+                .joined()
+            guard let value = try? JSONValue(parsing: Data(text.utf8)) else { continue }
+            #expect(value == .null || !value.removingNullValues.holdsNull, "seed \(seed): \(text)")
+        }
+    }
+}
+
+extension JSONValue {
+    fileprivate var holdsNull: Bool {
+        switch self {
+        case .null: true
+        case .array(let elements): elements.contains(where: \.holdsNull)
+        case .object(let members): members.values.contains(where: \.holdsNull)
+        default: false
+        }
+    }
+}

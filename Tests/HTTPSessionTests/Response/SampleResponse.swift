@@ -1,0 +1,19 @@
+import Foundation
+import HTTPSession
+import HTTPTypes
+
+/// A response as a server might have sent it.
+func response(
+    _ body: some Sequence<UInt8>, type: String? = nil, status: HTTPResponse.Status = .ok, method: HTTPRequest.Method = .get
+) -> ReceivedResponse {
+    var head = HTTPResponse(status: status)
+    if let type { head.headerFields[.contentType] = type }
+    return ReceivedResponse(head: head, body: Data(body), url: URL(filePath: "/things"), method: method)
+}
+
+/// The same with a body of text.
+func response(
+    _ text: String, type: String? = nil, status: HTTPResponse.Status = .ok, method: HTTPRequest.Method = .get
+) -> ReceivedResponse {
+    response(text.utf8, type: type, status: status, method: method)
+}

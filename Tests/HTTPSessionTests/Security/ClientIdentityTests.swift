@@ -1,0 +1,120 @@
+import COpenSSL
+import Foundation
+import Testing
+
+@testable import HTTPSession
+
+@Suite struct ClientIdentityTests {
+    static let versions = SessionResumptionTests.versions
+
+    private func pem(_ name: String, key: String? = nil, passphrase: String? = nil) throws -> ClientIdentity {
+        try ClientIdentity(
+            certificate: MintedCertificates.data("\(name).pem"), privateKey: MintedCertificates.data(key ?? "\(name).key"),
+            passphrase: passphrase)
+    }
+
+    private func connect(
+        _ identity: ClientIdentity?, asksFor root: String? = "client-root", requires: Bool = true,
+        versions: ClosedRange<Int32> = TLS1_2_VERSION...TLS1_3_VERSION
+    ) throws -> (isComplete: Bool, trust: ServerTrust) {
+        var policy = SecurityPolicy.default
+        policy.roots = .given(try MintedCertificates.set("root"))
+        let trust = ServerTrust(policy: try PreparedPolicy.of(policy), host: "localhost", identity: identity)
+        let server = try TLSServer("leaf-chain", asksFor: root, requires: requires, versions: versions)
+        let conversation = try TLSConversation(server, trust)
+        return (conversation.isComplete, trust)
+    }
+
+    @Test(arguments: versions) func `a server that requires a certificate gets it`(_ versions: ClosedRange<Int32>) throws {
+        let identities = [
+            try pem("client"), try pem("client-rsa"), try pem("client", key: "client-encrypted.key", passphrase: "secret"),
+            try ClientIdentity(pkcs12: MintedCertificates.data("client.p12"), passphrase: "secret"),
+        ]
+        for identity in identities {
+            let (isComplete, trust) = try connect(identity, versions: versions)
+            #expect(isComplete && trust.wantsClientCertificate && trust.error == nil)
+        }
+    }
+
+    @Test(arguments: versions) func `without one the error says that it is required`(_ versions: ClosedRange<Int32>) throws {
+        let (isComplete, trust) = try connect(nil, versions: versions)
+        #expect(!isComplete && trust.wantsClientCertificate)
+        #expect(trust.error?.code == .clientCertificateRequired)
+        let isNew = versions.lowerBound == TLS1_3_VERSION
+        #expect(trust.error?.reason.hasSuffix(isNew ? ": certificate required" : ": handshake failure") == true)
+    }
+
+    @Test(arguments: versions) func `a certificate of another authority is rejected, and said so`(_ versions: ClosedRange<Int32>)
+        throws
+    {
+        let (isComplete, trust) = try connect(pem("client"), asksFor: "foreign-root", versions: versions)
+        #expect(!isComplete && trust.error?.code == .clientCertificateRejected)
+    }
+
+    @Test(arguments: versions) func `a server that merely asks is content without`(_ versions: ClosedRange<Int32>) throws {
+        let (isComplete, trust) = try connect(nil, requires: false, versions: versions)
+        #expect(isComplete && trust.wantsClientCertificate && trust.error == nil)
+    }
+
+    @Test func `a server that does not ask is told nothing`() throws {
+        let (isComplete, trust) = try connect(pem("client"), asksFor: nil)
+        #expect(isComplete && !trust.wantsClientCertificate)
+    }
+
+    @Test func `PEM and PKCS#12 of the same files are the same certificate, the chain behind it`() throws {
+        let container = try ClientIdentity(pkcs12: MintedCertificates.data("client.p12"), passphrase: "secret")
+        #expect(container.certificate == (try pem("client").certificate))
+        #expect(container.chain == [try MintedCertificates.one("client-root")])
+        #expect(try pem("client") == pem("client", key: "client-encrypted.key", passphrase: "secret"))
+        #expect(try pem("client") != pem("client-rsa"))
+    }
+
+    @Test func `nothing that prints an identity prints its key`() throws {
+        let identity = try pem("client")
+        var dumped = ""
+        dump(identity, to: &dumped)
+        for text in ["\(identity)", identity.debugDescription, String(reflecting: identity), dumped, "\([identity])"] {
+            #expect(text.contains("CN=client"))
+            #expect(!text.contains("PrivateKey") && !text.contains("BEGIN"))
+        }
+    }
+
+    @Test func `files are read, and the one at fault is named`() throws {
+        var contents: [String: Data] = ["empty.pem": Data(), "garbage.p12": Data("garbage".utf8)]
+        for name in ["client.pem", "client.key", "client-encrypted.key", "client-rsa.key", "client.p12"] {
+            contents[name] = try MintedCertificates.data(name)
+        }
+        try MintedCertificates.inDirectory(contents) { directory in
+            func path(_ name: String) -> String { "\(directory)/\(name)" }
+            _ = try ClientIdentity(certificateFile: path("client.pem"), privateKeyFile: path("client.key"))
+            _ = try ClientIdentity(pkcs12File: path("client.p12"), passphrase: "secret")
+            let faults: [(String, () throws -> ClientIdentity)] = [
+                ("missing.pem", { try .init(certificateFile: path("missing.pem"), privateKeyFile: path("client.key")) }),
+                ("missing.key", { try .init(certificateFile: path("client.pem"), privateKeyFile: path("missing.key")) }),
+                ("empty.pem", { try .init(certificateFile: path("empty.pem"), privateKeyFile: path("client.key")) }),
+                ("client.pem", { try .init(certificateFile: path("client.pem"), privateKeyFile: path("client-rsa.key")) }),
+                ("client.pem", { try .init(certificateFile: path("client.pem"), privateKeyFile: path("client.pem")) }),
+                (
+                    "client-encrypted.key",
+                    { try .init(certificateFile: path("client.pem"), privateKeyFile: path("client-encrypted.key")) }
+                ),
+                (
+                    "client-encrypted.key",
+                    {
+                        try .init(
+                            certificateFile: path("client.pem"), privateKeyFile: path("client-encrypted.key"), passphrase: "no")
+                    }
+                ),
+                ("client.p12", { try .init(pkcs12File: path("client.p12"), passphrase: "no") }),
+                ("garbage.p12", { try .init(pkcs12File: path("garbage.p12"), passphrase: "secret") }),
+                ("missing.p12", { try .init(pkcs12File: path("missing.p12"), passphrase: "secret") }),
+            ]
+            for (name, make) in faults {
+                let error = #expect(throws: HTTPSessionError.self) { try make() }
+                #expect(error?.code == .invalidConfiguration)
+                #expect(error?.reason.contains(path(name)) == true, "\(error?.reason ?? "")")
+                #expect(error?.reason.contains("secret") == false)
+            }
+        }
+    }
+}

@@ -1,0 +1,175 @@
+import Foundation
+import Testing
+
+@testable import HTTPSession
+
+/// What AFNetworking promises of its AFSecurityPolicy, each on a real chain through the real hook.
+@Suite struct PolicyConformanceTests {
+    @Suite struct Defaults {
+        @Test func `a default policy pins nothing`() { #expect(SecurityPolicy.default.pinningMode == .none) }
+        @Test func `a default policy allows no invalid certificates`() {
+            #expect(!SecurityPolicy.default.allowsInvalidCertificates)
+        }
+        @Test func `a default policy validates the domain name`() { #expect(SecurityPolicy.default.validatesDomainName) }
+        @Test func `a default policy has no pinned certificates`() { #expect(SecurityPolicy.default.pinnedCertificates.isEmpty) }
+
+        @Test func `a default policy accepts a valid chain when no name is known`() throws {
+            #expect(try connect(.default, to: "leaf-chain", host: nil) == .accepted)
+        }
+        @Test func `a default policy accepts a valid chain for the right name`() throws {
+            #expect(try connect(.default, to: "leaf-chain", host: "localhost") == .accepted)
+        }
+        @Test func `a default policy refuses a self-signed certificate`() throws {
+            #expect(try connect(.default, to: "self-signed-san", host: nil) == .refused(.certificateHasUnknownRoot))
+        }
+        @Test func `a default policy refuses a valid chain for the wrong name`() throws {
+            #expect(try connect(.default, to: "leaf-chain", host: "apple.com") == .refused(.certificateUntrusted))
+        }
+    }
+
+    /// The ten cases that both kinds of pinning share.
+    @Suite struct Pinning {
+        static let modes: [SecurityPolicy.PinningMode] = [.publicKey, .certificate]
+
+        private func policy(_ mode: SecurityPolicy.PinningMode, _ pins: String...) throws -> SecurityPolicy {
+            SecurityPolicy(pinningMode: mode, pinnedCertificates: Set(try pins.map(MintedCertificates.one)))
+        }
+
+        @Test(arguments: modes) func `a pinning policy has pinned certificates`(_ mode: SecurityPolicy.PinningMode) throws {
+            #expect(!(try policy(mode, "leaf", "root").pinnedCertificates.isEmpty))
+        }
+        @Test(arguments: modes) func `a pinning policy has the certificate it was given`(_ mode: SecurityPolicy.PinningMode)
+            throws
+        {
+            #expect(try policy(mode, "leaf", "root").pinnedCertificates.contains(MintedCertificates.one("leaf")))
+        }
+        @Test(arguments: modes) func `the pinned leaf is accepted`(_ mode: SecurityPolicy.PinningMode) throws {
+            #expect(try connect(policy(mode, "leaf"), to: "leaf-chain", host: nil) == .accepted)
+        }
+        @Test(arguments: modes) func `the pinned intermediate is accepted`(_ mode: SecurityPolicy.PinningMode) throws {
+            #expect(try connect(policy(mode, "intermediate"), to: "leaf-chain", host: nil) == .accepted)
+        }
+        @Test(arguments: modes) func `the pinned root is accepted`(_ mode: SecurityPolicy.PinningMode) throws {
+            #expect(try connect(policy(mode, "root"), to: "leaf-chain", host: nil) == .accepted)
+        }
+        @Test(arguments: modes) func `the entire pinned chain is accepted`(_ mode: SecurityPolicy.PinningMode) throws {
+            #expect(try connect(policy(mode, "leaf", "intermediate", "root"), to: "leaf-chain", host: nil) == .accepted)
+        }
+        @Test(arguments: modes) func `unrelated pins beside the right one do no harm`(_ mode: SecurityPolicy.PinningMode) throws {
+            let policy = try policy(mode, "leaf", "foreign-leaf", "foreign-root", "self-signed-san")
+            #expect(try connect(policy, to: "leaf-chain", host: nil) == .accepted)
+        }
+        @Test(arguments: modes) func `the pinned leaf is accepted for the right name`(_ mode: SecurityPolicy.PinningMode) throws {
+            #expect(try connect(policy(mode, "leaf"), to: "leaf-chain", host: "localhost") == .accepted)
+        }
+        @Test(arguments: modes) func `a pinning policy without pins refuses`(_ mode: SecurityPolicy.PinningMode) throws {
+            #expect(try connect(policy(mode), to: "leaf-chain", host: nil) == .refused(.pinMismatch))
+        }
+        @Test(arguments: modes) func `another site's valid chain is refused`(_ mode: SecurityPolicy.PinningMode) throws {
+            #expect(
+                try connect(policy(mode, "leaf"), to: "foreign-leaf-chain", host: nil, roots: "foreign-root")
+                    == .refused(.pinMismatch))
+        }
+        @Test(arguments: modes) func `the pinned leaf is refused for the wrong name`(_ mode: SecurityPolicy.PinningMode) throws {
+            #expect(try connect(policy(mode, "leaf"), to: "leaf-chain", host: "apple.com") == .refused(.certificateUntrusted))
+        }
+        @Test(arguments: modes) func `several wrong pins refuse, and allow their own site`(_ mode: SecurityPolicy.PinningMode)
+            throws
+        {
+            let policy = try policy(mode, "leaf", "intermediate", "root")
+            #expect(
+                try connect(policy, to: "foreign-leaf-chain", host: nil, roots: "foreign-root") == .refused(.pinMismatch))
+            #expect(try connect(policy, to: "leaf-chain", host: nil) == .accepted)
+        }
+    }
+
+    @Suite struct Names {
+        @Test func `without name validation a wrong name is accepted`() throws {
+            var policy = SecurityPolicy.default
+            policy.validatesDomainName = false
+            #expect(try connect(policy, to: "leaf-chain", host: "www.apple.com") == .accepted)
+        }
+        @Test(arguments: ["self-signed-cn", "self-signed-san"])
+        func `a pinned self-signed certificate is accepted for the name that it has`(_ name: String) throws {
+            var policy = SecurityPolicy(pinningMode: .publicKey, pinnedCertificates: try MintedCertificates.set(name))
+            policy.allowsInvalidCertificates = true
+            #expect(try connect(policy, to: name, host: "foobar.com") == .accepted)
+        }
+        @Test func `with name validation a wrong name is refused`() throws {
+            #expect(try connect(.default, to: "leaf-chain", host: "www.apple.com") == .refused(.certificateUntrusted))
+        }
+        @Test func `a pinned self-signed certificate without any name is refused`() throws {
+            var policy = SecurityPolicy(
+                pinningMode: .certificate, pinnedCertificates: try MintedCertificates.set("self-signed-none"))
+            policy.allowsInvalidCertificates = true
+            #expect(try connect(policy, to: "self-signed-none", host: "foobar.com") == .refused(.certificateUntrusted))
+        }
+    }
+
+    @Suite struct SelfSigned {
+        private func policy(
+            _ mode: SecurityPolicy.PinningMode, allowing: Bool = true, pins: String..., names: Bool = true
+        ) throws -> SecurityPolicy {
+            var policy = SecurityPolicy(pinningMode: mode, pinnedCertificates: Set(try pins.map(MintedCertificates.one)))
+            policy.allowsInvalidCertificates = allowing
+            policy.validatesDomainName = names
+            return policy
+        }
+
+        @Test func `invalid allowed: self-signed is accepted when no name is known`() throws {
+            #expect(try connect(policy(.none), to: "self-signed-san", host: nil) == .accepted)
+        }
+        @Test func `invalid allowed: self-signed, pinned and rightly named is accepted`() throws {
+            #expect(
+                try connect(policy(.publicKey, pins: "self-signed-san"), to: "self-signed-san", host: "foobar.com") == .accepted)
+        }
+        @Test func `invalid allowed, nothing pinned, no name validation: self-signed is accepted`() throws {
+            #expect(try connect(policy(.none, names: false), to: "self-signed-san", host: "foobar.com") == .accepted)
+        }
+        @Test func `invalid not allowed: self-signed is refused`() throws {
+            #expect(
+                try connect(policy(.none, allowing: false), to: "self-signed-san", host: nil)
+                    == .refused(.certificateHasUnknownRoot))
+        }
+        @Test func `invalid allowed, keys pinned but none given: self-signed is refused`() throws {
+            #expect(try connect(policy(.publicKey), to: "self-signed-san", host: "foobar.com") == .refused(.certificateUntrusted))
+        }
+        @Test func `invalid allowed, pins but no pinning, a name to validate: self-signed is refused`() throws {
+            #expect(
+                try connect(policy(.none, pins: "self-signed-san"), to: "self-signed-san", host: "foobar.com")
+                    == .refused(.certificateUntrusted))
+        }
+        @Test func `invalid allowed, nothing pinned, a name to validate: self-signed is refused`() throws {
+            #expect(try connect(policy(.none), to: "self-signed-san", host: "foobar.com") == .refused(.certificateUntrusted))
+        }
+    }
+
+    @Suite struct Values {
+        private func policy() throws -> SecurityPolicy {
+            var policy = SecurityPolicy(pinningMode: .certificate, pinnedCertificates: try MintedCertificates.set("leaf", "root"))
+            policy.allowsInvalidCertificates = true
+            policy.validatesDomainName = false
+            policy.hostPins = [try HostPins("*.example.test", pins: [MintedCertificates.one("leaf").publicKeyPin.description])]
+            policy.roots = .systemAnd(try MintedCertificates.set("root"))
+            policy.revocation = try RevocationLists(MintedCertificates.data("intermediate.crl"), scope: .wholeChain)
+            policy.maximumTLSVersion = .v1_3
+            policy.cipherList = "ECDHE+AESGCM"
+            return policy
+        }
+
+        @Test func `a policy is copied with all it holds, and the copy is its own`() throws {
+            let policy = try policy()
+            var copy = policy
+            #expect(copy == policy && copy.hashValue == policy.hashValue)
+            copy.pinnedCertificates = []
+            #expect(copy != policy && policy.pinnedCertificates.count == 2)
+        }
+
+        @Test func `a policy is encoded and decoded with all it holds`() throws {
+            let policy = try policy()
+            #expect(try JSONDecoder().decode(SecurityPolicy.self, from: JSONEncoder().encode(policy)) == policy)
+            let list = PropertyListEncoder()
+            #expect(try PropertyListDecoder().decode(SecurityPolicy.self, from: list.encode(policy)) == policy)
+        }
+    }
+}

@@ -1,0 +1,109 @@
+import Foundation
+import Testing
+
+@testable import HTTPSession
+
+@Suite struct ServerTrustDecisionsTests {
+    private let start = ContinuousClock.now
+
+    private func challenge(_ host: String, policy: Int = 1, chain: UInt8 = 0, fault: HTTPSessionError? = nil)
+        -> ServerTrustChallenge
+    {
+        ServerTrustChallenge(
+            host: host, certificates: [], policyError: fault, key: .init(policy: policy, host: host, chain: Data([chain])))
+    }
+
+    @Test func `a decision is for one policy, host and chain`() {
+        let decisions = ServerTrustDecisions()
+        decisions.record(.accept, of: challenge("a"), at: start)
+        #expect(decisions.isBelieved(challenge("a").key, at: start) == true)
+        for other in [challenge("b"), challenge("a", policy: 2), challenge("a", chain: 1)] {
+            #expect(decisions.isBelieved(other.key, at: start) == nil)
+        }
+    }
+
+    @Test func `the default is what the policy says`() {
+        let decisions = ServerTrustDecisions()
+        decisions.record(.performDefaultHandling, of: challenge("a"), at: start)
+        decisions.record(.performDefaultHandling, of: challenge("b", fault: .init(.pinMismatch, "no")), at: start)
+        decisions.record(.reject, of: challenge("c"), at: start)
+        #expect(["a", "b", "c"].map { decisions.isBelieved(challenge($0).key, at: start) } == [true, false, false])
+    }
+
+    @Test func `a decision expires`() {
+        let decisions = ServerTrustDecisions(lifetime: .seconds(10))
+        decisions.record(.accept, of: challenge("a"), at: start)
+        #expect(decisions.isBelieved(challenge("a").key, at: start + .seconds(9)) == true)
+        #expect(decisions.isBelieved(challenge("a").key, at: start + .seconds(10)) == nil)
+    }
+
+    @Test func `what expires first gives way`() {
+        let decisions = ServerTrustDecisions(capacity: 3)
+        for (second, host) in ["a", "b", "c", "d"].enumerated() {
+            decisions.record(.accept, of: challenge(host), at: start + .seconds(second))
+        }
+        #expect(decisions.count == 3)
+        #expect(decisions.isBelieved(challenge("a").key, at: start + .seconds(4)) == nil)
+        #expect(decisions.isBelieved(challenge("d").key, at: start + .seconds(4)) == true)
+    }
+
+    @Test func `only a belief that ends makes TLS sessions worthless`() {
+        let decisions = ServerTrustDecisions()
+        decisions.record(.reject, of: challenge("a"), at: start)
+        decisions.record(.accept, of: challenge("a"), at: start)
+        #expect(decisions.generation == 0)
+        decisions.record(.reject, of: challenge("a"), at: start)
+        #expect(decisions.generation == 1)
+        decisions.removeAll()
+        #expect(decisions.generation == 2 && decisions.count == 0)
+    }
+
+    // MARK: Through the hook
+
+    /// Held as a session holds it: a policy that is prepared anew is another one to the decisions.
+    private let policy: PreparedPolicy
+
+    init() throws {
+        var policy = SecurityPolicy.default
+        policy.roots = .given(try MintedCertificates.set("root"))
+        self.policy = try PreparedPolicy.of(policy)
+    }
+
+    private func attempt(_ chain: String, _ decisions: ServerTrustDecisions) throws -> (isComplete: Bool, trust: ServerTrust) {
+        let trust = ServerTrust(policy: policy, host: "localhost", decisions: decisions)
+        let conversation = try TLSConversation(TLSServer(chain), trust)
+        return (conversation.isComplete, trust)
+    }
+
+    private func asked(_ trust: ServerTrust) throws -> ServerTrustChallenge {
+        guard case .undecided(let challenge)? = trust.verdict else { throw MintedCertificates.Failure(what: "nobody asked") }
+        return challenge
+    }
+
+    @Test func `a handler is asked with what the server showed and what the policy thinks of it`() throws {
+        let (isComplete, trust) = try attempt("foreign-leaf-chain", ServerTrustDecisions())
+        #expect(!isComplete)
+        let challenge = try asked(trust)
+        #expect(challenge.host == "localhost")
+        #expect(challenge.certificates == (try Certificate.all(in: MintedCertificates.data("foreign-leaf-chain.pem"))))
+        #expect(challenge.policyError?.code == .certificateHasUnknownRoot)
+        #expect(try asked(attempt("leaf-chain", ServerTrustDecisions()).trust).policyError == nil)
+    }
+
+    @Test func `the attempt is repeated with the handler's word`() throws {
+        let decisions = ServerTrustDecisions()
+        let challenge = try asked(attempt("foreign-leaf-chain", decisions).trust)
+        decisions.record(.accept, of: challenge, at: .now)
+        #expect(try attempt("foreign-leaf-chain", decisions).isComplete, "whatever the policy says")
+        #expect(try !attempt("leaf-chain", decisions).isComplete, "another chain is asked about anew")
+        decisions.record(.performDefaultHandling, of: challenge, at: .now)
+        #expect(try attempt("foreign-leaf-chain", decisions).trust.error?.code == .certificateHasUnknownRoot)
+    }
+
+    @Test func `a handler may refuse whom the policy believes`() throws {
+        let decisions = ServerTrustDecisions()
+        decisions.record(.reject, of: try asked(attempt("leaf-chain", decisions).trust), at: .now)
+        let (isComplete, trust) = try attempt("leaf-chain", decisions)
+        #expect(!isComplete && trust.error?.code == .certificateUntrusted)
+    }
+}

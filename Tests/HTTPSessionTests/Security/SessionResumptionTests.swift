@@ -1,0 +1,207 @@
+import COpenSSL
+import Foundation
+import Testing
+
+@testable import HTTPSession
+
+/// A TLS session that was made under one policy is not resumed under another: OpenSSL judges nobody when it resumes.
+@Suite struct SessionResumptionTests {
+    static let versions: [ClosedRange<Int32>] = [TLS1_2_VERSION...TLS1_2_VERSION, TLS1_3_VERSION...TLS1_3_VERSION]
+
+    private func believing() throws -> SecurityPolicy {
+        var policy = SecurityPolicy.default
+        policy.roots = .given(try MintedCertificates.set("root"))
+        return policy
+    }
+
+    private func refusing() throws -> SecurityPolicy {
+        var policy = try believing()
+        policy.hostPins = [try HostPins("localhost", pins: [MintedCertificates.one("foreign-leaf").publicKeyPin.description])]
+        return policy
+    }
+
+    private func trust(
+        _ policy: SecurityPolicy, host: String = "localhost", identity: ClientIdentity? = nil,
+        decisions: ServerTrustDecisions? = nil
+    ) throws -> ServerTrust {
+        ServerTrust(policy: try PreparedPolicy.of(policy), host: host, identity: identity, decisions: decisions)
+    }
+
+    /// Connects under `first`, keeps the session, and connects with it under `second`.
+    private func resume(
+        _ versions: ClosedRange<Int32>, _ first: ServerTrust, _ second: ServerTrust
+    ) throws -> (conversation: TLSConversation, trust: ServerTrust) {
+        let server = try TLSServer("leaf-chain", versions: versions)
+        let before = try TLSConversation(server, first)
+        try #require(before.isComplete)
+        let session = before.takeSession()
+        defer { SSL_SESSION_free(session) }
+        try #require(session != nil && SSL_SESSION_is_resumable(session) == 1)
+        return (try TLSConversation(server, second, session: session), second)
+    }
+
+    @Test(arguments: versions) func `the same policy resumes, and nobody is judged anew`(_ versions: ClosedRange<Int32>) throws {
+        let (conversation, second) = try resume(versions, trust(believing()), trust(believing()))
+        #expect(conversation.isComplete && conversation.isResumed)
+        #expect(second.verdict == nil && second.refusedSessions == 0)
+        #expect(second.admits(conversation.rawClient))
+        #expect(TLSFacts(ssl: conversation.rawClient)?.isResumed == true)
+    }
+
+    @Test(arguments: versions) func `another policy gets no session, judges, and refuses`(_ versions: ClosedRange<Int32>) throws {
+        let (conversation, second) = try resume(versions, trust(believing()), trust(refusing()))
+        #expect(!conversation.isComplete && !conversation.isResumed)
+        #expect(second.error?.code == .pinMismatch)
+        #expect(second.refusedSessions == 1)
+    }
+
+    @Test(arguments: versions) func `another policy that believes makes a full handshake`(_ versions: ClosedRange<Int32>) throws {
+        var other = try believing()
+        other.minimumTLSVersion = versions.lowerBound == TLS1_3_VERSION ? .v1_3 : .v1_2
+        other.cipherSuites = "TLS_AES_256_GCM_SHA384"
+        let (conversation, second) = try resume(versions, trust(believing()), trust(other))
+        #expect(conversation.isComplete && !conversation.isResumed)
+        guard case .believed? = second.verdict else { return #expect(Bool(false), "no verdict") }
+    }
+
+    @Test(arguments: versions) func `another host gets no session`(_ versions: ClosedRange<Int32>) throws {
+        let (conversation, second) = try resume(versions, trust(believing()), trust(believing(), host: "elsewhere.test"))
+        #expect(!conversation.isComplete && second.error?.code == .certificateUntrusted)
+    }
+
+    @Test(arguments: versions) func `another identity gets no session`(_ versions: ClosedRange<Int32>) throws {
+        let identity = try ClientIdentity(
+            certificate: MintedCertificates.data("client.pem"), privateKey: MintedCertificates.data("client.key"))
+        let (conversation, second) = try resume(versions, trust(believing(), identity: identity), trust(believing()))
+        #expect(conversation.isComplete && !conversation.isResumed && second.refusedSessions == 1)
+    }
+
+    @Test(arguments: versions)
+    func `a server that a handler took back its word about gets no session`(_ versions: ClosedRange<Int32>) throws {
+        let decisions = ServerTrustDecisions()
+        let now = ContinuousClock.now
+        let asked = try trust(believing(), decisions: decisions)
+        let server = try TLSServer("leaf-chain", versions: versions)
+        _ = try TLSConversation(server, asked)
+        guard case .undecided(let challenge)? = asked.verdict else { return #expect(Bool(false), "nobody asked") }
+        decisions.record(.accept, of: challenge, at: now)
+        let (conversation, second) = try {
+            let before = try TLSConversation(server, trust(believing(), decisions: decisions))
+            try #require(before.isComplete)
+            let session = before.takeSession()
+            defer { SSL_SESSION_free(session) }
+            decisions.record(.reject, of: challenge, at: now)
+            let second = try trust(believing(), decisions: decisions)
+            return (try TLSConversation(server, second, session: session), second)
+        }()
+        #expect(!conversation.isComplete && second.error?.code == .certificateUntrusted)
+    }
+
+    /// What the protection is for, without it: measured, so that a newer OpenSSL that does otherwise is noticed.
+    @Test(arguments: versions) func `without the hook a resumed session calls no verification`(_ versions: ClosedRange<Int32>)
+        throws
+    {
+        let server = try TLSServer("leaf-chain", versions: versions)
+        let believeAll: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = { context, _ in
+            X509_STORE_CTX_set_error(context, X509_V_OK)
+            return 1
+        }
+        let believeNone: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = { _, _ in 0 }
+        func verifying(
+            _ verify: @escaping @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32, context: UInt8
+        ) -> (OpaquePointer) -> Void {
+            {
+                SSL_CTX_set_verify($0, SSL_VERIFY_PEER, nil)
+                SSL_CTX_set_cert_verify_callback($0, verify, nil)
+                SSL_CTX_set_session_id_context($0, [context], 1)
+            }
+        }
+        // A session of TLS 1.3 serves once.
+        func session() throws -> OpaquePointer? {
+            let before = try TLSConversation(server, nil, prepare: verifying(believeAll, context: 1))
+            try #require(before.isComplete)
+            return before.takeSession()
+        }
+        let (first, second) = (try session(), try session())
+        defer {
+            SSL_SESSION_free(first)
+            SSL_SESSION_free(second)
+        }
+        let judged = try TLSConversation(server, nil, prepare: verifying(believeNone, context: 1))
+        #expect(!judged.isComplete)
+        let hole = try TLSConversation(server, nil, session: first, prepare: verifying(believeNone, context: 1))
+        #expect(hole.isComplete && hole.isResumed, "accepted by a callback that accepts nobody")
+        // The context alone ends the handshake; the watch takes the session away before, so that there is one.
+        let ended = try TLSConversation(server, nil, session: second, prepare: verifying(believeAll, context: 2))
+        #expect(!ended.isComplete)
+    }
+
+    @Test func `a connection of another policy is not admitted`() throws {
+        let first = try trust(believing())
+        let conversation = try TLSConversation(TLSServer("leaf-chain"), first)
+        #expect(conversation.isComplete && first.admits(conversation.rawClient))
+        #expect(try trust(believing()).admits(conversation.rawClient), "an equal policy is the same one")
+        #expect(try !trust(refusing()).admits(conversation.rawClient))
+        #expect(try !trust(believing(), host: "foobar.com").admits(conversation.rawClient))
+        let foreign = try TLSConversation(TLSServer("leaf-chain"), nil)
+        #expect(try !trust(believing()).admits(foreign.rawClient))
+    }
+
+    @Test func `what differs in policy, host, identity or proxy has another tag`() throws {
+        let identity = try ClientIdentity(
+            certificate: MintedCertificates.data("client.pem"), privateKey: MintedCertificates.data("client.key"))
+        let decisions = ServerTrustDecisions()
+        let trusts = try [
+            trust(believing()), trust(refusing()), trust(believing(), host: "foobar.com"), trust(believing(), identity: identity),
+            trust(believing(), decisions: decisions),
+        ]
+        decisions.removeAll()
+        let tags = try trusts.map(\.connectionTag) + [trust(believing(), decisions: decisions).connectionTag]
+        #expect(Set(tags).count == tags.count)
+        #expect(try trust(believing(), host: "LOCALHOST.").connectionTag == tags[0])
+        #expect(trusts[0].proxyConnectionTag == nil)
+        let proxy = ServerTrust.Proxy(policy: try PreparedPolicy.of(believing()), host: "proxy.test")
+        let through = ServerTrust(policy: try PreparedPolicy.of(believing()), host: "localhost", proxy: proxy)
+        #expect(through.connectionTag == tags[0] && through.proxyConnectionTag != nil && through.proxyConnectionTag != tags[0])
+    }
+
+    @Test func `equal policies are one object while somebody holds it, and share their authorities with others`() throws {
+        let first = try PreparedPolicy.of(believing())
+        #expect(try PreparedPolicy.of(believing()) === first)
+        let second = try PreparedPolicy.of(refusing())
+        #expect(first.number != second.number && first.roots === second.roots)
+    }
+
+    @Test func `policies are made and forgotten on many threads at once`() async throws {
+        let policies = try [believing(), refusing(), .default].map { policy in
+            var policy = policy
+            policy.cipherList = "ECDHE+AESGCM"
+            return policy
+        }
+        // The system's authorities stay loaded meanwhile.
+        let held = try PreparedPolicy.of(.default)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for index in 0..<8 {
+                group.addTask {
+                    for round in 0..<50 {
+                        let policy = policies[(index + round) % policies.count]
+                        let prepared = try PreparedPolicy.of(policy)
+                        #expect(prepared.policy == policy)
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        withExtendedLifetime(held) {}
+    }
+
+    @Test func `the system's roots are loaded once, not once a connection`() throws {
+        let clock = ContinuousClock()
+        let loading = try clock.measure { _ = try TrustStore(.system, revocation: nil) }
+        let held = try PreparedPolicy.of(.default)
+        let finding = try clock.measure { for _ in 0..<1000 { _ = try PreparedPolicy.of(.default) } }
+        print("system roots: loading \(loading), finding \(finding / 1000)")
+        #expect(finding / 1000 < .milliseconds(1))
+        withExtendedLifetime(held) {}
+    }
+}

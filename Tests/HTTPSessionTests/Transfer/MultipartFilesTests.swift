@@ -1,0 +1,165 @@
+import Foundation
+import HTTPSession
+import HTTPTypes
+import Testing
+
+@Suite struct MultipartFilesTests {
+    /// A directory that is gone after `body`.
+    func withDirectory(_ body: (URL) async throws -> Void) async throws {
+        let directory = FileManager.default.temporaryDirectory.appending(path: "multipart-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: directory) }
+        try await body(directory)
+    }
+
+    func request(_ form: MultipartForm) throws -> TransferRequest {
+        let request = TransferRequest(url: try #require(URL(string: "https://example.com/")), method: .post)
+        return try HTTPRequestSerializer(headerFields: [:]).multipartRequest(request, form: form)
+    }
+
+    func spill(_ form: MultipartForm, to file: URL) async throws -> TransferRequest {
+        try await HTTPRequestSerializer(headerFields: [:]).requestByWritingForm(of: request(form), to: file)
+    }
+
+    /// The code of what `body` throws.
+    func code(of body: () async throws -> Void) async -> HTTPSessionError.Code? {
+        do {
+            try await body()
+            return nil
+        } catch {
+            return (error as? HTTPSessionError)?.code
+        }
+    }
+
+    @Test func `a file is measured when it is appended`() async throws {
+        try await withDirectory { directory in
+            let file = directory.appending(path: "a b.json")
+            try Data("{}".utf8).write(to: file)
+            var form = try MultipartForm(boundary: "B")
+            try form.appendPart(fileURL: file, name: "f")
+            let header =
+                "--B\r\nContent-Disposition: form-data; name=\"f\"; filename=\"a b.json\"\r\nContent-Type: application/json\r\n\r\n"
+            #expect(form.contentLength == Int64(header.utf8.count + 2 + "\r\n--B--\r\n".utf8.count))
+        }
+    }
+
+    @Test func `what is no readable file is refused`() async throws {
+        try await withDirectory { directory in
+            var form = MultipartForm()
+            let web = try #require(URL(string: "https://example.com/a"))
+            #expect(HTTPSessionError.thrown { try form.appendPart(fileURL: web, name: "f") }?.code == .invalidRequest)
+            #expect(HTTPSessionError.thrown { try form.appendPart(fileURL: directory, name: "f") }?.code == .invalidRequest)
+            let missing = HTTPSessionError.thrown { try form.appendPart(fileURL: directory.appending(path: "no"), name: "f") }
+            #expect(missing?.code == .cannotReadFile)
+            #expect(missing?.context.systemError == 2)
+            #expect(form.isEmpty)
+        }
+    }
+
+    @Test func `a form written to a file is what would have been sent`() async throws {
+        try await withDirectory { directory in
+            let file = directory.appending(path: "a.bin")
+            try Data(repeating: 7, count: 1_000_000).write(to: file)
+            var form = try MultipartForm(boundary: "B")
+            try form.appendPart(form: Data("value".utf8), name: "field")
+            try form.appendPart(fileURL: file, name: "f")
+            let stream: BodyStreamFactory = {
+                AsyncThrowingStream { continuation in
+                    for chunk in ["one", "two"] { continuation.yield(Data(chunk.utf8)) }
+                    continuation.finish()
+                }
+            }
+            try form.appendPart(stream: stream, length: 6, name: "s", fileName: "s")
+            let target = directory.appending(path: "form")
+            // Twice: every part can be read again.
+            for _ in 1...2 {
+                let spilled = try await spill(form, to: target)
+                guard case .file(let written) = spilled.body else {
+                    Issue.record("no file")
+                    return
+                }
+                let bytes = try Data(contentsOf: written)
+                #expect(Int64(bytes.count) == form.contentLength)
+                #expect(
+                    bytes.starts(with: Data("--B\r\nContent-Disposition: form-data; name=\"field\"\r\n\r\nvalue\r\n--B".utf8)))
+                #expect(bytes.suffix(15) == Data("onetwo\r\n--B--\r\n".utf8))
+                #expect(spilled.headerFields[.contentType] == "multipart/form-data; boundary=B")
+            }
+            #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted() == ["a.bin", "form"])
+        }
+    }
+
+    @Test func `a file that grew, shrank or vanished, and a stream that lied or failed, leave nothing behind`() async throws {
+        try await withDirectory { directory in
+            let target = directory.appending(path: "form")
+            for (size, expected) in [(11, .fileChanged), (9, .fileChanged), (nil, .cannotReadFile)]
+                as [(Int?, HTTPSessionError.Code)]
+            {
+                let file = directory.appending(path: "part")
+                try Data(count: 10).write(to: file)
+                var form = MultipartForm()
+                try form.appendPart(fileURL: file, name: "f")
+                if let size {
+                    try Data(count: size).write(to: file)
+                } else {
+                    try FileManager.default.removeItem(at: file)
+                }
+                let code = await code { _ = try await spill(form, to: target) }
+                #expect(code == expected)
+            }
+            for (length, failure, expected) in [(5, nil, .fileChanged), (nil, Refusal(), .cannotReadFile)]
+                as [(Int64?, Refusal?, HTTPSessionError.Code)]
+            {
+                var form = MultipartForm()
+                let stream: BodyStreamFactory = {
+                    AsyncThrowingStream { continuation in
+                        continuation.yield(Data("1234".utf8))
+                        continuation.finish(throwing: failure)
+                    }
+                }
+                try form.appendPart(stream: stream, length: length, name: "s", fileName: "s")
+                let code = await code { _ = try await spill(form, to: target) }
+                #expect(code == expected)
+            }
+            #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).isEmpty)
+        }
+    }
+
+    @Test func `a full disk and a missing directory are errors with errno`() async throws {
+        var form = MultipartForm()
+        try form.appendPart(form: Data("value".utf8), name: "field")
+        for target in ["/nonexistent/form", "/proc/form"] {
+            let code = await code { _ = try await spill(form, to: URL(filePath: target)) }
+            #expect(code == .cannotWriteFile)
+        }
+    }
+
+    @Test func `a request without a form is not touched`() async throws {
+        let request = TransferRequest(url: try #require(URL(string: "https://example.com/")), method: .post)
+        let same = try await HTTPRequestSerializer(headerFields: [:]).requestByWritingForm(
+            of: request, to: URL(filePath: "/nonexistent/x"))
+        guard case .none = same.body else {
+            Issue.record("a body")
+            return
+        }
+    }
+
+    @Test func `cancelling stops the writing`() async throws {
+        try await withDirectory { directory in
+            var form = MultipartForm()
+            let stream: BodyStreamFactory = {
+                AsyncThrowingStream { Data(count: 1024) }
+            }
+            try form.appendPart(stream: stream, length: nil, name: "endless", fileName: "e")
+            let request = try request(form)
+            let target = directory.appending(path: "form")
+            let task = Task {
+                try await HTTPRequestSerializer(headerFields: [:]).requestByWritingForm(of: request, to: target)
+            }
+            task.cancel()
+            let code = await code { _ = try await task.value }
+            #expect(code == .cancelled)
+            #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).isEmpty)
+        }
+    }
+}
