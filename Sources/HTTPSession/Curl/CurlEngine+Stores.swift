@@ -18,6 +18,8 @@ extension CurlEngine {
     func attachStores(to handle: EasyHandle, handlesCookies: Bool) throws(HTTPSessionError) {
         let keepsCookies = handlesCookies && network.cookies != .none
         try handle.set(CURLOPT_SHARE, pointer: keepsCookies ? share : cookielessShare)
+        // Since 7.88 a shared jar alone does nothing: each handle has to ask for cookies, by a file that need not be there.
+        if keepsCookies { try handle.set(CURLOPT_COOKIEFILE, "") }
         if network.enforcesHSTS { try handle.set(CURLOPT_HSTS_CTRL, netwatch_CURLHSTS_ENABLE) }
         if let lines = overrides.raw { try handle.set(CURLOPT_RESOLVE, pointer: lines) }
     }

@@ -99,7 +99,7 @@ final class CurlEngine {
     func cancel(_ transfer: CurlTransfer) {
         guard transfers.removeValue(forKey: ObjectIdentifier(transfer)) != nil else { return }
         curl_multi_remove_handle(multi, transfer.handle.raw)
-        keep(transfer.handle)
+        retire(transfer.handle, after: CURLE_ABORTED_BY_CALLBACK)
     }
 
     /// Ends an attempt whose receiver has refused what came outside of libcurl's own turn. Not from inside a callback.
@@ -107,13 +107,17 @@ final class CurlEngine {
         guard transfers.removeValue(forKey: ObjectIdentifier(transfer)) != nil else { return }
         curl_multi_remove_handle(multi, transfer.handle.raw)
         transfer.finish(CURLE_WRITE_ERROR)
-        keep(transfer.handle)
+        retire(transfer.handle, after: CURLE_WRITE_ERROR)
     }
 
-    private func keep(_ handle: EasyHandle) {
+    /// Keeps a handle for another transfer, unless its own went wrong: after a look-up that failed, libcurl 7.88 leaves its buffer behind
+    /// and refuses every further CURLOPT_BUFFERSIZE.
+    private func retire(_ handle: EasyHandle, after code: CURLcode) {
+        guard code == CURLE_OK, idleHandles.count < CurlEngine.maximumIdleHandles else { return curl_easy_cleanup(handle.raw) }
         // The connections, cookies and looked-up names belong to the multi handle and the share; options and callbacks end here.
+        // libcurl 7.88 forgets the list of cookie files in a reset, without freeing it.
+        try? handle.set(CURLOPT_COOKIEFILE, nil)
         curl_easy_reset(handle.raw)
-        guard idleHandles.count < CurlEngine.maximumIdleHandles else { return curl_easy_cleanup(handle.raw) }
         idleHandles.append(handle)
     }
 
@@ -161,7 +165,7 @@ final class CurlEngine {
             transfers.removeValue(forKey: ObjectIdentifier(transfer))
             curl_multi_remove_handle(multi, raw)
             transfer.finish(code)
-            keep(transfer.handle)
+            retire(transfer.handle, after: code)
             hasEnded = true
         }
         return hasEnded

@@ -15,6 +15,9 @@ final class CurlTransfer {
     private var secureFacts: TLSFacts?
     private let errorText: UnsafeMutablePointer<CChar>
     let started: Int64
+    /// When a request with a body went, and when its answer's first byte came: libcurl 7.88 takes the first byte sent for it.
+    private var requested: Int64?
+    private var answered: Int64?
 
     private var head: [UInt8] = []
     private var isHeadComplete = false
@@ -52,6 +55,7 @@ final class CurlTransfer {
     /// Sets everything of this attempt on the handle, which has none of an earlier one.
     func configure(_ network: NetworkOptions) throws(HTTPSessionError) {
         try network.apply(to: handle)
+        try network.applyWaiting(to: handle, isSecure: plan.isSecure)
         if case .explicit(_, let exceptions) = network.proxy { usesNamedProxy = exceptions.isEmpty }
         try plan.apply(to: handle)
         try trust?.apply(to: handle)
@@ -70,8 +74,9 @@ final class CurlTransfer {
             wasResent = true
             return false
         }
+        if plan.body != .none { (requested, answered) = (MonotonicClock.now(), nil) }
         if requests == 1 {
-            if plan.url.hasPrefix("https:") { secureFacts = handle.tlsPointer.flatMap { TLSFacts(ssl: $0) } }
+            if plan.isSecure { secureFacts = handle.tlsPointer.flatMap { TLSFacts(ssl: $0) } }
             receiver.transferConnected()
         }
         return true
@@ -87,6 +92,7 @@ final class CurlTransfer {
         // A trailer field, after the body (RFC 9110 section 6.5): nobody asked for one.
         if isHeadComplete { return line.count }
         if head.isEmpty { head.reserveCapacity(512) }
+        if answered == nil, requested != nil { answered = MonotonicClock.now() }
         guard head.count + line.count <= CurlTransfer.maximumHeadSize else {
             return refuse(
                 HTTPSessionError(.badServerResponse, "the response's head is longer than \(CurlTransfer.maximumHeadSize) bytes"))
@@ -214,6 +220,9 @@ final class CurlTransfer {
     /// The end: what came of it, and what was measured.
     func finish(_ code: CURLcode) {
         var facts = handle.facts()
+        if let requested, let answered, let preTransfer = facts.preTransfer {
+            facts.firstByte = min(facts.total, preTransfer + answered - requested)
+        }
         facts.wasResent = wasResent
         (facts.tlsVersion, facts.tlsCipher) = (secureFacts?.version, secureFacts?.cipher)
         var outcome: Result<TransferFacts, HTTPSessionError>

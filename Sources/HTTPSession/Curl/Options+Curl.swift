@@ -35,8 +35,12 @@ extension NetworkOptions {
         }
         if maximumReceiveRate > 0 { try handle.set(CURLOPT_MAX_RECV_SPEED_LARGE, offset: maximumReceiveRate) }
         if maximumSendRate > 0 { try handle.set(CURLOPT_MAX_SEND_SPEED_LARGE, offset: maximumSendRate) }
-        // Of several connections being opened to a host that may speak HTTP/2, wait for the first instead.
-        if httpVersion != .http1 { try handle.set(CURLOPT_PIPEWAIT, true) }
+    }
+
+    /// Of several connections being opened to a host that may speak HTTP/2, wait for the first instead. Over TLS its handshake tells;
+    /// without TLS only its first response does, which may be long in coming, and is HTTP/1.1 unless that was ruled out.
+    func applyWaiting(to handle: EasyHandle, isSecure: Bool) throws(HTTPSessionError) {
+        try handle.set(CURLOPT_PIPEWAIT, httpVersion == .http2 || (httpVersion == .automatic && isSecure))
     }
 
     /// As CURLOPT_RESOLVE has them: `HOST:PORT:ADDRESS,ADDRESS`.

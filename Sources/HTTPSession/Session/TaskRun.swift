@@ -98,6 +98,8 @@ final class TaskRun {
             plan.needsFreshConnection = needsFreshConnection
             plan.avoidsHTTP2 = task.kind == .stream
             if task.kind == .download { (plan.decompresses, plan.bufferSize) = (false, 256 << 10) }
+            // Of a stream that nobody reads, libcurl keeps what one read decompresses to: at most 64 MiB, or it is "out of memory".
+            if task.kind == .stream { plan.bufferSize = 16 << 10 }
             exchange.begin(plan, at: Date())
             prepareSource(plan)
             if origin.scheme == "https" || settings.security.hasSecureProxy {

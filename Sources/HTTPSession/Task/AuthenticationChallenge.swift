@@ -8,6 +8,13 @@ public struct AuthenticationChallenge: Hashable, Sendable {
         public let realm: String
         /// Whether a proxy asks.
         public let isProxy: Bool
+
+        /// For a ``CredentialStore`` that is to know a credential beforehand.
+        public init(origin: Origin, realm: String, isProxy: Bool = false) {
+            self.origin = origin
+            self.realm = realm
+            self.isProxy = isProxy
+        }
     }
 
     /// The scheme, of those that this library knows.

@@ -1,4 +1,4 @@
-package import Foundation
+public import Foundation
 
 /// Scheme, host and port (RFC 6454 section 4): what credentials and connections belong to.
 public struct Origin: Hashable, Sendable, CustomStringConvertible {
@@ -9,8 +9,8 @@ public struct Origin: Hashable, Sendable, CustomStringConvertible {
     /// The scheme's own where the URL has none.
     public let port: Int
 
-    /// `nil` for a URL that is neither http nor https, or has no host.
-    package init?(_ url: URL) {
+    /// Of a URL; `nil` for one that is neither http nor https, or has no host.
+    public init?(_ url: URL) {
         guard let scheme = url.scheme?.lowercased(), scheme == "http" || scheme == "https",
             var host = url.host(percentEncoded: false)?.lowercased(), !host.isEmpty
         else { return nil }

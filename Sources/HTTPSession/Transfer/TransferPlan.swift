@@ -40,6 +40,9 @@ package struct TransferPlan: Sendable {
     /// Room for received bytes, in bytes: larger where they go to a file.
     package var bufferSize = 64 << 10
 
+    /// Whether the way to the server is TLS.
+    package var isSecure: Bool { url.prefix(6).lowercased() == "https:" }
+
     package init(url: String, method: String) {
         self.url = url
         self.method = method

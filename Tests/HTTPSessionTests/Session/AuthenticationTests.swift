@@ -1,0 +1,242 @@
+import COpenSSL
+import EventLoop
+import Foundation
+import HTTPSession
+import HTTPSessionTestKit
+import HTTPTypes
+import Testing
+
+/// RFC 7617.
+private func basic(_ user: String, _ password: String) -> String {
+    "Basic " + Data("\(user):\(password)".utf8).base64EncodedString()
+}
+
+/// Lets those in who know the word, by Basic.
+private func locked(_ realm: String = "r", user: String = "user", password: String = "word") throws -> MisbehavingServer {
+    try MisbehavingServer { request in
+        guard request["authorization"] == basic(user, password) else {
+            var reply = Reply.unauthorized("Basic realm=\"\(realm)\"")
+            reply.body = "who are you?"
+            return reply
+        }
+        return Reply(body: "\(request.method) \(request.text)")
+    }
+}
+
+/// Lets those in who know the word, by Digest with MD5 and qop=auth (RFC 7616 section 3.4).
+private struct DigestLock: Sendable {
+    func hash(_ text: String) -> String {
+        var digest = [UInt8](repeating: 0, count: 16)
+        EVP_Digest(Array(text.utf8), text.utf8.count, &digest, nil, EVP_md5(), nil)
+        return digest.map { String(format: "%02x", $0) }.joined()
+    }
+
+    func reply(to request: ReceivedRequest) -> Reply {
+        let challenge = #"Digest realm="d", qop="auth", nonce="n0nce", algorithm=MD5, opaque="o""#
+        guard let field = request["authorization"], let said = AuthenticateField.challenges(in: field).first,
+            said.scheme == "Digest"
+        else { return .unauthorized(challenge) }
+        func value(_ name: String) -> String { said.parameters[name] ?? "" }
+        let expected = hash(
+            [
+                hash("user:d:word"), value("nonce"), value("nc"), value("cnonce"), value("qop"),
+                hash("\(request.method):\(request.target)"),
+            ]
+            .joined(separator: ":"))
+        return value("response") == expected ? Reply(body: "\(request.method) \(request.text)") : .unauthorized(challenge)
+    }
+}
+
+@Suite(.timeLimit(.minutes(2))) struct AuthenticationTests {
+    private func answering(_ credential: Credential, asked: Counter = Counter()) -> TransferHandlers {
+        TransferHandlers(challenge: { _ in
+            asked.add()
+            return .useCredential(credential)
+        })
+    }
+
+    @Test func `without anybody to ask, the challenge is the answer`() async throws {
+        let server = try locked()
+        let response = try await localSession().data(TransferRequest(url: server.url())).value
+        #expect(response.statusCode == 401)
+        #expect(response.data == Data("who are you?".utf8))
+        #expect(server.requests.count == 1)
+    }
+
+    @Test func `a user and a password in the address are said when asked for`() async throws {
+        let server = try locked(user: "us er", password: "w:o/rd")
+        let url = try #require(URL(string: "http://us%20er:w%3Ao%2Frd@127.0.0.1:\(server.port)/x"))
+        let response = try await localSession().data(TransferRequest(url: url)).value
+        #expect(response.statusCode == 200)
+        #expect(server.requests.map { $0["authorization"] == nil } == [true, false])
+        #expect(server.requests.allSatisfy { $0.target == "/x" && $0["host"] == "127.0.0.1:\(server.port)" })
+        #expect(response.metrics.transactions.map(\.statusCode) == [401, 200])
+    }
+
+    @Test func `a handler's credential is used, kept when it was good, and sent with a body`() async throws {
+        let server = try locked()
+        let asked = Counter()
+        let store = CredentialStore()
+        let session = try HTTPSessionManager(
+            configuration: localConfiguration(), handlers: answering(Credential(user: "user", password: "word"), asked: asked),
+            credentials: store)
+        let upload = TransferRequest(url: server.url(), method: .post, body: .data(Data("body".utf8)))
+        #expect(try await session.data(upload).value.data == Data("POST body".utf8))
+        #expect(try await session.data(TransferRequest(url: server.url("/again"))).value.data == Data("GET ".utf8))
+        #expect(asked.count == 1)
+        #expect(server.requests.filter { $0.method == "POST" }.map(\.text) == ["body", "body"])
+        let origin = try #require(Origin(server.url()))
+        #expect(store[.init(origin: origin, realm: "r", isProxy: false)]?.user == "user")
+    }
+
+    @Test func `a credential for one task is asked for again`() async throws {
+        let server = try locked()
+        let asked = Counter()
+        let session = try localSession(
+            handlers: answering(Credential(user: "user", password: "word", persistence: .none), asked: asked))
+        for _ in 0..<2 { #expect(try await session.data(TransferRequest(url: server.url())).value.statusCode == 200) }
+        #expect(asked.count == 2)
+    }
+
+    @Test func `a wrong word is asked about again, with the count of failures, and not kept`() async throws {
+        let server = try locked()
+        let counts = Locked<[Int]>([])
+        let handlers = TransferHandlers(challenge: { challenge in
+            counts.withLock { $0.append(challenge.previousFailureCount) }
+            return .useCredential(
+                Credential(
+                    user: "user", password: challenge.previousFailureCount < 2 ? "wrong\(challenge.previousFailureCount)" : "word"
+                ))
+        })
+        let store = CredentialStore()
+        let session = try HTTPSessionManager(configuration: localConfiguration(), handlers: handlers, credentials: store)
+        #expect(try await session.data(TransferRequest(url: server.url())).value.statusCode == 200)
+        #expect(counts.withLock { $0 } == [0, 1, 2])
+        let origin = try #require(Origin(server.url()))
+        #expect(store[.init(origin: origin, realm: "r", isProxy: false)]?.secret == "word")
+    }
+
+    @Test func `what is in the address and in the store is tried once each, then the handler is asked`() async throws {
+        let server = try locked()
+        let store = CredentialStore()
+        let origin = try #require(Origin(server.url()))
+        store[.init(origin: origin, realm: "r", isProxy: false)] = Credential(user: "user", password: "old")
+        let url = try #require(URL(string: "http://user:typo@127.0.0.1:\(server.port)/"))
+        let session = try HTTPSessionManager(
+            configuration: localConfiguration(), handlers: answering(Credential(user: "user", password: "word")),
+            credentials: store)
+        #expect(try await session.data(TransferRequest(url: url)).value.statusCode == 200)
+        #expect(
+            server.requests.map { $0["authorization"] } == [
+                nil, basic("user", "typo"), basic("user", "old"), basic("user", "word"),
+            ])
+    }
+
+    @Test func `a handler may cancel, reject, leave it or misunderstand`() async throws {
+        let server = try locked()
+        func task(_ disposition: TransferHandlers.ChallengeDisposition) throws -> TransferTask {
+            try localSession(handlers: TransferHandlers(challenge: { _ in disposition })).data(TransferRequest(url: server.url()))
+        }
+        #expect(await failure(try task(.cancel))?.code == .authenticationFailed)
+        #expect(await failure(try task(.useCredential(Credential(token: "t"))))?.code == .authenticationFailed)
+        for disposition in [TransferHandlers.ChallengeDisposition.performDefaultHandling, .rejectProtectionSpace] {
+            let response = try await task(disposition).value
+            #expect(response.statusCode == 401)
+            #expect(response.data == Data("who are you?".utf8))
+        }
+        #expect(server.requests.allSatisfy { $0["authorization"] == nil })
+    }
+
+    @Test func `a rejected scheme gives way to the next`() async throws {
+        let server = try MisbehavingServer { request in
+            request["authorization"] == basic("user", "word")
+                ? Reply(body: "in") : .unauthorized("Basic realm=b", "Digest realm=d, nonce=n", "Hoba x=y", "Bearer")
+        }
+        let schemes = Locked<[AuthenticationScheme]>([])
+        let handlers = TransferHandlers(challenge: { challenge in
+            schemes.withLock { $0.append(challenge.scheme) }
+            return challenge.scheme == .basic
+                ? .useCredential(Credential(user: "user", password: "word")) : .rejectProtectionSpace
+        })
+        #expect(try await localSession(handlers: handlers).data(TransferRequest(url: server.url())).value.data == Data("in".utf8))
+        #expect(schemes.withLock { $0 } == [.bearer, .digest, .basic])
+    }
+
+    @Test func `a handler that never answers has its time`() async throws {
+        let server = try locked()
+        let handlers = TransferHandlers(challenge: { _ in
+            try? await Task.sleep(for: .seconds(3600))
+            return .cancel
+        })
+        let session = try localSession({ $0.handlerTimeout = .milliseconds(100) }, handlers: handlers)
+        #expect(await failure(session.data(TransferRequest(url: server.url())))?.code == .handlerTimedOut)
+    }
+
+    @Test func `a token is said as Bearer`() async throws {
+        let server = try MisbehavingServer {
+            $0["authorization"] == "Bearer t0ken" ? Reply(body: "in") : .unauthorized("Bearer realm=\"x\"")
+        }
+        let session = try localSession(handlers: answering(Credential(token: "t0ken")))
+        #expect(try await session.data(TransferRequest(url: server.url())).value.data == Data("in".utf8))
+    }
+
+    @Test func `Digest never sends the word, with and without a body`() async throws {
+        let lock = DigestLock()
+        let server = try MisbehavingServer { lock.reply(to: $0) }
+        let session = try localSession(handlers: answering(Credential(user: "user", password: "word", persistence: .none)))
+        #expect(try await session.data(TransferRequest(url: server.url("/a?b"))).value.data == Data("GET ".utf8))
+        let made = Counter()
+        let body = RequestBody.stream(length: nil) {
+            made.add()
+            return AsyncThrowingStream { continuation in
+                continuation.yield(Data("a stream".utf8))
+                continuation.finish()
+            }
+        }
+        for body in [RequestBody.data(Data("memory".utf8)), body] {
+            let response = try await session.data(TransferRequest(url: server.url(), method: .put, body: body)).value
+            #expect(response.statusCode == 200)
+            #expect(String(decoding: response.data, as: UTF8.self).hasPrefix("PUT "))
+            #expect(response.data.count > 4)
+        }
+        #expect(server.requests.allSatisfy { !($0["authorization"] ?? "").contains("word") })
+    }
+
+    @Test func `a wrong word by Digest is asked about again`() async throws {
+        let lock = DigestLock()
+        let server = try MisbehavingServer { lock.reply(to: $0) }
+        let handlers = TransferHandlers(challenge: { challenge in
+            challenge.previousFailureCount > 1
+                ? .performDefaultHandling
+                : .useCredential(Credential(user: "user", password: "wrong\(challenge.previousFailureCount)"))
+        })
+        #expect(try await localSession(handlers: handlers).data(TransferRequest(url: server.url())).value.statusCode == 401)
+    }
+
+    @Test func `a credential said to one origin is not said to another`() async throws {
+        let other = try MisbehavingServer(at: .loopbackIPv6) { Reply(body: .text($0["authorization"] ?? "-")) }
+        let server = try MisbehavingServer { request in
+            request["authorization"] == nil ? .unauthorized("Basic realm=r") : .redirect(307, to: other.url().absoluteString)
+        }
+        let session = try localSession(handlers: answering(Credential(user: "user", password: "word")))
+        #expect(try await session.data(TransferRequest(url: server.url())).value.data == Data("-".utf8))
+        let url = try #require(URL(string: "http://user:word@127.0.0.1:\(server.port)/"))
+        #expect(try await localSession().data(TransferRequest(url: url)).value.data == Data("-".utf8))
+    }
+
+    @Test func `a field that was refused gives way to the handler's credential`() async throws {
+        let server = try locked()
+        let session = try localSession(handlers: answering(Credential(user: "user", password: "word")))
+        let request = TransferRequest(url: server.url(), headerFields: [.authorization: "Bearer expired"])
+        #expect(try await session.data(request).value.statusCode == 200)
+        #expect(server.requests.map { $0.values("authorization") } == [["Bearer expired"], [basic("user", "word")]])
+    }
+
+    @Test func `a challenge on the way to a stream and to a file`() async throws {
+        let server = try locked()
+        let session = try localSession(handlers: answering(Credential(user: "user", password: "word", persistence: .none)))
+        var data = Data()
+        for try await chunk in session.stream(TransferRequest(url: server.url())).chunks { data.append(chunk) }
+        #expect(data == Data("GET ".utf8))
+    }
+}

@@ -1,0 +1,170 @@
+import Foundation
+import HTTPSession
+import HTTPSessionTestKit
+import HTTPTypes
+import NetworkLab
+import Testing
+
+/// The greatest amount of memory that this process has had, in bytes (proc_pid_status(5)).
+private func peakMemory() throws -> Int {
+    let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
+    let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM") }
+    return (line?.split(separator: " ").compactMap { Int($0) }.first ?? 0) << 10
+}
+
+@Suite(.timeLimit(.minutes(2))) struct BadResponseTests {
+    private func error(_ reply: Reply, _ change: (inout SessionConfiguration) -> Void = { _ in }) async throws
+        -> HTTPSessionError?
+    {
+        let server = try MisbehavingServer { _ in reply }
+        let session = try localSession {
+            $0.requestTimeout = .seconds(20)
+            change(&$0)
+        }
+        return await failure(session.data(TransferRequest(url: server.url())))
+    }
+
+    @Test(arguments: Reply.ChunkFault.allCases) func `a broken chunked body is an error`(_ fault: Reply.ChunkFault) async throws {
+        let error = try await error(Reply(body: .pattern(10_000)).brokenChunks(fault))
+        let isCut = fault == .cutInChunk || fault == .lastChunkIsMissing
+        #expect(error?.code == (isCut ? .connectionLost : .badServerResponse))
+        #expect(error?.context.statusCode == 200)
+    }
+
+    @Test func `a length that promises more than comes is a lost connection`() async throws {
+        #expect(try await error(Reply(body: "short").lyingLength(1_000))?.code == .connectionLost)
+    }
+
+    @Test func `a length that promises less gives what was promised, and the rest answers nothing`() async throws {
+        let server = try MisbehavingServer { _ in
+            Reply(body: "short HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil").lyingLength(5)
+        }
+        let session = try localSession()
+        for _ in 0..<2 { #expect(try await session.data(TransferRequest(url: server.url())).value.data == Data("short".utf8)) }
+        #expect(server.requests.count == 2)
+    }
+
+    @Test(arguments: ["-1", "x", ""]) func `a length that is no length`(_ length: String) async throws {
+        var reply = Reply(fields: ["Content-Length": "\(length)"], body: "hello")
+        reply.framing = .asGiven
+        reply = reply.closing()
+        let code = try await error(reply)?.code
+        #expect([.badServerResponse, .responseTooLarge, .connectionLost].contains(code), "\(String(describing: code))")
+    }
+
+    @Test func `what is no gzip, and what breaks off within, cannot be decoded`() async throws {
+        #expect(
+            try await error(Reply(fields: ["Content-Encoding": "gzip"], body: "no gzip at all"))?.code == .cannotDecodeContent)
+        #expect(
+            try await error(Reply(fields: ["Content-Encoding": "br"], body: "no brotli at all, certainly"))?.code
+                == .cannotDecodeContent)
+        #expect(try await error(Reply(fields: ["Content-Encoding": "nonsense"], body: "x"))?.code == .cannotDecodeContent)
+    }
+
+    @Test func `a bomb ends a data task, within bounds`() async throws {
+        let before = try peakMemory()
+        let error = try await error(.gzipBomb(inflatedBytes: 8 << 30))
+        #expect(error?.code == .responseTooLarge)
+        #expect(try peakMemory() - before < 250 << 20)
+    }
+
+    @Test func `a bomb ends a stream that is read, and one that is read late, within bounds`() async throws {
+        let before = try peakMemory()
+        let server = try MisbehavingServer { _ in .gzipBomb(inflatedBytes: 8 << 30) }
+        let session = try localSession()
+        for waits in [false, true] {
+            let task = session.stream(TransferRequest(url: server.url()))
+            if waits {
+                let other = try MisbehavingServer { _ in Reply().delayed(.milliseconds(100)) }
+                _ = try await session.data(TransferRequest(url: other.url())).value
+            }
+            var received = 0
+            let error = await #expect(throws: HTTPSessionError.self) {
+                for try await chunk in task.chunks { received += chunk.count }
+            }
+            #expect(error?.code == .responseTooLarge, "\(String(describing: error)) \(String(describing: error?.context))")
+            #expect(received < 64 << 20)
+        }
+        #expect(try peakMemory() - before < 250 << 20)
+    }
+
+    @Test func `a bomb is a small file, for downloads are not decoded`() async throws {
+        let folder = try ScratchDirectory()
+        let server = try MisbehavingServer { _ in .gzipBomb(inflatedBytes: 64 << 20) }
+        _ = try await localSession().download(TransferRequest(url: server.url()), to: .init(folder.url("bomb"))).value
+        let size = try FileManager.default.attributesOfItem(atPath: folder.file("bomb"))[.size] as? NSNumber
+        #expect((size?.intValue ?? .max) < 1 << 20)
+    }
+
+    @Test func `a flood of fields is stemmed`() async throws {
+        #expect(try await error(Reply(body: "x").headerFlood(100_000, valueBytes: 1_000))?.code == .badServerResponse)
+        #expect(try await error(Reply(body: "x").headerFlood(1, valueBytes: 4 << 20)) != nil)
+        #expect(try await error(Reply(body: "x").headerFlood(100, valueBytes: 1_000)) == nil)
+    }
+
+    @Test(arguments: [
+        "SSH-2.0-OpenSSH_9.2\r\n", "<html>HTTP/0.9 speaks like this</html>", "220 mail ready\r\n", "\u{1}\u{2}\u{3}",
+        "HTTP/1.1 abc OK\r\n\r\n",
+    ])
+    func `another protocol is a bad response`(_ text: String) async throws {
+        let error = try await error(.raw(.text(text)))
+        #expect(error?.code == .badServerResponse, "\(String(describing: error))")
+    }
+
+    @Test func `a connection that ends without a word is lost, and not tried again`() async throws {
+        let server = try MisbehavingServer { _ in .none() }
+        #expect(await failure(try localSession().data(TransferRequest(url: server.url())))?.code == .connectionLost)
+        #expect(server.requests.count == 1)
+        #expect(try await error(.none(.reset))?.code == .connectionLost)
+        #expect(try await error(.raw(.text("HTTP/1.1 20")))?.code == .connectionLost)
+        #expect(try await error(Reply(body: "x").cut(afterHeadBytes: 20))?.code == .badServerResponse)
+    }
+
+    @Test func `interim responses are told and passed over`() async throws {
+        let server = try MisbehavingServer { _ in
+            Reply(body: "x").interim(103, fields: ["Link": "</a>"]).interim(102).interim(103)
+        }
+        let log = EventLog()
+        let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
+        #expect(try await session.data(TransferRequest(url: server.url())).value.data == Data("x".utf8))
+        session.invalidate(cancelsTasks: false)
+        #expect(
+            await log.awaitInvalidation().filter { $0.hasPrefix("interim") } == ["interim 103", "interim 102", "interim 103"])
+    }
+
+    @Test func `interim responses without end are a silent server`() async throws {
+        let text = String(repeating: "HTTP/1.1 103 Early Hints\r\nX: y\r\n\r\n", count: 1_000)
+        let server = try MisbehavingServer { _ in .raw(ReplyBody([.bytes(Array(text.utf8)), .wait(.forever)])) }
+        let session = try localSession { $0.requestTimeout = .milliseconds(300) }
+        #expect(await failure(session.data(TransferRequest(url: server.url())))?.code == .timedOut)
+    }
+
+    @Test func `a body without length ends with its connection`() async throws {
+        let server = try MisbehavingServer { _ in Reply(body: .pattern(100_000)).untilClose() }
+        #expect(try await localSession().data(TransferRequest(url: server.url())).value.data == pattern(100_000))
+    }
+
+    @Test func `no body where there is none`() async throws {
+        let server = try MisbehavingServer { request in
+            request.method == "HEAD" ? Reply(body: .pattern(1_000)) : Reply(Int(request.query ?? "") ?? 200, body: "x")
+        }
+        let session = try localSession()
+        let head = try await session.data(TransferRequest(url: server.url(), method: .head)).value
+        #expect(head.data.isEmpty)
+        #expect(head.head.firstValue(of: "content-length") == "1000")
+        for status in [204, 304] {
+            #expect(try await session.data(TransferRequest(url: server.url("/?\(status)"))).value.data.isEmpty)
+        }
+        #expect(server.seen.connections == 1)
+    }
+
+    @Test func `trailers do not disturb the head`() async throws {
+        let server = try MisbehavingServer { _ in
+            Reply(body: "x").chunked(trailers: ["X-Late": "1", "Content-Type": "evil/evil"])
+        }
+        let response = try await localSession().data(TransferRequest(url: server.url())).value
+        #expect(response.data == Data("x".utf8))
+        #expect(response.head.firstValue(of: "x-late") == nil)
+        #expect(response.head.mediaType == nil)
+    }
+}

@@ -1,0 +1,204 @@
+import Foundation
+import HTTPSession
+import HTTPSessionTestKit
+import HTTPTypes
+import NetworkLab
+import Testing
+
+/// Suspending, resuming and cancelling in every state.
+@Suite(.timeLimit(.minutes(2))) struct ControlTests {
+    private func request(_ server: MisbehavingServer, _ path: String = "/") -> TransferRequest {
+        TransferRequest(url: server.url(path))
+    }
+
+    @Test func `a task that has not been started asks nothing`() async throws {
+        let server = try MisbehavingServer { _ in Reply(body: "x") }
+        let session = try localSession()
+        let task = session.data(request(server), startsNow: false)
+        #expect(task.state == .suspended)
+        _ = try await session.data(request(server, "/other")).value
+        #expect(server.requests.map(\.path) == ["/other"])
+        task.resume()
+        task.resume()
+        #expect(try await task.value.data == Data("x".utf8))
+        #expect(task.state == .finished)
+        #expect(server.requests.count == 2)
+    }
+
+    @Test func `a task cancelled before its start never starts`() async throws {
+        let server = try MisbehavingServer { _ in Reply() }
+        let session = try localSession()
+        let task = session.data(request(server), startsNow: false)
+        task.cancel()
+        task.resume()
+        #expect(await failure(task)?.code == .cancelled)
+        #expect(server.seen.connections == 0)
+    }
+
+    @Test func `a task suspended in the queue lets the next one go`() async throws {
+        let gate = try Gate()
+        let server = try MisbehavingServer { request in request.path == "/first" ? Reply().held(by: gate) : Reply(body: "x") }
+        let session = try localSession { $0.maximumConnectionsPerHost = 1 }
+        let first = session.data(request(server, "/first"))
+        try await server.awaitRequests(1)
+        let second = session.data(request(server, "/second"))
+        let third = session.data(request(server, "/third"))
+        // Away and back, and away: it is once in line, then not at all.
+        second.suspend()
+        second.resume()
+        second.suspend()
+        gate.open()
+        _ = try await third.value
+        _ = try await session.data(request(server, "/fourth")).value
+        #expect(server.requests.map(\.path) == ["/first", "/third", "/fourth"])
+        #expect(second.state == .suspended)
+        second.resume()
+        _ = try await second.value
+        _ = try await first.value
+        #expect(server.requests.last?.path == "/second")
+    }
+
+    @Test func `a task suspended while it waits for its answer does not end`() async throws {
+        let gate = try Gate()
+        let server = try MisbehavingServer { request in
+            request.path == "/other" ? Reply().delayed(.milliseconds(200)) : Reply(body: "late").held(by: gate)
+        }
+        let log = EventLog()
+        let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
+        let task = session.data(request(server))
+        try await server.awaitRequests(1)
+        task.suspend()
+        await log.await("suspended")
+        gate.open()
+        _ = try await session.data(request(server, "/other")).value
+        #expect(task.state == .suspended)
+        #expect(task.result == nil)
+        task.resume()
+        #expect(try await task.value.data == Data("late".utf8))
+    }
+
+    @Test func `a task suspended in the middle of a body goes on where it stopped`() async throws {
+        let gate = try Gate()
+        let server = try MisbehavingServer { request in
+            guard request.path == "/" else { return Reply().delayed(.milliseconds(100)) }
+            return Reply(
+                body: ReplyBody([.pattern(from: 0, count: 50_000), .wait(.gate(gate)), .pattern(from: 50_000, count: 5_000_000)]))
+        }
+        let session = try localSession()
+        let task = session.data(request(server))
+        await task.awaitProgress { $0.received > 0 }
+        task.suspend()
+        _ = try await session.data(request(server, "/other")).value
+        #expect(task.state == .suspended)
+        let before = task.currentProgress.received
+        gate.open()
+        _ = try await session.data(request(server, "/other")).value
+        #expect(task.currentProgress.received == before)
+        task.resume()
+        #expect(try await task.value.data == pattern(5_050_000))
+    }
+
+    @Test func `an upload is held and goes on`() async throws {
+        let gate = try Gate()
+        var options = MisbehavingServer.Options()
+        options.receiveBuffer = 4_096
+        options.onHead = { $0.path == "/" ? .readBody(after: [.gate(gate)]) : .readBody() }
+        let server = try MisbehavingServer(options: options) { Reply(body: "\($0.bodyLength)") }
+        let session = try localSession()
+        let task = session.data(TransferRequest(url: server.url(), method: .post, body: .data(Data(count: 32 << 20))))
+        await task.awaitProgress { $0.sent > 0 }
+        task.suspend()
+        gate.open()
+        let other = try MisbehavingServer { _ in Reply().delayed(.milliseconds(200)) }
+        _ = try await session.data(request(other)).value
+        #expect(server.requests.isEmpty)
+        task.resume()
+        #expect(try await task.value.data == Data("\(32 << 20)".utf8))
+    }
+
+    @Test func `a download suspended and cancelled leaves nothing`() async throws {
+        let folder = try ScratchDirectory()
+        let server = try MisbehavingServer { _ in
+            Reply(body: ReplyBody([.pattern(from: 0, count: 500_000), .wait(.forever)])).chunked()
+        }
+        let task = try localSession().download(request(server), to: .init(folder.url("file")))
+        await task.awaitProgress { $0.received > 0 }
+        task.suspend()
+        task.cancel()
+        #expect(await failure(task)?.code == .cancelled)
+        #expect(folder.names == [])
+        try await server.awaitOpenConnections(0)
+    }
+
+    @Test func `a task cancelled in the queue leaves it`() async throws {
+        let gate = try Gate()
+        let server = try MisbehavingServer { _ in Reply().held(by: gate) }
+        let session = try localSession { $0.maximumConnectionsPerHost = 1 }
+        let first = session.data(request(server, "/first"))
+        try await server.awaitRequests(1)
+        let second = session.data(request(server, "/second"))
+        second.cancel()
+        #expect(await failure(second)?.code == .cancelled)
+        gate.open()
+        _ = try await first.value
+        _ = try await session.data(request(server, "/third")).value
+        #expect(server.requests.map(\.path) == ["/first", "/third"])
+    }
+
+    @Test func `what is said to a task that has ended changes nothing`() async throws {
+        let server = try MisbehavingServer { _ in Reply(body: "x") }
+        let task = try localSession().data(request(server))
+        _ = try await task.value
+        task.cancel()
+        task.suspend()
+        task.resume()
+        #expect(try await task.value.data == Data("x".utf8))
+        #expect(task.state == .finished)
+    }
+
+    @Test func `the resource timeout ends a task that is suspended`() async throws {
+        let server = try MisbehavingServer { _ in .never }
+        let task = try localSession { $0.resourceTimeout = .milliseconds(300) }.data(request(server))
+        try await server.awaitRequests(1)
+        task.suspend()
+        #expect(await failure(task)?.code == .timedOut)
+    }
+
+    @Test func `cancelling at any moment ends the task once`() async throws {
+        let server = try MisbehavingServer { request in
+            switch Int(request.query ?? "") ?? 0 {
+            case 0: Reply(body: .pattern(200_000))
+            case 1: .redirect(to: "/?0")
+            case 2: Reply(body: .pattern(20_000)).delayed(.milliseconds(2))
+            default: Reply(500, body: "x").chunked()
+            }
+        }
+        let session = try localSession()
+        let folder = try ScratchDirectory()
+        let ends = Counter()
+        await withTaskGroup(of: Void.self) { group in
+            for number in 0..<300 {
+                group.addTask {
+                    let request = request(server, "/?\(number % 4)")
+                    let task =
+                        switch number % 3 {
+                        case 0: session.data(request)
+                        case 1: session.download(request, to: .init(folder.url("\(number)"), existingFile: .replace))
+                        default: session.stream(request)
+                        }
+                    for _ in 0..<number % 7 { await Task.yield() }
+                    if number % 5 == 0 { task.suspend() }
+                    if number % 2 == 0 { await task.awaitProgress { $0.received > 0 || number % 5 == 0 } }
+                    task.cancel()
+                    let error = await failure(task)
+                    #expect(error == nil || error?.code == .cancelled || error?.code == .unacceptableStatus, "\(number)")
+                    ends.add()
+                }
+            }
+        }
+        #expect(ends.count == 300)
+        #expect(folder.names.allSatisfy { !$0.hasPrefix(".") })
+        // The session is as good as new.
+        #expect(try await session.data(request(server, "/?0")).value.data == pattern(200_000))
+    }
+}

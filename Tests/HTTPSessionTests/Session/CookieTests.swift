@@ -1,0 +1,89 @@
+import Foundation
+import HTTPSession
+import HTTPSessionTestKit
+import HTTPTypes
+import NetworkLab
+import Testing
+
+@Suite(.timeLimit(.minutes(2))) struct CookieTests {
+    private func server(at address: ListeningAddress = .loopback) throws -> MisbehavingServer {
+        try MisbehavingServer(at: address) { request in
+            switch request.path {
+            case "/set":
+                Reply(body: "set").field("Set-Cookie", "a=1; Path=/").field("Set-Cookie", "kept=2; Max-Age=3600; HttpOnly")
+            case "/login": Reply.redirect(to: "/").field("Set-Cookie", "login=yes")
+            case "/away": Reply.redirect(to: request.query?.removingPercentEncoding ?? "/")
+            default: Reply(body: .text(request.values("cookie").joined(separator: "|")))
+            }
+        }
+    }
+
+    private func said(_ session: HTTPSessionManager, _ url: URL, _ change: (inout TransferRequest) -> Void = { _ in })
+        async throws -> String
+    {
+        var request = TransferRequest(url: url)
+        change(&request)
+        return String(decoding: try await session.data(request).value.data, as: UTF8.self)
+    }
+
+    private func sorted(_ cookies: String) -> [String] { cookies.components(separatedBy: "; ").sorted() }
+
+    @Test func `what a server sets it gets back, also within a redirect`() async throws {
+        let server = try server()
+        let session = try localSession()
+        _ = try await said(session, server.url("/set"))
+        let first = try await said(session, server.url("/x"))
+        #expect(sorted(first) == ["a=1", "kept=2"])
+        #expect(sorted(try await said(session, server.url("/login"))) == ["a=1", "kept=2", "login=yes"])
+    }
+
+    @Test func `another host gets nothing, a session without cookies keeps nothing, nor a request without`() async throws {
+        let server = try server()
+        let other = try self.server(at: .loopbackIPv6)
+        let session = try localSession()
+        _ = try await said(session, server.url("/set"))
+        #expect(try await said(session, other.url("/")) == "")
+        #expect(try await said(session, server.url("/away?\(other.url("/").absoluteString)")) == "")
+        #expect(try await said(session, server.url("/")) { $0.options.handlesCookies = false } == "")
+        #expect(sorted(try await said(session, server.url("/"))) == ["a=1", "kept=2"])
+
+        let none = try localSession { $0.cookies = .none }
+        _ = try await said(none, server.url("/set"))
+        #expect(try await said(none, server.url("/")) == "")
+        #expect(try await said(none, server.url("/")) { $0.headerFields[.cookie] = "own=1" } == "own=1")
+
+        let fresh = try localSession()
+        _ = try await said(fresh, server.url("/set")) { $0.options.handlesCookies = false }
+        #expect(try await said(fresh, server.url("/")) == "")
+    }
+
+    @Test func `a jar in a file is there for the next session`() async throws {
+        let server = try server()
+        let folder = try ScratchDirectory()
+        let log = EventLog()
+        let jar = folder.url("jar")
+        let session = try HTTPSessionManager(configuration: localConfiguration { $0.cookies = .file(jar) }, monitors: [log])
+        _ = try await said(session, server.url("/set"))
+        session.invalidate(cancelsTasks: false)
+        _ = await log.awaitInvalidation()
+        #expect(folder.names == ["jar"])
+        let attributes = try FileManager.default.attributesOfItem(atPath: folder.file("jar"))
+        #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
+        #expect(try String(contentsOf: jar, encoding: .utf8).contains("#HttpOnly_127.0.0.1"))
+        let next = try localSession { $0.cookies = .file(jar) }
+        #expect(try await said(next, server.url("/")).contains("kept=2"))
+    }
+
+    @Test func `a jar of nonsense holds no cookies, one that cannot be read is said`() async throws {
+        let server = try server()
+        let folder = try ScratchDirectory()
+        let jar = folder.url("jar")
+        try Data([0, 0xFF, 0x0A] + Array("a\tb\tc\n#x\n\t\t\t\t\t\t\n".utf8)).write(to: jar)
+        let session = try localSession { $0.cookies = .file(jar) }
+        #expect(try await said(session, server.url("/")) == "")
+        let error = #expect(throws: HTTPSessionError.self) {
+            try localSession { $0.cookies = .file(URL(fileURLWithPath: folder.path)) }
+        }
+        #expect(error?.code == .invalidConfiguration)
+    }
+}

@@ -1,0 +1,204 @@
+import Foundation
+import HTTPSession
+import HTTPSessionTestKit
+import HTTPTypes
+import NetworkLab
+import Testing
+
+@Suite(.timeLimit(.minutes(2))) struct DownloadTests {
+    private let folder: ScratchDirectory
+
+    init() throws { folder = try ScratchDirectory() }
+
+    private func download(
+        _ server: MisbehavingServer, to name: String = "file", _ session: HTTPSessionManager? = nil,
+        existingFile: DownloadDestination.ExistingFile = .fail, createsDirectories: Bool = false, startsNow: Bool = true
+    ) throws -> TransferTask {
+        let destination = DownloadDestination(
+            folder.url(name), existingFile: existingFile, createsDirectories: createsDirectories)
+        return try (session ?? localSession()).download(TransferRequest(url: server.url()), to: destination, startsNow: startsNow)
+    }
+
+    @Test func `a file is there when it is whole, and not before`() async throws {
+        let gate = try Gate()
+        let server = try MisbehavingServer { _ in
+            Reply(
+                body: ReplyBody([.pattern(from: 0, count: 700_000), .wait(.gate(gate)), .pattern(from: 700_000, count: 300_000)]))
+        }
+        let task = try download(server)
+        await task.awaitProgress { $0.received > 0 }
+        #expect(!FileManager.default.fileExists(atPath: folder.file("file")))
+        gate.open()
+        let response = try await task.value
+        #expect(response.file == folder.url("file"))
+        #expect(response.data.isEmpty)
+        #expect(try Data(contentsOf: folder.url("file")) == pattern(1_000_000))
+        #expect(folder.names == ["file"])
+        #expect(task.currentProgress.received == 1_000_000)
+        #expect(task.currentProgress.fractionCompleted == 1)
+    }
+
+    @Test func `a body of unknown length, and one of none, become files`() async throws {
+        let server = try MisbehavingServer { request in
+            request.path == "/empty" ? Reply() : Reply(body: .pattern(600_000)).chunked()
+        }
+        let session = try localSession()
+        _ = try await download(server, to: "chunked", session).value
+        #expect(try Data(contentsOf: folder.url("chunked")) == pattern(600_000))
+        let empty = session.download(TransferRequest(url: server.url("/empty")), to: DownloadDestination(folder.url("empty")))
+        _ = try await empty.value
+        #expect(try Data(contentsOf: folder.url("empty")).isEmpty)
+        #expect(server.requests.allSatisfy { $0["accept-encoding"] == nil })
+    }
+
+    @Test func `a file that is there is kept, and the server not asked`() async throws {
+        let server = try MisbehavingServer { _ in Reply(body: "new") }
+        try Data("old".utf8).write(to: folder.url("file"))
+        let error = await failure(try download(server))
+        #expect(error?.code == .cannotMoveFile)
+        #expect(error?.context.systemError == EEXIST)
+        #expect(try Data(contentsOf: folder.url("file")) == Data("old".utf8))
+        #expect(server.requests.isEmpty)
+        _ = try await download(server, existingFile: .replace).value
+        #expect(try Data(contentsOf: folder.url("file")) == Data("new".utf8))
+        #expect(folder.names == ["file"])
+    }
+
+    @Test func `a link to nowhere is there too`() async throws {
+        let server = try MisbehavingServer { _ in Reply(body: "new") }
+        try FileManager.default.createSymbolicLink(atPath: folder.file("file"), withDestinationPath: folder.file("target"))
+        #expect(await failure(try download(server))?.code == .cannotMoveFile)
+        _ = try await download(server, existingFile: .replace).value
+        #expect(folder.names == ["file"])
+    }
+
+    @Test func `a file that appears meanwhile is kept, and the loss told`() async throws {
+        let gate = try Gate()
+        let server = try MisbehavingServer { _ in
+            Reply(body: ReplyBody([.pattern(from: 0, count: 1_000), .wait(.gate(gate)), .bytes([1])]))
+        }
+        let log = EventLog()
+        let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
+        let task = try download(server, session)
+        await task.awaitProgress { $0.received > 0 }
+        try Data("other".utf8).write(to: folder.url("file"))
+        gate.open()
+        #expect(await failure(task)?.code == .cannotMoveFile)
+        #expect(try Data(contentsOf: folder.url("file")) == Data("other".utf8))
+        #expect(folder.names == ["file"])
+        session.invalidate(cancelsTasks: false)
+        let events = await log.awaitInvalidation()
+        #expect(events.suffix(3) == ["move failed cannot-move-file", "failed cannot-move-file", "invalidated"])
+    }
+
+    @Test func `directories are made where asked for, else missed`() async throws {
+        let server = try MisbehavingServer { _ in Reply(body: "x") }
+        let error = await failure(try download(server, to: "a/b/file"))
+        #expect(error?.code == .cannotWriteFile)
+        #expect(error?.context.systemError == ENOENT)
+        #expect(folder.names == [])
+        _ = try await download(server, to: "a/b/file", createsDirectories: true).value
+        #expect(try Data(contentsOf: folder.url("a/b/file")) == Data("x".utf8))
+    }
+
+    @Test func `a directory at the destination is not replaced`() async throws {
+        let server = try MisbehavingServer { _ in Reply(body: "x") }
+        try FileManager.default.createDirectory(atPath: folder.file("file"), withIntermediateDirectories: false)
+        #expect(await failure(try download(server, existingFile: .replace))?.code == .cannotMoveFile)
+        #expect(server.requests.isEmpty)
+    }
+
+    @Test func `a directory that takes no files is an error`() async throws {
+        let server = try MisbehavingServer { _ in Reply(body: .pattern(5_000_000)) }
+        let session = try localSession()
+        let place = DownloadDestination(URL(fileURLWithPath: "/sys/kernel/netwatch-test"))
+        let error = await failure(session.download(TransferRequest(url: server.url()), to: place))
+        #expect(error?.code == .cannotWriteFile)
+        #expect(error?.context.systemError != nil)
+        let nowhere = try #require(URL(string: "http://a/b"))
+        #expect(await failure(session.download(TransferRequest(url: server.url()), to: .init(nowhere)))?.code == .cannotWriteFile)
+    }
+
+    @Test(.requiresMounts, arguments: [true, false]) func `a full disk is an error, and its space is given back`(
+        _ tellsLength: Bool
+    ) async throws {
+        let path = folder.path
+        let session = try withOwnMounts {
+            guard mount("tmpfs", path, "tmpfs", 0, "size=1m") == 0 else { throw POSIXError(.EPERM) }
+            return try localSession()
+        }
+        let server = try MisbehavingServer { request in
+            let reply = Reply(body: .pattern(request.path == "/small" ? 900_000 : 4_000_000))
+            return tellsLength ? reply : reply.chunked()
+        }
+        let error = await failure(try download(server, session))
+        #expect(error?.code == .cannotWriteFile)
+        #expect(error?.context.systemError == ENOSPC)
+        let small = session.download(TransferRequest(url: server.url("/small")), to: DownloadDestination(folder.url("file")))
+        #expect(try await small.value.statusCode == 200)
+    }
+
+    @Test func `a length that no disk has is refused at once`() async throws {
+        let server = try MisbehavingServer { _ in Reply(body: ReplyBody([.bytes([1]), .wait(.forever)])).lyingLength(1 << 60) }
+        #expect(await failure(try download(server))?.code == .cannotWriteFile)
+        #expect(folder.names == [])
+    }
+
+    @Test func `an error page is no download`() async throws {
+        let server = try MisbehavingServer { _ in Reply(404, body: "no such thing") }
+        let error = await failure(try download(server))
+        #expect(error?.code == .unacceptableStatus)
+        #expect(error?.context.statusCode == 404)
+        #expect(error?.context.responseBody == Data("no such thing".utf8))
+        #expect(folder.names == [])
+    }
+
+    @Test func `of a long error page the beginning is kept`() async throws {
+        let server = try MisbehavingServer { _ in Reply(500, body: .pattern(5_000_000)) }
+        let error = await failure(try download(server))
+        #expect(error?.code == .unacceptableStatus)
+        #expect(error?.context.responseBody == pattern(64 << 10))
+    }
+
+    @Test func `a cancelled download leaves nothing behind`() async throws {
+        let server = try MisbehavingServer { _ in
+            Reply(body: ReplyBody([.pattern(from: 0, count: 3_000_000), .wait(.forever)])).chunked()
+        }
+        let task = try download(server)
+        await task.awaitProgress { $0.received > 1_000_000 }
+        task.cancel()
+        #expect(await failure(task)?.code == .cancelled)
+        #expect(folder.names == [])
+        try await server.awaitOpenConnections(0)
+    }
+
+    @Test(arguments: [Reply.Ending.truncated, .reset]) func `a body that is cut off leaves nothing behind`(_ ending: Reply.Ending)
+        async throws
+    {
+        let server = try MisbehavingServer { _ in Reply(body: .pattern(3_000_000)).cut(afterBodyBytes: 2_000_000, ending) }
+        #expect(await failure(try download(server))?.code == .connectionLost)
+        #expect(folder.names == [])
+    }
+
+    @Test func `a name as long as names can be`() async throws {
+        let server = try MisbehavingServer { _ in Reply(body: "x") }
+        let name = String(repeating: "ü", count: 127)
+        _ = try await download(server, to: name).value
+        #expect(folder.names == [name])
+        #expect(await failure(try download(server, to: String(repeating: "n", count: 256)))?.code == .cannotMoveFile)
+        #expect(folder.names == [name])
+    }
+
+    @Test func `the end of a session with a download under way leaves nothing behind`() async throws {
+        let server = try MisbehavingServer { _ in
+            Reply(body: ReplyBody([.pattern(from: 0, count: 3_000_000), .wait(.forever)])).chunked()
+        }
+        let log = EventLog()
+        let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
+        let task = try download(server, session)
+        await task.awaitProgress { $0.received > 0 }
+        session.invalidate(cancelsTasks: true)
+        _ = await log.awaitInvalidation()
+        #expect(folder.names == [])
+    }
+}

@@ -1,0 +1,188 @@
+import EventLoop
+import Foundation
+import HTTPSession
+import HTTPSessionTestKit
+import HTTPTypes
+import NetworkLab
+import Testing
+
+@Suite(.timeLimit(.minutes(2))) struct LifeCycleTests {
+    private func request(_ server: MisbehavingServer, _ path: String = "/") -> TransferRequest {
+        TransferRequest(url: server.url(path))
+    }
+
+    @Test func `a session that ends with its tasks cancels them`() async throws {
+        let server = try MisbehavingServer { _ in .never }
+        let log = EventLog()
+        let session = try HTTPSessionManager(
+            configuration: localConfiguration { $0.maximumConnectionsPerHost = 1 }, monitors: [log])
+        let (running, waiting) = (session.data(request(server)), session.data(request(server)))
+        try await server.awaitRequests(1)
+        session.invalidate(cancelsTasks: true)
+        #expect(await failure(running)?.code == .cancelled)
+        #expect(await failure(waiting)?.code == .cancelled)
+        #expect(await failure(session.data(request(server)))?.code == .sessionInvalidated)
+        let events = await log.awaitInvalidation()
+        #expect(events.count { $0 == "invalidated" } == 1)
+        try await server.awaitOpenConnections(0)
+    }
+
+    @Test func `a session that ends after its tasks lets them end`() async throws {
+        let gate = try Gate()
+        let server = try MisbehavingServer { _ in Reply(body: "x").held(by: gate) }
+        let log = EventLog()
+        let session = try HTTPSessionManager(
+            configuration: localConfiguration { $0.maximumConnectionsPerHost = 1 }, monitors: [log])
+        let tasks = [session.data(request(server)), session.data(request(server))]
+        session.invalidate(cancelsTasks: false)
+        session.invalidate(cancelsTasks: false)
+        #expect(await failure(session.data(request(server)))?.code == .sessionInvalidated)
+        gate.open()
+        for task in tasks { #expect(try await task.value.data == Data("x".utf8)) }
+        #expect(await log.awaitInvalidation().last == "invalidated")
+        try await server.awaitOpenConnections(0)
+    }
+
+    @Test func `a manager that is dropped leaves its tasks running, and its connections end with them`() async throws {
+        let gate = try Gate()
+        let server = try MisbehavingServer { _ in Reply(body: "x").held(by: gate) }
+        var task: TransferTask? = try localSession().data(request(server))
+        try await server.awaitRequests(1)
+        gate.open()
+        #expect(try await task?.value.data == Data("x".utf8))
+        task = nil
+        try await server.awaitOpenConnections(0)
+    }
+
+    @Test func `events come in their order`() async throws {
+        let server = try MisbehavingServer { request in
+            switch request.path {
+            case "/": .redirect(to: "/locked")
+            case "/locked" where request["authorization"] == nil: .unauthorized("Basic realm=r")
+            default: Reply(body: "x").interim(103)
+            }
+        }
+        let log = EventLog()
+        let handlers = TransferHandlers(challenge: { _ in .useCredential(Credential(user: "u", password: "p")) })
+        let session = try HTTPSessionManager(configuration: localConfiguration(), handlers: handlers, monitors: [log])
+        _ = try await session.data(request(server)).value
+        session.invalidate(cancelsTasks: false)
+        #expect(
+            await log.awaitInvalidation() == [
+                "created", "resumed", "started 1", "response 302", "transaction 302", "redirected 302", "started 2",
+                "response 401",
+                "transaction 401", "challenged basic", "started 3", "interim 103", "response 200", "transaction 200", "completed",
+                "invalidated",
+            ])
+    }
+
+    @Test func `suspending, retrying and failing are told too`() async throws {
+        let gate = try Gate()
+        let folder = try ScratchDirectory()
+        let server = try MisbehavingServer { request in
+            request.arrival == 1 ? Reply(body: "x").endingOnNextRequest() : Reply(404, body: "no").held(by: gate)
+        }
+        let log = EventLog()
+        let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
+        _ = try await session.data(request(server)).value
+        let task = session.download(request(server, "/second"), to: .init(folder.url("file")))
+        try await server.awaitRequests(2)
+        task.suspend()
+        task.suspend()
+        task.resume()
+        task.resume()
+        await log.await("suspended")
+        gate.open()
+        #expect(await failure(task)?.code == .unacceptableStatus)
+        session.invalidate(cancelsTasks: false)
+        let events = await log.awaitInvalidation()
+        #expect(
+            Array(events.drop { $0 != "completed" }.dropFirst()) == [
+                "created", "resumed", "started 1", "transaction 0", "retry connection-lost", "started 2", "suspended", "resumed",
+                "response 404", "transaction 404", "failed unacceptable-status", "invalidated",
+            ])
+    }
+
+    @Test func `Foundation's notifications tell of starts, stops, ends and files`() async throws {
+        let folder = try ScratchDirectory()
+        let server = try MisbehavingServer { _ in Reply(body: "x") }
+        let session = try localSession()
+        let task = session.download(request(server), to: .init(folder.url("file")), startsNow: false)
+        let told = Locked<[String]>([])
+        let end = Signal()
+        @Sendable func tell(_ text: String) {
+            told.withLock { $0.append(text) }
+            if text.hasPrefix("complete") { end.fire() }
+        }
+        let center = NotificationCenter.default
+        let tokens = [
+            center.addObserver(of: task, for: .taskDidResume) { _ in tell("resume") },
+            center.addObserver(of: task, for: .taskDidMoveFile) { tell("moved \($0.file.lastPathComponent)") },
+            center.addObserver(of: task, for: .taskDidComplete) { message in
+                if case .success = message.result { tell("complete") } else { tell("complete with error") }
+            },
+        ]
+        task.resume()
+        await end.wait()
+        #expect(Set(told.withLock { $0 }) == ["resume", "moved file", "complete"])
+        for token in tokens { center.removeObserver(token) }
+    }
+
+    @Test func `what was measured of each transaction`() async throws {
+        let server = try MisbehavingServer { request in
+            request.path == "/" ? .redirect(to: "/next") : Reply(body: .pattern(10_000)).delayed(.milliseconds(20))
+        }
+        let session = try localSession()
+        let before = Date()
+        let metrics = try await session.data(
+            TransferRequest(url: server.url("/?secret=1"), method: .put, body: .data(Data(count: 5_000)))
+        ).value.metrics
+        #expect(metrics.redirectCount == 1)
+        #expect(metrics.retryCount == 0)
+        #expect(metrics.taskInterval.start >= before && metrics.taskInterval.end <= Date())
+        #expect(metrics.transactions.count == 2)
+        let (first, second) = (metrics.transactions[0], metrics.transactions[1])
+        #expect(first.url == server.url("/").absoluteString)
+        #expect((first.method, second.method) == ("PUT", "PUT"))
+        #expect((first.statusCode, second.statusCode) == (302, 200))
+        #expect(!first.isReusedConnection && second.isReusedConnection)
+        #expect(first.connectEnd != nil && second.connectEnd == nil)
+        #expect(second.countOfResponseBodyBytesReceived == 10_000)
+        #expect(second.countOfRequestBodyBytesSent == 5_000)
+        #expect(second.countOfRequestHeaderBytesSent > 50 && second.countOfResponseHeaderBytesReceived > 30)
+        #expect(second.networkProtocolName == "http/1.1")
+        #expect(second.remoteAddress == "127.0.0.1" && second.remotePort == Int(server.port))
+        #expect(second.localAddress == "127.0.0.1" && second.localPort != nil)
+        #expect(second.negotiatedTLSProtocolVersion == nil && second.secureConnectionStart == nil && !second.isProxyConnection)
+        let (start, answer, end) = (
+            try #require(second.requestStart), try #require(second.responseStart), try #require(second.responseEnd)
+        )
+        #expect(second.fetchStart <= start && start <= answer && answer <= end)
+        #expect(answer.timeIntervalSince(start) >= 0.015)
+        #expect(second.fetchStart >= first.fetchStart)
+    }
+
+    @Test func `what was measured over TLS`() async throws {
+        let certificate = try SelfSignedCertificate()
+        let server = try MisbehavingServer(tls: certificate.serverTLS) { _ in Reply(body: "x") }
+        let policy = try SecurityPolicy.trusting(certificate)
+        let session = try HTTPSessionManager(configuration: localConfiguration { $0.securityPolicy = policy })
+        let transaction = try #require(try await session.data(request(server)).value.metrics.transactions.first)
+        #expect(transaction.negotiatedTLSProtocolVersion == "TLSv1.3")
+        #expect(transaction.negotiatedTLSCipherSuite?.hasPrefix("TLS_") == true)
+        let (start, end) = (try #require(transaction.secureConnectionStart), try #require(transaction.secureConnectionEnd))
+        #expect(start <= end)
+    }
+
+    @Test func `a failed task has its transaction too`() async throws {
+        let server = try MisbehavingServer { _ in Reply(body: .pattern(1_000)).cut(afterBodyBytes: 10) }
+        let log = EventLog()
+        let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
+        let error = await failure(session.data(TransferRequest(url: server.url("/?password=x"), method: .delete)))
+        #expect(error?.context.method == "DELETE")
+        #expect(error?.context.url == server.url("/").absoluteString)
+        #expect(error?.context.statusCode == 200)
+        session.invalidate(cancelsTasks: false)
+        #expect(await log.awaitInvalidation().contains("transaction 200"))
+    }
+}

@@ -1,0 +1,233 @@
+import EventLoop
+import Foundation
+import HTTPSession
+import HTTPSessionTestKit
+import HTTPTypes
+import NetworkLab
+import Testing
+
+@Suite(.timeLimit(.minutes(2))) struct RedirectTests {
+    /// Says what it was asked, unless the path is a redirect: `/to/STATUS/ADDRESS`, the address in percent escapes.
+    private func server(at address: ListeningAddress = .loopback) throws -> MisbehavingServer {
+        try MisbehavingServer(at: address) { request in
+            let parts = request.target.split(separator: "/", maxSplits: 2).map(String.init)
+            guard parts.count == 3, parts[0] == "to", let status = Int(parts[1]), let place = parts[2].removingPercentEncoding
+            else {
+                return Reply(
+                    body: "\(request.method) \(request.target) \(request["authorization"] ?? "-") \(request["cookie"] ?? "-")")
+            }
+            var reply = Reply.redirect(status, to: place)
+            reply.body = "the redirect's own body"
+            return reply
+        }
+    }
+
+    private func path(to location: String, _ status: Int = 302) -> String {
+        "/to/\(status)/\(location.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? "")"
+    }
+
+    @Test func `relative, absolute and chained addresses are followed`() async throws {
+        let server = try server()
+        let session = try localSession()
+        for (location, target) in [("/a?b=c", "/a?b=c"), ("../../x/./y", "/x/y"), ("//127.0.0.1:\(server.port)/y", "/y")] {
+            let response = try await session.data(TransferRequest(url: server.url(path(to: location)))).value
+            #expect(response.statusCode == 200)
+            #expect(server.requests.last?.target == target)
+        }
+        let chain = path(to: path(to: path(to: "/end", 307), 301), 308)
+        let response = try await session.data(TransferRequest(url: server.url(chain))).value
+        #expect(String(decoding: response.data, as: UTF8.self).hasPrefix("GET /end"))
+        #expect(response.url == server.url("/end"))
+        #expect(response.metrics.redirectCount == 3)
+        #expect(response.metrics.transactions.map(\.statusCode) == [308, 301, 307, 200])
+    }
+
+    @Test func `what was meant for one origin is not told to another, wherever it was given`() async throws {
+        let one = try server()
+        let other = try server(at: .loopbackIPv6)
+        var request = TransferRequest(url: one.url(path(to: other.url("/x").absoluteString)))
+        request.headerFields[.authorization] = "Bearer secret"
+        request.headerFields[.cookie] = "a=secret"
+        let session = try localSession { $0.additionalHeaderFields = [.authorization: "Bearer session", .userAgent: "me"] }
+        #expect(try await session.data(request).value.data == Data("GET /x - -".utf8))
+        request.headerFields = [:]
+        #expect(try await session.data(request).value.data == Data("GET /x - -".utf8))
+        #expect(other.requests.allSatisfy { $0["user-agent"] == "me" })
+        #expect(one.requests.map { $0["authorization"] } == ["Bearer secret", "Bearer session"])
+        // And they stay where they belong.
+        request = TransferRequest(url: one.url(path(to: "/y")), headerFields: [.authorization: "Bearer own"])
+        #expect(try await session.data(request).value.data == Data("GET /y Bearer own -".utf8))
+    }
+
+    @Test func `a loop has an end`() async throws {
+        let server = try MisbehavingServer { .redirect(to: $0.target) }
+        let session = try localSession { $0.maximumRedirects = 5 }
+        #expect(await failure(session.data(TransferRequest(url: server.url())))?.code == .tooManyRedirects)
+        #expect(server.requests.count == 6)
+        let none = try localSession { $0.maximumRedirects = 0 }
+        #expect(await failure(none.data(TransferRequest(url: server.url())))?.code == .tooManyRedirects)
+    }
+
+    @Test func `what leads to no server is refused`() async throws {
+        let server = try server()
+        let session = try localSession()
+        for location in ["ftp://a/", "file:///etc/passwd", "http://"] {
+            let error = await failure(session.data(TransferRequest(url: server.url(path(to: location)))))
+            #expect(error?.code == .redirectRefused, "\(location)")
+            #expect(error?.context.statusCode == 302)
+        }
+    }
+
+    @Test func `a redirect to a host that may not be spoken to without TLS is refused`() async throws {
+        let server = try server()
+        let loopback = try HostPattern("127.0.0.1")
+        let session = try localSession { $0.insecureHTTP = .allowed(for: loopback) }
+        let error = await failure(session.data(TransferRequest(url: server.url(path(to: "http://[::1]:1/")))))
+        #expect(error?.code == .insecureConnectionRefused)
+    }
+
+    @Test(arguments: [false, true]) func `https leads to http only where that is allowed`(_ isAllowed: Bool) async throws {
+        let plain = try server()
+        let certificate = try SelfSignedCertificate()
+        let policy = try SecurityPolicy.trusting(certificate)
+        let secure = try MisbehavingServer(tls: certificate.serverTLS) { _ in .redirect(to: plain.url("/x").absoluteString) }
+        let session = try localSession {
+            $0.followsInsecureRedirects = isAllowed
+            $0.securityPolicy = policy
+        }
+        let task = session.data(TransferRequest(url: secure.url()))
+        if isAllowed {
+            #expect(try await task.value.data == Data("GET /x - -".utf8))
+        } else {
+            #expect(await failure(task)?.code == .redirectRefused)
+            #expect(plain.seen.connections == 0)
+        }
+    }
+
+    @Test func `a handler follows, changes and refuses`() async throws {
+        let server = try server()
+        let asked = Locked<[String]>([])
+        let handlers = TransferHandlers(redirect: { redirect in
+            asked.withLock { $0.append("\(redirect.response.statusCode) \(redirect.proposed.url.path)") }
+            switch redirect.proposed.url.path {
+            case "/refused": return .refuse
+            case "/changed":
+                var request = redirect.proposed
+                request.headerFields[.authorization] = "Changed"
+                request.url = URL(string: "/elsewhere", relativeTo: request.url) ?? request.url
+                return .modify(request)
+            default: return .follow
+            }
+        })
+        let session = try localSession(handlers: handlers)
+        let followed = try await session.data(TransferRequest(url: server.url(path(to: "/followed")))).value
+        #expect(followed.data == Data("GET /followed - -".utf8))
+        let changed = try await session.data(TransferRequest(url: server.url(path(to: "/changed")))).value
+        #expect(changed.data == Data("GET /elsewhere Changed -".utf8))
+        let refused = try await session.data(TransferRequest(url: server.url(path(to: "/refused")))).value
+        #expect(refused.statusCode == 302)
+        #expect(refused.data == Data("the redirect's own body".utf8))
+        #expect(refused.metrics.redirectCount == 0)
+        #expect(asked.withLock { $0 } == ["302 /followed", "302 /changed", "302 /refused"])
+    }
+
+    @Test func `a handler's other body is sent, also behind a further redirect`() async throws {
+        let server = try MisbehavingServer { request in
+            switch request.path {
+            case "/": .redirect(to: "/one")
+            case "/one": .redirect(307, to: "/two")
+            default: Reply(body: "\(request.method) \(request["content-length"] ?? "-") \(request.text)")
+            }
+        }
+        let handlers = TransferHandlers(redirect: { redirect in
+            guard redirect.proposed.url.path == "/one" else { return .follow }
+            var request = redirect.proposed
+            request.method = .put
+            request.body = .data(Data("another".utf8))
+            return .modify(request)
+        })
+        let session = try localSession(handlers: handlers)
+        #expect(try await session.data(TransferRequest(url: server.url())).value.data == Data("PUT 7 another".utf8))
+        let upload = TransferRequest(url: server.url(), method: .post, body: .data(Data("first".utf8)))
+        #expect(try await session.data(upload).value.data == Data("PUT 7 another".utf8))
+        let missing = TransferHandlers(redirect: { redirect in
+            var request = redirect.proposed
+            request.body = .file(URL(fileURLWithPath: "/nowhere/at/all"))
+            return .modify(request)
+        })
+        #expect(await failure(session.data(TransferRequest(url: server.url()), handlers: missing))?.code == .cannotReadFile)
+    }
+
+    @Test(arguments: ["ftp://a/b", "mailto:a@b", "/no/base", "http:///x"])
+    func `a handler's impossible request is an error, not a hang`(_ text: String) async throws {
+        let server = try server()
+        let url = try #require(URL(string: text))
+        let handlers = TransferHandlers(redirect: { _ in .modify(TransferRequest(url: url)) })
+        let session = try localSession(handlers: handlers)
+        #expect(await failure(session.data(TransferRequest(url: server.url(path(to: "/x")))))?.code == .invalidRequest)
+    }
+
+    @Test func `a refused redirect is no download`() async throws {
+        let server = try server()
+        let folder = try ScratchDirectory()
+        let session = try localSession(handlers: TransferHandlers(redirect: { _ in .refuse }))
+        let error = await failure(
+            session.download(TransferRequest(url: server.url(path(to: "/x"))), to: .init(folder.url("file"))))
+        #expect(error?.code == .unacceptableStatus)
+        #expect(error?.context.responseBody == Data("the redirect's own body".utf8))
+        #expect(folder.names == [])
+    }
+
+    @Test func `a redirect's long body is not read to its end, and not passed off as whole`() async throws {
+        let server = try MisbehavingServer { request in
+            guard request.path == "/" else { return Reply(body: "there") }
+            var reply = Reply.redirect(to: "/there")
+            reply.body = .zeros(1 << 30)
+            return reply
+        }
+        #expect(try await localSession().data(TransferRequest(url: server.url())).value.data == Data("there".utf8))
+        let refusing = try localSession(handlers: TransferHandlers(redirect: { _ in .refuse }))
+        #expect(await failure(refusing.data(TransferRequest(url: server.url())))?.code == .responseTooLarge)
+    }
+
+    @Test func `a handler that never answers has its time`() async throws {
+        let server = try server()
+        let handlers = TransferHandlers(redirect: { _ in
+            try? await Task.sleep(for: .seconds(3600))
+            return .follow
+        })
+        let session = try localSession({ $0.handlerTimeout = .milliseconds(100) }, handlers: handlers)
+        #expect(await failure(session.data(TransferRequest(url: server.url(path(to: "/x")))))?.code == .handlerTimedOut)
+    }
+
+    @Test func `a task suspended or cancelled while its handler thinks`() async throws {
+        let server = try server()
+        let (asked, answer) = (Signal(), Signal())
+        let handlers = TransferHandlers(redirect: { _ in
+            asked.fire()
+            await answer.wait()
+            return .follow
+        })
+        let session = try localSession()
+        let task = session.data(TransferRequest(url: server.url(path(to: "/x"))), handlers: handlers)
+        await asked.wait()
+        task.suspend()
+        answer.fire()
+        _ = try await session.data(TransferRequest(url: server.url("/other"))).value
+        #expect(server.requests.last?.path == "/other")
+        task.resume()
+        #expect(try await task.value.data == Data("GET /x - -".utf8))
+
+        let again = Signal()
+        let cancelled = session.data(
+            TransferRequest(url: server.url(path(to: "/y"))),
+            handlers: TransferHandlers(redirect: { _ in
+                again.fire()
+                try? await Task.sleep(for: .seconds(3600))
+                return .follow
+            }))
+        await again.wait()
+        cancelled.cancel()
+        #expect(await failure(cancelled)?.code == .cancelled)
+    }
+}

@@ -1,0 +1,162 @@
+import CLinux
+import EventLoop
+import Foundation
+import HTTPSession
+import HTTPSessionTestKit
+import HTTPTypes
+import NetworkLab
+
+/// For servers of this machine, without TLS.
+func localConfiguration(_ change: (inout SessionConfiguration) -> Void = { _ in }) -> SessionConfiguration {
+    var configuration = SessionConfiguration()
+    configuration.insecureHTTP = .allowed
+    configuration.proxy = .none
+    change(&configuration)
+    return configuration
+}
+
+/// A session that may speak to servers of this machine without TLS.
+func localSession(
+    _ change: (inout SessionConfiguration) -> Void = { _ in }, handlers: TransferHandlers = .init()
+) throws -> HTTPSessionManager {
+    try HTTPSessionManager(configuration: localConfiguration(change), handlers: handlers)
+}
+
+/// Why a task failed; `nil` where it did not.
+func failure(_ task: TransferTask) async -> HTTPSessionError? {
+    do throws(HTTPSessionError) {
+        _ = try await task.value
+        return nil
+    } catch {
+        return error
+    }
+}
+
+extension TransferTask {
+    /// Waits until the task's progress is as wished, or the task has ended.
+    func awaitProgress(_ isReached: (TransferProgress) -> Bool) async {
+        for await progress in progress where isReached(progress) { return }
+    }
+}
+
+extension ScratchDirectory {
+    func url(_ name: String) -> URL { URL(fileURLWithPath: file(name)) }
+
+    /// The names in it, hidden ones too.
+    var names: [String] { ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted() }
+}
+
+/// The bytes of ``ReplyBody/pattern(_:)``.
+func pattern(_ count: Int64) -> Data { Data((0..<count).map { ReplyBody.patternByte(at: $0) }) }
+
+/// Runs `body` on a thread with mounts of its own, which threads made there share and nobody else sees.
+func withOwnMounts<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) throws -> Value {
+    let outcome = Locked<Result<Value, any Error>?>(nil)
+    let thread = try LoopThread(name: "mounts", namespace: nil) {
+        {
+            let result = Result<Value, any Error> {
+                guard unshare(netwatch_CLONE_FS | netwatch_CLONE_NEWNS) == 0,
+                    mount("", "/", "none", UInt(MS_SLAVE | MS_REC), nil) == 0
+                else { throw POSIXError(.EPERM) }
+                return try body()
+            }
+            outcome.withLock { $0 = result }
+        }
+    }
+    thread.join()
+    guard let result = outcome.withLock({ $0 }) else { throw POSIXError(.ECHILD) }
+    return try result.get()
+}
+
+/// Counts what it is told, from any thread.
+final class Counter: Sendable {
+    private let number = Locked(0)
+    var count: Int { number.withLock { $0 } }
+
+    @discardableResult func add() -> Int {
+        number.withLock { number in
+            number += 1
+            return number
+        }
+    }
+}
+
+/// A moment that one side announces and the other waits for.
+struct Signal: Sendable {
+    private let stream: AsyncStream<Void>
+    private let continuation: AsyncStream<Void>.Continuation
+
+    init() { (stream, continuation) = AsyncStream.makeStream() }
+
+    func fire() {
+        continuation.yield()
+        continuation.finish()
+    }
+
+    func wait() async { for await _ in stream { return } }
+}
+
+/// Collects the names of events.
+final class EventLog: EventMonitor {
+    private struct Log: Sendable {
+        var names: [String] = []
+        var waiters: [(name: String, continuation: CheckedContinuation<Void, Never>)] = []
+    }
+
+    private let log = Locked(Log())
+
+    var names: [String] { log.withLock { $0.names } }
+
+    func handle(_ event: SessionEvent) {
+        let name =
+            switch event {
+            case .taskCreated: "created"
+            case .taskResumed: "resumed"
+            case .taskSuspended: "suspended"
+            case .requestStarted(_, let attempt): "started \(attempt)"
+            case .receivedInterimResponse(_, let head): "interim \(head.statusCode)"
+            case .receivedResponse(_, let head): "response \(head.statusCode)"
+            case .redirected(_, let head): "redirected \(head.statusCode)"
+            case .challenged(_, let challenge): "challenged \(challenge.scheme.rawValue)"
+            case .willRetry(_, let error): "retry \(error.code.rawValue)"
+            case .transactionFinished(_, let transaction): "transaction \(transaction.statusCode ?? 0)"
+            case .fileMoved: "moved"
+            case .fileMoveFailed(_, let error): "move failed \(error.code.rawValue)"
+            case .taskCompleted(_, .success): "completed"
+            case .taskCompleted(_, .failure(let error)): "failed \(error.code.rawValue)"
+            case .sessionInvalidated: "invalidated"
+            }
+        let waiters = log.withLock { log in
+            log.names.append(name)
+            defer { log.waiters.removeAll { $0.name == name } }
+            return log.waiters.filter { $0.name == name }
+        }
+        for waiter in waiters { waiter.continuation.resume() }
+    }
+
+    /// Waits until there has been one of that name.
+    func await(_ name: String) async {
+        await withCheckedContinuation { continuation in
+            let isThere = log.withLock { log in
+                if !log.names.contains(name) { log.waiters.append((name, continuation)) }
+                return log.names.contains(name)
+            }
+            if isThere { continuation.resume() }
+        }
+    }
+
+    /// Waits for the session's end, behind which nothing comes.
+    func awaitInvalidation() async -> [String] {
+        await self.await("invalidated")
+        return names
+    }
+}
+
+extension SecurityPolicy {
+    /// Believes this one certificate.
+    static func trusting(_ certificate: SelfSignedCertificate) throws -> SecurityPolicy {
+        var policy = SecurityPolicy()
+        policy.roots = .given(Set(try Certificate.all(in: Data(certificate.certificate.utf8))))
+        return policy
+    }
+}

@@ -1,0 +1,125 @@
+import Foundation
+import HTTPSession
+import HTTPSessionTestKit
+import HTTPTypes
+import Testing
+
+/// All chunks, joined, and why there were no more.
+private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
+    var data = Data()
+    do throws(HTTPSessionError) {
+        for try await chunk in task.chunks { data.append(chunk) }
+        return (data, nil)
+    } catch {
+        return (data, error)
+    }
+}
+
+@Suite(.timeLimit(.minutes(2))) struct StreamTests {
+    @Test func `a body arrives in pieces, in order`() async throws {
+        let server = try MisbehavingServer { _ in Reply(body: .pattern(2_000_000)) }
+        let task = try localSession().stream(TransferRequest(url: server.url()))
+        let (data, error) = await drain(task)
+        #expect(error == nil)
+        #expect(data == pattern(2_000_000))
+        #expect(try await task.value.statusCode == 200)
+    }
+
+    @Test func `a piece arrives before the next one is sent`() async throws {
+        let gate = try Gate()
+        let server = try MisbehavingServer { _ in Reply(body: .texts(["one", "two"], between: .gate(gate))).chunked() }
+        var chunks = try localSession().stream(TransferRequest(url: server.url())).chunks.makeAsyncIterator()
+        #expect(try await chunks.next() == Data("one".utf8))
+        gate.open()
+        #expect(try await chunks.next() == Data("two".utf8))
+        #expect(try await chunks.next() == nil)
+        #expect(try await chunks.next() == nil)
+    }
+
+    @Test func `nobody reads: the server waits, and is not blamed for it`() async throws {
+        let server = try MisbehavingServer { request in
+            request.path == "/wait" ? Reply().delayed(.milliseconds(1_500)) : Reply(body: .zeros(64 << 20))
+        }
+        let session = try localSession { $0.requestTimeout = .seconds(1) }
+        let task = session.stream(TransferRequest(url: server.url()))
+        var chunks = task.chunks.makeAsyncIterator()
+        var count = Int64(try await chunks.next()?.count ?? 0)
+        var patient = TransferRequest(url: server.url("/wait"))
+        patient.options.requestTimeout = .seconds(30)
+        _ = try await session.data(patient).value
+        #expect(server.seen.answered == 1)
+        #expect(task.currentProgress.received < 1 << 20)
+        while let chunk = try await chunks.next() {
+            #expect(chunk.count <= 512 << 10)
+            count += Int64(chunk.count)
+        }
+        #expect(count == 64 << 20)
+        try await server.awaitSeen { $0.answered == 2 }
+    }
+
+    @Test func `a reader that is cancelled ends the transfer`() async throws {
+        let server = try MisbehavingServer { _ in Reply(body: ReplyBody([.bytes([1]), .wait(.forever)])).chunked() }
+        let task = try localSession().stream(TransferRequest(url: server.url()))
+        let hasBegun = Signal()
+        let reader = Task { () -> HTTPSessionError? in
+            do throws(HTTPSessionError) {
+                for try await _ in task.chunks { hasBegun.fire() }
+                return nil
+            } catch {
+                return error
+            }
+        }
+        await hasBegun.wait()
+        reader.cancel()
+        #expect(await reader.value?.code == .cancelled)
+        #expect(await failure(task)?.code == .cancelled)
+        try await server.awaitOpenConnections(0)
+    }
+
+    @Test func `a reader that stops and cancels the task lets the server go`() async throws {
+        let server = try MisbehavingServer { _ in Reply(body: .zeros(64 << 20)) }
+        let task = try localSession().stream(TransferRequest(url: server.url()))
+        for try await _ in task.chunks { break }
+        task.cancel()
+        #expect(await failure(task)?.code == .cancelled)
+        try await server.awaitOpenConnections(0)
+    }
+
+    @Test func `what came before an error is read before the error`() async throws {
+        let server = try MisbehavingServer { _ in Reply(body: .pattern(100_000)).cut(afterBodyBytes: 50_000) }
+        let (data, error) = await drain(try localSession().stream(TransferRequest(url: server.url())))
+        #expect(data == pattern(50_000))
+        #expect(error?.code == .connectionLost)
+    }
+
+    @Test func `an error page is no stream`() async throws {
+        let server = try MisbehavingServer { _ in Reply(503, body: "busy") }
+        let (data, error) = await drain(try localSession().stream(TransferRequest(url: server.url())))
+        #expect(data.isEmpty)
+        #expect(error?.code == .unacceptableStatus)
+        #expect(error?.context.responseBody == Data("busy".utf8))
+    }
+
+    @Test func `every way to end before the beginning ends the reading`() async throws {
+        let session = try localSession()
+        let url = try #require(URL(string: "http://127.0.0.1:1/"))
+        #expect(await drain(session.stream(TransferRequest(url: url))).1?.code == .cannotConnectToHost)
+        let cancelled = session.stream(TransferRequest(url: url), startsNow: false)
+        cancelled.cancel()
+        #expect(await drain(cancelled).1?.code == .cancelled)
+        let refused = try #require(URL(string: "ftp://a/"))
+        #expect(await drain(session.stream(TransferRequest(url: refused))).1?.code == .invalidRequest)
+        let late = session.stream(TransferRequest(url: url), startsNow: false)
+        session.invalidate(cancelsTasks: false)
+        #expect(await drain(session.stream(TransferRequest(url: url))).1?.code == .sessionInvalidated)
+        late.resume()
+        #expect(await drain(late).1?.code == .sessionInvalidated)
+    }
+
+    @Test func `other kinds of task have no pieces`() async throws {
+        let server = try MisbehavingServer { _ in Reply(body: "x") }
+        let task = try localSession().data(TransferRequest(url: server.url()))
+        #expect(await drain(task).1?.code == .misuse)
+        _ = try await task.value
+    }
+}

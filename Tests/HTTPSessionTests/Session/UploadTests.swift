@@ -1,0 +1,241 @@
+import EventLoop
+import Foundation
+import HTTPSession
+import HTTPSessionTestKit
+import HTTPTypes
+import NetworkLab
+import Testing
+
+private struct Broken: Error {}
+
+/// A body of chunks, as often as it is asked for.
+private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = false, made: Counter = Counter()) -> RequestBody {
+    .stream(length: length) {
+        made.add()
+        return AsyncThrowingStream { continuation in
+            for chunk in chunks { continuation.yield(chunk) }
+            continuation.finish(throwing: failing ? Broken() : nil)
+        }
+    }
+}
+
+@Suite(.timeLimit(.minutes(2))) struct UploadTests {
+    private let folder: ScratchDirectory
+
+    init() throws { folder = try ScratchDirectory() }
+
+    private func echo() throws -> MisbehavingServer {
+        try MisbehavingServer {
+            Reply(body: "\($0.method) \($0["content-length"] ?? $0["transfer-encoding"] ?? "-") \($0.bodyLength)")
+        }
+    }
+
+    private func post(_ body: RequestBody, to server: MisbehavingServer, _ path: String = "/") -> TransferRequest {
+        TransferRequest(url: server.url(path), method: .post, body: body)
+    }
+
+    @Test func `bodies from memory, from a file and from streams arrive whole`() async throws {
+        let server = try echo()
+        let session = try localSession()
+        let bytes = pattern(900_000)
+        try bytes.write(to: folder.url("body"))
+        let pieces = stride(from: 0, to: bytes.count, by: 70_001).map { bytes[$0..<min(bytes.count, $0 + 70_001)] }
+        for (body, framing) in [
+            (RequestBody.data(bytes), "900000"), (.file(folder.url("body")), "900000"),
+            (stream(pieces, length: 900_000), "900000"),
+            (stream(pieces), "chunked"),
+        ] {
+            let task = session.data(post(body, to: server))
+            #expect(try await task.value.data == Data("POST \(framing) 900000".utf8))
+            #expect(task.kind == .upload)
+            #expect(task.currentProgress.sent == 900_000)
+        }
+        #expect(server.requests.allSatisfy { Data($0.body) == bytes })
+    }
+
+    @Test func `empty bodies of every kind`() async throws {
+        let server = try echo()
+        let session = try localSession()
+        try Data().write(to: folder.url("empty"))
+        for body in [RequestBody.data(Data()), .file(folder.url("empty")), stream([], length: 0)] {
+            #expect(try await session.data(post(body, to: server)).value.data == Data("POST 0 0".utf8))
+        }
+        #expect(try await session.data(post(stream([Data()]), to: server)).value.data == Data("POST chunked 0".utf8))
+        #expect(try await session.data(post(.none, to: server)).value.data == Data("POST 0 0".utf8))
+    }
+
+    @Test func `other methods with bodies`() async throws {
+        let server = try echo()
+        let session = try localSession()
+        for method: HTTPRequest.Method in [.put, .patch, .delete, .get, HTTPRequest.Method("QUERY")!] {
+            let request = TransferRequest(url: server.url(), method: method, body: .data(Data("abc".utf8)))
+            #expect(try await session.data(request).value.data == Data("\(method.rawValue) 3 3".utf8))
+        }
+    }
+
+    @Test func `a file that is not there, or no file, is an error before anything is sent`() async throws {
+        let server = try echo()
+        let session = try localSession()
+        #expect(await failure(session.data(post(.file(folder.url("none")), to: server)))?.code == .cannotReadFile)
+        #expect(await failure(session.data(post(.file(URL(fileURLWithPath: folder.path)), to: server)))?.code == .cannotReadFile)
+        #expect(await failure(session.data(post(.file(URL(fileURLWithPath: "/dev/zero")), to: server)))?.code == .cannotReadFile)
+        #expect(
+            await failure(session.data(post(.file(try #require(URL(string: "http://a/b"))), to: server)))?.code == .cannotReadFile
+        )
+        #expect(server.seen.connections == 0)
+    }
+
+    @Test(arguments: ["vanishes", "grows", "shrinks"]) func `a file that changes before it is sent`(_ change: String) async throws
+    {
+        let server = try echo()
+        let file = folder.url("body")
+        try pattern(1_000).write(to: file)
+        let task = try localSession().data(post(.file(file), to: server), startsNow: false)
+        switch change {
+        case "vanishes": try FileManager.default.removeItem(at: file)
+        case "grows": try pattern(2_000).write(to: file)
+        default: try pattern(500).write(to: file)
+        }
+        task.resume()
+        #expect(await failure(task)?.code == (change == "vanishes" ? .cannotReadFile : .fileChanged))
+        #expect(server.requests.isEmpty)
+    }
+
+    @Test(arguments: ["grows", "shrinks", "is written to"]) func `a file that changes while it is sent`(_ change: String)
+        async throws
+    {
+        let gate = try Gate()
+        var options = MisbehavingServer.Options()
+        options.receiveBuffer = 4_096
+        options.onHead = { _ in .readBody(after: [.gate(gate)]) }
+        let server = try MisbehavingServer(options: options) { _ in Reply() }
+        let file = folder.url("body")
+        try Data(count: 32 << 20).write(to: file)
+        let task = try localSession().data(post(.file(file), to: server))
+        await task.awaitProgress { $0.sent > 0 }
+        let handle = try FileHandle(forWritingTo: file)
+        switch change {
+        case "grows":
+            try handle.seekToEnd()
+            try handle.write(contentsOf: Data([1]))
+        case "shrinks": try handle.truncate(atOffset: 5_000_000)
+        default: try handle.write(contentsOf: Data([1]))
+        }
+        try handle.close()
+        gate.open()
+        #expect(await failure(task)?.code == .fileChanged)
+        #expect(server.requests.isEmpty)
+    }
+
+    @Test func `a file that vanishes while it is sent was open, and arrives`() async throws {
+        let gate = try Gate()
+        var options = MisbehavingServer.Options()
+        options.onHead = { _ in .readBody(after: [.gate(gate)]) }
+        let server = try MisbehavingServer(options: options) { Reply(body: "\($0.bodyLength)") }
+        try Data(count: 16 << 20).write(to: folder.url("body"))
+        let task = try localSession().data(post(.file(folder.url("body")), to: server))
+        await task.awaitProgress { $0.sent > 0 }
+        try FileManager.default.removeItem(at: folder.url("body"))
+        gate.open()
+        #expect(try await task.value.data == Data("\(16 << 20)".utf8))
+    }
+
+    @Test func `a stream that throws ends the task with its error`() async throws {
+        let server = try echo()
+        let error = await failure(try localSession().data(post(stream([Data("abc".utf8)], failing: true), to: server)))
+        #expect(error?.code == .cannotReadFile)
+        #expect(error?.underlying is Broken)
+        #expect(server.requests.isEmpty)
+    }
+
+    @Test func `a stream that cannot be made ends the task with its error`() async throws {
+        let server = try echo()
+        let error = await failure(try localSession().data(post(.stream(length: nil) { throw Broken() }, to: server)))
+        #expect(error?.code == .cannotReadFile)
+        #expect(error?.underlying is Broken)
+    }
+
+    @Test(arguments: [[10], [10, 5], [3, 3], [7, 1]]) func `a stream that does not keep its word about its length`(_ sizes: [Int])
+        async throws
+    {
+        let server = try echo()
+        let chunks = sizes.map { Data(count: $0) }
+        let error = await failure(
+            try localSession().data(post(stream(chunks, length: sizes == [10] ? 9 : sizes == [10, 5] ? 10 : 7), to: server)))
+        #expect(error?.code == .fileChanged)
+        #expect(server.requests.isEmpty)
+    }
+
+    @Test func `a stream is asked for more only as fast as it is sent`() async throws {
+        let gate = try Gate()
+        var options = MisbehavingServer.Options()
+        options.receiveBuffer = 4_096
+        options.onHead = { _ in .readBody(after: [.gate(gate)]) }
+        let server = try MisbehavingServer(options: options) { Reply(body: "\($0.bodyLength)") }
+        let made = Counter()
+        let body = RequestBody.stream(length: nil) {
+            AsyncThrowingStream { made.add() > 512 ? nil : Data(count: 128 << 10) }
+        }
+        let session = try localSession()
+        let task = session.data(post(body, to: server))
+        await task.awaitProgress { $0.sent > 0 }
+        // Another request's time is time enough for a stream without a brake.
+        let other = try MisbehavingServer { _ in Reply().delayed(.milliseconds(200)) }
+        _ = try await session.data(TransferRequest(url: other.url())).value
+        #expect(made.count < 200)
+        gate.open()
+        #expect(try await task.value.data == Data("\(64 << 20)".utf8))
+    }
+
+    @Test func `a stream that waits for ever hears that its task was cancelled`() async throws {
+        let server = try echo()
+        let hasEnded = Signal()
+        let body = RequestBody.stream(length: nil) {
+            AsyncThrowingStream { continuation in
+                continuation.yield(Data("abc".utf8))
+                continuation.onTermination = { _ in hasEnded.fire() }
+            }
+        }
+        let task = try localSession().data(post(body, to: server))
+        await task.awaitProgress { $0.sent == 3 }
+        task.cancel()
+        #expect(await failure(task)?.code == .cancelled)
+        await hasEnded.wait()
+    }
+
+    @Test(arguments: [307, 308]) func `a redirect that keeps the method sends the body again`(_ status: Int) async throws {
+        let server = try MisbehavingServer { request in
+            request.path == "/" ? .redirect(status, to: "/next") : Reply(body: "\(request.method) \(request.text)")
+        }
+        let session = try localSession()
+        try Data("from a file".utf8).write(to: folder.url("body"))
+        let made = Counter()
+        for (body, text) in [
+            (RequestBody.data(Data("memory".utf8)), "memory"), (.file(folder.url("body")), "from a file"),
+            (stream([Data("a ".utf8), Data("stream".utf8)], made: made), "a stream"),
+        ] {
+            #expect(try await session.data(post(body, to: server)).value.data == Data("POST \(text)".utf8))
+        }
+        #expect(made.count == 2)
+        #expect(server.requests.map(\.text) == ["memory", "memory", "from a file", "from a file", "a stream", "a stream"])
+    }
+
+    @Test(arguments: [301, 302, 303]) func `a redirect that changes the method drops the body`(_ status: Int) async throws {
+        let server = try MisbehavingServer { request in
+            let type = request["content-type"] ?? "-"
+            return request.path == "/" ? .redirect(status, to: "/next") : Reply(body: "\(request.method) \(type) \(request.text)")
+        }
+        var request = post(.data(Data("secret".utf8)), to: server)
+        request.headerFields[.contentType] = "text/plain"
+        #expect(try await localSession().data(request).value.data == Data("GET - ".utf8))
+    }
+
+    @Test func `a server that answers before it has read all is heard`() async throws {
+        var options = MisbehavingServer.Options()
+        options.onHead = { _ in .refuse(Reply(413, body: "too much")) }
+        let server = try MisbehavingServer(options: options) { _ in Reply() }
+        let response = try await localSession().data(post(.data(Data(count: 8 << 20)), to: server)).value
+        #expect(response.statusCode == 413)
+        #expect(response.data == Data("too much".utf8))
+    }
+}

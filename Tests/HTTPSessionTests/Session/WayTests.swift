@@ -1,0 +1,248 @@
+import EventLoop
+import Foundation
+import HTTPSession
+import HTTPSessionTestKit
+import HTTPTypes
+import NetworkLab
+import Reachability
+import Testing
+
+/// The ways to a server: sockets, names, proxies, namespaces.
+@Suite(.timeLimit(.minutes(2))) struct WayTests {
+    @Test func `a Unix socket takes every connection`() async throws {
+        let folder = try ScratchDirectory()
+        let server = try MisbehavingServer(at: .unix(folder.file("socket"))) { Reply(body: .text($0["host"] ?? "-")) }
+        let session = try localSession { $0.unixSocketPath = folder.file("socket") }
+        let url = try #require(URL(string: "http://nowhere.example/x"))
+        #expect(try await session.data(TransferRequest(url: url)).value.data == Data("nowhere.example".utf8))
+        #expect(server.requests.map(\.target) == ["/x"])
+        server.stop()
+        #expect(await failure(session.data(TransferRequest(url: url)))?.code == .cannotConnectToHost)
+    }
+
+    @Test func `a name is overridden for its port alone`() async throws {
+        let server = try MisbehavingServer { Reply(body: .text($0["host"] ?? "-")) }
+        let port = Int(server.port)
+        let session = try localSession { $0.hostOverrides = [.init(host: "named.example", port: port, addresses: ["127.0.0.1"])] }
+        let url = try #require(URL(string: "http://Named.Example:\(port)/"))
+        let response = try await session.data(TransferRequest(url: url)).value
+        #expect(String(decoding: response.data, as: UTF8.self).lowercased() == "named.example:\(port)")
+    }
+
+    @Test func `of several addresses the first that answers is used`() async throws {
+        let server = try MisbehavingServer(at: .loopbackIPv6) { _ in Reply(body: "x") }
+        let port = Int(server.port)
+        let session = try localSession {
+            $0.hostOverrides = [.init(host: "named.example", port: port, addresses: ["127.0.0.1", "::1"])]
+        }
+        let url = try #require(URL(string: "http://named.example:\(port)/"))
+        let response = try await session.data(TransferRequest(url: url)).value
+        #expect(response.metrics.transactions.first?.remoteAddress == "::1")
+        let v4 = try localSession {
+            $0.hostOverrides = [.init(host: "named.example", port: port, addresses: ["127.0.0.1"])]
+            $0.addressFamily = .ipv4
+        }
+        #expect(await failure(v4.data(TransferRequest(url: url)))?.code == .cannotConnectToHost)
+    }
+
+    @Test func `a proxy forwards requests without TLS, and tunnels those with`() async throws {
+        let proxy = try ProxyServer(names: ["named.example": "127.0.0.1"])
+        let certificate = try SelfSignedCertificate(names: ["named.example"])
+        let plain = try MisbehavingServer { _ in Reply(body: "plain") }
+        let secure = try MisbehavingServer(tls: certificate.serverTLS) { _ in Reply(body: "secure") }
+        let policy = try SecurityPolicy.trusting(certificate)
+        let session = try localSession {
+            $0.proxy = .explicit(proxy.url().absoluteString)
+            $0.securityPolicy = policy
+        }
+        let plainURL = try #require(URL(string: "http://named.example:\(plain.port)/a"))
+        let secureURL = try #require(URL(string: "https://named.example:\(secure.port)/b"))
+        #expect(try await session.data(TransferRequest(url: plainURL)).value.data == Data("plain".utf8))
+        let response = try await session.data(TransferRequest(url: secureURL)).value
+        #expect(response.data == Data("secure".utf8))
+        #expect(response.metrics.transactions.first?.isProxyConnection == true)
+        #expect(response.head.headerFields.allSatisfy { $0.name.rawName != "Proxy-Agent" })
+        #expect(proxy.passages.map(\.kind) == [.absoluteForm, .connect])
+        #expect(proxy.passages.map(\.host) == ["named.example", "named.example"])
+    }
+
+    @Test(arguments: [false, true]) func `a proxy's credentials come from its address or from the handler`(_ inAddress: Bool)
+        async throws
+    {
+        let proxy = try ProxyServer(credentials: .init(user: "user", password: "word"))
+        let certificate = try SelfSignedCertificate()
+        let plain = try MisbehavingServer { Reply(body: .text($0["proxy-authorization"] ?? "-")) }
+        let secure = try MisbehavingServer(tls: certificate.serverTLS) { Reply(body: .text($0["proxy-authorization"] ?? "-")) }
+        let policy = try SecurityPolicy.trusting(certificate)
+        let spaces = Locked<[Bool]>([])
+        let handlers = TransferHandlers(challenge: { challenge in
+            spaces.withLock { $0.append(challenge.protectionSpace.isProxy) }
+            return challenge.previousFailureCount > 1 ? .cancel : .useCredential(Credential(user: "user", password: "word"))
+        })
+        let session = try localSession(
+            {
+                $0.proxy = .explicit(inAddress ? "http://user:word@127.0.0.1:\(proxy.port)" : proxy.url().absoluteString)
+                $0.securityPolicy = policy
+            }, handlers: inAddress ? .init() : handlers)
+        for server in [plain, secure] {
+            let response = try await session.data(TransferRequest(url: server.url())).value
+            #expect(response.statusCode == 200)
+            #expect(response.data == Data("-".utf8))
+        }
+        #expect(spaces.withLock { $0 } == (inAddress ? [] : [true, true]))
+        #expect(proxy.passages.contains { $0.outcome == .forwarded && $0.kind == .connect })
+    }
+
+    @Test func `a proxy that wants credentials, and nobody has them`() async throws {
+        let proxy = try ProxyServer(credentials: .init(user: "user", password: "word"))
+        let session = try localSession { $0.proxy = .explicit(proxy.url().absoluteString) }
+        let server = try MisbehavingServer { _ in Reply() }
+        #expect(try await session.data(TransferRequest(url: server.url())).value.statusCode == 407)
+        let secure = try #require(URL(string: "https://127.0.0.1:\(server.port)/"))
+        #expect(try await session.data(TransferRequest(url: secure)).value.statusCode == 407)
+        #expect(server.seen.connections == 0)
+    }
+
+    @Test func `a proxy that refuses, cannot reach or is not there is the proxy's failure`() async throws {
+        let proxy = try ProxyServer()
+        let session = try localSession { $0.proxy = .explicit(proxy.url().absoluteString) }
+        let foreign = try #require(URL(string: "https://foreign.example/"))
+        #expect(await failure(session.data(TransferRequest(url: foreign)))?.code == .proxyFailed)
+        let dead = try #require(URL(string: "https://127.0.0.1:1/"))
+        #expect(await failure(session.data(TransferRequest(url: dead)))?.code == .proxyFailed)
+        proxy.stop()
+        let error = await failure(session.data(TransferRequest(url: try #require(URL(string: "http://127.0.0.1:1/")))))
+        #expect(error?.code == .proxyFailed)
+    }
+
+    @Test(arguments: ["socks5", "socks5h"]) func `SOCKS leads on, with names looked up here or there`(_ scheme: String)
+        async throws
+    {
+        let proxy = try ProxyServer(names: ["named.example": "127.0.0.1"])
+        let server = try MisbehavingServer { _ in Reply(body: "x") }
+        let session = try localSession { $0.proxy = .explicit(proxy.url(scheme: scheme).absoluteString) }
+        let host = scheme == "socks5h" ? "named.example" : "127.0.0.1"
+        let url = try #require(URL(string: "http://\(host):\(server.port)/"))
+        #expect(try await session.data(TransferRequest(url: url)).value.data == Data("x".utf8))
+        #expect(proxy.passages.map(\.host) == [host])
+        #expect(proxy.passages.map(\.kind) == [.socks5])
+    }
+
+    @Test func `hosts that are excepted are reached directly`() async throws {
+        let proxy = try ProxyServer()
+        let server = try MisbehavingServer { _ in Reply(body: "x") }
+        let session = try localSession { $0.proxy = .explicit(proxy.url().absoluteString, except: ["127.0.0.1"]) }
+        #expect(try await session.data(TransferRequest(url: server.url())).value.data == Data("x".utf8))
+        #expect(proxy.seen.connections == 0)
+    }
+
+    @Test(.requiresNamespaces) func `a session lives in its namespace`() async throws {
+        let host = try Lab().host(loopback: true)
+        var options = MisbehavingServer.Options()
+        options.namespace = host.path
+        let server = try MisbehavingServer(options: options) { _ in Reply(body: "inside") }
+        let inside = try localSession { $0.networkNamespace = NetworkNamespace(host.path) }
+        #expect(try await inside.data(TransferRequest(url: server.url())).value.data == Data("inside".utf8))
+        #expect(await failure(try localSession().data(TransferRequest(url: server.url())))?.code == .cannotConnectToHost)
+        let error = #expect(throws: HTTPSessionError.self) {
+            try localSession { $0.networkNamespace = NetworkNamespace("/nowhere") }
+        }
+        #expect(error?.code == .invalidConfiguration)
+    }
+
+    @Test(.requiresNamespaces) func `no route is no connection`() async throws {
+        let host = try Lab().host(loopback: true)
+        let session = try localSession { $0.networkNamespace = NetworkNamespace(host.path) }
+        let url = try #require(URL(string: "http://192.0.2.1/"))
+        let error = await failure(session.data(TransferRequest(url: url)))
+        #expect(error?.code == .notConnected)
+        #expect(error?.context.systemError == ENETUNREACH)
+    }
+}
+
+/// Names that nobody answers for, in a network and with a resolv.conf of their own.
+@Suite(.requiresNamespaces, .requiresMounts, .timeLimit(.minutes(2))) struct ResolverTests {
+    private let host: LabHost
+    private let folder: ScratchDirectory
+
+    init() throws {
+        host = try Lab().host(loopback: true)
+        folder = try ScratchDirectory()
+    }
+
+    /// A session that asks the host's own name server.
+    private func session(_ change: @escaping @Sendable (inout SessionConfiguration) -> Void = { _ in }) throws
+        -> HTTPSessionManager
+    {
+        let file = folder.file("resolv.conf")
+        try Data("nameserver 127.0.0.1\noptions timeout:30 attempts:1\n".utf8).write(to: URL(fileURLWithPath: file))
+        let namespace = host.path
+        return try withOwnMounts {
+            guard mount(file, "/etc/resolv.conf", "none", UInt(MS_BIND), nil) == 0 else { throw POSIXError(.EPERM) }
+            return try localSession {
+                $0.networkNamespace = NetworkNamespace(namespace)
+                change(&$0)
+            }
+        }
+    }
+
+    private func request(_ host: String) throws -> TransferRequest {
+        TransferRequest(url: try #require(URL(string: "http://\(host)/")))
+    }
+
+    @Test func `a look-up that nobody answers is cancelled at once, and the session goes on meanwhile`() async throws {
+        let resolver = try SilentResolver(namespace: host.path)
+        var options = MisbehavingServer.Options()
+        options.namespace = host.path
+        let server = try MisbehavingServer(options: options) { _ in Reply(body: "x") }
+        let session = try session()
+        let task = session.data(try request("silent.example"))
+        try await resolver.awaitQuestions(1)
+        let start = ContinuousClock.now
+        #expect(try await session.data(TransferRequest(url: server.url())).value.data == Data("x".utf8))
+        task.cancel()
+        #expect(await failure(task)?.code == .cancelled)
+        #expect(try await session.data(TransferRequest(url: server.url())).value.data == Data("x".utf8))
+        #expect(ContinuousClock.now - start < .seconds(10))
+    }
+
+    @Test func `a look-up that nobody answers is given up after the timeout, and the session ends at once`() async throws {
+        let resolver = try SilentResolver(namespace: host.path)
+        let log = Counter()
+        let session = try session { $0.connectTimeout = .milliseconds(300) }
+        let start = ContinuousClock.now
+        #expect(await failure(session.data(try request("silent.example")))?.code == .timedOut)
+        let second = session.data(try request("other.example"))
+        try await resolver.awaitQuestions(2)
+        session.invalidate(cancelsTasks: true)
+        #expect(await failure(second) != nil)
+        #expect(ContinuousClock.now - start < .seconds(10))
+        log.add()
+    }
+
+    @Test func `look-ups are limited, also by those that were given up`() async throws {
+        let resolver = try SilentResolver(namespace: host.path)
+        let session = try session { $0.maximumConcurrentLookups = 2 }
+        let tasks = try (0..<6).map { session.data(try request("h\($0).example")) }
+        // Each asks for A and AAAA.
+        try await resolver.awaitQuestions(2)
+        tasks[0].cancel()
+        #expect(await failure(tasks[0])?.code == .cancelled)
+        #expect(tasks.count { $0.state == .running } <= 2)
+        #expect(tasks.count { $0.state == .waiting } >= 4)
+        #expect(Set(resolver.names).count <= 2)
+        session.invalidate(cancelsTasks: true)
+        for task in tasks { #expect(await failure(task)?.code == .cancelled) }
+    }
+
+    @Test func `names that are refused at once do not hold up others`() async throws {
+        // Nobody listens at the name server's port: the kernel says so, and the look-up ends.
+        let session = try session { $0.maximumConcurrentLookups = 1 }
+        let start = ContinuousClock.now
+        for number in 0..<5 {
+            let error = await failure(session.data(try request("h\(number).example")))
+            #expect(error?.code == .cannotFindHost, "\(String(describing: error))")
+        }
+        #expect(ContinuousClock.now - start < .seconds(8))
+    }
+}
