@@ -113,7 +113,7 @@ extension TaskRun: TransferReceiver {
         switch intake {
         case .taken:
             progress.received = total
-            task.publish(progress, now: loop.now)
+            publishProgress()
         case .pause: noteReceiverFull()
         case .abort: break
         }
@@ -126,7 +126,7 @@ extension TaskRun: TransferReceiver {
         if case .bytes(let count) = provision {
             noteActivity()
             progress.sent += Int64(count)
-            task.publish(progress, now: loop.now)
+            publishProgress()
         }
         return provision
     }

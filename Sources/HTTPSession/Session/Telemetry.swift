@@ -29,12 +29,15 @@ final class Telemetry: EventMonitor {
         case .willRetry(let task, let error):
             Counter(label: "http_session_retries_total").increment()
             logger.debug("attempt repeated", metadata: metadata(task, ["error": "\(error.metricLabel)"]))
-        case .redirected(let task, let head): logger.debug("redirect followed", metadata: metadata(task, ["status": "\(head.statusCode)"]))
+        case .redirected(let task, let head):
+            logger.debug("redirect followed", metadata: metadata(task, ["status": "\(head.statusCode)"]))
         case .challenged(let task, let challenge):
             logger.debug("credentials asked for", metadata: metadata(task, ["scheme": "\(challenge.scheme.rawValue)"]))
-        case .fileMoveFailed(let task, let error): logger.warning("download lost its place", metadata: metadata(task, ["reason": "\(error.reason)"]))
+        case .fileMoveFailed(let task, let error):
+            logger.warning("download lost its place", metadata: metadata(task, ["reason": "\(error.reason)"]))
         case .sessionInvalidated: logger.debug("session invalidated")
-        case .taskCreated, .taskResumed, .taskSuspended, .requestStarted, .receivedInterimResponse, .receivedResponse, .transactionFinished,
+        case .taskCreated, .taskResumed, .taskSuspended, .requestStarted, .receivedInterimResponse, .receivedResponse,
+            .transactionFinished,
             .fileMoved:
             break
         }
@@ -58,7 +61,8 @@ final class Telemetry: EventMonitor {
         let counter = counters.withLock { counters in
             let outcome = Outcome(kind: kind, name: outcome)
             if let known = counters[outcome] { return known }
-            let new = Counter(label: "http_session_tasks_total", dimensions: [("kind", kind.rawValue), ("outcome", outcome.name)])
+            let new = Counter(
+                label: "http_session_tasks_total", dimensions: [("kind", kind.rawValue), ("outcome", outcome.name)])
             counters[outcome] = new
             return new
         }
