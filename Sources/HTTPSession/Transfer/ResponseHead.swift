@@ -7,8 +7,7 @@ public struct ResponseHead: Hashable, Sendable {
     /// The status line and the field lines, as received; HTTP/2 has no reason phrase.
     package let bytes: [UInt8]
 
-    /// - Parameter bytes: lines that end in CRLF or LF, the first being the status line.
-    /// - Returns: `nil` when there is no status line with three digits.
+    /// Lines that end in CRLF or LF, the first being the status line; `nil` when that has no status of three digits.
     package init?(bytes: [UInt8]) {
         guard let code = ResponseHead.statusCode(of: bytes) else { return nil }
         statusCode = code
