@@ -4,19 +4,6 @@ import HTTPSessionTestKit
 import HTTPTypes
 import Testing
 
-/// A session that may speak to servers of this machine without TLS.
-func localSession(_ change: (inout SessionConfiguration) -> Void = { _ in }, handlers: TransferHandlers = .init()) throws
-    -> HTTPSessionManager
-{
-    var configuration = SessionConfiguration()
-    configuration.insecureHTTP = .allowed
-    configuration.proxy = .none
-    // The suite's other tests may take both cores for longer than a user would wait.
-    configuration.requestTimeout = .seconds(600)
-    change(&configuration)
-    return try HTTPSessionManager(configuration: configuration, handlers: handlers)
-}
-
 @Suite struct DataTaskTests {
     @Test func `a response's status, fields and body arrive`() async throws {
         let server = try MisbehavingServer { _ in Reply(body: "hello").field("X-Kind", "greeting") }

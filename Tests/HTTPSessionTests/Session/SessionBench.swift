@@ -11,6 +11,8 @@ func localConfiguration(_ change: (inout SessionConfiguration) -> Void = { _ in 
     var configuration = SessionConfiguration()
     configuration.insecureHTTP = .allowed
     configuration.proxy = .none
+    // The suite's other tests may take both cores for longer than a user would wait.
+    configuration.requestTimeout = .seconds(600)
     change(&configuration)
     return configuration
 }
