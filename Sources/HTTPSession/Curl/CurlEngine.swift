@@ -21,6 +21,7 @@ final class CurlEngine {
     let network: NetworkOptions
     let overrides: LineList
     private var idleHandles: [EasyHandle] = []
+    private var isClosed = false
     private var transfers: [ObjectIdentifier: CurlTransfer] = [:]
     /// When libcurl wants to be called without a socket being ready, on the monotonic clock.
     private var curlDeadline: Int64?
@@ -61,8 +62,13 @@ final class CurlEngine {
         }
     }
 
-    /// On the loop's thread. Whatever is still under way ends without a word.
-    deinit {
+    deinit { close() }
+
+    /// On the loop's thread: the end. Whatever is still under way ends without a word; the HSTS file is written, which libcurl does when
+    /// the handle goes that names it.
+    func close() {
+        guard !isClosed else { return }
+        isClosed = true
         for transfer in transfers.values {
             curl_multi_remove_handle(multi, transfer.handle.raw)
             curl_easy_cleanup(transfer.handle.raw)
