@@ -2,9 +2,8 @@ internal import Foundation
 internal import HTTPTypes
 
 extension TransferPlan {
-    /// What the request asks for, with what the session adds.
-    ///
-    /// - Parameter isElsewhere: a redirect has led to another origin, where the session's own credentials do not go.
+    /// What the request asks for, with what the session adds. `isElsewhere`: a redirect has led to another origin, where the session's
+    /// own credentials do not go.
     init(_ request: TransferRequest, logins: TaskLogins, settings: SessionSettings, segments: [BodySegment], isElsewhere: Bool) {
         self.init(url: request.url.withoutUserAndFragment, method: request.method.rawValue)
         let configuration = settings.configuration
