@@ -8,16 +8,19 @@ package import Glibc
 package final class Locked<Value: Sendable>: @unchecked Sendable {
     // Its address must stay: pthread_mutex_init(3) allows no copies.
     @usableFromInline let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-    @usableFromInline var value: Value
+    // Behind a pointer: a stored property would have every access checked for exclusivity, which the lock gives.
+    @usableFromInline let value = UnsafeMutablePointer<Value>.allocate(capacity: 1)
 
     package init(_ value: Value) {
-        self.value = value
+        self.value.initialize(to: value)
         pthread_mutex_init(mutex, nil)
     }
 
     deinit {
         pthread_mutex_destroy(mutex)
         mutex.deallocate()
+        value.deinitialize(count: 1)
+        value.deallocate()
     }
 
     /// Runs `body` with the value, alone. It must not come back for the same lock, do I/O or call a user's code.
@@ -26,6 +29,6 @@ package final class Locked<Value: Sendable>: @unchecked Sendable {
     package func withLock<Result, Failure: Error>(_ body: (inout Value) throws(Failure) -> Result) throws(Failure) -> Result {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
-        return try body(&value)
+        return try body(&value.pointee)
     }
 }

@@ -16,6 +16,7 @@ public struct Credential: Hashable, Sendable, CustomStringConvertible, CustomDeb
     public let secret: String
     /// Whether ``secret`` is a token.
     public let isToken: Bool
+    /// How long it is good for.
     public let persistence: Persistence
 
     /// For Basic, Digest, NTLM and Negotiate.

@@ -43,7 +43,8 @@ extension HTTPSessionManager {
         progress: (@Sendable (TransferProgress) -> Void)? = nil, success: @escaping Success, failure: @escaping Failure
     ) -> TransferTask {
         respond(
-            to: get(address, parameters: parameters, headerFields: headerFields), progress: progress, success: success, failure: failure)
+            to: get(address, parameters: parameters, headerFields: headerFields), progress: progress, success: success,
+            failure: failure)
     }
 
     /// Asks for a resource's fields and calls back.
@@ -53,7 +54,8 @@ extension HTTPSessionManager {
         progress: (@Sendable (TransferProgress) -> Void)? = nil, success: @escaping Success, failure: @escaping Failure
     ) -> TransferTask {
         respond(
-            to: head(address, parameters: parameters, headerFields: headerFields), progress: progress, success: success, failure: failure)
+            to: head(address, parameters: parameters, headerFields: headerFields), progress: progress, success: success,
+            failure: failure)
     }
 
     /// Sends parameters and calls back.
@@ -63,7 +65,8 @@ extension HTTPSessionManager {
         progress: (@Sendable (TransferProgress) -> Void)? = nil, success: @escaping Success, failure: @escaping Failure
     ) -> TransferTask {
         respond(
-            to: post(address, parameters: parameters, headerFields: headerFields), progress: progress, success: success, failure: failure)
+            to: post(address, parameters: parameters, headerFields: headerFields), progress: progress, success: success,
+            failure: failure)
     }
 
     /// Replaces a resource and calls back.
@@ -73,7 +76,8 @@ extension HTTPSessionManager {
         progress: (@Sendable (TransferProgress) -> Void)? = nil, success: @escaping Success, failure: @escaping Failure
     ) -> TransferTask {
         respond(
-            to: put(address, parameters: parameters, headerFields: headerFields), progress: progress, success: success, failure: failure)
+            to: put(address, parameters: parameters, headerFields: headerFields), progress: progress, success: success,
+            failure: failure)
     }
 
     /// Changes a resource and calls back.
@@ -83,7 +87,8 @@ extension HTTPSessionManager {
         progress: (@Sendable (TransferProgress) -> Void)? = nil, success: @escaping Success, failure: @escaping Failure
     ) -> TransferTask {
         respond(
-            to: patch(address, parameters: parameters, headerFields: headerFields), progress: progress, success: success, failure: failure)
+            to: patch(address, parameters: parameters, headerFields: headerFields), progress: progress, success: success,
+            failure: failure)
     }
 
     /// Removes a resource and calls back.
@@ -93,6 +98,7 @@ extension HTTPSessionManager {
         progress: (@Sendable (TransferProgress) -> Void)? = nil, success: @escaping Success, failure: @escaping Failure
     ) -> TransferTask {
         respond(
-            to: delete(address, parameters: parameters, headerFields: headerFields), progress: progress, success: success, failure: failure)
+            to: delete(address, parameters: parameters, headerFields: headerFields), progress: progress, success: success,
+            failure: failure)
     }
 }

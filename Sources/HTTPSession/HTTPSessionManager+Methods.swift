@@ -52,7 +52,8 @@ extension HTTPSessionManager {
     ) -> TransferTask {
         task { () throws(HTTPSessionError) in
             let url = try RequestURL.resolve(address, against: baseURL)
-            return try requestSerializer.serialize(TransferRequest(url: url, method: method, headerFields: headerFields, body: body))
+            return try requestSerializer.serialize(
+                TransferRequest(url: url, method: method, headerFields: headerFields, body: body))
         }
     }
 

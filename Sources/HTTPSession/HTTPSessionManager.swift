@@ -51,7 +51,8 @@ public final class HTTPSessionManager: Sendable {
         baseURL: String? = nil, configuration: SessionConfiguration = .default, handlers: TransferHandlers = TransferHandlers(),
         requestSerializer: any RequestSerializer = HTTPRequestSerializer(),
         validation: ResponseValidation = ResponseValidation(), completionQueue: DispatchQueue? = nil,
-        completionGroup: DispatchGroup? = nil, credentials: CredentialStore = CredentialStore(), reachability: PathMonitor? = nil, monitors: [any EventMonitor] = []
+        completionGroup: DispatchGroup? = nil, credentials: CredentialStore = CredentialStore(), reachability: PathMonitor? = nil,
+        monitors: [any EventMonitor] = []
     ) throws(HTTPSessionError) {
         self.baseURL = try baseURL.map { text throws(HTTPSessionError) in
             guard let url = URL(string: text.hasSuffix("/") ? text : text + "/"), Origin(url) != nil else {
@@ -66,7 +67,7 @@ public final class HTTPSessionManager: Sendable {
         self.completionGroup = completionGroup
         core = try SessionCore(
             settings: SessionSettings(configuration, credentials: credentials, path: reachability),
-            monitors: [Telemetry(logger: configuration.logger)] + monitors,
+            monitors: monitors,
             postsNotifications: configuration.postsNotifications)
         self.completionQueue = completionQueue ?? core.outbox.queue
     }
@@ -98,8 +99,10 @@ public final class HTTPSessionManager: Sendable {
     }
 
     func make(
-        _ request: TransferRequest, _ kind: TransferTask.Kind, _ destination: TransferJob.Destination, _ handlers: TransferHandlers?,
-        _ statusCodes: ClosedRange<Int>?, _ startsNow: Bool, id: UInt64 = SessionCore.nextID(), buffer: ChunkBuffer? = nil, failure: HTTPSessionError? = nil
+        _ request: TransferRequest, _ kind: TransferTask.Kind, _ destination: TransferJob.Destination,
+        _ handlers: TransferHandlers?,
+        _ statusCodes: ClosedRange<Int>?, _ startsNow: Bool, id: UInt64 = SessionCore.nextID(), buffer: ChunkBuffer? = nil,
+        failure: HTTPSessionError? = nil
     ) -> TransferTask {
         let options = request.options
         let limits = TaskMachine.Limits(
@@ -118,11 +121,14 @@ public final class HTTPSessionManager: Sendable {
             failure = error
         }
         let job = TransferJob(
-            segments: segments, origin: origin, destination: destination, limits: limits, acceptableStatusCodes: statusCodes)
+            segments: segments, origin: origin, host: core.settings.host(of: origin),
+            plan: TransferPlan(
+                request, logins: TaskLogins(), settings: core.settings, segments: segments, isElsewhere: false),
+            destination: destination, limits: limits, acceptableStatusCodes: statusCodes)
         let task = TransferTask(
             id: id, request: request, kind: kind, handlers: handlers ?? self.handlers, job: job, core: core, chunkBuffer: buffer,
             validation: validation)
-        core.outbox.announce(.taskCreated(task))
+        core.outbox.detail(.taskCreated(task))
         if let failure {
             task.fail(failure)
         } else if startsNow {
@@ -132,7 +138,7 @@ public final class HTTPSessionManager: Sendable {
     }
 
     /// Every task that has been started and has not ended.
-    public var tasks: [TransferTask] { core.outbox.tasks.sorted { $0.id < $1.id } }
+    public var tasks: [TransferTask] { core.tasks.sorted { $0.id < $1.id } }
     /// Those of ``tasks`` that keep their response in memory and send no body.
     public var dataTasks: [TransferTask] { tasks.filter { $0.kind == .data } }
     /// Those of ``tasks`` that send a body.

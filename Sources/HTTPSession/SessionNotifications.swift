@@ -59,7 +59,8 @@ extension NotificationCenter.MessageIdentifier where Self == NotificationCenter.
     public static var taskDidMoveFile: Self { .init() }
 }
 
-extension NotificationCenter.MessageIdentifier where Self == NotificationCenter.BaseMessageIdentifier<TransferTask.DidFailToMoveFile> {
+extension NotificationCenter.MessageIdentifier
+where Self == NotificationCenter.BaseMessageIdentifier<TransferTask.DidFailToMoveFile> {
     /// ``TransferTask/DidFailToMoveFile``.
     public static var taskDidFailToMoveFile: Self { .init() }
 }

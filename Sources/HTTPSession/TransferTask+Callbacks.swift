@@ -4,13 +4,9 @@ public import Dispatch
 extension TransferTask {
     /// Calls `success` or `failure` once, when the task has ended and its response has been checked and serialized.
     ///
-    /// Serializing runs beside the callbacks, never on `queue`. The task is handed to the callbacks for those who have several.
-    ///
-    /// - Parameters:
-    ///   - serializer: makes the value.
-    ///   - queue: where callbacks run.
-    ///   - group: entered until the last callback has run.
-    ///   - progress: called at most every 50 ms, and with the last progress before the end.
+    /// Serializing runs beside the callbacks, never on `queue`, and `group` is entered until the last callback has run. `progress` is
+    /// called at most every 50 ms, and with the last progress before the end. The task is handed to the callbacks for those who have
+    /// several, and given back.
     @discardableResult
     public func respond<Serializer: ResponseSerializer>(
         with serializer: Serializer, on queue: DispatchQueue, group: DispatchGroup? = nil,

@@ -6,7 +6,9 @@ extension TransferTask {
     public func data() async throws(HTTPSessionError) -> Data {
         let response = try await value
         // Most sessions ask for no more than a status: then the fields need not be read.
-        if validation.checksStatusOnly, validation.acceptableStatusCodes?.contains(response.statusCode) ?? true { return response.data }
+        if validation.checksStatusOnly, validation.acceptableStatusCodes?.contains(response.statusCode) ?? true {
+            return response.data
+        }
         try validation.validate(response.received)
         return response.data
     }

@@ -7,7 +7,7 @@ internal import HTTPTypes
 /// A task belongs to its session and goes on without anybody holding it. Whoever awaits its value and is cancelled cancels the task.
 public final class TransferTask: Sendable, Identifiable, CustomStringConvertible {
     /// What becomes of the response, and what was sent.
-    public enum Kind: Hashable, Sendable {
+    public enum Kind: String, Hashable, Sendable {
         case data
         /// A data task with a body.
         case upload
@@ -44,7 +44,6 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         var completions: [@Sendable (Result<TransferResponse, HTTPSessionError>) -> Void] = []
         var progress = TransferProgress()
         var progressReaders: [AsyncStream<TransferProgress>.Continuation] = []
-        var publishedAt = Int64.min
         var watchers: [@Sendable (TransferProgress) -> Void] = []
     }
 
@@ -163,13 +162,9 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
 
     static let progressInterval: Int64 = 50_000_000
 
-    func publish(_ progress: TransferProgress, now: Int64) {
+    func publish(_ progress: TransferProgress) {
         shared.withLock { shared in
             shared.progress = progress
-            guard !shared.progressReaders.isEmpty || !shared.watchers.isEmpty,
-                shared.publishedAt <= now - TransferTask.progressInterval
-            else { return }
-            shared.publishedAt = now
             for reader in shared.progressReaders { reader.yield(progress) }
             if !shared.watchers.isEmpty {
                 let watchers = shared.watchers

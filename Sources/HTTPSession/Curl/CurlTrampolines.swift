@@ -38,7 +38,9 @@ enum CurlTrampolines {
     /// The transfer that a handle belongs to (CURLOPT_PRIVATE).
     static func transfer(of raw: UnsafeMutableRawPointer) -> CurlTransfer? {
         var pointer: UnsafeMutableRawPointer?
-        guard netwatch_curl_get_pointer(raw, Int32(bitPattern: CURLINFO_PRIVATE.rawValue), &pointer) == CURLE_OK else { return nil }
+        guard netwatch_curl_get_pointer(raw, Int32(bitPattern: CURLINFO_PRIVATE.rawValue), &pointer) == CURLE_OK else {
+            return nil
+        }
         return transfer(pointer)
     }
 

@@ -12,7 +12,8 @@ enum CookieFile {
         }
         return String(decoding: data, as: UTF8.self).split(whereSeparator: \.isNewline).map(String.init).filter { line in
             // `#HttpOnly_` begins a cookie, any other `#` a comment; a cookie has seven columns.
-            (!line.hasPrefix("#") || line.hasPrefix("#HttpOnly_")) && line.split(separator: "\t", omittingEmptySubsequences: false).count >= 7
+            (!line.hasPrefix("#") || line.hasPrefix("#HttpOnly_"))
+                && line.split(separator: "\t", omittingEmptySubsequences: false).count >= 7
         }
     }
 
@@ -20,7 +21,10 @@ enum CookieFile {
     static func write(_ lines: [String], to url: URL) {
         let text = "# Netscape HTTP Cookie File\n" + lines.map { $0 + "\n" }.joined()
         let temporary = url.appendingPathExtension("\(UInt64.random(in: 0 ... .max))")
-        guard FileManager.default.createFile(atPath: temporary.path, contents: Data(text.utf8), attributes: [.posixPermissions: 0o600]) else { return }
+        guard
+            FileManager.default.createFile(
+                atPath: temporary.path, contents: Data(text.utf8), attributes: [.posixPermissions: 0o600])
+        else { return }
         if rename(temporary.path, url.path) != 0 { unlink(temporary.path) }
     }
 }

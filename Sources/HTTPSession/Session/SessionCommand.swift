@@ -13,6 +13,7 @@ enum SessionCommand: Sendable {
     /// A sink has nothing left of a body that is not wanted.
     case discarded(UInt64, HTTPSessionError)
     case invalidate(cancelsTasks: Bool)
+    case list(@Sendable ([TransferTask]) -> Void)
     case readCookies(@Sendable ([String]) -> Void)
     case setCookie(String)
     case end

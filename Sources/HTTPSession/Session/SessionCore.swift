@@ -1,6 +1,8 @@
+internal import Dispatch
 internal import EventLoop
 internal import Foundation
 internal import Reachability
+internal import Synchronization
 
 /// What a session's manager and its tasks hold: the way to its thread. The thread ends with the last of them.
 final class SessionCore: Sendable {
@@ -8,13 +10,14 @@ final class SessionCore: Sendable {
     let outbox: SessionOutbox
     private let mailbox: Mailbox<SessionCommand>
     private let thread: LoopThread
-    private let isInvalidated = Locked(false)
-    private static let lastID = Locked<UInt64>(0)
+    private let isInvalidated = Atomic(false)
+    private static let lastID = Atomic<UInt64>(0)
 
     init(settings: SessionSettings, monitors: [any EventMonitor], postsNotifications: Bool) throws(HTTPSessionError) {
         let mailbox = Mailbox<SessionCommand>()
         let outbox = SessionOutbox(
-            name: settings.configuration.name, monitors: monitors, postsNotifications: postsNotifications)
+            name: settings.configuration.name, telemetry: Telemetry(logger: settings.configuration.logger), monitors: monitors,
+            postsNotifications: postsNotifications)
         var cookieLines: [String] = []
         if case .file(let url) = settings.network.cookies { cookieLines = try CookieFile.read(url) }
         let failure = Locked<HTTPSessionError?>(nil)
@@ -55,10 +58,7 @@ final class SessionCore: Sendable {
     }
 
     static func nextID() -> UInt64 {
-        lastID.withLock { id in
-            id += 1
-            return id
-        }
+        lastID.add(1, ordering: .relaxed).newValue
     }
 
     static func invalidated(_ task: TransferTask) -> HTTPSessionError {
@@ -68,8 +68,7 @@ final class SessionCore: Sendable {
     func post(_ command: SessionCommand) { mailbox.post(command) }
 
     func add(_ task: TransferTask, _ job: TransferJob) {
-        guard !isInvalidated.withLock({ $0 }) else { return completeUnstarted(task, SessionCore.invalidated(task)) }
-        outbox.register(task)
+        guard !isInvalidated.load(ordering: .acquiring) else { return completeUnstarted(task, SessionCore.invalidated(task)) }
         if !mailbox.post(.add(task, job)) { completeUnstarted(task, SessionCore.invalidated(task)) }
     }
 
@@ -79,10 +78,23 @@ final class SessionCore: Sendable {
         outbox.flush()
     }
 
+    /// The tasks that the session's thread has under way. It answers within its turn, which waits for nothing.
+    var tasks: [TransferTask] {
+        let answer = Locked<[TransferTask]>([])
+        let answered = DispatchSemaphore(value: 0)
+        let isOpen = mailbox.post(
+            .list { tasks in
+                answer.withLock { $0 = tasks }
+                answered.signal()
+            })
+        if isOpen { answered.wait() }
+        return answer.withLock { $0 }
+    }
+
     func deliver(_ body: @escaping @Sendable () -> Void) { outbox.queue.async(execute: body) }
 
     func invalidate(cancelsTasks: Bool) {
-        isInvalidated.withLock { $0 = true }
+        isInvalidated.store(true, ordering: .releasing)
         mailbox.post(.invalidate(cancelsTasks: cancelsTasks))
     }
 }

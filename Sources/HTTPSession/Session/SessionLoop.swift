@@ -32,7 +32,12 @@ final class SessionLoop {
     func run() {
         while !hasEnded { turn() }
         for command in mailbox.close() {
-            if case .add(let task, _) = command { refuse(task) }
+            switch command {
+            case .add(let task, _): refuse(task)
+            case .list(let reader): reader([])
+            case .readCookies(let reader): reader([])
+            default: break
+            }
         }
         // What has been announced as over is over: the files are written.
         if case .file(let url) = settings.network.cookies { CookieFile.write(engine.cookieLines, to: url) }
@@ -73,6 +78,7 @@ final class SessionLoop {
         case .invalidate(let cancelsTasks):
             isInvalidating = true
             if cancelsTasks { for run in Array(runs.values) { run.handle(.cancel) } }
+        case .list(let reader): reader(runs.values.map(\.task))
         case .readCookies(let reader): reader(engine.cookieLines)
         case .setCookie(let line): try? engine.setCookie(line)
         case .end:

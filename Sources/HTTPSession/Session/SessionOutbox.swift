@@ -16,30 +16,31 @@ final class SessionOutbox: Sendable {
         var results: [(task: TransferTask, result: Result<TransferResponse, HTTPSessionError>)] = []
         var events: [SessionEvent] = []
     }
-    private let registry = Locked<[UInt64: TransferTask]>([:])
 
-    init(name: String, monitors: [any EventMonitor], postsNotifications: Bool) {
+    init(name: String, telemetry: Telemetry, monitors: [any EventMonitor], postsNotifications: Bool) {
         queue = DispatchQueue(label: name)
-        self.monitors = monitors
+        tellsEverything = !monitors.isEmpty
+        self.monitors = [telemetry] + monitors
         self.postsNotifications = postsNotifications
     }
 
-    var tasks: [TransferTask] { registry.withLock { Array($0.values) } }
-    func register(_ task: TransferTask) { registry.withLock { $0[task.id] = task } }
+    /// The log, the counters and the notifications know the beginning and the end of tasks only: the rest is made for monitors.
+    let tellsEverything: Bool
 
-    private var hasListeners: Bool { postsNotifications || !monitors.isEmpty }
-
-    func announce(_ event: @autoclosure () -> SessionEvent) {
-        guard hasListeners else { return }
-        let event = event()
+    func announce(_ event: SessionEvent) {
         batch.withLock { $0.events.append(event) }
+    }
+
+    /// An event that only monitors hear of.
+    func detail(_ event: @autoclosure () -> SessionEvent) {
+        if tellsEverything { announce(event()) }
     }
 
     /// The task has ended: it, and who waits for it, hear of it with the next ``flush()``.
     func complete(_ task: TransferTask, _ result: Result<TransferResponse, HTTPSessionError>) {
         batch.withLock { batch in
             batch.results.append((task, result))
-            if hasListeners { batch.events.append(.taskCompleted(task, result)) }
+            batch.events.append(.taskCompleted(task, result))
         }
     }
 
@@ -49,12 +50,9 @@ final class SessionOutbox: Sendable {
             defer { batch = Batch() }
             return (batch.results, batch.events)
         }
-        if !results.isEmpty {
-            registry.withLock { registry in for (task, _) in results { registry[task.id] = nil } }
-            for (task, result) in results {
-                let completions = task.complete(result)
-                if !completions.isEmpty { queue.async { for completion in completions { completion(result) } } }
-            }
+        for (task, result) in results {
+            let completions = task.complete(result)
+            if !completions.isEmpty { queue.async { for completion in completions { completion(result) } } }
         }
         guard !events.isEmpty else { return }
         queue.async { [monitors, postsNotifications] in

@@ -3,7 +3,7 @@ internal import HTTPTypes
 internal import Reachability
 
 /// A configuration, checked, in the form in which the session's parts take it.
-struct SessionSettings: Sendable {
+final class SessionSettings: Sendable {
     let configuration: SessionConfiguration
     let network: NetworkOptions
     let queueLimits: TransferQueue.Limits
@@ -30,7 +30,8 @@ struct SessionSettings: Sendable {
     func worker(for id: UInt64) -> FileWorker { workers[Int(id % UInt64(workers.count))] }
 
     func host(of origin: Origin) -> TransferQueue.Host {
-        let isKnown = origin.isAddress || configuration.unixSocketPath != nil
+        let isKnown =
+            origin.isAddress || configuration.unixSocketPath != nil
             || configuration.hostOverrides.contains { $0.host.lowercased() == origin.host && $0.port == origin.port }
         return TransferQueue.Host(scheme: origin.scheme, name: origin.host, port: origin.port, needsLookup: !isKnown)
     }
@@ -39,7 +40,8 @@ struct SessionSettings: Sendable {
     func check(_ request: TransferRequest) throws(HTTPSessionError) -> Origin {
         try request.validate()
         guard let origin = Origin(request.url) else {
-            throw HTTPSessionError(.invalidRequest, "the address is no http or https URL with a host", context: .init(of: request))
+            throw HTTPSessionError(
+                .invalidRequest, "the address is no http or https URL with a host", context: .init(of: request))
         }
         guard origin.scheme == "https" || configuration.insecureHTTP.allows(origin.host) else {
             throw HTTPSessionError(
@@ -64,7 +66,8 @@ struct SessionSettings: Sendable {
                 nil
             }
         if let refusal {
-            throw HTTPSessionError(.networkNotAllowed, "the network is \(refusal), which is not allowed", context: .init(of: request))
+            throw HTTPSessionError(
+                .networkNotAllowed, "the network is \(refusal), which is not allowed", context: .init(of: request))
         }
     }
 }

@@ -12,13 +12,13 @@ extension TaskRun: TransferReceiver {
 
     func transferReceived(interim: ResponseHead) {
         noteActivity()
-        loop.outbox.announce(.receivedInterimResponse(task, interim))
+        loop.outbox.detail(.receivedInterimResponse(task, interim))
     }
 
     func transferReceived(head: ResponseHead) -> Intake {
         noteActivity()
         exchange.head = head
-        loop.outbox.announce(.receivedResponse(task, head))
+        loop.outbox.detail(.receivedResponse(task, head))
         switch RedirectRules.decide(head, for: request, allowsInsecure: settings.configuration.followsInsecureRedirects) {
         case .follow(let proposed):
             exchange.next = .redirect(proposed)
@@ -113,7 +113,7 @@ extension TaskRun: TransferReceiver {
         switch intake {
         case .taken:
             progress.received = total
-            task.publish(progress, now: loop.now)
+            publishProgress()
         case .pause: noteReceiverFull()
         case .abort: break
         }
@@ -126,7 +126,7 @@ extension TaskRun: TransferReceiver {
         if case .bytes(let count) = provision {
             noteActivity()
             progress.sent += Int64(count)
-            task.publish(progress, now: loop.now)
+            publishProgress()
         }
         return provision
     }
@@ -174,7 +174,7 @@ extension TaskRun: TransferReceiver {
             method: request.method.rawValue, address: request.url, statusCode: exchange.head?.statusCode,
             fetchStart: exchange.fetchStart, facts: facts)
         metrics.transactions.append(transaction)
-        loop.outbox.announce(.transactionFinished(task, transaction))
+        loop.outbox.detail(.transactionFinished(task, transaction))
     }
 
     private func conclude() {

@@ -27,6 +27,7 @@ final class TaskRun {
     private var hasRetriedDeadConnection = false
     private var started = Date()
     private var question = 0
+    private var publishedAt = Int64.min
     private var pendingResult: HTTPSessionError?
 
     init(_ task: TransferTask, _ job: TransferJob, loop: SessionLoop) {
@@ -36,7 +37,7 @@ final class TaskRun {
         request = task.request
         origin = job.origin
         bodySegments = job.segments
-        host = loop.settings.host(of: job.origin)
+        host = job.host
         machine = TaskMachine(limits: job.limits)
     }
 
@@ -77,7 +78,7 @@ final class TaskRun {
     private func enqueue() {
         task.become(.waiting)
         // Only here: what leaves the queue leaves the line that it stood in.
-        host = settings.host(of: origin)
+        host = origin == job.origin ? job.host : settings.host(of: origin)
         if metrics.transactions.isEmpty, machine.attempts == 0 { started = Date() }
         // A task on its way (a redirect, a challenge, a dead connection) goes before those that have not begun.
         loop.queue.add(task.id, to: host, priority: request.options.priority, isFirst: machine.attempts > 0)
@@ -93,8 +94,10 @@ final class TaskRun {
         exchange = Exchange()
         do throws(HTTPSessionError) {
             try settings.checkNetwork(for: request, to: origin)
-            var plan = TransferPlan(
-                request, logins: logins, settings: settings, segments: segments, isElsewhere: origin != job.origin)
+            var plan =
+                attempt == 1
+                ? job.plan
+                : TransferPlan(request, logins: logins, settings: settings, segments: segments, isElsewhere: origin != job.origin)
             plan.needsFreshConnection = needsFreshConnection
             plan.avoidsHTTP2 = task.kind == .stream
             if task.kind == .download { (plan.decompresses, plan.bufferSize) = (false, 256 << 10) }
@@ -107,7 +110,7 @@ final class TaskRun {
                 exchange.trust = settings.security.trust(forHost: origin.host, decisions: decisions)
             }
             transfer = try loop.engine.start(plan, for: self, trust: exchange.trust, now: loop.now)
-            loop.outbox.announce(.requestStarted(task, attempt: attempt))
+            loop.outbox.detail(.requestStarted(task, attempt: attempt))
         } catch {
             exchange.hasLookedUp = true
             end(with: error)
@@ -156,6 +159,13 @@ final class TaskRun {
     }
 
     // MARK: Called by the exchange's rules
+
+    /// A lock and a look at the readers, not for every piece of a fast transfer.
+    func publishProgress(isLast: Bool = false) {
+        guard isLast || publishedAt <= loop.now - TransferTask.progressInterval else { return }
+        publishedAt = loop.now
+        task.publish(progress)
+    }
 
     func noteActivity() { _ = machine.handle(.activity, now: loop.now) }
     func noteReceiverFull() { _ = machine.handle(.receiverFull, now: loop.now) }
@@ -264,7 +274,7 @@ final class TaskRun {
 
     private func complete(_ body: Result<ReceivedBody, HTTPSessionError>) {
         metrics.taskInterval = DateInterval(start: started, end: max(started, Date()))
-        task.publish(progress, now: .max)
+        publishProgress(isLast: true)
         let result: Result<TransferResponse, HTTPSessionError>
         switch body {
         case .success(let body):

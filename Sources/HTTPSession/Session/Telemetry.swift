@@ -1,16 +1,27 @@
+internal import EventLoop
 internal import Foundation
 internal import HTTPTypes
 internal import Logging
 internal import Metrics
 
 /// Events as log lines and counters: static messages, what varies as metadata; labels from bounded sets.
-struct Telemetry: EventMonitor {
-    let logger: Logger
+final class Telemetry: EventMonitor {
+    private let logger: Logger
+    /// Made once for each label: making one asks the metrics' back end.
+    private let counters = Locked<[Outcome: Counter]>([:])
+    private let timers = Locked<[TransferTask.Kind: Timer]>([:])
+
+    private struct Outcome: Hashable {
+        let kind: TransferTask.Kind
+        let name: String
+    }
+
+    init(logger: Logger) { self.logger = logger }
 
     func handle(_ event: SessionEvent) {
         switch event {
         case .taskCompleted(let task, .success(let response)):
-            record(task, outcome: "\(response.statusCode / 100)xx", seconds: response.metrics.taskInterval.duration)
+            record(task, outcome: Telemetry.statusClass(response.statusCode), seconds: response.metrics.taskInterval.duration)
             logger.debug("task completed", metadata: metadata(task, ["status": "\(response.statusCode)"]))
         case .taskCompleted(let task, .failure(let error)):
             record(task, outcome: error.metricLabel, seconds: nil)
@@ -18,12 +29,15 @@ struct Telemetry: EventMonitor {
         case .willRetry(let task, let error):
             Counter(label: "http_session_retries_total").increment()
             logger.debug("attempt repeated", metadata: metadata(task, ["error": "\(error.metricLabel)"]))
-        case .redirected(let task, let head): logger.debug("redirect followed", metadata: metadata(task, ["status": "\(head.statusCode)"]))
+        case .redirected(let task, let head):
+            logger.debug("redirect followed", metadata: metadata(task, ["status": "\(head.statusCode)"]))
         case .challenged(let task, let challenge):
             logger.debug("credentials asked for", metadata: metadata(task, ["scheme": "\(challenge.scheme.rawValue)"]))
-        case .fileMoveFailed(let task, let error): logger.warning("download lost its place", metadata: metadata(task, ["reason": "\(error.reason)"]))
+        case .fileMoveFailed(let task, let error):
+            logger.warning("download lost its place", metadata: metadata(task, ["reason": "\(error.reason)"]))
         case .sessionInvalidated: logger.debug("session invalidated")
-        case .taskCreated, .taskResumed, .taskSuspended, .requestStarted, .receivedInterimResponse, .receivedResponse, .transactionFinished,
+        case .taskCreated, .taskResumed, .taskSuspended, .requestStarted, .receivedInterimResponse, .receivedResponse,
+            .transactionFinished,
             .fileMoved:
             break
         }
@@ -33,15 +47,33 @@ struct Telemetry: EventMonitor {
         more.merging(["task": "\(task.id)", "url": "\(task.request.url.withoutSecrets)"]) { own, _ in own }
     }
 
+    private static func statusClass(_ code: Int) -> String {
+        switch code {
+        case 200..<300: "2xx"
+        case 300..<400: "3xx"
+        case 400..<500: "4xx"
+        default: "5xx"
+        }
+    }
+
     private func record(_ task: TransferTask, outcome: String, seconds: Double?) {
-        let kind =
-            switch task.kind {
-            case .data: "data"
-            case .upload: "upload"
-            case .download: "download"
-            case .stream: "stream"
-            }
-        Counter(label: "http_session_tasks_total", dimensions: [("kind", kind), ("outcome", outcome)]).increment()
-        if let seconds { Timer(label: "http_session_task_duration", dimensions: [("kind", kind)]).recordSeconds(seconds) }
+        let kind = task.kind
+        let counter = counters.withLock { counters in
+            let outcome = Outcome(kind: kind, name: outcome)
+            if let known = counters[outcome] { return known }
+            let new = Counter(
+                label: "http_session_tasks_total", dimensions: [("kind", kind.rawValue), ("outcome", outcome.name)])
+            counters[outcome] = new
+            return new
+        }
+        counter.increment()
+        guard let seconds else { return }
+        let timer = timers.withLock { timers in
+            if let known = timers[kind] { return known }
+            let new = Timer(label: "http_session_task_duration", dimensions: [("kind", kind.rawValue)])
+            timers[kind] = new
+            return new
+        }
+        timer.recordSeconds(seconds)
     }
 }

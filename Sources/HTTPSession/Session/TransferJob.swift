@@ -9,6 +9,9 @@ struct TransferJob: Sendable {
 
     var segments: [BodySegment]
     var origin: Origin
+    var host: TransferQueue.Host
+    /// The first attempt's, made by the caller: the session's thread has enough to do.
+    var plan: TransferPlan
     var destination: Destination
     var limits: TaskMachine.Limits
     /// Statuses that a file or a reader is given; others end the task. `nil`: all.

@@ -2,13 +2,14 @@ internal import Foundation
 internal import HTTPTypes
 
 extension TransferPlan {
-    /// What the request asks for, with what the session adds. `isElsewhere`: a redirect has led to another origin, where the session's
-    /// own credentials do not go.
+    /// What the request asks for, with what the session adds. `isElsewhere`: a redirect has led to another origin, where the
+    /// session's own credentials do not go.
     init(_ request: TransferRequest, logins: TaskLogins, settings: SessionSettings, segments: [BodySegment], isElsewhere: Bool) {
         self.init(url: request.url.withoutUserAndFragment, method: request.method.rawValue)
-        let configuration = settings.configuration
+        body = TransferPlan.framing(request, segments)
         var fields = request.headerFields
-        for field in configuration.additionalHeaderFields where request.headerFields[field.name] == nil {
+        // Field by field: a copy of the whole configuration would retain and release all that it holds.
+        for field in settings.configuration.additionalHeaderFields where request.headerFields[field.name] == nil {
             if !isElsewhere || !RedirectRules.isPrivate(field.name) { fields.append(field) }
         }
         headerLines = fields.map { "\($0.name.rawName): \($0.value)" }
@@ -17,15 +18,14 @@ extension TransferPlan {
             headerLines[index] = String(headerLines[index].dropLast(2)) + ";"
         }
         // libcurl would wait a second for a 100 that most servers never send.
-        if fields[.expect] == nil { headerLines.append("Expect:") }
+        if body != .none, fields[.expect] == nil { headerLines.append("Expect:") }
         login = logins.server
         proxyLogin = logins.proxy
         // Credentials of our own for the origin stand instead of a field that has been refused.
         if login != nil { headerLines.removeAll { $0.lowercased().hasPrefix("authorization:") } }
-        connectTimeoutMilliseconds = (request.options.connectTimeout ?? configuration.connectTimeout).wholeMilliseconds
+        connectTimeoutMilliseconds = (request.options.connectTimeout ?? settings.configuration.connectTimeout).wholeMilliseconds
         handlesCookies = request.options.handlesCookies ?? true
-        decompresses = configuration.decompressesResponses && fields[.acceptEncoding] == nil && fields[.range] == nil
-        body = TransferPlan.framing(request, segments)
+        decompresses = settings.configuration.decompressesResponses && fields[.acceptEncoding] == nil && fields[.range] == nil
     }
 
     private static func framing(_ request: TransferRequest, _ segments: [BodySegment]) -> BodyFraming {

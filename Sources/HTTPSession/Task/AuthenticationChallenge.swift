@@ -19,6 +19,7 @@ public struct AuthenticationChallenge: Hashable, Sendable {
 
     /// The scheme, of those that this library knows.
     public let scheme: AuthenticationScheme
+    /// What the credentials would be good for.
     public let protectionSpace: ProtectionSpace
     /// The scheme's parameters, names in lower case.
     public let parameters: [String: String]

@@ -10,10 +10,7 @@ package enum RedirectRules {
         case refuse(HTTPSessionError)
     }
 
-    /// - Parameters:
-    ///   - head: the response.
-    ///   - request: what was asked, at its last URL.
-    ///   - allowsInsecure: whether https may lead to http.
+    /// What follows after `request`, which was asked at its last URL; `allowsInsecure`: https may lead to http.
     package static func decide(_ head: ResponseHead, for request: TransferRequest, allowsInsecure: Bool) -> Decision {
         guard [301, 302, 303, 307, 308].contains(head.statusCode), let location = head.firstValue(of: "location"),
             !location.isEmpty

@@ -6,6 +6,8 @@
 package struct TransferQueue: Sendable {
     /// Where transfers go to: they share connections when this is equal.
     package struct Host: Hashable, Sendable {
+        /// Of the other fields, computed once: the queue looks a host up a dozen times for each task.
+        private let fingerprint: Int
         package let scheme: String
         package let name: String
         package let port: Int
@@ -17,7 +19,14 @@ package struct TransferQueue: Sendable {
             self.name = name
             self.port = port
             self.needsLookup = needsLookup
+            var hasher = Hasher()
+            hasher.combine(scheme)
+            hasher.combine(name)
+            hasher.combine(port)
+            fingerprint = hasher.finalize()
         }
+
+        package func hash(into hasher: inout Hasher) { hasher.combine(fingerprint) }
     }
 
     package typealias ID = UInt64

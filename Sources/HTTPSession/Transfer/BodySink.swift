@@ -26,20 +26,26 @@ final class DataSink: BodySink {
     let failure: HTTPSessionError? = nil
     private let maximumSize: Int
     private var data = Data()
+    private var isReserved = false
 
     init(maximumSize: Int) { self.maximumSize = maximumSize }
 
     func begin(expected: Int64?) {
         data = Data()
-        // A server may promise more than it sends: what is reserved beforehand stays modest.
-        if let expected, expected > 0 { data.reserveCapacity(Int(min(expected, 1 << 20, Int64(maximumSize)))) }
+        // A server may promise more than it sends: what is reserved beforehand stays modest. A small body comes in one piece.
+        isReserved = (expected ?? 0) > 16 << 10
+        if isReserved, let expected { data.reserveCapacity(Int(min(expected, 1 << 20, Int64(maximumSize)))) }
     }
 
     func take(_ bytes: UnsafeRawBufferPointer) -> Intake {
         guard data.count + bytes.count <= maximumSize else {
             return .abort(HTTPSessionError(.responseTooLarge, "the response is longer than \(maximumSize) bytes"))
         }
-        data.append(contentsOf: bytes)
+        if data.isEmpty, !isReserved, let start = bytes.baseAddress {
+            data = Data(bytes: start, count: bytes.count)
+        } else {
+            data.append(contentsOf: bytes)
+        }
         return .taken
     }
 

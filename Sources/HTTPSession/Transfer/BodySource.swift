@@ -13,7 +13,7 @@ final class BodySource {
     private var chunk: [UInt8] = []
     private var chunkOffset = 0
 
-    /// - Parameter wake: called on any thread when there is something after ``Provision/pause``.
+    /// `wake` is called on any thread when there is something after ``Provision/pause``.
     init(_ segments: [BodySegment], worker: FileWorker, wake: @escaping @Sendable () -> Void) {
         self.segments = segments
         self.worker = worker

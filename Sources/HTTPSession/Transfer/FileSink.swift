@@ -18,7 +18,7 @@ final class FileSink: BodySink {
         var error: HTTPSessionError?
     }
 
-    /// - Parameter wake: called on any thread when there is room after ``Intake/pause``, or an error to be heard of.
+    /// `wake` is called on any thread when there is room after ``Intake/pause``, or an error to be heard of.
     init(_ destination: DownloadDestination, worker: FileWorker, wake: @escaping @Sendable () -> Void) {
         file = PartialFile(destination)
         self.worker = worker

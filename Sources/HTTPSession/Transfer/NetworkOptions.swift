@@ -40,7 +40,9 @@ package struct NetworkOptions: Sendable {
             lowSpeedBytesPerSecond = min(limit.bytesPerSecond, Int(Int32.max))
             lowSpeedSeconds = Int(min(limit.duration.components.seconds, 86_400))
         }
-        for (name, rate) in [("maximumReceiveRate", configuration.maximumReceiveRate), ("maximumSendRate", configuration.maximumSendRate)] {
+        for (name, rate) in [
+            ("maximumReceiveRate", configuration.maximumReceiveRate), ("maximumSendRate", configuration.maximumSendRate),
+        ] {
             try check(rate.map { $0 > 0 } ?? true, "\(name) is not positive")
         }
         for override in configuration.hostOverrides {
@@ -56,7 +58,9 @@ package struct NetworkOptions: Sendable {
                 "proxy: give http://, https://, socks4a://, socks5:// or socks5h:// and a host")
         }
         for text in [configuration.interface, configuration.unixSocketPath].compactMap(\.self) {
-            try check(!text.isEmpty && !text.hasControlCharacter, "interface and unixSocketPath are not empty and have no control characters")
+            try check(
+                !text.isEmpty && !text.hasControlCharacter,
+                "interface and unixSocketPath are not empty and have no control characters")
         }
         httpVersion = configuration.httpVersion
         maximumConnectionsPerHost = configuration.maximumConnectionsPerHost

@@ -20,7 +20,9 @@ final class PartialFile: @unchecked Sendable {
         if let expected, expected > 0 {
             // Not every file system can; one that is full says so.
             let number = netwatch_reserve_space(descriptor, expected)
-            if number == ENOSPC || number == EFBIG || number == EDQUOT { throw FileFailure.writing(destination.file.path, number) }
+            if number == ENOSPC || number == EFBIG || number == EDQUOT {
+                throw FileFailure.writing(destination.file.path, number)
+            }
         }
     }
 
@@ -67,7 +69,9 @@ final class PartialFile: @unchecked Sendable {
     func commit() throws(HTTPSessionError) -> URL {
         if descriptor < 0 { try begin(expected: nil) }
         let end = lseek(descriptor, 0, SEEK_CUR)
-        guard end >= 0, ftruncate(descriptor, end) == 0, fdatasync(descriptor) == 0 else { throw FileFailure.writing(path, errno) }
+        guard end >= 0, ftruncate(descriptor, end) == 0, fdatasync(descriptor) == 0 else {
+            throw FileFailure.writing(path, errno)
+        }
         let target = destination.file.path
         switch destination.existingFile {
         case .replace:

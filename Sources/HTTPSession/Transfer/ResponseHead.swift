@@ -7,8 +7,7 @@ public struct ResponseHead: Hashable, Sendable {
     /// The status line and the field lines, as received; HTTP/2 has no reason phrase.
     package let bytes: [UInt8]
 
-    /// - Parameter bytes: lines that end in CRLF or LF, the first being the status line.
-    /// - Returns: `nil` when there is no status line with three digits.
+    /// Lines that end in CRLF or LF, the first being the status line; `nil` when that has no status of three digits.
     package init?(bytes: [UInt8]) {
         guard let code = ResponseHead.statusCode(of: bytes) else { return nil }
         statusCode = code
@@ -46,7 +45,8 @@ public struct ResponseHead: Hashable, Sendable {
 
     /// The length of the body as it will be handed on; `nil` where it is not told, or decompression changes it.
     package var bodyLength: Int64? {
-        guard let length = firstValue(of: "content-length").flatMap({ Int64($0) }), length >= 0, firstValue(of: "content-encoding") == nil
+        guard let length = firstValue(of: "content-length").flatMap({ Int64($0) }), length >= 0,
+            firstValue(of: "content-encoding") == nil
         else { return nil }
         return length
     }
@@ -56,9 +56,11 @@ public struct ResponseHead: Hashable, Sendable {
         var fields = HTTPFields()
         bytes.withUnsafeBufferPointer { bytes in
             ResponseHead.forEachLine(bytes) { line in
-                guard let colon = line.firstIndex(of: 0x3A), let name = HTTPField.Name(String(decoding: line[..<colon], as: UTF8.self))
+                guard let colon = line.firstIndex(of: 0x3A),
+                    let name = HTTPField.Name(String(decoding: line[..<colon], as: UTF8.self))
                 else { return }
-                fields.append(HTTPField(name: name, value: ResponseHead.text(UnsafeBufferPointer(rebasing: line[(colon + 1)...]))))
+                fields.append(
+                    HTTPField(name: name, value: ResponseHead.text(UnsafeBufferPointer(rebasing: line[(colon + 1)...]))))
             }
         }
         return fields
