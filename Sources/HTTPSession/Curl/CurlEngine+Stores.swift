@@ -12,7 +12,11 @@ extension CurlEngine {
         }
         try attachStores(to: storeHandle, handlesCookies: true)
         for line in cookieLines { try storeHandle.set(CURLOPT_COOKIELIST, line) }
-        if let path = network.hstsPath, network.enforcesHSTS { try storeHandle.set(CURLOPT_HSTS, path) }
+        guard let path = network.hstsPath, network.enforcesHSTS else { return }
+        try storeHandle.set(CURLOPT_HSTS, path)
+        // libcurl reads the file when a transfer begins, and this handle has none: one that ends before it looks for a network does.
+        try storeHandle.set(CURLOPT_URL, "none://none/")
+        curl_easy_perform(storeHandle.raw)
     }
 
     func attachStores(to handle: EasyHandle, handlesCookies: Bool) throws(HTTPSessionError) {

@@ -10,6 +10,8 @@ internal import Glibc
 final class CurlEngine {
     /// Idle easy handles kept for the next transfers.
     static let maximumIdleHandles = 128
+    /// Any size.
+    private static let probedBuffer = 64 << 10
 
     private var loop: EventLoop
     private let multi: UnsafeMutableRawPointer
@@ -21,6 +23,7 @@ final class CurlEngine {
     let network: NetworkOptions
     let overrides: LineList
     private var idleHandles: [EasyHandle] = []
+    private var isClosed = false
     private var transfers: [ObjectIdentifier: CurlTransfer] = [:]
     /// When libcurl wants to be called without a socket being ready, on the monotonic clock.
     private var curlDeadline: Int64?
@@ -61,8 +64,13 @@ final class CurlEngine {
         }
     }
 
-    /// On the loop's thread. Whatever is still under way ends without a word.
-    deinit {
+    deinit { close() }
+
+    /// On the loop's thread: the end. Whatever is still under way ends without a word; the HSTS file is written, which libcurl does when
+    /// the handle goes that names it.
+    func close() {
+        guard !isClosed else { return }
+        isClosed = true
         for transfer in transfers.values {
             curl_multi_remove_handle(multi, transfer.handle.raw)
             curl_easy_cleanup(transfer.handle.raw)
@@ -99,7 +107,7 @@ final class CurlEngine {
     func cancel(_ transfer: CurlTransfer) {
         guard transfers.removeValue(forKey: ObjectIdentifier(transfer)) != nil else { return }
         curl_multi_remove_handle(multi, transfer.handle.raw)
-        retire(transfer.handle, after: CURLE_ABORTED_BY_CALLBACK)
+        retire(transfer.handle)
     }
 
     /// Ends an attempt whose receiver has refused what came outside of libcurl's own turn. Not from inside a callback.
@@ -107,13 +115,17 @@ final class CurlEngine {
         guard transfers.removeValue(forKey: ObjectIdentifier(transfer)) != nil else { return }
         curl_multi_remove_handle(multi, transfer.handle.raw)
         transfer.finish(CURLE_WRITE_ERROR)
-        retire(transfer.handle, after: CURLE_WRITE_ERROR)
+        retire(transfer.handle)
     }
 
-    /// Keeps a handle for another transfer, unless its own went wrong: after a look-up that failed, libcurl 7.88 leaves its buffer behind
-    /// and refuses every further CURLOPT_BUFFERSIZE.
-    private func retire(_ handle: EasyHandle, after code: CURLcode) {
-        guard code == CURLE_OK, idleHandles.count < CurlEngine.maximumIdleHandles else { return curl_easy_cleanup(handle.raw) }
+    /// Keeps a handle for another transfer, unless libcurl would refuse that one its buffer: 7.88 leaves the last one's behind after a
+    /// look-up that failed, and where other streams of its connection go on.
+    private func retire(_ handle: EasyHandle) {
+        guard idleHandles.count < CurlEngine.maximumIdleHandles,
+            (try? handle.set(CURLOPT_BUFFERSIZE, CurlEngine.probedBuffer)) != nil
+        else {
+            return curl_easy_cleanup(handle.raw)
+        }
         // The connections, cookies and looked-up names belong to the multi handle and the share; options and callbacks end here.
         // libcurl 7.88 forgets the list of cookie files in a reset, without freeing it.
         try? handle.set(CURLOPT_COOKIEFILE, nil)
@@ -165,7 +177,7 @@ final class CurlEngine {
             transfers.removeValue(forKey: ObjectIdentifier(transfer))
             curl_multi_remove_handle(multi, raw)
             transfer.finish(code)
-            retire(transfer.handle, after: code)
+            retire(transfer.handle)
             hasEnded = true
         }
         return hasEnded

@@ -76,10 +76,20 @@ final class CurlTransfer {
         }
         if plan.body != .none { (requested, answered) = (MonotonicClock.now(), nil) }
         if requests == 1 {
-            if plan.isSecure { secureFacts = handle.tlsPointer.flatMap { TLSFacts(ssl: $0) } }
+            let isSecure = plan.isSecure || isRaised
+            // Nobody would have judged the server: the attempt is made again, with somebody who does.
+            if isSecure, trust == nil { return false }
+            if isSecure { secureFacts = handle.tlsPointer.flatMap { TLSFacts(ssl: $0) } }
             receiver.transferConnected()
         }
         return true
+    }
+
+    /// Strict-Transport-Security (RFC 6797) has made https of http, inside of libcurl.
+    private var isRaised: Bool {
+        let scheme = plan.isSecure ? nil : handle.string(CURLINFO_SCHEME)
+        // In capitals until libcurl 8.
+        return scheme == "HTTPS" || scheme == "https"
     }
 
     func receiveHeader(_ line: UnsafeRawBufferPointer) -> Int {
@@ -224,6 +234,7 @@ final class CurlTransfer {
             facts.firstByte = min(facts.total, preTransfer + answered - requested)
         }
         facts.wasResent = wasResent
+        facts.wasRaised = trust == nil && isRaised
         (facts.tlsVersion, facts.tlsCipher) = (secureFacts?.version, secureFacts?.cipher)
         var outcome: Result<TransferFacts, HTTPSessionError>
         do throws(HTTPSessionError) {

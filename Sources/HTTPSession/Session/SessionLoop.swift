@@ -11,6 +11,7 @@ final class SessionLoop {
     var queue: TransferQueue
     private let mailbox: Mailbox<SessionCommand>
     private var runs: [UInt64: TaskRun] = [:]
+    private var raisedHosts: Set<String> = []
     /// No machine is due before this.
     private var nextDeadline = Int64.max
     private(set) var now = MonotonicClock.now()
@@ -38,8 +39,9 @@ final class SessionLoop {
             default: break
             }
         }
-        // What has been announced as over is over: also the jar is written.
+        // What has been announced as over is over: the files are written.
         if case .file(let url) = settings.network.cookies { CookieFile.write(engine.cookieLines, to: url) }
+        engine.close()
         outbox.announceInvalidation()
     }
 
@@ -108,6 +110,15 @@ final class SessionLoop {
     func wakes(at deadline: Int64?) {
         if let deadline, deadline < nextDeadline { nextDeadline = deadline }
     }
+
+    /// Strict-Transport-Security holds for the host.
+    func raise(_ host: String) {
+        // Few hosts are asked by http and want https: whoever meets more of them meets them anew.
+        if raisedHosts.count >= 1_000 { raisedHosts = [] }
+        raisedHosts.insert(host)
+    }
+
+    func isRaised(_ host: String) -> Bool { !raisedHosts.isEmpty && raisedHosts.contains(host) }
 
     func forget(_ id: UInt64) { runs[id] = nil }
 

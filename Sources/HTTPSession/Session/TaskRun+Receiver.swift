@@ -146,6 +146,10 @@ extension TaskRun: TransferReceiver {
         } else {
             exchange.hasLookedUp = true
         }
+        if facts.wasRaised, case .failure = outcome {
+            loop.raise(origin.host)
+            return goOn(with: request)
+        }
         noteProtocol(facts)
         note(facts)
         switch outcome {

@@ -105,7 +105,7 @@ final class TaskRun {
             if task.kind == .stream { plan.bufferSize = 16 << 10 }
             exchange.begin(plan, at: Date())
             prepareSource(plan)
-            if origin.scheme == "https" || settings.security.hasSecureProxy {
+            if origin.scheme == "https" || settings.security.hasSecureProxy || loop.isRaised(origin.host) {
                 let decisions = task.handlers.serverTrust == nil ? nil : settings.decisions
                 exchange.trust = settings.security.trust(forHost: origin.host, decisions: decisions)
             }

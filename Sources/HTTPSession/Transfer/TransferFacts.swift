@@ -21,6 +21,8 @@ package struct TransferFacts: Hashable, Sendable {
     package var responseBodyBytes: Int64 = 0
     /// libcurl wanted to send the request again because the reused connection had died before an answer.
     package var wasResent = false
+    /// What was asked for by http came to https, where nobody was there to judge the server: nothing was sent.
+    package var wasRaised = false
     package var tlsVersion: String?
     package var tlsCipher: String?
 

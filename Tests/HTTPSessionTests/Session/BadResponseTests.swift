@@ -67,6 +67,22 @@ private func peakMemory() throws -> Int {
         #expect(try await error(Reply(fields: ["Content-Encoding": "nonsense"], body: "x"))?.code == .cannotDecodeContent)
     }
 
+    @Test func `what is compressed and not as its checksum says cannot be decoded`() async throws {
+        let whole: [UInt8] = [
+            31, 139, 8, 0, 0, 0, 0, 0, 2, 3, 203, 72, 205, 201, 201, 87, 200, 64, 39, 117, 20, 18, 243, 82, 20, 138, 243, 21, 242,
+            243, 16, 44, 0, 152, 2, 135, 89, 44, 0, 0, 0,
+        ]
+        let text = Data("hello hello hello hello, and so on and so on".utf8)
+        let server = try MisbehavingServer { request in
+            var bytes = whole
+            if request.path == "/broken" { bytes[bytes.count - 6] ^= 1 }
+            return .gzip(.bytes(bytes))
+        }
+        let session = try localSession()
+        #expect(try await session.data(TransferRequest(url: server.url())).value.data == text)
+        #expect(await failure(session.data(TransferRequest(url: server.url("/broken"))))?.code == .cannotDecodeContent)
+    }
+
     @Test func `a bomb ends a data task, within bounds`() async throws {
         let before = try peakMemory()
         let error = try await error(.gzipBomb(inflatedBytes: 8 << 30))

@@ -248,7 +248,7 @@ import Testing
         task.cancel()
         #expect(await failure(task)?.code == .cancelled)
         #expect(try await session.data(TransferRequest(url: server.url())).value.data == Data("x".utf8))
-        #expect(ContinuousClock.now - start < .seconds(10))
+        #expect(ContinuousClock.now - start < .seconds(25))
     }
 
     @Test func `a look-up that nobody answers is given up after the timeout, and the session ends at once`() async throws {
@@ -261,7 +261,7 @@ import Testing
         try await resolver.awaitQuestions(2)
         session.invalidate(cancelsTasks: true)
         #expect(await failure(second) != nil)
-        #expect(ContinuousClock.now - start < .seconds(10))
+        #expect(ContinuousClock.now - start < .seconds(25))
         log.add()
     }
 

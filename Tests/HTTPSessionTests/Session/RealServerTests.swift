@@ -1,0 +1,127 @@
+import Foundation
+import HTTPSession
+import HTTPSessionTestKit
+import HTTPTypes
+import NetworkLab
+import Testing
+
+/// HTTP/2, as nginx speaks it.
+@Suite(.requires(Nginx.program), .timeLimit(.minutes(3))) struct HTTP2Tests {
+    private func session(_ nginx: Nginx, _ change: (inout SessionConfiguration) -> Void = { _ in }) throws -> HTTPSessionManager {
+        let policy = try SecurityPolicy.trusting(nginx.identity)
+        return try localSession {
+            $0.securityPolicy = policy
+            change(&$0)
+        }
+    }
+
+    @Test func `many requests share a connection`() async throws {
+        let nginx = try Nginx.shared.get()
+        let session = try session(nginx)
+        let first = try await session.data(TransferRequest(url: nginx.tlsURL("/1k"))).value
+        #expect(first.metrics.transactions.first?.networkProtocolName == "h2")
+        #expect(first.head.reasonPhrase == "")
+        let expected = Nginx.pattern(1 << 20)
+        let tasks = try (0..<50).map { _ in session.data(TransferRequest(url: try nginx.tlsURL("/1m"))) }
+        for task in tasks {
+            let response = try await task.value
+            #expect(response.data == expected)
+            #expect(response.metrics.transactions.first?.isReusedConnection == true)
+        }
+    }
+
+    @Test func `a slow, a suspended and a cancelled response leave the others of their connection alone`() async throws {
+        let nginx = try Nginx.shared.get()
+        let session = try session(nginx) { $0.maximumConnectionsPerHost = 1 }
+        _ = try await session.data(TransferRequest(url: nginx.tlsURL("/1k"))).value
+        let slow = session.data(TransferRequest(url: try nginx.tlsURL("/slow/16m?rate=500k")))
+        await slow.awaitProgress { $0.received > 0 }
+        #expect(try await session.data(TransferRequest(url: nginx.tlsURL("/1m"))).value.data == Nginx.pattern(1 << 20))
+        slow.suspend()
+        #expect(try await session.data(TransferRequest(url: nginx.tlsURL("/1m"))).value.data == Nginx.pattern(1 << 20))
+        slow.cancel()
+        #expect(await failure(slow)?.code == .cancelled)
+        let after = try await session.data(TransferRequest(url: nginx.tlsURL("/1k"))).value
+        #expect(after.metrics.transactions.first?.isReusedConnection == true)
+    }
+
+    @Test func `a suspended response goes on where it stopped`() async throws {
+        let nginx = try Nginx.shared.get()
+        let log = EventLog()
+        let policy = try SecurityPolicy.trusting(nginx.identity)
+        let session = try HTTPSessionManager(configuration: localConfiguration { $0.securityPolicy = policy }, monitors: [log])
+        let folder = try ScratchDirectory()
+        let task = session.download(TransferRequest(url: try nginx.tlsURL("/16m")), to: .init(folder.url("file")))
+        await task.awaitProgress { $0.received > 0 }
+        task.suspend()
+        if task.result == nil { await log.await("suspended") }
+        _ = try await session.data(TransferRequest(url: nginx.tlsURL("/1m"))).value
+        task.resume()
+        _ = try await task.value
+        #expect(try Data(contentsOf: folder.url("file")) == Nginx.pattern(16 << 20))
+    }
+
+    @Test func `bodies of known and unknown length are taken`() async throws {
+        let nginx = try Nginx.shared.get()
+        let session = try session(nginx)
+        let endless = RequestBody.stream(length: nil) {
+            let made = Counter()
+            return AsyncThrowingStream { made.add() > 64 ? nil : Data(count: 16 << 10) }
+        }
+        for body in [RequestBody.data(Data(count: 3 << 20)), endless] {
+            let response = try await session.data(TransferRequest(url: nginx.tlsURL("/sink"), method: .put, body: body)).value
+            #expect(response.statusCode == 200)
+            #expect(response.metrics.transactions.first?.networkProtocolName == "h2")
+        }
+    }
+
+    @Test func `streams use HTTP/1-1, and so does a session that was told to`() async throws {
+        let nginx = try Nginx.shared.get()
+        let session = try session(nginx)
+        _ = try await session.data(TransferRequest(url: nginx.tlsURL("/1k"))).value
+        let stream = session.stream(TransferRequest(url: try nginx.tlsURL("/1m")))
+        var data = Data()
+        for try await chunk in stream.chunks { data.append(chunk) }
+        #expect(data == Nginx.pattern(1 << 20))
+        #expect(try await stream.value.metrics.transactions.first?.networkProtocolName == "http/1.1")
+        let old = try self.session(nginx) { $0.httpVersion = .http1 }
+        let response = try await old.data(TransferRequest(url: nginx.tlsURL("/1k"))).value
+        #expect(response.metrics.transactions.first?.networkProtocolName == "http/1.1")
+    }
+}
+
+/// What httpbin is for.
+@Suite(.requires(Httpbin.program), .timeLimit(.minutes(3))) struct HttpbinTests {
+    @Test(arguments: ["digest-auth/auth/user/word", "digest-auth/auth/user/word/SHA-256", "basic-auth/user/word"])
+    func `credentials of the address and of a handler`(_ path: String) async throws {
+        let httpbin = try Httpbin.shared.get()
+        let url = try httpbin.url("/" + path)
+        let handlers = TransferHandlers(challenge: { challenge in
+            challenge.previousFailureCount == 0
+                ? .useCredential(Credential(user: "user", password: "wrong"))
+                : challenge.previousFailureCount == 1 ? .useCredential(Credential(user: "user", password: "word")) : .cancel
+        })
+        #expect(try await localSession(handlers: handlers).data(TransferRequest(url: url)).value.statusCode == 200)
+        var parts = try #require(URLComponents(url: url, resolvingAgainstBaseURL: false))
+        (parts.user, parts.password) = ("user", "word")
+        #expect(try await localSession().data(TransferRequest(url: try #require(parts.url))).value.statusCode == 200)
+        parts.password = "wrong"
+        #expect(try await localSession().data(TransferRequest(url: try #require(parts.url))).value.statusCode == 401)
+    }
+
+    @Test(arguments: ["gzip", "deflate", "brotli"]) func `compressed responses are decompressed`(_ coding: String) async throws {
+        let httpbin = try Httpbin.shared.get()
+        let response = try await localSession().data(TransferRequest(url: httpbin.url("/" + coding))).value
+        let object = try #require(try JSONSerialization.jsonObject(with: response.data) as? [String: Any])
+        #expect(object[coding == "gzip" ? "gzipped" : coding == "deflate" ? "deflated" : "brotli"] as? Bool == true)
+    }
+
+    @Test func `redirects and cookies`() async throws {
+        let httpbin = try Httpbin.shared.get()
+        let session = try localSession()
+        #expect(try await session.data(TransferRequest(url: httpbin.url("/redirect/4"))).value.metrics.redirectCount == 4)
+        let response = try await session.data(TransferRequest(url: httpbin.url("/cookies/set?a=1&b=2"))).value
+        let object = try #require(try JSONSerialization.jsonObject(with: response.data) as? [String: Any])
+        #expect(object["cookies"] as? [String: String] == ["a": "1", "b": "2"])
+    }
+}
