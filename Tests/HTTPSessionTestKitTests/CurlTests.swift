@@ -5,7 +5,7 @@ import NetworkLab
 import Testing
 
 /// That a real client meets what it is told to: the exit codes are those of curl(1).
-@Suite(.timeLimit(.minutes(2)), .requires("/usr/bin/curl"))
+@Suite(.timeLimit(.minutes(20)), .requires("/usr/bin/curl"))
 struct CurlTests {
     static let cases: [(Reply, Int32)] = [
         (Reply(body: "fine"), 0),

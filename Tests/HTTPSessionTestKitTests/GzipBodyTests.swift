@@ -20,7 +20,7 @@ private func inflated(_ body: ReplyBody) throws -> (bytes: [UInt8], code: Int32)
     return (bytes, code)
 }
 
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(20)))
 struct GzipBodyTests {
     @Test(arguments: [0, 1, 65535, 65536, 200_000])
     func `a stored member holds its bytes`(_ count: Int) throws {

@@ -4,7 +4,7 @@ import HTTPSessionTestKit
 import NetworkLab
 import Testing
 
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(20)))
 struct MisbehavingServerTests {
     @Test func `requests are recorded as they were sent`() async throws {
         let server = try MisbehavingServer { Reply(body: .text("\($0.method) \($0.path)")) }

@@ -3,7 +3,7 @@ import HTTPSessionTestKit
 import NetworkLab
 import Testing
 
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(20)))
 struct TLSTests {
     let identity: SelfSignedCertificate
 

@@ -5,7 +5,7 @@ import Testing
 @testable import netwatch
 
 /// The built program in a host of its own.
-@Suite(.requiresNamespaces, .timeLimit(.minutes(2))) struct ProgramLabTests {
+@Suite(.requiresNamespaces, .timeLimit(.minutes(20))) struct ProgramLabTests {
     /// A host with an uplink to a router that stays alive with it.
     private struct Place {
         let lab = Lab()

@@ -4,7 +4,7 @@ import NetworkLab
 import Testing
 
 /// The built program, as a shell starts it. No target is probed: it only looks at this machine.
-@Suite(.timeLimit(.minutes(2))) struct ProgramTests {
+@Suite(.timeLimit(.minutes(20))) struct ProgramTests {
     private func netwatch(
         _ arguments: String..., environment: [String: String?] = [:], input: Program.Input = .empty,
         output: Program.Output = .pipe

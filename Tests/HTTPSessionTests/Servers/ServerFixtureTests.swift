@@ -5,7 +5,7 @@ import NetworkLab
 import Testing
 
 /// That the servers that the other tests rely on do what their descriptions say, asked by curl(1).
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(20)))
 struct ServerFixtureTests {
     /// The output of curl, which ends with a line of the status and the protocol's version.
     private func curl(_ arguments: [String]) throws -> String {

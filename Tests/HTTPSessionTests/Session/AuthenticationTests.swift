@@ -47,7 +47,7 @@ private struct DigestLock: Sendable {
     }
 }
 
-@Suite(.timeLimit(.minutes(2))) struct AuthenticationTests {
+@Suite(.timeLimit(.minutes(20))) struct AuthenticationTests {
     private func answering(_ credential: Credential, asked: Counter = Counter()) -> TransferHandlers {
         TransferHandlers(challenge: { _ in
             asked.add()

@@ -12,7 +12,7 @@ private func peakMemory() throws -> Int {
     return (line?.split(separator: " ").compactMap { Int($0) }.first ?? 0) << 10
 }
 
-@Suite(.timeLimit(.minutes(2))) struct BadResponseTests {
+@Suite(.timeLimit(.minutes(20))) struct BadResponseTests {
     private func error(_ reply: Reply, _ change: (inout SessionConfiguration) -> Void = { _ in }) async throws
         -> HTTPSessionError?
     {

@@ -6,7 +6,7 @@ import NetworkLab
 import Testing
 
 /// Suspending, resuming and cancelling in every state.
-@Suite(.timeLimit(.minutes(2))) struct ControlTests {
+@Suite(.timeLimit(.minutes(20))) struct ControlTests {
     private func request(_ server: MisbehavingServer, _ path: String = "/") -> TransferRequest {
         TransferRequest(url: server.url(path))
     }

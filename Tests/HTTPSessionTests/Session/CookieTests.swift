@@ -5,7 +5,7 @@ import HTTPTypes
 import NetworkLab
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct CookieTests {
+@Suite(.timeLimit(.minutes(20))) struct CookieTests {
     private func server(at address: ListeningAddress = .loopback) throws -> MisbehavingServer {
         try MisbehavingServer(at: address) { request in
             switch request.path {

@@ -5,7 +5,7 @@ import HTTPTypes
 import NetworkLab
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct DownloadTests {
+@Suite(.timeLimit(.minutes(20))) struct DownloadTests {
     private let folder: ScratchDirectory
 
     init() throws { folder = try ScratchDirectory() }

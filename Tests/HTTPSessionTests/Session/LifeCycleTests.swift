@@ -6,7 +6,7 @@ import HTTPTypes
 import NetworkLab
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct LifeCycleTests {
+@Suite(.timeLimit(.minutes(20))) struct LifeCycleTests {
     private func request(_ server: MisbehavingServer, _ path: String = "/") -> TransferRequest {
         TransferRequest(url: server.url(path))
     }

@@ -19,7 +19,7 @@ private final class Crowd: Sendable {
     func leave() { numbers.withLock { $0.present -= 1 } }
 }
 
-@Suite(.timeLimit(.minutes(2))) struct QueueingTests {
+@Suite(.timeLimit(.minutes(20))) struct QueueingTests {
     private func request(_ server: MisbehavingServer, _ path: String = "/", _ priority: TransferRequest.Priority = .default)
         -> TransferRequest
     {

@@ -6,7 +6,7 @@ import NetworkLab
 import Testing
 
 /// HTTP/2, as nginx speaks it.
-@Suite(.requires(Nginx.program), .timeLimit(.minutes(3))) struct HTTP2Tests {
+@Suite(.requires(Nginx.program), .timeLimit(.minutes(20))) struct HTTP2Tests {
     private func session(_ nginx: Nginx, _ change: (inout SessionConfiguration) -> Void = { _ in }) throws -> HTTPSessionManager {
         let policy = try SecurityPolicy.trusting(nginx.identity)
         return try localSession {
@@ -91,7 +91,7 @@ import Testing
 }
 
 /// What httpbin is for.
-@Suite(.requires(Httpbin.program), .timeLimit(.minutes(3))) struct HttpbinTests {
+@Suite(.requires(Httpbin.program), .timeLimit(.minutes(20))) struct HttpbinTests {
     @Test(arguments: ["digest-auth/auth/user/word", "digest-auth/auth/user/word/SHA-256", "basic-auth/user/word"])
     func `credentials of the address and of a handler`(_ path: String) async throws {
         let httpbin = try Httpbin.shared.get()

@@ -6,7 +6,7 @@ import HTTPTypes
 import NetworkLab
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct RedirectTests {
+@Suite(.timeLimit(.minutes(20))) struct RedirectTests {
     /// Says what it was asked, unless the path is a redirect: `/to/STATUS/ADDRESS`, the address in percent escapes.
     private func server(at address: ListeningAddress = .loopback) throws -> MisbehavingServer {
         try MisbehavingServer(at: address) { request in

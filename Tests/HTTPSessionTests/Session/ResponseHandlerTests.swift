@@ -5,7 +5,7 @@ import HTTPTypes
 import NetworkLab
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct ResponseHandlerTests {
+@Suite(.timeLimit(.minutes(20))) struct ResponseHandlerTests {
     private func task(
         _ server: MisbehavingServer, timeout: Duration = .seconds(60),
         _ handler: @escaping @Sendable (ResponseHead) async -> TransferHandlers.ResponseDisposition

@@ -19,7 +19,7 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
     }
 }
 
-@Suite(.timeLimit(.minutes(2))) struct UploadTests {
+@Suite(.timeLimit(.minutes(20))) struct UploadTests {
     private let folder: ScratchDirectory
 
     init() throws { folder = try ScratchDirectory() }

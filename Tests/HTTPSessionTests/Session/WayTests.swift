@@ -8,7 +8,7 @@ import Reachability
 import Testing
 
 /// The ways to a server: sockets, names, proxies, namespaces.
-@Suite(.timeLimit(.minutes(2))) struct WayTests {
+@Suite(.timeLimit(.minutes(20))) struct WayTests {
     @Test func `a Unix socket takes every connection`() async throws {
         let folder = try ScratchDirectory()
         let server = try MisbehavingServer(at: .unix(folder.file("socket"))) { Reply(body: .text($0["host"] ?? "-")) }
@@ -206,7 +206,7 @@ import Testing
 }
 
 /// Names that nobody answers for, in a network and with a resolv.conf of their own.
-@Suite(.requiresNamespaces, .requiresMounts, .timeLimit(.minutes(2))) struct ResolverTests {
+@Suite(.requiresNamespaces, .requiresMounts, .timeLimit(.minutes(20))) struct ResolverTests {
     private let host: LabHost
     private let folder: ScratchDirectory
 

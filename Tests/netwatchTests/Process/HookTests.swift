@@ -7,7 +7,7 @@ import Testing
 
 @testable import netwatch
 
-@Suite(.timeLimit(.minutes(1))) struct HookTests {
+@Suite(.timeLimit(.minutes(20))) struct HookTests {
     /// Runs a quiet stream of these events with a hook until all hooks have run; what was reported.
     private func run(
         _ events: [MonitorEvent], _ command: String, timeLimit: Duration = Hooks.timeLimit
