@@ -24,7 +24,7 @@ public struct ReplyBody: Sendable, ExpressibleByStringLiteral, ExpressibleByStri
             switch self {
             case .bytes(let bytes): Array(bytes[Int(offset)..<Int(offset) + count])
             case .repeating(let byte, _): [UInt8](repeating: byte, count: count)
-            case .pattern(let from, _): (0..<Int64(count)).map { ReplyBody.patternByte(at: from + offset + $0) }
+            case .pattern(let from, _): ReplyBody.patternBytes(from: from + offset, count: count)
             case .wait: []
             }
         }
@@ -65,7 +65,36 @@ public struct ReplyBody: Sendable, ExpressibleByStringLiteral, ExpressibleByStri
 
     /// The byte of ``pattern(_:)`` at a position: neighbours differ, and so do positions a power of two apart.
     public static func patternByte(at position: Int64) -> UInt8 {
-        UInt8(truncatingIfNeeded: (UInt64(bitPattern: position) &+ 1) &* 0x9E37_79B9_7F4A_7C15 >> 56)
+        patternTable[patternStart(at: position)]
+    }
+
+    /// ``patternByte(at:)`` of `from` and the `count - 1` positions after it, in pieces of a table: byte by byte, a debug build would
+    /// take longer to make a body than to send it.
+    public static func patternBytes(from: Int64, count: Int) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(count)
+        while bytes.count < count {
+            let position = from + Int64(bytes.count)
+            let start = patternStart(at: position)
+            let run = min(count - bytes.count, 0x10000 - Int(position & 0xFFFF), 0x10000 - start)
+            bytes.append(contentsOf: patternTable[start..<(start + run)])
+        }
+        return bytes
+    }
+
+    /// 64 KiB, in each of the body's blocks of that size turned a little further.
+    private static let patternTable: [UInt8] = {
+        var table = [UInt8](repeating: 0, count: 0x10000)
+        var state: UInt64 = 0
+        for index in table.indices {
+            state &+= 0x9E37_79B9_7F4A_7C15
+            table[index] = UInt8(truncatingIfNeeded: state >> 56)
+        }
+        return table
+    }()
+
+    private static func patternStart(at position: Int64) -> Int {
+        Int(truncatingIfNeeded: (position &+ (position >> 16) &* 977) & 0xFFFF)
     }
 
     /// The bytes in all.

@@ -24,7 +24,7 @@ private func inflated(_ body: ReplyBody) throws -> (bytes: [UInt8], code: Int32)
 struct GzipBodyTests {
     @Test(arguments: [0, 1, 65535, 65536, 200_000])
     func `a stored member holds its bytes`(_ count: Int) throws {
-        let bytes = (0..<Int64(count)).map { ReplyBody.patternByte(at: $0) }
+        let bytes = ReplyBody.patternBytes(from: 0, count: count)
         let result = try inflated(.gzip(bytes))
         #expect(result.code == 0 && result.bytes == bytes)
     }

@@ -59,6 +59,12 @@ extension Trait where Self == ConditionTrait {
         .disabled(if: access("/dev/net/tun", R_OK | W_OK) != 0 && !Lab.isRequired, "/dev/net/tun is not to be had")
     }
 
+    /// For tests of times and of memory, which sanitizers multiply.
+    public static var skippedUnderSanitizers: Self {
+        .disabled(
+            if: ProcessInfo.processInfo.environment["NETWATCH_SANITIZER"] != nil, "sanitizers take time and memory of their own")
+    }
+
     /// For tests that need what `scripts/setup test` installs, named by a file of it, likewise.
     public static func requires(_ file: String) -> Self {
         .disabled(if: access(file, R_OK) != 0 && !Lab.isRequired, "\(file) is missing: scripts/setup test installs it")

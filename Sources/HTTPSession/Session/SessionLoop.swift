@@ -102,7 +102,7 @@ final class SessionLoop {
     private func expire() {
         nextDeadline = .max
         for run in Array(runs.values) {
-            if let deadline = run.deadline, deadline <= now { run.handle(.time) }
+            if let deadline = run.deadline, deadline <= now { run.timePassed() }
             if let deadline = run.deadline { nextDeadline = min(nextDeadline, deadline) }
         }
     }

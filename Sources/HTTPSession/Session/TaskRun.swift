@@ -28,6 +28,7 @@ final class TaskRun {
     private var started = Date()
     private var question = 0
     private var publishedAt = Int64.min
+    private var hasUnpublishedProgress = false
     private var pendingResult: HTTPSessionError?
 
     init(_ task: TransferTask, _ job: TransferJob, loop: SessionLoop) {
@@ -42,7 +43,11 @@ final class TaskRun {
     }
 
     var settings: SessionSettings { loop.settings }
-    var deadline: Int64? { machine.deadline }
+    var deadline: Int64? {
+        guard hasUnpublishedProgress else { return machine.deadline }
+        let due = publishedAt + TransferTask.progressInterval
+        return min(machine.deadline ?? due, due)
+    }
     var attempts: Int { machine.attempts }
 
     // MARK: Machine
@@ -50,6 +55,12 @@ final class TaskRun {
     func handle(_ event: TaskMachine.Event) {
         for action in machine.handle(event, now: loop.now) { perform(action) }
         loop.wakes(at: machine.deadline)
+    }
+
+    /// The ``deadline`` has come.
+    func timePassed() {
+        if hasUnpublishedProgress { publishProgress() }
+        handle(.time)
     }
 
     private func perform(_ action: TaskMachine.Action) {
@@ -162,8 +173,13 @@ final class TaskRun {
 
     /// A lock and a look at the readers, not for every piece of a fast transfer.
     func publishProgress(isLast: Bool = false) {
-        guard isLast || publishedAt <= loop.now - TransferTask.progressInterval else { return }
+        guard isLast || publishedAt <= loop.now - TransferTask.progressInterval else {
+            // What follows may be a long silence: the last word before it is said in time.
+            hasUnpublishedProgress = true
+            return loop.wakes(at: publishedAt + TransferTask.progressInterval)
+        }
         publishedAt = loop.now
+        hasUnpublishedProgress = false
         task.publish(progress)
     }
 
@@ -263,11 +279,8 @@ final class TaskRun {
     func discarded(_ error: HTTPSessionError) { complete(.failure(error)) }
 
     func delivered(_ body: Result<ReceivedBody, HTTPSessionError>) {
-        if case .file(let destination)? = exchange.destination {
-            switch body {
-            case .success: loop.outbox.announce(.fileMoved(task, destination))
-            case .failure(let error): loop.outbox.announce(.fileMoveFailed(task, error))
-            }
+        if case .file(let destination)? = exchange.destination, case .success = body {
+            loop.outbox.announce(.fileMoved(task, destination))
         }
         complete(body)
     }
@@ -289,6 +302,8 @@ final class TaskRun {
             error.context.url = error.context.url ?? request.url.withoutSecrets
             error.context.method = error.context.method ?? request.method.rawValue
             error.context.statusCode = error.context.statusCode ?? exchange.head?.statusCode
+            // Before the first byte, when the place is found taken, or behind the last.
+            if error.code == .cannotMoveFile { loop.outbox.announce(.fileMoveFailed(task, error)) }
             result = .failure(error)
         }
         loop.forget(task.id)

@@ -77,7 +77,7 @@ final class Nginx: Sendable {
 
     /// The bytes of `/1k`, `/1m` and `/16m`.
     static func pattern(_ count: Int) -> Data {
-        Data((0..<Int64(count)).map { ReplyBody.patternByte(at: $0) })
+        Data(ReplyBody.patternBytes(from: 0, count: count))
     }
 
     private func url(_ scheme: String, _ port: UInt16, _ target: String) throws -> URL {

@@ -47,7 +47,7 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
         var patient = TransferRequest(url: server.url("/wait"))
         patient.options.requestTimeout = .seconds(30)
         _ = try await session.data(patient).value
-        #expect(server.seen.answered == 1)
+        _ = try await server.awaitSeen { $0.answered == 1 }
         #expect(task.currentProgress.received < 1 << 20)
         while let chunk = try await chunks.next() {
             #expect(chunk.count <= 512 << 10)
