@@ -6,30 +6,32 @@ final class LoopbackServers {
     let folder: WorkFolder
     private let nginx: Child
     private let port: UInt16
+    private let slowPort: UInt16
     private let silent: Listener
 
     /// 1,024 bytes.
-    var kibibyte: String { url("/1k") }
+    var kibibyte: String { "http://127.0.0.1:\(port)/1k" }
     /// 2 GiB of zeros, of a file without blocks.
-    var huge: String { url("/huge") }
-    /// The same, 1 KiB a second.
-    var slow: String { url("/slow/huge") }
+    var huge: String { "http://127.0.0.1:\(port)/huge" }
+    /// The same, 1 KiB a second; of another port, so that a client whose connections to a host are limited counts them apart.
+    var slow: String { "http://127.0.0.1:\(slowPort)/huge" }
     /// Connects, and never answers.
     var never: String { "http://127.0.0.1:\(silent.port)/" }
-
-    private func url(_ target: String) -> String { "http://127.0.0.1:\(port)\(target)" }
 
     init() throws {
         let folder = try WorkFolder()
         self.folder = folder
         silent = try Listener()
         // Free a moment ago: nobody here takes ports by the number.
-        port = try Listener().port
+        let (plain, slow) = try (Listener(), Listener())
+        (port, slowPort) = (plain.port, slow.port)
         try FileManager.default.createDirectory(atPath: folder.file("files"), withIntermediateDirectories: false)
         try Data(repeating: UInt8(ascii: "a"), count: 1024).write(to: URL(fileURLWithPath: folder.file("files/1k")))
         try Data().write(to: URL(fileURLWithPath: folder.file("files/huge")))
         guard truncate(folder.file("files/huge"), 1 << 31) == 0 else { throw BenchmarkError("truncate: errno \(errno)") }
-        let configuration = Self.configuration(folder, port)
+        let configuration = Self.configuration(folder, plain.port, slow.port)
+        plain.close()
+        slow.close()
         try Data(configuration.utf8).write(to: URL(fileURLWithPath: folder.file("nginx.conf")))
         nginx = try Child(
             ["nginx", "-p", folder.path, "-c", folder.file("nginx.conf"), "-e", folder.file("early.log")], output: .lines)
@@ -44,7 +46,7 @@ final class LoopbackServers {
 
     deinit { nginx.stop() }
 
-    private static func configuration(_ folder: WorkFolder, _ port: UInt16) -> String {
+    private static func configuration(_ folder: WorkFolder, _ port: UInt16, _ slowPort: UInt16) -> String {
         let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map { "\($0)_temp_path \(folder.file($0));" }
         return """
             daemon off;
@@ -65,10 +67,11 @@ final class LoopbackServers {
                 server {
                     listen 127.0.0.1:\(port) backlog=4096;
                     root \(folder.file("files"));
-                    location /slow/ {
-                        alias \(folder.file("files"))/;
-                        limit_rate 1k;
-                    }
+                }
+                server {
+                    listen 127.0.0.1:\(slowPort) backlog=4096;
+                    root \(folder.file("files"));
+                    limit_rate 1k;
                 }
             }
             """
@@ -78,6 +81,7 @@ final class LoopbackServers {
     private final class Listener {
         private let descriptor: Int32
         let port: UInt16
+        private var isClosed = false
 
         init() throws {
             descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
@@ -96,6 +100,11 @@ final class LoopbackServers {
             guard !failure else { throw BenchmarkError("no port on 127.0.0.1: errno \(errno)") }
         }
 
-        deinit { close(descriptor) }
+        func close() {
+            if !isClosed { Glibc.close(descriptor) }
+            isClosed = true
+        }
+
+        deinit { close() }
     }
 }

@@ -33,7 +33,7 @@ enum RequestBenchmark {
     static func runBesideIdle(_ programs: LoadPrograms, _ isQuick: Bool) throws -> [Row] {
         let servers = try LoopbackServers()
         let (rounds, requests) = isQuick ? (2, 4_000) : (7, 40_000)
-        // curl_multi_poll looks at every transfer for each that is ready.
+        // curl_multi_poll looks at every transfer in each turn.
         let pollRequests = isQuick ? 400 : 2_000
         var limit = RequestRuns(programs.multi, servers.kibibyte, requests, servers.never, "1000")
         var poll = RequestRuns(programs.multi, servers.kibibyte, pollRequests, servers.never, "1000", "poll")
