@@ -62,6 +62,6 @@ struct HTTPSessionLoad {
         let destination = DownloadDestination(URL(fileURLWithPath: path))
         _ = try await session.download(TransferRequest(url: url), to: destination).file()
         let elapsed = (ContinuousClock.now - start) / .seconds(1)
-        return String(format: "%.3f %d", elapsed, OwnFigures.peakKibibytes)
+        return "\(elapsed) \(OwnFigures.peakKibibytes)"
     }
 }

@@ -1,4 +1,3 @@
-import Foundation
 import Glibc
 
 /// What this process has taken so far.
@@ -15,9 +14,15 @@ package enum OwnFigures {
     /// The most resident memory so far, in KiB: of this program, where getrusage(2) counts that of the one which started it too.
     package static var peakKibibytes: Int { status("VmHWM:") }
 
+    // Not by Foundation, whose pages would be counted with the rest.
     private static func status(_ name: String) -> Int {
-        let text = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
-        let line = text.split(separator: "\n").first { $0.hasPrefix(name) }
-        return line.flatMap { $0.split { !$0.isNumber }.last }.flatMap { Int($0) } ?? 0
+        let descriptor = open("/proc/self/status", O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return 0 }
+        defer { close(descriptor) }
+        var bytes = [UInt8](repeating: 0, count: 4096)
+        let count = max(0, read(descriptor, &bytes, bytes.count))
+        let line = bytes[..<count].split(separator: UInt8(ascii: "\n")).first { $0.starts(with: name.utf8) }
+        let digits = line?.filter { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } ?? []
+        return Int(String(decoding: digits, as: UTF8.self)) ?? 0
     }
 }
