@@ -10,13 +10,34 @@ let strict: [SwiftSetting] = [
 
 let package = Package(
     name: "Benchmarks",
-    dependencies: [.package(name: "netwatch", path: "..")],
+    dependencies: [
+        .package(name: "netwatch", path: ".."),
+        // Measured beside HTTPSession; only AsyncHTTPClientLoad builds them.
+        .package(url: "https://github.com/swift-server/async-http-client", from: "1.30.0"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.81.0"),
+    ],
     targets: [
         .executableTarget(
             name: "Benchmarks",
             dependencies: [.product(name: "Reachability", package: "netwatch")],
             swiftSettings: strict
         ),
+        // Many requests by each of the HTTP clients, a program for each; what they share is how they are asked and what they print.
+        .target(name: "RequestLoad", swiftSettings: strict),
+        .executableTarget(
+            name: "HTTPSessionLoad",
+            dependencies: ["RequestLoad", .product(name: "HTTPSession", package: "netwatch")],
+            swiftSettings: strict
+        ),
+        .executableTarget(
+            name: "AsyncHTTPClientLoad",
+            dependencies: [
+                "RequestLoad", .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOHTTP1", package: "swift-nio"),
+            ],
+            swiftSettings: strict
+        ),
+        .executableTarget(name: "URLSessionLoad", dependencies: ["RequestLoad"], swiftSettings: strict),
         // What docs/compared.md says of URLSession on Linux, as programs.
         .executableTarget(
             name: "URLSessionClaims",

@@ -1,20 +1,33 @@
-// The limit of an HTTP client on libcurl: COUNT requests to URL, CONCURRENCY at a time, on one thread with epoll and
-// curl_multi_socket_action, nothing kept but the number of bytes. Prints "requests/s CPU-seconds bytes".
+// The limit of an HTTP client on libcurl: COUNT requests to URL, CONCURRENCY at a time, on one thread, nothing kept but the number of
+// bytes; BESIDE-COUNT transfers of BESIDE, which do not end meanwhile, stand in the same multi handle. With epoll and
+// curl_multi_socket_action, or, asked by the word "poll", with curl_multi_poll and curl_multi_perform.
+// Prints "requests/s CPU-seconds bytes KiB KiB": resident memory before and with what stands beside.
 #include <curl/curl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <time.h>
 
 static int epoll_fd;
+static int uses_poll;
 static long timeout_ms = -1;
 static long long received;
+static char beside;
 
-static double seconds(void) {
+static double seconds(clockid_t clock) {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return now.tv_sec + now.tv_nsec / 1e9;
+}
+
+static long resident(void) {
+    FILE *status = fopen("/proc/self/status", "r");
+    char line[256];
+    long kibibytes = 0;
+    while (status && fgets(line, sizeof line, status)) sscanf(line, "VmRSS: %ld", &kibibytes);
+    if (status) fclose(status);
+    return kibibytes;
 }
 
 static size_t keep(char *bytes, size_t size, size_t count, void *context) {
@@ -42,56 +55,95 @@ static int timer(CURLM *multi, long milliseconds, void *context) {
     return 0;
 }
 
-static void start(CURLM *multi, CURL *easy, const char *url) {
+static void start(CURLM *multi, CURL *easy, const char *url, void *mark) {
     curl_easy_setopt(easy, CURLOPT_URL, url);
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, keep);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(easy, CURLOPT_PRIVATE, mark);
     curl_multi_add_handle(multi, easy);
 }
 
+// One turn of the loop, which waits no longer than at_most_ms.
+static void turn(CURLM *multi, int at_most_ms) {
+    int running = 0;
+    if (uses_poll) {
+        curl_multi_poll(multi, NULL, 0, at_most_ms, NULL);
+        curl_multi_perform(multi, &running);
+        return;
+    }
+    struct epoll_event events[64];
+    int wait = timeout_ms < 0 || timeout_ms > at_most_ms ? at_most_ms : (int)timeout_ms;
+    int ready = epoll_wait(epoll_fd, events, 64, wait);
+    if (ready == 0 || timeout_ms == 0) {
+        timeout_ms = -1;
+        curl_multi_socket_action(multi, CURL_SOCKET_TIMEOUT, 0, &running);
+    }
+    for (int index = 0; index < ready; index++) {
+        int mask = (events[index].events & EPOLLIN ? CURL_CSELECT_IN : 0) | (events[index].events & EPOLLOUT ? CURL_CSELECT_OUT : 0);
+        curl_multi_socket_action(multi, events[index].data.fd, mask, &running);
+    }
+}
+
+// The next transfer that has ended; the program ends with one that failed, or that was to go on.
+static CURL *ended(CURLM *multi) {
+    CURLMsg *message;
+    int left;
+    while ((message = curl_multi_info_read(multi, &left))) {
+        if (message->msg != CURLMSG_DONE) continue;
+        char *mark = NULL;
+        curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &mark);
+        if (message->data.result != CURLE_OK || mark == &beside) {
+            fprintf(stderr, "http-multi: %s\n", mark == &beside ? "a transfer beside has ended" : curl_easy_strerror(message->data.result));
+            exit(1);
+        }
+        CURL *easy = message->easy_handle;
+        curl_multi_remove_handle(multi, easy);
+        return easy;
+    }
+    return NULL;
+}
+
 int main(int argc, char **argv) {
-    if (argc < 4) return fprintf(stderr, "usage: http-multi URL COUNT CONCURRENCY\n"), 64;
+    if (argc < 4) return fprintf(stderr, "usage: http-multi URL COUNT CONCURRENCY [BESIDE BESIDE-COUNT [poll]]\n"), 64;
     long count = atol(argv[2]), concurrency = atol(argv[3]), started = 0, done = 0;
+    long beside_count = argc > 5 ? atol(argv[5]) : 0;
+    uses_poll = argc > 6 && strcmp(argv[6], "poll") == 0;
     epoll_fd = epoll_create1(0);
     CURLM *multi = curl_multi_init();
-    curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, watch);
-    curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, multi);
-    curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, timer);
-    curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, concurrency);
-    double begin = seconds();
-    for (; started < concurrency && started < count; started++) start(multi, curl_easy_init(), argv[1]);
-    int running = 0;
+    if (!uses_poll) {
+        curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, watch);
+        curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, multi);
+        curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, timer);
+    }
+    curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, concurrency + beside_count);
+
+    // Everything that comes with the first request is there before memory is read.
+    CURL *first = curl_easy_init(), *easy = NULL;
+    start(multi, first, argv[1], NULL);
+    while (!(easy = ended(multi))) turn(multi, 100);
+    curl_easy_cleanup(easy);
+    long before = resident();
+    for (long number = 0; number < beside_count; number++) start(multi, curl_easy_init(), argv[4], &beside);
+    // Until they are connected, have sent their requests and have had the answers' beginnings.
+    for (double end = seconds(CLOCK_MONOTONIC) + 2; beside_count > 0 && seconds(CLOCK_MONOTONIC) < end;) turn(multi, 100);
+    long with = resident();
+
+    received = 0;
+    double begin = seconds(CLOCK_MONOTONIC), processor = seconds(CLOCK_PROCESS_CPUTIME_ID);
+    for (; started < concurrency && started < count; started++) start(multi, curl_easy_init(), argv[1], NULL);
     while (done < count) {
-        struct epoll_event events[64];
-        int ready = epoll_wait(epoll_fd, events, 64, (int)timeout_ms);
-        if (ready == 0 || timeout_ms == 0) {
-            timeout_ms = -1;
-            curl_multi_socket_action(multi, CURL_SOCKET_TIMEOUT, 0, &running);
-        }
-        for (int index = 0; index < ready; index++) {
-            int mask = (events[index].events & EPOLLIN ? CURL_CSELECT_IN : 0) | (events[index].events & EPOLLOUT ? CURL_CSELECT_OUT : 0);
-            curl_multi_socket_action(multi, events[index].data.fd, mask, &running);
-        }
-        CURLMsg *message;
-        int left;
-        while ((message = curl_multi_info_read(multi, &left))) {
-            if (message->msg != CURLMSG_DONE) continue;
-            if (message->data.result != CURLE_OK) return fprintf(stderr, "%s\n", curl_easy_strerror(message->data.result)), 1;
+        turn(multi, 10000);
+        while ((easy = ended(multi))) {
             done++;
-            CURL *easy = message->easy_handle;
-            curl_multi_remove_handle(multi, easy);
             if (started < count) {
                 started++;
-                start(multi, easy, argv[1]);
+                start(multi, easy, argv[1], NULL);
             } else {
                 curl_easy_cleanup(easy);
             }
         }
     }
-    double elapsed = seconds() - begin;
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    printf("%.0f %.3f %lld\n", done / elapsed,
-           usage.ru_utime.tv_sec + usage.ru_stime.tv_sec + (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6, received);
+    double elapsed = seconds(CLOCK_MONOTONIC) - begin;
+    printf("%.0f %.3f %lld %ld %ld\n", done / elapsed, seconds(CLOCK_PROCESS_CPUTIME_ID) - processor, received, before, with);
     return 0;
 }

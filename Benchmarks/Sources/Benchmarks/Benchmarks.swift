@@ -1,34 +1,55 @@
 import Foundation
 import Glibc
 
-/// `Benchmarks [latency] [storm] [table] [idle] [--quick]`: all measurements, or those that are named.
+/// `Benchmarks [NAME ...] [--quick]`: all measurements, or those that are named; `http` names all whose name begins with it.
 @main
 struct Benchmarks {
+    typealias Measurement = (_ isQuick: Bool) throws -> [Row]
+
     static func main() {
         var names = Array(CommandLine.arguments.dropFirst())
         let isQuick = names.contains("--quick")
         names.removeAll { $0 == "--quick" }
-        let all: [(String, (Programs, Bool) throws -> [Row])] = [
-            ("latency", LatencyBenchmark.run), ("storm", StormBenchmark.run), ("table", LargeTableBenchmark.run),
-            ("idle", IdleBenchmark.run),
+        // Programs are looked for when they are needed: not every run has built them all.
+        let reachability: [(name: String, run: Measurement)] = [
+            ("latency", { try LatencyBenchmark.run(Programs(), $0) }), ("storm", { try StormBenchmark.run(Programs(), $0) }),
+            ("table", { try LargeTableBenchmark.run(Programs(), $0) }), ("idle", { try IdleBenchmark.run(Programs(), $0) }),
         ]
-        guard names.allSatisfy({ name in all.contains { $0.0 == name } }) else {
-            FileHandle.standardError.write(Data("usage: Benchmarks [latency] [storm] [table] [idle] [--quick]\n".utf8))
+        let http: [(name: String, run: Measurement)] = [
+            ("http-requests", { try RequestBenchmark.run(LoadPrograms(), $0) }),
+            ("http-idle", { try RequestBenchmark.runBesideIdle(LoadPrograms(), $0) }),
+            ("http-download", { try DownloadBenchmark.run(LoadPrograms(), $0) }),
+            ("http-slow", { try RequestBenchmark.runSlow(LoadPrograms(), $0) }),
+            ("http-queue", { try QueueBenchmark.run(LoadPrograms(), $0) }),
+        ]
+        let known = reachability.map(\.name) + ["http"] + http.map(\.name)
+        guard names.allSatisfy(known.contains) else {
+            let choice = known.map { "[\($0)]" }.joined(separator: " ")
+            FileHandle.standardError.write(Data("usage: Benchmarks \(choice) [--quick]\n".utf8))
             exit(64)
         }
         do {
-            let programs = try Programs()
-            var table = Table()
-            for (name, run) in all where names.isEmpty || names.contains(name) {
-                FileHandle.standardError.write(Data("bench: \(name)\n".utf8))
-                table.rows += try run(programs, isQuick)
+            var tables: [Table] = []
+            for (subject, measurements) in [("netwatch", reachability), ("HTTPSession", http)] {
+                var table = Table(subject: subject)
+                for (name, run) in measurements where names.isEmpty || names.contains(where: { name.begins(with: $0) }) {
+                    FileHandle.standardError.write(Data("bench: \(name)\n".utf8))
+                    table.rows += try run(isQuick)
+                }
+                if !table.rows.isEmpty { tables.append(table) }
             }
-            print("\(Machine.date), \(Machine.description)\(isQuick ? ", --quick" : "")\n\n\(table.text)")
+            let text = tables.map(\.text).joined(separator: "\n\n")
+            print("\(Machine.date), \(Machine.description)\(isQuick ? ", --quick" : "")\n\n\(text)")
         } catch {
             FileHandle.standardError.write(Data("bench: \(error)\n".utf8))
             exit(1)
         }
     }
+}
+
+extension String {
+    /// `http` begins `http-idle`.
+    fileprivate func begins(with word: String) -> Bool { self == word || hasPrefix("\(word)-") }
 }
 
 /// Where the programs are that scripts/bench has built.

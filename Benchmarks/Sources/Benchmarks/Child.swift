@@ -2,7 +2,8 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// A program under measurement, or one that makes what is measured. It dies with this process, however that ends.
+/// A program under measurement, or one that makes what is measured. It dies with this process, however that ends, unless it is to clean
+/// up afterwards.
 final class Child: Sendable {
     /// A line of output and the moment when it had been read, `CLOCK_MONOTONIC` in nanoseconds.
     struct Line: Sendable {
@@ -21,7 +22,9 @@ final class Child: Sendable {
     private let reader = DispatchGroup()
 
     /// Starts `command` in a host's network namespace (`nil`: this process's own), with an already open file as its standard input.
-    init(_ command: [String], in host: Host? = nil, input: Int32? = nil, output: Output = .null) throws {
+    init(
+        _ command: [String], in host: Host? = nil, input: Int32? = nil, output: Output = .null, outlivesParent: Bool = false
+    ) throws {
         let entry = host.map { ["nsenter", "--net=\($0.path)", "--"] } ?? []
         var pipe: [Int32] = [-1, -1]
         if case .lines = output {
@@ -29,7 +32,8 @@ final class Child: Sendable {
             for end in pipe { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         }
         // The parent's death is noticed by the kernel; exec keeps the process id, so signals reach the program itself.
-        processID = try Self.spawn(["setpriv", "--pdeathsig", "KILL", "--"] + entry + command, input: input, output: pipe[1])
+        let leash = outlivesParent ? [] : ["setpriv", "--pdeathsig", "KILL", "--"]
+        processID = try Self.spawn(leash + entry + command, input: input, output: pipe[1])
         guard case .lines = output else { return }
         close(pipe[1])
         let descriptor = pipe[0]
@@ -97,11 +101,18 @@ final class Child: Sendable {
 
     /// Waits for its end, once; returns its exit code, or 128 + the signal that ended it.
     @discardableResult
-    func wait() -> Int32 {
+    func wait() -> Int32 { waitWithUsage().code }
+
+    /// The same, with its processor time, user and system, in nanoseconds.
+    func waitWithUsage() -> (code: Int32, processorTime: Double) {
         var status: Int32 = 0
-        while waitpid(processID, &status, 0) < 0 && errno == EINTR {}
+        var usage = rusage()
+        while wait4(processID, &status, 0, &usage) < 0 && errno == EINTR {}
         reader.wait()
-        return status & 0x7f == 0 ? status >> 8 & 0xff : 128 + status & 0x7f
+        let seconds = Double(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec)
+        let microseconds = Double(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec)
+        let code = status & 0x7f == 0 ? status >> 8 & 0xff : 128 + status & 0x7f
+        return (code, seconds * 1e9 + microseconds * 1e3)
     }
 
     /// Asks it to end, and waits for that.

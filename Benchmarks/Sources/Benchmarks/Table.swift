@@ -17,7 +17,17 @@ struct Row {
         let ratio = limit > 0 ? value / limit : 0
         return Row(
             what: what, measured: unit(value), limit: "\(limitName) \(unit(limit))", ratio: ratio,
-            asked: atMost.map { "ratio ≤ \(decimal($0, 1))" }, holds: atMost.map { ratio <= $0 })
+            asked: atMost.map { "ratio ≤ \(shortest($0))" }, holds: atMost.map { ratio <= $0 })
+    }
+
+    /// A value of which more is better.
+    static func against(
+        _ what: String, _ value: Double, _ limit: Double, _ unit: (Double) -> String, _ limitName: String, atLeast: Double
+    ) -> Row {
+        let ratio = limit > 0 ? value / limit : 0
+        return Row(
+            what: what, measured: unit(value), limit: "\(limitName) \(unit(limit))", ratio: ratio,
+            asked: "ratio ≥ \(shortest(atLeast))", holds: ratio >= atLeast)
     }
 
     /// A value with a bound of its own.
@@ -30,10 +40,12 @@ struct Row {
 
 /// The results as a Markdown table, aligned so that it also reads on a terminal.
 struct Table {
+    /// What was measured.
+    let subject: String
     var rows: [Row] = []
 
     var text: String {
-        let head = ["measurement", "netwatch", "limit", "ratio", "asked", ""]
+        let head = ["measurement", subject, "limit", "ratio", "asked", ""]
         let cells = rows.map { row in
             [
                 row.what, row.measured, row.limit, row.ratio.map { decimal($0, 2) } ?? "", row.asked ?? "",
@@ -59,8 +71,15 @@ func decimal(_ value: Double, _ places: Int) -> String {
         "\(scaled < 0 ? "-" : "")\(abs(scaled) / Int64(scale)).\(String(repeating: "0", count: places - fraction.count))\(fraction)"
 }
 
+/// With one or two places.
+func shortest(_ value: Double) -> String {
+    let text = decimal(value, 2)
+    return text.hasSuffix("0") ? String(text.dropLast()) : text
+}
+
 func microseconds(_ nanoseconds: Double) -> String { "\(decimal(nanoseconds / 1e3, 0)) µs" }
 func milliseconds(_ nanoseconds: Double) -> String { "\(decimal(nanoseconds / 1e6, 1)) ms" }
 func seconds(_ nanoseconds: Double) -> String { "\(decimal(nanoseconds / 1e9, 2)) s" }
+func kibibytes(_ kibibytes: Double) -> String { "\(decimal(kibibytes, 1)) KiB" }
 func mebibytes(_ kibibytes: Double) -> String { "\(decimal(kibibytes / 1024, 1)) MB" }
 func count(_ value: Double) -> String { decimal(value, 0) }

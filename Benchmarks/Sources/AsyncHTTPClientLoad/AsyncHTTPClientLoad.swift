@@ -1,0 +1,26 @@
+import AsyncHTTPClient
+import NIOCore
+import NIOHTTP1
+import RequestLoad
+
+/// `AsyncHTTPClientLoad URL COUNT CONCURRENCY`: as its documentation shows it, with as many connections as requests at a time.
+@main
+struct AsyncHTTPClientLoad {
+    static func main() async {
+        guard let load = RequestLoad(CommandLine.arguments.dropFirst()) else {
+            RequestLoad.usage("AsyncHTTPClientLoad URL COUNT CONCURRENCY")
+        }
+        await RequestLoad.main {
+            var configuration = HTTPClient.Configuration()
+            configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = load.concurrency
+            let client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+            let result = try await load.run {
+                let response = try await client.execute(HTTPClientRequest(url: load.url), timeout: .seconds(60))
+                guard response.status == .ok else { throw UnexpectedStatus(code: Int(response.status.code)) }
+                return try await response.body.collect(upTo: 1 << 20).readableBytes
+            }
+            try await client.shutdown()
+            print(result)
+        }
+    }
+}

@@ -1,0 +1,67 @@
+import Foundation
+import Glibc
+
+/// The programs that make requests, one for each client, which scripts/bench has built.
+struct LoadPrograms {
+    let multi: String
+    let session: String
+    let asyncHTTPClient: String
+    let urlSession: String
+
+    init() throws {
+        let environment = ProcessInfo.processInfo.environment
+        let limits = environment["LIMITS"] ?? ".build/limits"
+        let products = environment["PRODUCTS"] ?? "Benchmarks/.build/release"
+        multi = "\(limits)/http-multi"
+        session = "\(products)/HTTPSessionLoad"
+        asyncHTTPClient = "\(products)/AsyncHTTPClientLoad"
+        urlSession = "\(products)/URLSessionLoad"
+        for program in [multi, session, asyncHTTPClient, urlSession] where access(program, X_OK) != 0 {
+            throw BenchmarkError("\(program) is not there: run scripts/bench http, which builds it")
+        }
+    }
+}
+
+/// What a program printed in one run.
+struct LoadRun {
+    let numbers: [Double]
+
+    init(_ command: [String], count: Int) throws {
+        let child = try Child(command, output: .lines)
+        let code = child.wait()
+        numbers = child.output.last?.text.split(separator: " ").compactMap { Double($0) } ?? []
+        guard code == 0, numbers.count == count else {
+            throw BenchmarkError("\(command.joined(separator: " ")): exit code \(code), \(numbers.count) numbers for \(count)")
+        }
+    }
+}
+
+/// Several runs of a program that makes `requests` requests of 1 KiB.
+struct RequestRuns {
+    private let command: [String]
+    private let requests: Int
+    private(set) var rates: [Double] = []
+    private(set) var costs: [Double] = []
+    private(set) var besides: [Double] = []
+
+    /// `words` are a program's name, its URL, how many requests, how many at a time, and what follows.
+    init(_ program: String, _ url: String, _ requests: Int, _ rest: String...) {
+        command = [program, url, "\(requests)", "64"] + rest
+        self.requests = requests
+    }
+
+    /// One more, from whose numbers all must be there: a load that was not carried is no result.
+    mutating func run(numbers count: Int) throws {
+        let run = try LoadRun(command, count: count)
+        guard run.numbers[2] == Double(requests * 1024) else { throw BenchmarkError("\(command[0]): \(run.numbers[2]) bytes") }
+        rates.append(run.numbers[0])
+        costs.append(run.numbers[1] * 1e9 / Double(requests))
+        if count == 5 { besides.append(run.numbers[4] - run.numbers[3]) }
+    }
+
+    var rate: Double { Distribution(rates).median }
+    /// Processor time of a request, in nanoseconds.
+    var cost: Double { Distribution(costs).median }
+    /// Resident KiB that all transfers beside took.
+    var beside: Double { Distribution(besides).median }
+}

@@ -1,0 +1,71 @@
+/// Bodies of 1 KiB, 64 requests at a time: how many in a second, and what each costs.
+enum RequestBenchmark {
+    /// Beside nothing else, by each client.
+    static func run(_ programs: LoadPrograms, _ isQuick: Bool) throws -> [Row] {
+        let servers = try LoopbackServers()
+        let (rounds, requests) = isQuick ? (2, 4_000) : (7, 40_000)
+        var limit = RequestRuns(programs.multi, servers.kibibyte, requests)
+        var session = RequestRuns(programs.session, servers.kibibyte, requests)
+        var asyncHTTPClient = RequestRuns(programs.asyncHTTPClient, servers.kibibyte, requests)
+        // So slow that fewer tell the same.
+        var urlSession = RequestRuns(programs.urlSession, servers.kibibyte, requests / 10)
+        for _ in 0..<rounds {
+            try limit.run(numbers: 5)
+            try session.run(numbers: 5)
+            try asyncHTTPClient.run(numbers: 3)
+            try urlSession.run(numbers: 3)
+        }
+        let name = "1 KiB, 64 at a time: "
+        let others = [
+            ("curl multi in C", limit, 0.65), ("async-http-client", asyncHTTPClient, 1), ("URLSession", urlSession, 10),
+        ]
+        let rates = others.map { other, runs, asked in
+            Row.against(
+                name + "requests a second, median of \(rounds)", session.rate, runs.rate, count, other, atLeast: asked)
+        }
+        let costs = others.map { other, runs, _ in
+            Row.against(name + "processor time of a request", session.cost, runs.cost, microseconds, other, atMost: nil)
+        }
+        return rates + costs
+    }
+
+    /// Beside 1,000 transfers that wait for an answer.
+    static func runBesideIdle(_ programs: LoadPrograms, _ isQuick: Bool) throws -> [Row] {
+        let servers = try LoopbackServers()
+        let (rounds, requests) = isQuick ? (2, 4_000) : (7, 40_000)
+        // curl_multi_poll looks at every transfer in each turn.
+        let pollRequests = isQuick ? 400 : 2_000
+        var limit = RequestRuns(programs.multi, servers.kibibyte, requests, servers.never, "1000")
+        var poll = RequestRuns(programs.multi, servers.kibibyte, pollRequests, servers.never, "1000", "poll")
+        var session = RequestRuns(programs.session, servers.kibibyte, requests, servers.never, "1000")
+        for _ in 0..<rounds {
+            try limit.run(numbers: 5)
+            try session.run(numbers: 5)
+            try poll.run(numbers: 5)
+        }
+        let name = "the same beside 1,000 idle transfers: "
+        let (socketAction, multiPoll) = ("curl multi in C", "curl_multi_poll in C")
+        return [
+            .against(
+                name + "requests a second, median of \(rounds)", session.rate, limit.rate, count, socketAction, atLeast: 0.65),
+            .against(name + "processor time of a request", session.cost, limit.cost, microseconds, socketAction, atMost: nil),
+            .against(name + "processor time of a request", session.cost, poll.cost, microseconds, multiPoll, atMost: nil),
+        ]
+    }
+
+    /// 1,000 transfers under way, each of which gets 1 KiB a second.
+    static func runSlow(_ programs: LoadPrograms, _ isQuick: Bool) throws -> [Row] {
+        let servers = try LoopbackServers()
+        var limit = RequestRuns(programs.multi, servers.kibibyte, 100, servers.slow, "1000")
+        var session = RequestRuns(programs.session, servers.kibibyte, 100, servers.slow, "1000")
+        for _ in 0..<(isQuick ? 1 : 5) {
+            try limit.run(numbers: 5)
+            try session.run(numbers: 5)
+        }
+        return [
+            .against(
+                "1,000 slow transfers: resident memory of each", session.beside / 1000, limit.beside / 1000, kibibytes,
+                "curl multi in C", atMost: nil)
+        ]
+    }
+}

@@ -1,0 +1,38 @@
+import Foundation
+import HTTPSession
+import RequestLoad
+
+/// Many tasks for one host with six connections, none of which ends. Prints the seconds until the caller had all tasks, the seconds
+/// until the session had them all in its queue, and resident KiB before and then.
+struct QueueLoad {
+    private let url: URL
+    private let count: Int
+
+    init(url: String, count: String) {
+        guard let url = URL(string: url), let count = Int(count), count > 6 else { RequestLoad.usage(HTTPSessionLoad.usage) }
+        (self.url, self.count) = (url, count)
+    }
+
+    func run() async throws -> String {
+        let session = try HTTPSessionManager(configuration: HTTPSessionLoad.configuration(connectionsPerHost: 6))
+        let request = TransferRequest(url: url)
+        // Six take the connections, so that the others only wait.
+        let running = (0..<6).map { _ in session.data(request) }
+        while !running.allSatisfy({ $0.state == .running }) { try await Task.sleep(for: .milliseconds(10)) }
+        var tasks: [TransferTask] = []
+        tasks.reserveCapacity(count)
+        let before = OwnFigures.residentKibibytes
+        let start = ContinuousClock.now
+        for _ in 0..<count { tasks.append(session.data(request)) }
+        let made = (ContinuousClock.now - start) / .seconds(1)
+        // The queue is served in order: when the last one waits, all do.
+        while tasks.last?.state != .waiting { try await Task.sleep(for: .microseconds(200)) }
+        let queued = (ContinuousClock.now - start) / .seconds(1)
+        let memory = OwnFigures.residentKibibytes
+        guard tasks.allSatisfy({ $0.state == .waiting }) else { throw NotQueued() }
+        session.invalidate(cancelsTasks: true)
+        return String(format: "%.6f %.6f %d %d", made, queued, before, memory)
+    }
+
+    private struct NotQueued: Error {}
+}

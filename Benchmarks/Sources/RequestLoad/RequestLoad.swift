@@ -1,0 +1,67 @@
+import Foundation
+import Synchronization
+
+/// `URL COUNT CONCURRENCY`: so many requests, so many of them at a time, by one HTTP client after another.
+package struct RequestLoad: Sendable {
+    package let url: String
+    package let count: Int
+    package let concurrency: Int
+
+    package init?(_ words: some Collection<String>) {
+        let words = Array(words)
+        guard words.count >= 3, let count = Int(words[1]), let concurrency = Int(words[2]), count > 0, concurrency > 0 else {
+            return nil
+        }
+        (url, self.count, self.concurrency) = (words[0], count, concurrency)
+    }
+
+    /// Has `request` asked `count` times; it returns the length of the body. The result is what `Limits/http-multi.c` prints.
+    package func run(_ request: @escaping @Sendable () async throws -> Int) async throws -> String {
+        let (asked, received) = (Counter(), Counter())
+        let (start, before) = (ContinuousClock.now, OwnFigures.processorSeconds)
+        try await withThrowingTaskGroup { group in
+            for _ in 0..<concurrency {
+                group.addTask {
+                    while asked.add(1) <= count { _ = received.add(try await request()) }
+                }
+            }
+            try await group.waitForAll()
+        }
+        let elapsed = (ContinuousClock.now - start) / .seconds(1)
+        let processor = OwnFigures.processorSeconds - before
+        return String(format: "%.0f %.3f %d", Double(count) / elapsed, processor, received.value)
+    }
+
+    /// Runs a program: what it throws is its last word.
+    package static func main(_ body: @Sendable () async throws -> Void) async {
+        do {
+            try await body()
+        } catch {
+            FileHandle.standardError.write(Data("\(error)\n".utf8))
+            exit(1)
+        }
+    }
+
+    /// Says how the program is to be called.
+    package static func usage(_ text: String) -> Never {
+        FileHandle.standardError.write(Data("usage: \(text)\n".utf8))
+        exit(64)
+    }
+}
+
+/// Counted by several tasks.
+package final class Counter: Sendable {
+    private let count = Atomic(0)
+
+    package init() {}
+
+    /// Returns the new count.
+    package func add(_ number: Int) -> Int { count.add(number, ordering: .relaxed).newValue }
+    package var value: Int { count.load(ordering: .relaxed) }
+}
+
+/// Not the answer that was measured.
+package struct UnexpectedStatus: Error {
+    package let code: Int
+    package init(code: Int) { self.code = code }
+}
