@@ -1,7 +1,7 @@
 import Foundation
 import HTTPSession
 import HTTPTypes
-import Synchronization
+import EventLoop
 import Testing
 
 @Suite struct HTTPRequestSerializerTests {
@@ -128,7 +128,7 @@ import Testing
     }
 
     @Test func `fields set by many threads at once arrive`() throws {
-        let serializer = Mutex(HTTPRequestSerializer(headerFields: [:]))
+        let serializer = Locked(HTTPRequestSerializer(headerFields: [:]))
         let failures = Atomic(0)
         DispatchQueue.concurrentPerform(iterations: 1000) { number in
             let isSet: Void? = serializer.withLock { try? $0.setValue("value", forHTTPHeaderField: "field-\(number)") }
