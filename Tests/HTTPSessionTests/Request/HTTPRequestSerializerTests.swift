@@ -1,6 +1,7 @@
 import Foundation
 import HTTPSession
 import HTTPTypes
+import Synchronization
 import EventLoop
 import Testing
 
