@@ -62,7 +62,7 @@ extension Trait where Self == ConditionTrait {
     /// For tests of times and of memory, which sanitizers multiply.
     public static var skippedUnderSanitizers: Self {
         .disabled(
-            if: ProcessInfo.processInfo.environment["NETWATCH_SANITIZER"] != nil, "sanitizers take time and memory of their own")
+            if: ProcessInfo.processInfo.environment["SUITE_SANITIZER"] != nil, "sanitizers take time and memory of their own")
     }
 
     /// For tests that need what `scripts/setup test` installs, named by a file of it, likewise.
