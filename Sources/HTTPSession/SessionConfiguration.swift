@@ -184,7 +184,7 @@ extension SessionConfiguration {
         case none
         /// In memory, with the session.
         case ephemeral
-        /// In a file of Netscape's format, read when the session starts and written when it ends and after it has been idle.
+        /// In a file of Netscape's format, read when the session starts and written when it ends.
         case file(URL)
     }
 }

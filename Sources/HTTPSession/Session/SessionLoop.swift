@@ -6,7 +6,6 @@ internal import Foundation
 final class SessionLoop {
     let engine: CurlEngine
     let settings: SessionSettings
-    /// Unowned by intent: the core ends the loop before it goes.
     let outbox: SessionOutbox
     var queue: TransferQueue
     private let mailbox: Mailbox<SessionCommand>
