@@ -131,10 +131,16 @@ public struct Endpoint: Hashable, Sendable {
                 throw ParseError(description: "host: '\(text)' is neither an address nor a DNS name")
             }
         }
-        if labels.allSatisfy({ $0.utf8.allSatisfy { $0 >= 0x30 && $0 <= 0x39 } }) {
+        // Hexadecimal too: libc takes 0x7f.1 for an address, and no name server is asked.
+        if labels.allSatisfy({ isNumber($0) }) {
             throw ParseError(description: "host: '\(text)' is not an IPv4 address")
         }
         return .name(String(text))
+    }
+
+    private static func isNumber(_ label: Substring) -> Bool {
+        if label.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) { return true }
+        return label.lowercased().hasPrefix("0x") && label.dropFirst(2).allSatisfy(\.isHexDigit)
     }
 
     private static func isNameCharacter(_ byte: UInt8) -> Bool {

@@ -83,4 +83,21 @@ import Testing
         }
         throw LabError("the program has ended: \(watch.program.standardError)")
     }
+
+    @Test func `without inotify the resolver's configuration is read all the same, and looked at from time to time`() throws {
+        // In a user namespace of its own, where no instance is to be had.
+        let script = """
+            mount -t tmpfs none /etc && echo nameserver 192.0.2.53 > /etc/resolv.conf || exit
+            echo 0 > /proc/sys/user/max_inotify_instances || exit
+            exec 3<&0
+            (read line <&3; : > /etc/resolv.conf) &
+            exec "$0" watch --json
+            """
+        let program = try Program(
+            ["unshare", "--user", "--map-root-user", "--net", "--mount", "sh", "-c", script, Programs.netwatch], input: .pipe)
+        #expect(try program.nextLine()?.contains(#""dns":true"#) == true, "\(program.standardError)")
+        try program.write("\n")
+        let change = try program.nextLine { $0.contains("dns-changed") }
+        #expect(change.contains(#""dns":false"#))
+    }
 }

@@ -209,6 +209,12 @@ struct ProgramInHostTests {
         _ = try full.remainingLines()
         let directory = try netwatch("record", "/proc", host: host)
         #expect(try directory.wait() == 73)
+        // Opening a pipe waits for its reader, and the signals that could end that wait are blocked.
+        let pipe = try ScratchDirectory()
+        #expect(mkfifo(pipe.file("pipe"), 0o600) == 0)
+        let unread = try netwatch("record", pipe.file("pipe"), host: host, output: .null)
+        #expect(try unread.wait() == 73)
+        expectOneLine(unread, "cannot create")
         expectOneLine(directory, "/proc")
         for garbage in ["", "\n", "hello\n", "{}\n", "{\"netwatch_recording\":99}\n", "\u{0}\u{1}\u{2}"] {
             let program = try Program([Programs.netwatch, "replay", "-"], input: .text(garbage), output: .file)

@@ -124,6 +124,58 @@ struct RouteTests {
         try witness.expect(good, reasons: "families-changed cause-changed")
     }
 
+    @Test func `a rule that refuses is told where no route was, although the kernel answers the same`() throws {
+        let network = try Network()
+        try network.uplink("v0", "10.1.0.1/24")
+        let witness = try Witness(network.host, sees: "unsatisfied route/no-route")
+        try network.host.ip("rule add pref 10 unreachable")
+        try witness.expect("unsatisfied route/route-unreachable", reasons: "cause-changed")
+        try network.host.ip("rule del pref 10")
+        try witness.expect("unsatisfied route/no-route", reasons: "cause-changed")
+    }
+
+    @Test func `an address of two peers stays when one of them goes`() throws {
+        let network = try Network()
+        let host = network.host
+        try network.uplink("v0")
+        for peer in 2...3 { try host.ip("addr add 10.1.0.1 peer 10.1.0.\(peer) dev v0") }
+        try host.ip("route add default dev v0")
+        let witness = try Witness(host, sees: "satisfied v0 wired 4")
+        try host.ip("addr del 10.1.0.1 peer 10.1.0.2 dev v0")
+        try host.ip("addr add 10.1.0.9/32 dev v0")
+        try witness.expectNext(reasons: "addresses-changed") {
+            #expect($0.interface("v0")?.addresses == ["10.1.0.1/32", "10.1.0.9/32"])
+        }
+        try host.ip("addr del 10.1.0.1 peer 10.1.0.3 dev v0")
+        try witness.expectNext(reasons: "addresses-changed") { #expect($0.interface("v0")?.addresses == ["10.1.0.9/32"]) }
+    }
+
+    // The kernel clears up expired routes, and tells, half a minute later.
+    @Test func `an IPv6 route whose lifetime is over is no path any more`() throws {
+        let network = try Network()
+        try network.uplink("v0", "2001:db8:1::1/64")
+        let witness = try Witness(network.host, sees: "unsatisfied route/no-route")
+        try network.host.ip("-6 route add default via fe80::1 dev v0 expires 3")
+        try witness.expect("satisfied v0 wired 6 via fe80::1%v0")
+        // As a router that is heard again does.
+        try network.host.ip("-6 route change default via fe80::1 dev v0 expires 4")
+        try witness.expect("unsatisfied route/no-route", reasons: "families-changed cause-changed")
+    }
+
+    @Test func `an interface that is plugged in again is judged as it is now`() throws {
+        let network = try Network()
+        let host = network.host
+        try network.uplink("v0", "10.1.0.1/24")
+        try host.ip("route add default via 10.1.0.254")
+        let witness = try Witness(host, sees: "satisfied v0 wired 4 via 10.1.0.254")
+        try host.ip("link del v0")
+        try witness.expect("unsatisfied link/no-interface", past: ["unsatisfied link/interface-down"])
+        try network.uplink("v0", "10.1.0.1/24")
+        try witness.expect(
+            "unsatisfied route/no-route",
+            past: ["unsatisfied link/interface-down", "unsatisfied link/no-carrier", "unsatisfied address/no-address"])
+    }
+
     @Test func `IPv4 routes that vanish silently with their link are out of the snapshot at once, and dead ones never in it`()
         throws
     {

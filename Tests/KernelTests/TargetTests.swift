@@ -68,6 +68,22 @@ struct TargetTests {
                 == ["unreachable neighbour/host-silent by v0", "unreachable neighbour/host-silent by v0"])
     }
 
+    // The kernel chooses by the sender's port then, which nobody can ask about before the packet is sent.
+    @Test func `of two gateways the silent one is accused, whichever a packet takes`() throws {
+        let network = try network()
+        try network.uplink("v1", "10.2.0.1/24")
+        try network.host.ip("ntable change name arp_cache dev v1 retrans 50")
+        try network.host.set("ipv4.fib_multipath_hash_policy", "1")
+        try network.host.ip("route add default nexthop via 10.1.0.254 nexthop via 10.2.0.254")
+        try network.router.ip("route add 10.2.0.0/24 via 10.1.0.1")
+        for filter in ["all", "rv0", "rv1"] { try network.router.set("ipv4.conf.\(filter).rp_filter", "0") }
+        let servers = (1...16).map { "192.0.2.\($0)" }
+        try network.router.ip("link set lo up")
+        for server in servers { try network.router.ip("addr add \(server)/32 dev lo") }
+        let seen = try status(network, servers.map { "\($0):9" }).map { $0.line.split(separator: " by ")[0] }
+        #expect(Set(seen).isSubset(of: ["down tcp/refused", "unreachable neighbour/gateway-silent"]), "\(seen)")
+    }
+
     @Test func `a router that explains itself once is believed while it only drops`() throws {
         let network = try network()
         try network.host.ip("route add default via 10.1.0.254")

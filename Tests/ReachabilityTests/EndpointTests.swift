@@ -66,6 +66,7 @@ import Testing
         ("[]:80", "host: '' is not an IPv6 address"), ("[fe80::1%]:80", "host: '' is not the name of an interface"),
         ("[fe80::1%a-name-too-long-for-an-interface]:80", "host: 'a-name-too-long-for-an-interface' is not the name"),
         ("256.1.1.1:80", "host: '256.1.1.1' is not an IPv4 address"), ("1.2.3:80", "host: '1.2.3' is not an IPv4 address"),
+        ("0x7f.1:80", "host: '0x7f.1' is not an IPv4 address"), ("0X7F000001:80", "host: '0X7F000001' is not an IPv4 address"),
         ("a..b:80", "host: 'a..b' has an empty label"), (".:80", "host: '.' has an empty label"),
         ("-a.b:80", "host: '-a.b' is neither"), ("a-.b:80", "host: 'a-.b' is neither"),
         ("user@host:80", "host: 'user@host' is neither"),

@@ -34,6 +34,7 @@ final class MonitorLoop {
     private let kernel: any KernelSource
     private let evidence: InterfaceEvidenceReader
     private var resolver: ResolverWatcher?
+    private let resolverFile: ResolverFile
     private var suspend: SuspendWatch?
     private var namespace: NamespaceWatch?
     private var prober = TCPProber()
@@ -57,6 +58,11 @@ final class MonitorLoop {
     private var early: [Follower] = []
     private var stateAskers: [@Sendable (MonitorState) -> Void] = []
     private var nextPoll: Int64?
+    // Where the system refuses to tell of files (fs.inotify.max_user_instances), they are looked at.
+    private var nextLook: Int64?
+    private var lastLook = ResolverConfiguration()
+    private let namespacePath: String?
+    private let namespaceInode: UInt64
     private var hasRecordingFailed = false
 
     /// Opens everything; to be called on the thread that will ``run()``, inside the namespace.
@@ -69,9 +75,12 @@ final class MonitorLoop {
         mailbox.attach(loop.waker)
         kernel = try Self.openKernel()
         evidence = InterfaceEvidenceReader(usesSysfs: usesSysfs, wirelessIndexes: WirelessInterfaces.indexes)
-        resolver = try? ResolverWatcher(ResolverFile(namespaceName: configuration.namespace?.name))
+        resolverFile = ResolverFile(namespaceName: configuration.namespace?.name)
+        resolver = try? ResolverWatcher(resolverFile)
         suspend = SuspendWatch()
         namespace = configuration.namespace.flatMap { NamespaceWatch($0.path, inode: identity.namespaceInode) }
+        namespacePath = configuration.namespace?.path
+        namespaceInode = identity.namespaceInode
         names = try NameResolver(namespace: configuration.namespace) { [mailbox] in mailbox.post(.lookup($0)) }
         machine = MonitorMachine(configuration)
         self.mailbox = mailbox
@@ -107,8 +116,10 @@ final class MonitorLoop {
     func run() {
         var generator = SystemRandomNumberGenerator()
         feed(.began(seed: generator.next(), isPolling: isPolling))
-        feed(.resolver(resolver?.read() ?? ResolverConfiguration()))
+        lastLook = resolverFile.read()
+        feed(.resolver(lastLook))
         if isPolling { nextPoll = now.monotonicNanoseconds + Self.pollInterval }
+        look()
         takeCommands()
         endTurn()
         tellState()
@@ -121,6 +132,7 @@ final class MonitorLoop {
                 nextPoll = now.monotonicNanoseconds + Self.pollInterval
                 feed(.pollDue)
             }
+            if let due = nextLook, due <= now.monotonicNanoseconds { look() }
             startWaiting()
             if isRunning { endTurn() }
             // What the turn's end cancelled has freed sockets.
@@ -131,8 +143,25 @@ final class MonitorLoop {
     }
 
     private var deadline: Int64? {
-        guard let due = machine.nextDeadline() else { return nextPoll }
-        return nextPoll.map { min($0, due) } ?? due
+        var due = machine.nextDeadline()
+        if let nextPoll { due = min(due ?? nextPoll, nextPoll) }
+        if let nextLook { due = min(due ?? nextLook, nextLook) }
+        return due
+    }
+
+    // Also once at the start: the name may have gone before it was watched.
+    private func look() {
+        if let namespacePath, NamespaceWatch.inode(of: namespacePath) != namespaceInode { feed(.namespaceGone) }
+        let (isNameUnwatched, isFileUnwatched) = (
+            namespacePath != nil && namespace?.descriptor == nil, resolver?.descriptor == nil
+        )
+        nextLook = isNameUnwatched || isFileUnwatched ? now.monotonicNanoseconds + Self.pollInterval : nil
+        guard isFileUnwatched else { return }
+        let configuration = resolverFile.read()
+        guard configuration != lastLook else { return }
+        lastLook = configuration
+        names.configurationChanged()
+        feed(.resolver(configuration))
     }
 
     private func take(_ ready: EventLoop.Ready) {

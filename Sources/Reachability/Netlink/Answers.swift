@@ -13,12 +13,12 @@ extension RouteAnswer {
                 self = .refused(errno: RouteAnswer.noRoute)
                 return
             }
-            self = .route(
-                ChosenRoute(
-                    kind: route.kind, interface: hop.interface, gateway: hop.gateway, source: route.preferredSource,
-                    table: route.key.table
-                )
+            var chosen = ChosenRoute(
+                kind: route.kind, interface: hop.interface, gateway: hop.gateway, source: route.preferredSource,
+                table: route.key.table
             )
+            if query.showsAll { chosen.nextHops = route.nextHops }
+            self = .route(chosen)
         case .done(let errno) where errno != 0: self = .refused(errno: query.interface == 0 ? errno : RouteAnswer.noRoute)
         default: return nil
         }

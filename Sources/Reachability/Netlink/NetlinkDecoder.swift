@@ -18,7 +18,7 @@ enum NetlinkDecoder {
             messages.append(
                 NetlinkMessage(
                     event(header), sequence: header.pointee.nlmsg_seq,
-                    wasInterrupted: Int32(header.pointee.nlmsg_flags) & NLM_F_DUMP_INTR != 0
+                    wasInterrupted: Int32(header.pointee.nlmsg_flags) & NLM_F_DUMP_INTR != 0, routeLifetime: routeLifetime(header)
                 )
             )
             offset += (length + 3) & ~3

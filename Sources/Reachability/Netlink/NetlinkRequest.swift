@@ -73,7 +73,7 @@ extension NetlinkRequest {
         header.rtm_family = UInt8(query.destination.family == .v4 ? AF_INET : AF_INET6)
         header.rtm_dst_len = query.destination.family == .v4 ? 32 : 128
         let isBound = query.interface != 0
-        if isBound { header.rtm_flags = UInt32(RTM_F_FIB_MATCH) }
+        if isBound || query.showsAll { header.rtm_flags = UInt32(RTM_F_FIB_MATCH) }
         let request = NetlinkRequest(type: Int32(RTM_GETROUTE), flags: 0, sequence: sequence, header: header)
         request?.put(Int32(RTA_DST.rawValue), query.destination)
         if isBound { request?.put(Int32(RTA_OIF.rawValue), query.interface) }

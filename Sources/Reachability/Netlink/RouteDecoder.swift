@@ -15,6 +15,20 @@ extension NetlinkDecoder {
         if Int(message.pointee.nlmsg_type) == RTM_DELROUTE { return .routeRemoved(route) }
         return .route(route, replaces: Int32(message.pointee.nlmsg_flags) & NLM_F_REPLACE != 0, isDead: fields.isDead)
     }
+
+    /// What is left of the lifetime of a default route for IPv6 (`RTA_CACHEINFO`); `nil` for one without, and when it is over. Only
+    /// these are looked at: a table may have a million others.
+    static func routeLifetime(_ message: UnsafeMutablePointer<nlmsghdr>) -> Duration? {
+        guard Int(message.pointee.nlmsg_type) == RTM_NEWROUTE, let header = fixedHeader(message, as: rtmsg.self),
+            header.rtm_family == UInt8(AF_INET6), header.rtm_dst_len == 0
+        else { return nil }
+        let cacheInfo: Int32 = 12
+        let attributes = AttributeSequence(message, headerSize: MemoryLayout<rtmsg>.size)
+        guard let bytes = attributes.first(where: { $0.type == cacheInfo })?.bytes, bytes.count >= 12 else { return nil }
+        // struct rta_cacheinfo: references, last use, then what is left in hundredths of a second.
+        let centiseconds = bytes.loadUnaligned(fromByteOffset: 8, as: Int32.self)
+        return centiseconds > 0 ? .milliseconds(Int64(centiseconds) * 10) : nil
+    }
 }
 
 /// The attributes of one route message. Read one by one: a table may have a million routes, and an object of libnl-route takes a

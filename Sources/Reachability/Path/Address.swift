@@ -1,21 +1,31 @@
 /// An address of an interface as rtnetlink's RTM_NEWADDR message tells it.
 public struct Address: Hashable, Sendable {
-    /// What identifies an address: the same address may be on two links, or on one link with two prefixes.
+    /// What identifies an address: the same address may be on two links, on one link with two prefixes, and for IPv4 on one link
+    /// with two peers.
     public struct Key: Hashable, Sendable, Comparable {
         /// The interface's index.
         public let interface: UInt32
         /// The local address (`IFA_LOCAL` before `IFA_ADDRESS`) with its prefix length.
         public let prefix: IPPrefix
+        /// The other end of an IPv4 point-to-point link; `nil` for IPv6, where an address changes its peer and stays the same.
+        public let peer: IPAddress?
 
-        /// A key.
-        public init(interface: UInt32, prefix: IPPrefix) {
+        /// A key; the peer counts for IPv4 only.
+        public init(interface: UInt32, prefix: IPPrefix, peer: IPAddress? = nil) {
             self.interface = interface
             self.prefix = prefix
+            self.peer = prefix.address.family == .v4 ? peer : nil
         }
 
-        /// By interface, then by prefix.
+        /// By interface, then by prefix, then by peer.
         public static func < (left: Key, right: Key) -> Bool {
-            (left.interface, left.prefix) < (right.interface, right.prefix)
+            let (one, other) = ((left.interface, left.prefix), (right.interface, right.prefix))
+            guard one == other else { return one < other }
+            switch (left.peer, right.peer) {
+            case (nil, .some): return true
+            case (let left?, let right?): return left < right
+            default: return false
+            }
         }
     }
 
@@ -88,7 +98,7 @@ public struct Address: Hashable, Sendable {
         interface: UInt32, prefix: IPPrefix, peer: IPAddress? = nil, scope: UInt8 = 0, flags: Flags = .permanent,
         lifetime: Lifetime = Lifetime(preferredSeconds: nil, validSeconds: nil, renewedCentiseconds: 0)
     ) {
-        key = Key(interface: interface, prefix: prefix)
+        key = Key(interface: interface, prefix: prefix, peer: peer)
         self.peer = peer
         self.scope = scope
         self.flags = flags

@@ -34,7 +34,7 @@ package struct InterfaceCatalog: Sendable {
             interfaces[index] = NetworkInterface(
                 name: link.name, index: index, type: kind.type, isVirtual: kind.isVirtual, isExpensive: kind.isExpensive,
                 level: LinkLevelMatrix.level(of: link, addresses: own, ports: Self.allPorts(of: index, ports)),
-                addresses: own.map(\.key.prefix),
+                addresses: Self.prefixes(own),
                 evidence: kind.evidence
             )
         }
@@ -55,6 +55,14 @@ package struct InterfaceCatalog: Sendable {
             found.formUnion(latest)
         }
         return found
+    }
+
+    /// Each once: an IPv4 address may be there for several peers.
+    private static func prefixes(_ addresses: [Address]) -> [IPPrefix] {
+        var prefixes: [IPPrefix] = []
+        prefixes.reserveCapacity(addresses.count)
+        for address in addresses where address.key.prefix != prefixes.last { prefixes.append(address.key.prefix) }
+        return prefixes
     }
 
     /// Up to so many interfaces, searching for what belongs to each is cheaper than sorting everything.

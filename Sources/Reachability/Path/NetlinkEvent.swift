@@ -29,10 +29,15 @@ package struct NetlinkMessage: Hashable, Sendable {
     package var sequence: UInt32
     /// NLM_F_DUMP_INTR: the kernel's table changed while it was dumped.
     package var wasInterrupted: Bool
+    /// How long a route is used from now on, where it has a lifetime and some of it is left.
+    package var routeLifetime: Duration?
 
-    package init(_ event: NetlinkEvent, sequence: UInt32 = 0, wasInterrupted: Bool = false) {
+    package init(
+        _ event: NetlinkEvent, sequence: UInt32 = 0, wasInterrupted: Bool = false, routeLifetime: Duration? = nil
+    ) {
         self.event = event
         self.sequence = sequence
         self.wasInterrupted = wasInterrupted
+        self.routeLifetime = routeLifetime
     }
 }

@@ -3,8 +3,14 @@
 struct PathEvaluation {
     /// The interface that the kernel last chose, whether usable or not.
     struct Selected: Hashable, Sendable {
+        /// 0 once the device that had it is gone.
         var index: UInt32
         var name: String
+
+        init(_ interface: NetworkInterface) {
+            index = interface.index
+            name = interface.name
+        }
     }
 
     /// What it leads to.
@@ -52,7 +58,7 @@ struct PathEvaluation {
 
         // What the kernel would use counts as selected, also when it cannot carry packets now.
         let pick = selected?.interface ?? choices.v4?.picked ?? choices.v6?.picked
-        let last = pick.map { Selected(index: $0.index, name: $0.name) } ?? lastSelected
+        let last = pick.map(Selected.init) ?? lastSelected.map(present)
         let cause = selected == nil ? PathCause(snapshot, catalog, configuration).find(choices, last) : nil
         let chosen = [v4?.interface, v6?.interface, under].compactMap { $0 }
         let ordered = order(chosen, defaults)
@@ -72,6 +78,14 @@ struct PathEvaluation {
             notable: Set(ordered.filter { isNotable($0, chosen, defaults) }.map(\.index))
         )
         return .path(path, selected: last)
+    }
+
+    /// The last selected interface as it is now: under the name that it was given meanwhile, or back under its old one, as an adapter
+    /// that was plugged in again or a tunnel that was made anew.
+    private func present(_ last: Selected) -> Selected {
+        if let interface = catalog.interfaces[last.index] { return isAllowed(interface) ? Selected(interface) : last }
+        let again = catalog.interfaces.values.filter { $0.name == last.name }.min { $0.index < $1.index }
+        return again.map(Selected.init) ?? last
     }
 
     /// What the kernel says for each family; `nil` for one that does not count.
@@ -180,6 +194,7 @@ struct PathEvaluation {
             case nil: questions.append(query)
             case .route(let route) where route.interface != interface.index:
                 return catalog.interfaces[route.interface].flatMap { $0.type == .loopback ? nil : $0 }
+            case .refused(let errno) where errno != 0: return nil
             default: break
             }
         }

@@ -75,6 +75,8 @@ package struct PathMachine: Sendable {
     private var hasBegun = false
     private var unsettled = CaseSet<KernelTable>.all
     private var resync = Resync()
+    // When the first of the default routes that have a lifetime is over.
+    private var expiryDue: Int64?
     private var reasons: CaseSet<PathChangeReason> = []
     // Changes gather here until the turn ends, doubts until the next event.
     private var untold = SnapshotKeeper.Outcome()
@@ -85,44 +87,6 @@ package struct PathMachine: Sendable {
     private var told: NetworkPath?
     private var lastSelected: PathEvaluation.Selected?
     private var work = Work()
-
-    /// What is left to be done at the turn's end.
-    private struct Work: Sendable {
-        /// The kernel has to be asked anew.
-        var ask = false
-        /// An evaluation is under way: questions may be out.
-        var evaluate = false
-        /// More than the answers changed.
-        var structure = false
-        /// Interfaces of which the link, an address or the evidence changed.
-        var interfaces: Set<UInt32> = []
-        /// Events since the turn began.
-        var events = 0
-    }
-
-    /// What of a link decides where its evidence is read; a change of flags is no reason to read it again.
-    private struct EvidenceSubject: Hashable, Sendable {
-        let name: String
-        let kind: String?
-        let hardwareType: UInt16
-        let hardwareAddress: [UInt8]
-
-        init(_ link: Link) {
-            name = link.name
-            kind = link.kind
-            hardwareType = link.hardwareType
-            hardwareAddress = link.hardwareAddress
-        }
-    }
-
-    /// Tables that must be dumped before what was lost is made good.
-    private struct Resync: Sendable {
-        /// Each once, in the order in which they came.
-        var reasons: [ResyncReason] = []
-        var tables: CaseSet<KernelTable> = []
-        /// The table whose dump ran already when the loss happened: its end proves nothing.
-        var underway: KernelTable?
-    }
 
     package init(_ configuration: MonitorConfiguration) {
         self.configuration = configuration
@@ -136,7 +100,9 @@ package struct PathMachine: Sendable {
     /// Whether answers are awaited that decide the path.
     package var isAsking: Bool { work.evaluate || work.ask }
     /// When ``Event/turnEnded`` is due without any other event, on the monotonic clock in nanoseconds.
-    package var deadline: Int64? { hasBegun && !hasEnded ? schedule.deadline : nil }
+    package var deadline: Int64? {
+        hasBegun && !hasEnded ? [schedule.deadline, expiryDue].compactMap { $0 }.min() : nil
+    }
 
     /// Takes one event and says what to do.
     package mutating func handle(_ event: Event, at now: Moment) -> [Effect] {
@@ -150,7 +116,10 @@ package struct PathMachine: Sendable {
             schedule.wantAll(at: time)
         case .messages(let messages):
             if untold.changes.isEmpty { untold.changes.reserveCapacity(messages.count) }
-            for message in messages { take(message.event, at: time) }
+            for message in messages {
+                take(message.event, at: time)
+                noteLifetime(of: message, at: time)
+            }
         case .overrun:
             overruns += 1
             lose(.overrun, at: time)
@@ -224,6 +193,8 @@ package struct PathMachine: Sendable {
                 awaited.insert(link.index)
             }
         case .linkRemoved(let index):
+            // Another device may get the number: the one that was selected is known by its name from here on.
+            if lastSelected?.index == index { lastSelected?.index = 0 }
             work.interfaces.insert(index)
             work.structure = true
             awaited.remove(index)
@@ -237,8 +208,8 @@ package struct PathMachine: Sendable {
             work.structure = true
         case .routeAdded(let route), .routeRemoved(let route):
             if route.key.destination.isDefault { work.structure = true }
-        case .nexthop, .nexthopRemoved: work.structure = true
-        case .ruleAdded, .ruleRemoved: break
+        // A rule that refuses may take the place of a missing route, with the same answer of the kernel.
+        case .nexthop, .nexthopRemoved, .ruleAdded, .ruleRemoved: work.structure = true
         }
     }
 
@@ -252,6 +223,26 @@ package struct PathMachine: Sendable {
         resync = Resync(reasons: resync.reasons.filter { $0 != reason } + [reason], tables: .all, underway: schedule.running)
     }
 
+    // MARK: Lifetimes
+
+    /// The kernel counts lifetimes by its clock's ticks and tells them in hundredths of a second: by this time the route is over.
+    private static let lifetimeGrain = Duration.milliseconds(50)
+
+    // The kernel stops using a route when its time is over (router advertisements), and tells up to half a minute later, when it
+    // clears up. A router that is heard again prolongs the time without a word.
+    private mutating func noteLifetime(of message: NetlinkMessage, at now: Int64) {
+        guard let left = message.routeLifetime else { return }
+        expiryDue = min(expiryDue ?? .max, now.addingSaturated((left + Self.lifetimeGrain).saturatingNanoseconds))
+    }
+
+    private mutating func lookAtLifetimes(at now: Int64) {
+        guard let due = expiryDue, due <= now else { return }
+        expiryDue = nil
+        work.ask = true
+        // What is left of the others, and of one that was prolonged.
+        schedule.want(.routesV6, at: now)
+    }
+
     // MARK: Dumps
 
     private mutating func readDump(_ messages: [NetlinkMessage], at now: Moment) -> [Effect] {
@@ -259,6 +250,7 @@ package struct PathMachine: Sendable {
             if message.wasInterrupted { wasInterrupted = true }
             if case .done(let errno) = message.event { return endDump(errno: errno, at: now) }
             if message.event == .malformed { malformed += 1 } else { keeper.addDumped(message.event) }
+            noteLifetime(of: message, at: now.monotonicNanoseconds)
         }
         return []
     }
@@ -308,6 +300,7 @@ package struct PathMachine: Sendable {
 
     private mutating func endTurn(at now: Moment) -> [Effect] {
         guard hasBegun else { return [] }
+        lookAtLifetimes(at: now.monotonicNanoseconds)
         var effects: [Effect] = awaited.sorted().compactMap { index in keeper.live.links[index].map { .readEvidence($0) } }
         // Answered at once, within the turn: the next end of it goes on.
         guard effects.isEmpty else { return effects }

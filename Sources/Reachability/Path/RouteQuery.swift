@@ -5,16 +5,23 @@ package struct RouteQuery: Hashable, Sendable, Codable {
     package var interface: UInt32
     /// The TCP port that it goes to, for which policy rules may have a way of their own; 0 for a packet of any kind.
     package var port: UInt16
+    /// Asks for the whole route that matches, with all its next hops, not for the one that this packet would take: of a multipath
+    /// route that may depend on the sender's port, which nobody knows before it is sent.
+    package var showsAll: Bool
 
-    package init(_ destination: IPAddress, interface: UInt32 = 0, port: UInt16 = 0) {
+    package init(_ destination: IPAddress, interface: UInt32 = 0, port: UInt16 = 0, showsAll: Bool = false) {
         self.destination = destination
         self.interface = interface
         self.port = port
+        self.showsAll = showsAll
     }
 
     /// A fixed order, so that a recording can be run again.
     static func areInOrder(_ left: RouteQuery, _ right: RouteQuery) -> Bool {
-        (left.destination, left.interface, left.port) < (right.destination, right.interface, right.port)
+        let (one, other) = (
+            (left.destination, left.interface, left.port), (right.destination, right.interface, right.port)
+        )
+        return one == other ? !left.showsAll && right.showsAll : one < other
     }
 }
 
@@ -40,6 +47,8 @@ package struct ChosenRoute: Hashable, Sendable {
     /// The address that it would be sent from.
     package var source: IPAddress?
     package var table: UInt32
+    /// All next hops of the route; empty unless they were asked for (``RouteQuery/showsAll``).
+    package var nextHops: [Route.NextHop] = []
 
     package init(
         kind: Route.Kind = .unicast, interface: UInt32, gateway: IPAddress? = nil, source: IPAddress? = nil, table: UInt32 = 254

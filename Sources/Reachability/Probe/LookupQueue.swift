@@ -24,8 +24,8 @@ struct LookupQueue: Hashable, Sendable {
         case end
     }
 
-    /// Threads of all generations: this many times as many as of one.
-    static let generationsAtOnce = 4
+    /// Threads of all generations, with those that are made beside ones that are stuck: this many times the limit.
+    static let threadsInAll = 4
 
     let threadLimit: Int
     let queueLimit: Int
@@ -43,14 +43,22 @@ struct LookupQueue: Hashable, Sendable {
         self.queueLimit = queueLimit
     }
 
-    private var hasRoom: Bool { threads < threadLimit && threads + former < threadLimit * Self.generationsAtOnce }
+    private var hasRoom: Bool { threads < threadLimit && isBelowTotal }
+    private var isBelowTotal: Bool { threads + former < threadLimit * Self.threadsInAll }
 
     /// A name is to be resolved. Where former threads leave no room for one, it waits for the next request that finds room: a target
     /// asks again with each probe.
     mutating func add(_ request: LookupRequest) -> Admission {
         if isStopped { return .ignore }
-        // An older one of the same target has been given up.
-        cancel(TargetID(owning: request.id))
+        // An older one of the same target has been given up. The new one has its place: at the end of the queue, targets that ask
+        // more often than threads come free would never have their turn.
+        if let place = waiting.firstIndex(where: { TargetID(owning: $0.id) == TargetID(owning: request.id) }) {
+            waiting[place] = request
+            // It has waited for as long as its target had patience: all threads are inside lookups that last.
+            guard idle == 0, isBelowTotal else { return .wake }
+            threads += 1
+            return .makeThread(generation: generation)
+        }
         guard waiting.count < queueLimit else { return .refuse }
         waiting.append(request)
         guard waiting.count > idle, hasRoom else { return .wake }

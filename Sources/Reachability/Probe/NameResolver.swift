@@ -10,8 +10,9 @@ internal import Glibc
 /// For a *named* namespace the threads see `/etc/netns/NAME/` as ip-netns(8) arranges it (``NamespaceFiles``); what became of
 /// that is in ``files``.
 package final class NameResolver: Sendable {
-    /// How many names are resolved at once by default.
-    package static let defaultThreads = 4
+    /// How many names are resolved at once by default. A silent name server holds a thread for ten seconds, three times as long as
+    /// a probe lasts, and who finds all threads held has waited in vain.
+    package static let defaultThreads = 16
     /// How many names wait at most; more are answered with EAI_AGAIN at once. A target has one name waiting at a time, so this
     /// bounds nothing but a mistake.
     package static let queueLimit = 65_536

@@ -14,7 +14,7 @@ package struct RecordedInput: Hashable, Sendable {
 extension RecordedInput: Codable {
     private enum Keys: String, CodingKey {
         case t, w, input, bytes, seed, polling, errno, destination, interface, evidence, resolver, lookup, probe, asleep
-        case target, endpoint, settings, address, port
+        case target, endpoint, settings, address, port, all
     }
 
     /// An input that is none of this version's.
@@ -55,7 +55,8 @@ extension RecordedInput: Codable {
             let query = RouteQuery(
                 try line.decode(IPAddress.self, forKey: .destination),
                 interface: try line.decode(UInt32.self, forKey: .interface),
-                port: try line.decodeIfPresent(UInt16.self, forKey: .port) ?? 0
+                port: try line.decodeIfPresent(UInt16.self, forKey: .port) ?? 0,
+                showsAll: try line.decodeIfPresent(Bool.self, forKey: .all) ?? false
             )
             input = .routeReply(query, try bytes())
         case "neighbour-reply":
@@ -110,6 +111,7 @@ extension RecordedInput: Codable {
             try line.encode(query.destination, forKey: .destination)
             try line.encode(query.interface, forKey: .interface)
             if query.port != 0 { try line.encode(query.port, forKey: .port) }
+            if query.showsAll { try line.encode(true, forKey: .all) }
         case .neighbourReply(let key, let bytes):
             try put("neighbour-reply", bytes)
             try line.encode(key.interface, forKey: .interface)

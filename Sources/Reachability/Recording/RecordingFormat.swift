@@ -6,7 +6,8 @@
 /// {"t":81234567,"w":1763700000123456789,"input":"turn-ended"}
 /// {"netwatch_recording_end":1,"inputs":2}
 /// ```
-/// A `route-reply` for a target has the `port` of its question beside `destination` and `interface`.
+/// A `route-reply` for a target has the `port` of its question beside `destination` and `interface`, and `all` where all next hops
+/// were asked for.
 /// `t` is CLOCK_MONOTONIC and `w` CLOCK_REALTIME, in nanoseconds, of the turn that took the input. Readers refuse another number
 /// behind `netwatch_recording`, and inputs that they do not know: an input that is passed over would change what follows. The last line counts the inputs: a recording
 /// without it, that of a killed program or of a disk that failed, holds less than was seen. Nothing follows it.

@@ -4,11 +4,12 @@ internal import Glibc
 
 /// Writes inputs to a file on a thread of its own, so that a slow disk never holds the monitor up.
 package final class RecordingWriter: Sendable {
-    /// Inputs that may wait for the disk; one more ends the recording, because a hole would make what follows a lie.
-    static let limit = 1 << 20
+    /// So many bytes of inputs may wait for the disk; more end the recording, because a hole would make what follows a lie.
+    static let limit = 256 << 20
 
     private struct State: Sendable {
         var waiting: [RecordedInput] = []
+        var size = 0
         var isClosed = false
         var failure: Int32?
     }
@@ -29,11 +30,14 @@ package final class RecordingWriter: Sendable {
 
     private let shared: Shared
     private let thread: LoopThread
+    private let limit: Int
 
     /// Creates or truncates the file and writes the header.
-    package init(path: String, header: RecordingHeader) throws(MonitorError) {
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+    package init(path: String, header: RecordingHeader, limit: Int = RecordingWriter.limit) throws(MonitorError) {
+        // O_NONBLOCK for the opening only: a pipe without a reader would hold it up for ever, past every signal.
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0o644)
         guard descriptor >= 0 else { throw .recording(path: path, errno: errno) }
+        _ = fcntl(descriptor, F_SETFL, O_WRONLY)
         let waker: Waker
         do { waker = try Waker() } catch {
             close(descriptor)
@@ -41,6 +45,7 @@ package final class RecordingWriter: Sendable {
         }
         let shared = Shared(descriptor: descriptor, waker: waker)
         self.shared = shared
+        self.limit = limit
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         guard var line = try? encoder.encode(header) else { throw .recording(path: path, errno: EINVAL) }
@@ -56,9 +61,13 @@ package final class RecordingWriter: Sendable {
     /// - Returns: an errno once the recording has failed; ENOBUFS when the disk was too slow.
     func append(_ input: RecordedInput) -> Int32? {
         let (failure, wasEmpty) = shared.state.withLock { state in
-            if state.failure == nil, state.waiting.count >= Self.limit { state.failure = ENOBUFS }
+            let size = MemoryLayout<RecordedInput>.stride + input.input.byteCount
+            if state.failure == nil, state.size + size > limit { state.failure = ENOBUFS }
             let wasEmpty = state.waiting.isEmpty
-            if state.failure == nil { state.waiting.append(input) }
+            if state.failure == nil {
+                state.waiting.append(input)
+                state.size += size
+            }
             return (state.failure, wasEmpty)
         }
         if wasEmpty { shared.waker.wake() }
@@ -82,7 +91,7 @@ package final class RecordingWriter: Sendable {
         var written = 0
         while true {
             let (inputs, isClosed, failure) = shared.state.withLock { state in
-                defer { state.waiting = [] }
+                defer { (state.waiting, state.size) = ([], 0) }
                 return (state.waiting, state.isClosed, state.failure)
             }
             if inputs.isEmpty {
@@ -125,5 +134,15 @@ package final class RecordingWriter: Sendable {
             rest = rest.dropFirst(count)
         }
         return nil
+    }
+}
+
+extension MonitorInput {
+    /// How many bytes of the kernel's it holds.
+    fileprivate var byteCount: Int {
+        switch self {
+        case .datagram(let bytes), .dump(let bytes), .routeReply(_, let bytes), .neighbourReply(_, let bytes): bytes.count
+        default: 0
+        }
     }
 }

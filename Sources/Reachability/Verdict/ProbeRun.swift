@@ -79,7 +79,8 @@ struct AttemptRace: Hashable, Sendable {
     }
 }
 
-/// The neighbour table asked, after a probe whose failures may be a next hop's.
+/// The neighbour table asked, after a probe whose failures may be a next hop's. Where the next hop that the kernel named is well, the
+/// other ones of a multipath route are looked at: the packet may have gone to any of them.
 struct Examination: Hashable, Sendable {
     /// The kernel answers from memory; a lost answer must not hold the probe up.
     static let patience: Int64 = 200_000_000
@@ -87,12 +88,63 @@ struct Examination: Hashable, Sendable {
     var failures: [FailedAttempt]
     var pending: [Neighbour.Key]
     let until: Int64
+    /// Questions for all next hops that have no answer yet; `nil` before they are asked.
+    private(set) var routes: [RouteQuery]?
+    private var others: [IPAddress: [Route.NextHop]] = [:]
+
+    init(failures: [FailedAttempt], pending: [Neighbour.Key], until: Int64) {
+        self.failures = failures
+        self.pending = pending
+        self.until = until
+    }
+
+    var isComplete: Bool { pending.isEmpty && routes?.isEmpty ?? true }
+
+    /// The questions for all next hops towards the addresses whose next hop is not to blame; none when they were asked before.
+    mutating func routesToAsk(in surroundings: TargetMachine.Surroundings) -> [RouteQuery] {
+        guard routes == nil else { return [] }
+        var queries: [RouteQuery] = []
+        for failure in failures where failure.route.gateway != nil && failure.suspect(in: surroundings) != nil {
+            if failure.neighbour.isSilent || failure.neighbour == .unknown { continue }
+            var query = failure.candidate.query
+            query.showsAll = true
+            if !queries.contains(query) { queries.append(query) }
+        }
+        routes = queries
+        return queries
+    }
+
+    /// Takes an answer to one of its questions for all next hops; whose neighbour entries are to be asked for now.
+    mutating func take(_ query: RouteQuery, _ answer: RouteAnswer) -> [Neighbour.Key] {
+        guard let index = routes?.firstIndex(of: query) else { return [] }
+        routes?.remove(at: index)
+        guard case .route(let route) = answer else { return [] }
+        let asked = failures.filter { $0.candidate.address == query.destination }.map(\.route)
+        let hops = route.nextHops.filter { hop in
+            (query.interface == 0 || hop.interface == query.interface)
+                && !asked.contains { $0.interface == hop.interface && $0.gateway == hop.gateway }
+        }
+        others[query.destination] = hops
+        let keys = hops.map { Neighbour.Key(interface: $0.interface, address: $0.gateway ?? query.destination) }
+            .filter { !pending.contains($0) }
+        pending += keys
+        return keys
+    }
 
     /// Takes an answer, if it is to one of its questions.
     mutating func take(_ key: Neighbour.Key, _ answer: NeighbourAnswer, in surroundings: TargetMachine.Surroundings) {
         guard let index = pending.firstIndex(of: key) else { return }
         pending.remove(at: index)
         for index in failures.indices where failures[index].suspect(in: surroundings) == key {
+            failures[index].neighbour = answer
+        }
+        guard answer.isSilent else { return }
+        for index in failures.indices where !failures[index].neighbour.isSilent {
+            let address = failures[index].candidate.address
+            let hop = others[address]?.first { $0.interface == key.interface && $0.gateway ?? address == key.address }
+            guard let hop, failures[index].suspect(in: surroundings) != nil else { continue }
+            failures[index].route.interface = hop.interface
+            failures[index].route.gateway = hop.gateway
             failures[index].neighbour = answer
         }
     }

@@ -108,6 +108,7 @@ extension TargetMachine {
     }
 
     mutating func routeAnswered(_ query: RouteQuery, _ answer: RouteAnswer, _ turn: inout Turn) {
+        if query.showsAll { return otherHopsAnswered(query, answer, &turn) }
         // Also what comes late is the kernel's last word.
         if answer != .unanswered, addresses.contains(query.destination) { known[query] = answer }
         if case .asking(let run, var survey) = phase, survey.asks(query) {
@@ -244,8 +245,22 @@ extension TargetMachine {
     mutating func neighbourAnswered(_ key: Neighbour.Key, _ answer: NeighbourAnswer, _ turn: inout Turn) {
         guard case .examining(let run, var examination) = phase else { return }
         examination.take(key, answer, in: turn.surroundings)
+        goOn(run, examination, &turn)
+    }
+
+    private mutating func otherHopsAnswered(_ query: RouteQuery, _ answer: RouteAnswer, _ turn: inout Turn) {
+        guard case .examining(let run, var examination) = phase else { return }
+        turn.effects += examination.take(query, answer).map { .askNeighbour($0) }
+        goOn(run, examination, &turn)
+    }
+
+    private mutating func goOn(_ run: ProbeRun, _ examination: Examination, _ turn: inout Turn) {
+        var examination = examination
+        if examination.pending.isEmpty {
+            turn.effects += examination.routesToAsk(in: turn.surroundings).map { .askRoute($0) }
+        }
         phase = .examining(run, examination)
-        if examination.pending.isEmpty { conclude(run, examination.failures, &turn) }
+        if examination.isComplete { conclude(run, examination.failures, &turn) }
     }
 
     // MARK: Ends

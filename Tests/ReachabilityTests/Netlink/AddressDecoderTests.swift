@@ -28,7 +28,7 @@ import Testing
                 message.add(1, peer.bytes)
                 message.add(2, local.bytes)
             })
-        #expect(decoded.key == Address.Key(interface: 300, prefix: IPPrefix(local, length: 32)))
+        #expect(decoded.key == Address.Key(interface: 300, prefix: IPPrefix(local, length: 32), peer: peer))
         #expect(decoded.peer == peer)
     }
 

@@ -76,6 +76,48 @@ import Testing
         #expect(gone?.detail.contains("eth0") == true)
     }
 
+    @Test func `the last selected interface that is back under its name is judged as it is`() {
+        var bench = PathBench.online()
+        bench.routes = [:]
+        #expect(bench.hear(.linkRemoved(2)).published.first?.path.cause?.code == .noInterface)
+        var again = Net.eth0
+        again.index = 9
+        #expect(bench.hear(.link(again.unplugged)).published.first?.path.cause?.code == .noCarrier)
+        #expect(bench.hear(.link(again)).published.first?.path.cause?.code == .noAddress)
+        let address = Address(interface: 9, prefix: Net.address.key.prefix)
+        #expect(bench.hear(.address(address)).published.first?.path.cause?.code == .noRoute)
+    }
+
+    @Test func `another device that gets the index of the last selected one is not it`() {
+        var bench = PathBench.online()
+        bench.routes = [:]
+        bench.hear(.linkRemoved(2))
+        bench.hear(.link(Link(index: 2, name: "tap7", kind: "tun", isTap: true)))
+        let cause = bench.machine.path?.cause
+        #expect(cause?.code == .noInterface)
+        #expect(cause?.detail.contains("eth0") == true)
+    }
+
+    @Test func `the last selected interface goes by the name that it was given`() {
+        var bench = PathBench.online()
+        bench.routes = [:]
+        var renamed = Net.eth0.off
+        renamed.name = "lan0"
+        bench.hear(.link(Net.eth0.off))
+        bench.hear(.link(renamed))
+        #expect(bench.hear(.linkRemoved(2)).published.first?.path.cause?.detail == "interface lan0 is gone")
+    }
+
+    @Test func `a rule that refuses where no route was is told, although the kernel answers the same`() {
+        var bench = PathBench.online()
+        bench.routes = [:]
+        bench.tables[.routesV4] = [.route(Net.onLink)]
+        #expect(bench.hear(.routeRemoved(Net.defaultRoute)).published.first?.path.cause?.code == .noRoute)
+        let rule = Rule(family: .v4, priority: 100, action: 7, table: 0)
+        #expect(bench.hear(.rule(rule)).published.first?.path.cause?.code == .routeUnreachable)
+        #expect(bench.hear(.ruleRemoved(rule)).published.first?.path.cause?.code == .noRoute)
+    }
+
     @Test func `what the kernel picks although it cannot carry is the last selected`() throws {
         let address = Address(interface: 3, prefix: IPPrefix(IPAddress(v4: 0x0a00_0003), length: 24))
         let picked = RouteAnswer.route(ChosenRoute(interface: 3, source: address.address))

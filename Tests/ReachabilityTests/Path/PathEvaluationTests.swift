@@ -197,6 +197,9 @@ import Testing
         #expect(path.underlying?.name == "wlan0")
         #expect(path.usesInterfaceType(.wifi))
         #expect(path.gateways.isEmpty)
+        // No other interface is guessed where the kernel says that there is no way.
+        bench.routes[RouteQuery(IPAddress(v4: 0xcb00_7109))] = .refused(errno: 113)
+        #expect(try self.path(bench).underlying == nil)
     }
 
     @Test func `a tunnel whose other end is not told: the best default route that is no tunnel's`() throws {

@@ -27,12 +27,17 @@ import Testing
         #expect(queue.threads == 2)
     }
 
-    @Test func `a later request of a target takes the place of the one that waits`() {
+    @Test func `a later request of a target takes the place of the one that waits, and a thread is made beside stuck ones`() {
         var queue = LookupQueue(threadLimit: 1, queueLimit: 9)
-        _ = queue.add(request(of: 1))
-        _ = queue.add(request(of: 2))
-        #expect(queue.add(request(of: 1, 7)) == .wake)
-        #expect(queue.waiting == [request(of: 2), request(of: 1, 7)])
+        _ = queue.add(request(of: 0))
+        #expect(next(&queue, of: 0) == .take(request(of: 0), more: false))
+        #expect(queue.add(request(of: 1)) == .wake)
+        #expect(queue.add(request(of: 2)) == .wake)
+        #expect(queue.add(request(of: 1, 7)) == .makeThread(generation: 0))
+        #expect(queue.waiting == [request(of: 1, 7), request(of: 2)])
+        // Not without end.
+        for number in 0..<9 { _ = queue.add(request(of: 2, UInt64(number))) }
+        #expect(queue.threads == 4)
     }
 
     @Test func `what waits for a target that is gone is dropped`() {

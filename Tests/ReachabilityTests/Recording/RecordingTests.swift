@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import NetlinkBytes
 import Pacing
 import Testing
@@ -15,7 +16,7 @@ import Testing
             .overrun,
             .dump(RawMessage.done(7).bytes), .dumpFailed(errno: 105), .routeReply(RouteQuery(Net.anywhere), []),
             .routeReply(RouteQuery(Net.anywhere6, interface: .max), [1, 2, 3]),
-            .routeReply(RouteQuery(Net.anywhere, port: .max), [4]),
+            .routeReply(RouteQuery(Net.anywhere, port: .max), [4]), .routeReply(RouteQuery(Net.anywhere, showsAll: true), [4]),
             .neighbourReply(Neighbour.Key(interface: 9, address: Net.gateway), [4]), .evidence(3, InterfaceEvidence()),
             .evidence(
                 .max,
@@ -117,6 +118,34 @@ import Testing
         #expect(decoded == header)
         #expect(decoded.configuration == configuration)
         #expect(decoded.identity == identity)
+    }
+}
+
+@Suite struct RecordingWriterTests {
+    private static let header = RecordingHeader(
+        program: "x", identity: MonitorIdentity(bootID: "b", namespaceName: nil, namespaceInode: 7),
+        configuration: MonitorConfiguration())
+
+    @Test func `a pipe that nobody reads is refused, not waited for`() throws {
+        let directory = try TemporaryDirectory()
+        #expect(mkfifo(directory.at("pipe"), 0o600) == 0)
+        #expect(throws: MonitorError.recording(path: directory.at("pipe"), errno: ENXIO)) {
+            try RecordingWriter(path: directory.at("pipe"), header: Self.header)
+        }
+    }
+
+    @Test func `what waits for a reader that does not read is bounded by its bytes`() throws {
+        let directory = try TemporaryDirectory()
+        #expect(mkfifo(directory.at("pipe"), 0o600) == 0)
+        let reader = open(directory.at("pipe"), O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+        let writer = try RecordingWriter(path: directory.at("pipe"), header: Self.header, limit: 1 << 20)
+        let moment = Moment(monotonicNanoseconds: 1, wallClockNanoseconds: 1)
+        let input = RecordedInput(moment: moment, input: .datagram([UInt8](repeating: 0, count: 1 << 16)))
+        // What the writer has taken, and cannot write, is twice the limit at most: it takes what waits at once.
+        let failure = (0..<48).lazy.compactMap { _ in writer.append(input) }.first
+        #expect(failure == ENOBUFS)
+        close(reader)
+        _ = writer.finish()
     }
 }
 

@@ -145,6 +145,30 @@ private let gateway = Neighbour.Key(interface: 2, address: IPAddress(v4: 0x0a00_
         }
     }
 
+    @Test(arguments: [NeighbourAnswer.state(.failed), .state(.incomplete), .state(.reachable)])
+    func `of several gateways any may be the silent one`(other: NeighbourAnswer) throws {
+        var target = try Transcript("192.0.2.1:443", ProbeSettings(failAfter: 1))
+        let second = Neighbour.Key(interface: 3, address: IPAddress(v4: 0x0a00_0101))
+        target.nextHops = [gateway, second].map { Route.NextHop(interface: $0.interface, gateway: $0.address) }
+        let isSilent = other != .state(.reachable)
+        // What this machine says itself, and silence.
+        _ = target.at(0, .begin)
+        _ = target.at(0, .route(to: server))
+        _ = target.at(5, .failed(1, .hostUnreachable, icmp: (3, 1), from: "10.0.0.2"))
+        #expect(target.at(5, .neighbour(gateway, .state(.reachable))) == ["neighbour? 10.0.1.1 on 3"])
+        let word = isSilent ? "neighbour/gateway-silent" : "firewall/local-reject"
+        let place = isSilent ? "192.0.2.1 wlan0" : "192.0.2.1 eth0"
+        #expect(target.at(5, .neighbour(second, other)) == ["report \(word)", "unreachable \(word) \(place)"])
+        if isSilent { #expect(target.cause?.evidence["gateway"] == .text("10.0.1.1")) }
+
+        _ = target.at(10_000, .tick)
+        _ = target.at(10_000, .route(to: server))
+        _ = target.at(13_000, .tick)
+        _ = target.at(13_000, .neighbour(gateway, .state(.reachable)))
+        let silence = isSilent ? "neighbour/gateway-silent" : "tcp/timeout"
+        #expect(target.at(13_000, .neighbour(second, other)).first == "report \(silence)")
+    }
+
     @Test func `a router's word and a refusal need no neighbour`() throws {
         for (number, icmp, from) in [
             (.hostUnreachable, (3, 1), "203.0.113.9"), (.connectionRefused, (3, 3), "10.0.0.2"),

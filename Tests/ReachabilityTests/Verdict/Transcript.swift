@@ -6,6 +6,8 @@ struct Transcript {
 
     var machine: TargetMachine
     var host = Host()
+    /// Those of the route to the target, where it has several.
+    var nextHops: [Route.NextHop] = []
     /// The effects of the last event in full.
     private(set) var effects: [TargetMachine.Effect] = []
 
@@ -42,7 +44,18 @@ struct Transcript {
             event = .route(query, answer)
         }
         effects = machine.handle(event, in: host.surroundings, at: Self.moment(milliseconds))
+        // The whole route, for which a probe that failed may ask, is told at once, and without a word where it has one next hop.
+        while let place = effects.firstIndex(where: Self.asksForAll), case .askRoute(let query) = effects[place] {
+            var route = ChosenRoute(interface: 2)
+            route.nextHops = nextHops
+            effects.remove(at: place)
+            effects += machine.handle(.route(query, .route(route)), in: host.surroundings, at: Self.moment(milliseconds))
+        }
         return effects.map(Self.line)
+    }
+
+    private static func asksForAll(_ effect: TargetMachine.Effect) -> Bool {
+        if case .askRoute(let query) = effect { query.showsAll } else { false }
     }
 
     /// When the machine wants its next tick, in milliseconds.
