@@ -143,7 +143,7 @@ final class TaskRun {
             source = nil
             return
         }
-        source = BodySource(segments, worker: settings.worker(for: task.id)) { [core = task.core, id = task.id] in
+        source = BodySource(segments, packetSize: plan.packetSize, worker: settings.worker(for: task.id)) { [core = task.core, id = task.id] in
             core.post(.sourceReady(id))
         }
     }
