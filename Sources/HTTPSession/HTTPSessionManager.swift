@@ -133,6 +133,8 @@ public final class HTTPSessionManager: Sendable {
             task.fail(failure)
         } else if startsNow {
             task.resume()
+        } else {
+            core.register(task)
         }
         return task
     }
