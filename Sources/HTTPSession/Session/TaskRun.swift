@@ -27,6 +27,7 @@ final class TaskRun {
     private var hasRetriedDeadConnection = false
     private var started = Date()
     private var question = 0
+    private var asking: Task<Void, Never>?
     private var publishedAt = Int64.min
     private var hasUnpublishedProgress = false
     private var pendingResult: HTTPSessionError?
@@ -143,7 +144,8 @@ final class TaskRun {
             source = nil
             return
         }
-        source = BodySource(segments, packetSize: plan.packetSize, worker: settings.worker(for: task.id)) { [core = task.core, id = task.id] in
+        source = BodySource(segments, packetSize: plan.packetSize, worker: settings.worker(for: task.id)) {
+            [core = task.core, id = task.id] in
             core.post(.sourceReady(id))
         }
     }
@@ -205,12 +207,21 @@ final class TaskRun {
         question += 1
         handle(.handlerAsked)
         let (id, number, core) = (task.id, question, task.core)
-        Task { core.post(.answered(id, question: number, await body())) }
+        asking = Task { core.post(.answered(id, question: number, await body())) }
+    }
+
+    /// Nobody waits for the handler's word any more.
+    private func withdrawQuestion() {
+        guard let asking else { return }
+        asking.cancel()
+        self.asking = nil
+        question += 1
     }
 
     func answered(_ number: Int, _ answer: HandlerAnswer) {
         guard number == question else { return }
         question += 1
+        asking = nil
         handle(.handlerAnswered)
         apply(answer)
     }
@@ -248,6 +259,7 @@ final class TaskRun {
     func endWithResponse() { handle(.ended) }
 
     private func finish(_ reason: TaskMachine.Reason) {
+        withdrawQuestion()
         let error: HTTPSessionError? =
             switch reason {
             case .ended: pendingResult

@@ -16,10 +16,10 @@ import Testing
         let task = session.data(TransferRequest(url: server.url()), startsNow: false)
         let stream = session.stream(TransferRequest(url: server.url()), startsNow: false)
         async let result = failure(task)
-        async let pieces: Data? = try await stream.chunks.first { _ in true }
+        let reader = Task { try await stream.chunks.first { _ in true } }
         session.invalidate(cancelsTasks: cancelsTasks)
         #expect(await result?.code == .sessionInvalidated)
-        await #expect(throws: HTTPSessionError.self) { try await pieces }
+        await #expect(throws: HTTPSessionError.self) { try await reader.value }
         #expect(task.state == .finished)
         // What is made afterwards ends as well, and is not started by any word.
         let late = session.data(TransferRequest(url: server.url()), startsNow: false)
@@ -88,5 +88,55 @@ import Testing
             }
             #expect(await failure(task)?.code == .cancelled)
         }
+    }
+
+    @Test(arguments: ["response", "redirect", "challenge", "server"], [true, false])
+    func `a handler whose task ends meanwhile is cancelled`(_ kind: String, _ isCancelled: Bool) async throws {
+        let certificate = try SelfSignedCertificate()
+        let server = try MisbehavingServer(tls: kind == "server" ? certificate.serverTLS : nil) { _ in
+            switch kind {
+            case "redirect": .redirect(to: "/elsewhere")
+            case "challenge": .unauthorized("Basic realm=r")
+            default: Reply(body: "x")
+            }
+        }
+        let (asked, heard) = (Signal(), Signal())
+        @Sendable func think() async {
+            asked.fire()
+            try? await Task.sleep(for: .seconds(36_000))
+            if Task.isCancelled { heard.fire() }
+        }
+        var handlers = TransferHandlers(
+            redirect: { _ in
+                await think()
+                return .follow
+            },
+            challenge: { _ in
+                await think()
+                return .performDefaultHandling
+            })
+        if kind == "response" {
+            handlers.response = { _ in
+                await think()
+                return .allow
+            }
+        }
+        if kind == "server" {
+            handlers.serverTrust = { _ in
+                await think()
+                return .accept
+            }
+        }
+        let policy = try SecurityPolicy.trusting(certificate)
+        let session = try localSession(
+            {
+                $0.securityPolicy = policy
+                if !isCancelled { $0.handlerTimeout = .milliseconds(200) }
+            }, handlers: handlers)
+        let task = session.data(TransferRequest(url: server.url()))
+        await asked.wait()
+        if isCancelled { task.cancel() }
+        #expect(await failure(task)?.code == (isCancelled ? .cancelled : .handlerTimedOut))
+        await heard.wait()
     }
 }
