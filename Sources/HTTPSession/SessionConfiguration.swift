@@ -184,7 +184,8 @@ extension SessionConfiguration {
         case none
         /// In memory, with the session.
         case ephemeral
-        /// In a file of Netscape's format, read when the session starts and written when it ends.
+        /// In a file of Netscape's format for its owner's eyes, read when the session starts, and written anew within a second of a
+        /// change and when the session ends. Sessions at the same time want files of their own.
         case file(URL)
     }
 }

@@ -82,7 +82,10 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
             defer { shared.job = nil }
             return shared.job
         }
-        guard let job else { return core.post(.resume(id)) }
+        guard let job else {
+            core.post(.resume(id))
+            return
+        }
         core.add(self, job)
         // Who cancelled it meanwhile may have told the session before the session knew of the task.
         if shared.withLock({ $0.isCancelled }) { core.post(.cancel(id)) }

@@ -66,7 +66,9 @@ final class SessionCore: Sendable {
         HTTPSessionError(.sessionInvalidated, "the session has been invalidated", context: task.context)
     }
 
-    func post(_ command: SessionCommand) { mailbox.post(command) }
+    /// - Returns: false when the session has ended, and nobody will hear it.
+    @discardableResult
+    func post(_ command: SessionCommand) -> Bool { mailbox.post(command) }
 
     func add(_ task: TransferTask, _ job: TransferJob) {
         guard !isInvalidated.load(ordering: .acquiring) else { return completeUnstarted(task, SessionCore.invalidated(task)) }

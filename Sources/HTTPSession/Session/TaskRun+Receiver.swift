@@ -18,6 +18,7 @@ extension TaskRun: TransferReceiver {
     func transferReceived(head: ResponseHead) -> Intake {
         noteActivity()
         exchange.head = head
+        loop.noteCookies(in: head)
         loop.outbox.detail(.receivedResponse(task, head))
         switch RedirectRules.decide(head, for: request, allowsInsecure: settings.configuration.followsInsecureRedirects) {
         case .follow(let proposed):
