@@ -54,7 +54,8 @@ public struct SessionConfiguration: Sendable {
     public var handlerTimeout = Duration.seconds(60)
     /// A transfer slower than this for the given time ends; whole seconds (`CURLOPT_LOW_SPEED_LIMIT`).
     public var lowSpeedLimit: LowSpeedLimit?
-    /// Bytes a second that each transfer may receive (`CURLOPT_MAX_RECV_SPEED_LARGE`); `nil`: as fast as it comes.
+    /// Bytes a second that each transfer may receive (`CURLOPT_MAX_RECV_SPEED_LARGE`); `nil`: as fast as it comes. On average: a second's
+    /// worth, or 100 KB, may come at once.
     public var maximumReceiveRate: Int64?
     /// Bytes a second that each transfer may send (`CURLOPT_MAX_SEND_SPEED_LARGE`); `nil`: as fast as it goes.
     public var maximumSendRate: Int64?

@@ -64,6 +64,6 @@ import Testing
         let error = await failure(session.data(TransferRequest(url: server.url("/slow"))))
         #expect(error?.code == .timedOut)
         #expect(error?.context.statusCode == 200)
-        try await server.awaitOpenConnections(1)
+        try await server.awaitOpenConnections(0)
     }
 }
