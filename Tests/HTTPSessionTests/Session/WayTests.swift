@@ -89,7 +89,7 @@ import Testing
             #expect(response.statusCode == 200)
             #expect(response.data == Data("-".utf8))
         }
-        #expect(spaces.withLock { $0 } == (inAddress ? [] : [true, true]))
+        #expect(spaces.withLock { $0 } == (inAddress ? [] : [true]))
         #expect(proxy.passages.contains { $0.outcome == .forwarded && $0.kind == .connect })
     }
 
