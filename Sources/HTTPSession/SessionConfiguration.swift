@@ -96,7 +96,7 @@ public struct SessionConfiguration: Sendable {
 
     /// What most programs want: HTTPS, cookies in memory, system roots.
     public static let `default` = SessionConfiguration()
-    /// The same, keeping nothing beyond the session.
+    /// One that keeps nothing beyond the session: no cookies, no Strict-Transport-Security. The default keeps nothing either.
     public static let ephemeral = SessionConfiguration()
 
     /// What ``default`` says.

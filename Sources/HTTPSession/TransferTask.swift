@@ -76,7 +76,8 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
 
     // MARK: Control
 
-    /// Starts the task, or lets it go on. Nothing happens to one that runs or has ended.
+    /// Starts the task, or lets it go on. Nothing happens to one that runs or has ended; one that was never started ends with its
+    /// session (``HTTPSessionError/Code/sessionInvalidated``).
     public func resume() {
         let job = shared.withLock { shared in
             defer { shared.job = nil }

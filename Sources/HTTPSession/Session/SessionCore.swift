@@ -11,6 +11,7 @@ final class SessionCore: Sendable {
     private let mailbox: Mailbox<SessionCommand>
     private let thread: LoopThread
     private let isInvalidated = Atomic(false)
+    private let isPermanent = Atomic(false)
     private let unstarted = Locked(Unstarted())
     private static let lastID = Atomic<UInt64>(0)
 
@@ -127,10 +128,15 @@ final class SessionCore: Sendable {
         return answer.withLock { $0 }
     }
 
+    /// It cannot be invalidated.
+    func neverEnds() { isPermanent.store(true, ordering: .relaxed) }
+
     func deliver(_ body: @escaping @Sendable () -> Void) { outbox.queue.async(execute: body) }
 
-    func invalidate(cancelsTasks: Bool) {
-        isInvalidated.store(true, ordering: .sequentiallyConsistent)
+    func invalidate(_ manager: HTTPSessionManager, cancelsTasks: Bool) {
+        guard !isPermanent.load(ordering: .relaxed) else { return }
+        // Once: behind the end nobody would let go of the manager again.
+        if !isInvalidated.exchange(true, ordering: .sequentiallyConsistent) { outbox.invalidationComes(to: manager) }
         refuseUnstarted()
         mailbox.post(.invalidate(cancelsTasks: cancelsTasks))
     }
