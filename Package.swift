@@ -46,6 +46,11 @@ let package = Package(
             ]
         ),
 
+        // What the documents show, compiled and run by the tests; in no product, so that nobody builds them who depends on this package.
+        .executableTarget(name: "ReachabilityExamples", dependencies: ["Reachability"], path: "Examples/Reachability"),
+        .executableTarget(
+            name: "HTTPSessionExamples", dependencies: ["HTTPSession", "Reachability"], path: "Examples/HTTPSession"),
+
         // Test hosts made of network namespaces; no tests of its own.
         .target(name: "NetworkLab", dependencies: ["CLinux", "EventLoop"], path: "Tests/NetworkLab"),
         // rtnetlink messages laid out byte by byte; no tests of its own.

@@ -30,6 +30,24 @@ public final class HTTPSessionManager: Sendable {
     public let completionGroup: DispatchGroup?
     let core: SessionCore
 
+    /// A session for programs that need no other, made when it is first asked for, with ``SessionConfiguration/default``. It cannot be
+    /// invalidated.
+    ///
+    /// Throws what the system refused to the first who asked: descriptors or a thread.
+    public static var shared: HTTPSessionManager {
+        get throws(HTTPSessionError) { try sharedResult.get() }
+    }
+
+    private static let sharedResult: Result<HTTPSessionManager, HTTPSessionError> = {
+        do throws(HTTPSessionError) {
+            let manager = try HTTPSessionManager()
+            manager.core.neverEnds()
+            return .success(manager)
+        } catch {
+            return .failure(error)
+        }
+    }()
+
     /// Makes a session and its thread.
     ///
     /// - Parameters:
@@ -128,11 +146,15 @@ public final class HTTPSessionManager: Sendable {
         let task = TransferTask(
             id: id, request: request, kind: kind, handlers: handlers ?? self.handlers, job: job, core: core, chunkBuffer: buffer,
             validation: validation)
+        if !startsNow, failure == nil { core.register(task) }
         core.outbox.detail(.taskCreated(task))
         if let failure {
             task.fail(failure)
         } else if startsNow {
             task.resume()
+        } else {
+            // What is not told would keep the task, and the task its session.
+            core.outbox.flush()
         }
         return task
     }
@@ -149,5 +171,6 @@ public final class HTTPSessionManager: Sendable {
     public var streamTasks: [TransferTask] { tasks.filter { $0.kind == .stream } }
 
     /// Ends the session: with its tasks, or after them. New tasks end with ``HTTPSessionError/Code/sessionInvalidated``.
-    public func invalidate(cancelsTasks: Bool) { core.invalidate(cancelsTasks: cancelsTasks) }
+    /// ``DidInvalidate`` is posted when the last task has ended.
+    public func invalidate(cancelsTasks: Bool) { core.invalidate(self, cancelsTasks: cancelsTasks) }
 }

@@ -54,7 +54,8 @@ public struct SessionConfiguration: Sendable {
     public var handlerTimeout = Duration.seconds(60)
     /// A transfer slower than this for the given time ends; whole seconds (`CURLOPT_LOW_SPEED_LIMIT`).
     public var lowSpeedLimit: LowSpeedLimit?
-    /// Bytes a second that each transfer may receive (`CURLOPT_MAX_RECV_SPEED_LARGE`); `nil`: as fast as it comes.
+    /// Bytes a second that each transfer may receive (`CURLOPT_MAX_RECV_SPEED_LARGE`); `nil`: as fast as it comes. On average: a second's
+    /// worth, or 100 KB, may come at once.
     public var maximumReceiveRate: Int64?
     /// Bytes a second that each transfer may send (`CURLOPT_MAX_SEND_SPEED_LARGE`); `nil`: as fast as it goes.
     public var maximumSendRate: Int64?
@@ -95,7 +96,7 @@ public struct SessionConfiguration: Sendable {
 
     /// What most programs want: HTTPS, cookies in memory, system roots.
     public static let `default` = SessionConfiguration()
-    /// The same, keeping nothing beyond the session.
+    /// One that keeps nothing beyond the session: no cookies, no Strict-Transport-Security. The default keeps nothing either.
     public static let ephemeral = SessionConfiguration()
 
     /// What ``default`` says.
@@ -184,7 +185,8 @@ extension SessionConfiguration {
         case none
         /// In memory, with the session.
         case ephemeral
-        /// In a file of Netscape's format, read when the session starts and written when it ends.
+        /// In a file of Netscape's format for its owner's eyes, read when the session starts, and written anew within a second of a
+        /// change and when the session ends. Sessions at the same time want files of their own.
         case file(URL)
     }
 }

@@ -1,5 +1,6 @@
 /// What a program decides while a task runs. Each is asked off the session's thread, one question a task at a time, and has
-/// ``SessionConfiguration/handlerTimeout`` to answer. `nil` does what the comment says.
+/// ``SessionConfiguration/handlerTimeout`` to answer. One whose transfer ends meanwhile is cancelled, as a Task is: what it answers
+/// then is not heard. `nil` does what the comment says.
 public struct TransferHandlers: Sendable {
     /// What becomes of a response whose head has come.
     public enum ResponseDisposition: Hashable, Sendable {
@@ -21,6 +22,8 @@ public struct TransferHandlers: Sendable {
 
     /// What becomes of a challenge.
     public enum ChallengeDisposition: Sendable {
+        /// One that this task has said to the same protection space by the same scheme, and that was refused, is not said again: the
+        /// response is the answer.
         case useCredential(Credential)
         /// As without a handler.
         case performDefaultHandling

@@ -46,7 +46,7 @@ public struct TransactionMetrics: Hashable, Sendable {
     public var responseEnd: Date? { date(facts.total) }
     /// `http/1.1`, `h2`: the names of ALPN (RFC 7301).
     public var networkProtocolName: String? { facts.networkProtocol }
-    /// Whether a tunnel through a proxy was used.
+    /// Whether a proxy was between: known where the session names one without exceptions, else only of the request that opened a tunnel.
     public var isProxyConnection: Bool { facts.usedProxy }
     /// Whether an earlier connection was used again.
     public var isReusedConnection: Bool { facts.reusedConnection }

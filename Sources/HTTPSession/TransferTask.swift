@@ -39,6 +39,7 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         var kind: Kind
         var state = State.suspended
         var job: TransferJob?
+        var isCancelled = false
         var result: Result<TransferResponse, HTTPSessionError>?
         var waiters: [CheckedContinuation<Void, Never>] = []
         var completions: [@Sendable (Result<TransferResponse, HTTPSessionError>) -> Void] = []
@@ -75,13 +76,20 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
 
     // MARK: Control
 
-    /// Starts the task, or lets it go on. Nothing happens to one that runs or has ended.
+    /// Starts the task, or lets it go on. Nothing happens to one that runs or has ended; one that was never started ends with its
+    /// session (``HTTPSessionError/Code/sessionInvalidated``).
     public func resume() {
         let job = shared.withLock { shared in
             defer { shared.job = nil }
             return shared.job
         }
-        if let job { core.add(self, job) } else { core.post(.resume(id)) }
+        guard let job else {
+            core.post(.resume(id))
+            return
+        }
+        core.add(self, job)
+        // Who cancelled it meanwhile may have told the session before the session knew of the task.
+        if shared.withLock({ $0.isCancelled }) { core.post(.cancel(id)) }
     }
 
     /// Stops the task. A transfer under way is held: its connection stays open, and libcurl may have up to 32 MB of an HTTP/2 stream
@@ -92,6 +100,7 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
     public func cancel() {
         let wasNeverStarted = shared.withLock { shared in
             defer { shared.job = nil }
+            shared.isCancelled = true
             return shared.job != nil
         }
         if wasNeverStarted {
@@ -153,6 +162,18 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         shared.withLock { $0.job = nil }
         chunkBuffer?.finish(error)
         core.completeUnstarted(self, error)
+    }
+
+    /// Whether it still waits for its first ``resume()``.
+    var isUnstarted: Bool { shared.withLock { $0.job != nil } }
+
+    /// The session ends, and the task has not been started.
+    func refuseUnstarted() {
+        let wasUnstarted = shared.withLock { shared in
+            defer { shared.job = nil }
+            return shared.job != nil
+        }
+        if wasUnstarted { fail(SessionCore.invalidated(self)) }
     }
 
     // MARK: Called by the session

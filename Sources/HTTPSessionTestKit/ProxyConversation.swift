@@ -51,9 +51,9 @@ struct ProxyConversation {
             }
             guard isAuthorized(head) else {
                 record(.unauthorized)
+                let challenge = credentials?.challenge ?? ""
                 try client.write(
-                    "HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm=\"proxy\"\r\nContent-Length: 0\r\n\r\n"
-                )
+                    "HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: \(challenge)\r\nContent-Length: 0\r\n\r\n")
                 if head.wantsClose { return }
                 continue
             }
@@ -82,8 +82,7 @@ struct ProxyConversation {
 
     private func isAuthorized(_ head: RequestReader.Head) -> Bool {
         guard let credentials else { return true }
-        let token = Data("\(credentials.user):\(credentials.password)".utf8).base64EncodedString()
-        return head.values("proxy-authorization").contains("Basic \(token)")
+        return head.values("proxy-authorization").contains { credentials.areSaid(in: $0, method: head.method) }
     }
 
     /// The request as its server is to get it (RFC 9112 section 3.2.1), for one exchange.

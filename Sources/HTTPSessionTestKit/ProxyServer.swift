@@ -10,12 +10,23 @@ public final class ProxyServer: Sendable {
         public var user: String
         /// The password.
         public var password: String
+        /// How HTTP clients have to say it.
+        public var scheme: Scheme
 
         /// A name and its password.
-        public init(user: String, password: String) {
+        public init(user: String, password: String, scheme: Scheme = .basic) {
             self.user = user
             self.password = password
+            self.scheme = scheme
         }
+    }
+
+    /// An authentication scheme.
+    public enum Scheme: Hashable, Sendable, CaseIterable {
+        /// RFC 7617.
+        case basic
+        /// RFC 7616, with MD5 and `qop=auth`; one nonce is good for ever.
+        case digest
     }
 
     /// One wish to get through, granted or not.
@@ -78,7 +89,7 @@ public final class ProxyServer: Sendable {
     /// - Parameters:
     ///   - address: where it listens; a loopback address.
     ///   - tls: how the way to the proxy itself is encrypted; nil for plain text.
-    ///   - credentials: what clients have to show, by Basic (RFC 7617) or SOCKS5's sub-negotiation (RFC 1929).
+    ///   - credentials: what clients have to show, over HTTP by their scheme, over SOCKS5 by its sub-negotiation (RFC 1929).
     ///   - names: hosts that stand for an address of loopback; `localhost` and loopback addresses stand for themselves.
     /// - Throws: ``TestServerError``.
     public init(

@@ -233,6 +233,8 @@ final class CurlTransfer {
         if let requested, let answered, let preTransfer = facts.preTransfer {
             facts.firstByte = min(facts.total, preTransfer + answered - requested)
         }
+        // On a tunnel that was there already, libcurl 7.88 tells of no proxy.
+        facts.usedProxy = facts.usedProxy || usesNamedProxy
         facts.wasResent = wasResent
         facts.wasRaised = trust == nil && isRaised
         (facts.tlsVersion, facts.tlsCipher) = (secureFacts?.version, secureFacts?.cipher)

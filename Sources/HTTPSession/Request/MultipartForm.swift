@@ -14,7 +14,7 @@ public struct MultipartForm: Sendable {
 
     private var parts: [MultipartPart] = []
 
-    /// A pause after each packet.
+    /// A speed, given as packets with a pause after each.
     public struct Throttle: Hashable, Sendable {
         /// At most so many bytes at once.
         public var packetSize: Int
@@ -28,6 +28,14 @@ public struct MultipartForm: Sendable {
         public init(packetSize: Int, delay: Duration) {
             self.packetSize = max(packetSize, 1)
             self.delay = max(delay, .zero)
+        }
+
+        /// What it comes to, at least 1; `nil` where there is no pause.
+        package var bytesPerSecond: Int64? {
+            let (seconds, attoseconds) = delay.components
+            let pause = Double(seconds) + Double(attoseconds) / 1e18
+            guard pause > 0 else { return nil }
+            return Int64(max(1, min(Double(packetSize) / pause, 1e18)))
         }
     }
 
@@ -107,7 +115,8 @@ public struct MultipartForm: Sendable {
         }
     }
 
-    /// Sends at most `packetSize` bytes at once, and nothing for `delay` after each.
+    /// Sends at most `packetSize` bytes at once, and on average no more than these in each `delay`. A session's
+    /// ``SessionConfiguration/maximumSendRate`` holds too.
     public mutating func throttleBandwidth(packetSize: Int, delay: Duration) {
         throttle = Throttle(packetSize: packetSize, delay: delay)
     }

@@ -1,5 +1,4 @@
 internal import Foundation
-internal import Glibc
 
 /// A cookie jar in Netscape's format, a line a cookie.
 enum CookieFile {
@@ -17,14 +16,12 @@ enum CookieFile {
         }
     }
 
-    /// In one step, readable by its owner only. A jar that cannot be written is not worth a session's end.
-    static func write(_ lines: [String], to url: URL) {
+    /// In one step, readable by its owner only.
+    static func write(_ lines: [String], to url: URL) throws(HTTPSessionError) {
         let text = "# Netscape HTTP Cookie File\n" + lines.map { $0 + "\n" }.joined()
-        let temporary = url.appendingPathExtension("\(UInt64.random(in: 0 ... .max))")
-        guard
-            FileManager.default.createFile(
-                atPath: temporary.path, contents: Data(text.utf8), attributes: [.posixPermissions: 0o600])
-        else { return }
-        if rename(temporary.path, url.path) != 0 { unlink(temporary.path) }
+        let file = PartialFile(DownloadDestination(url, existingFile: .replace), mode: 0o600)
+        try file.begin(expected: nil)
+        try file.write(Array(text.utf8))
+        _ = try file.commit()
     }
 }

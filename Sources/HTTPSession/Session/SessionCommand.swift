@@ -14,8 +14,7 @@ enum SessionCommand: Sendable {
     case discarded(UInt64, HTTPSessionError)
     case invalidate(cancelsTasks: Bool)
     case list(@Sendable ([TransferTask]) -> Void)
-    case readCookies(@Sendable ([String]) -> Void)
-    case setCookie(String)
+    case cookies(CookieWish, @Sendable (Result<[String], HTTPSessionError>) -> Void)
     case end
 }
 

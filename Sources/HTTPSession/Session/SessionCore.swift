@@ -11,6 +11,8 @@ final class SessionCore: Sendable {
     private let mailbox: Mailbox<SessionCommand>
     private let thread: LoopThread
     private let isInvalidated = Atomic(false)
+    private let isPermanent = Atomic(false)
+    private let unstarted = Locked(Unstarted())
     private static let lastID = Atomic<UInt64>(0)
 
     init(settings: SessionSettings, monitors: [any EventMonitor], postsNotifications: Bool) throws(HTTPSessionError) {
@@ -65,11 +67,46 @@ final class SessionCore: Sendable {
         HTTPSessionError(.sessionInvalidated, "the session has been invalidated", context: task.context)
     }
 
-    func post(_ command: SessionCommand) { mailbox.post(command) }
+    /// - Returns: false when the session has ended, and nobody will hear it.
+    @discardableResult
+    func post(_ command: SessionCommand) -> Bool { mailbox.post(command) }
 
     func add(_ task: TransferTask, _ job: TransferJob) {
         guard !isInvalidated.load(ordering: .acquiring) else { return completeUnstarted(task, SessionCore.invalidated(task)) }
         if !mailbox.post(.add(task, job)) { completeUnstarted(task, SessionCore.invalidated(task)) }
+    }
+
+    // MARK: Tasks that wait for their first start
+
+    /// Registered by those that do not start at once; held weakly, since nobody can start what nobody holds.
+    private struct Unstarted: Sendable {
+        struct Entry: Sendable {
+            weak var task: TransferTask?
+        }
+
+        var entries: [Entry] = []
+        /// Those that have started or are gone are dropped when there are so many.
+        var limit = 64
+    }
+
+    /// The session's end ends it, for there may be somebody who awaits its value.
+    func register(_ task: TransferTask) {
+        unstarted.withLock { unstarted in
+            if unstarted.entries.count >= unstarted.limit {
+                unstarted.entries.removeAll { $0.task?.isUnstarted != true }
+                unstarted.limit = max(64, unstarted.entries.count * 2)
+            }
+            unstarted.entries.append(.init(task: task))
+        }
+        if isInvalidated.load(ordering: .sequentiallyConsistent) { task.refuseUnstarted() }
+    }
+
+    private func refuseUnstarted() {
+        let entries = unstarted.withLock { unstarted in
+            defer { unstarted = Unstarted() }
+            return unstarted.entries
+        }
+        for entry in entries { entry.task?.refuseUnstarted() }
     }
 
     func completeUnstarted(_ task: TransferTask, _ error: HTTPSessionError) {
@@ -91,10 +128,16 @@ final class SessionCore: Sendable {
         return answer.withLock { $0 }
     }
 
+    /// It cannot be invalidated.
+    func neverEnds() { isPermanent.store(true, ordering: .relaxed) }
+
     func deliver(_ body: @escaping @Sendable () -> Void) { outbox.queue.async(execute: body) }
 
-    func invalidate(cancelsTasks: Bool) {
-        isInvalidated.store(true, ordering: .releasing)
+    func invalidate(_ manager: HTTPSessionManager, cancelsTasks: Bool) {
+        guard !isPermanent.load(ordering: .relaxed) else { return }
+        // Once: behind the end nobody would let go of the manager again.
+        if !isInvalidated.exchange(true, ordering: .sequentiallyConsistent) { outbox.invalidationComes(to: manager) }
+        refuseUnstarted()
         mailbox.post(.invalidate(cancelsTasks: cancelsTasks))
     }
 }

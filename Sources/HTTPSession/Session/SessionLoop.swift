@@ -7,6 +7,8 @@ final class SessionLoop {
     let engine: CurlEngine
     let settings: SessionSettings
     let outbox: SessionOutbox
+    /// Where cookies are kept in a file.
+    let cookieKeeper: CookieKeeper?
     var queue: TransferQueue
     private let mailbox: Mailbox<SessionCommand>
     private var runs: [UInt64: TaskRun] = [:]
@@ -21,6 +23,11 @@ final class SessionLoop {
         throws(HTTPSessionError)
     {
         engine = try CurlEngine(settings.network, cookieLines: cookieLines)
+        if case .file(let url) = settings.network.cookies {
+            cookieKeeper = CookieKeeper(url, lines: engine.cookieLines, logger: settings.configuration.logger)
+        } else {
+            cookieKeeper = nil
+        }
         self.settings = settings
         self.mailbox = mailbox
         self.outbox = outbox
@@ -34,12 +41,13 @@ final class SessionLoop {
             switch command {
             case .add(let task, _): refuse(task)
             case .list(let reader): reader([])
-            case .readCookies(let reader): reader([])
-            default: break
+            case .cookies(let wish, let answer): answer(fulfil(wish))
+            // Of tasks that have ended, or are refused here.
+            case .resume, .suspend, .cancel, .sourceReady, .sinkReady, .answered, .delivered, .discarded, .invalidate, .end: break
             }
         }
         // What has been announced as over is over: the files are written.
-        if case .file(let url) = settings.network.cookies { CookieFile.write(engine.cookieLines, to: url) }
+        cookieKeeper?.finish(engine.cookieLines)
         engine.close()
         outbox.announceInvalidation()
     }
@@ -56,7 +64,8 @@ final class SessionLoop {
         outbox.flush()
         if isInvalidating, runs.isEmpty { hasEnded = true }
         guard !hasEnded else { return }
-        engine.wait(until: min(nextDeadline, queue.deadline ?? .max))
+        cookieKeeper?.save(engine.cookieLines, now: now)
+        engine.wait(until: min(nextDeadline, queue.deadline ?? .max, cookieKeeper?.deadline ?? .max))
     }
 
     private func handle(_ command: SessionCommand) {
@@ -78,8 +87,7 @@ final class SessionLoop {
             isInvalidating = true
             if cancelsTasks { for run in Array(runs.values) { run.handle(.cancel) } }
         case .list(let reader): reader(runs.values.map(\.task))
-        case .readCookies(let reader): reader(engine.cookieLines)
-        case .setCookie(let line): try? engine.setCookie(line)
+        case .cookies(let wish, let answer): answer(fulfil(wish))
         case .end:
             isInvalidating = true
             for run in Array(runs.values) { run.handle(.cancel) }

@@ -11,6 +11,7 @@ final class SessionSettings: Sendable {
     let credentials: CredentialStore
     let path: PathMonitor?
     let security: SecuritySettings
+    let proxies: ProxyOrigins
     /// What handlers have said of servers, for the whole session.
     let decisions = ServerTrustDecisions()
 
@@ -20,6 +21,7 @@ final class SessionSettings: Sendable {
         self.path = path
         network = try NetworkOptions(configuration)
         security = try SecuritySettings(configuration)
+        proxies = ProxyOrigins(configuration.proxy, environment: ProcessInfo.processInfo.environment)
         queueLimits = TransferQueue.Limits(
             total: configuration.maximumConnections, perHost: configuration.maximumConnectionsPerHost,
             lookups: configuration.maximumConcurrentLookups)

@@ -18,6 +18,7 @@ extension TaskRun: TransferReceiver {
     func transferReceived(head: ResponseHead) -> Intake {
         noteActivity()
         exchange.head = head
+        loop.noteCookies(in: head)
         loop.outbox.detail(.receivedResponse(task, head))
         switch RedirectRules.decide(head, for: request, allowsInsecure: settings.configuration.followsInsecureRedirects) {
         case .follow(let proposed):
@@ -228,7 +229,8 @@ extension TaskRun: TransferReceiver {
     private func follow(_ next: TransferRequest) {
         metrics.redirectCount += 1
         if let head = exchange.head { loop.outbox.announce(.redirected(task, head)) }
-        logins.move(to: Origin(next.url))
+        let place = Origin(next.url)
+        logins.move(to: place, through: place.flatMap { settings.proxies.proxy(before: $0) })
         goOn(with: next)
     }
 
@@ -237,7 +239,8 @@ extension TaskRun: TransferReceiver {
     /// The challenges that somebody may have an answer to.
     private func answerableChallenges(_ head: ResponseHead) -> [AuthenticationChallenge] {
         guard head.statusCode == 401 || head.statusCode == 407 else { return [] }
-        var challenges = AuthenticationChallenge.all(in: head, from: origin)
+        let asker = head.statusCode == 407 ? settings.proxies.proxy(before: origin) ?? origin : origin
+        var challenges = AuthenticationChallenge.all(in: head, from: asker)
         for space in Set(challenges.map(\.protectionSpace)) { logins.refuse(space) }
         for index in challenges.indices {
             challenges[index].previousFailureCount = logins.failureCount(challenges[index].protectionSpace)
@@ -336,6 +339,8 @@ extension TaskRun: TransferReceiver {
                         with: HTTPSessionError(
                             .authenticationFailed, "the credential does not fit the scheme '\(challenge.scheme.rawValue)'"))
                 }
+                // What has been refused will be again: a handler that never looks would ask the server for ever.
+                guard !logins.wasRefused(credential, for: challenge) else { return settleForResponse() }
                 self.answer(challenge, with: credential)
             case .cancel: end(with: HTTPSessionError(.authenticationFailed, "authentication was cancelled by its handler"))
             case .rejectProtectionSpace where challenges.count > 1: askAbout(Array(challenges.dropFirst()))

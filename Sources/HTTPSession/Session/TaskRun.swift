@@ -27,6 +27,7 @@ final class TaskRun {
     private var hasRetriedDeadConnection = false
     private var started = Date()
     private var question = 0
+    private var asking: Task<Void, Never>?
     private var publishedAt = Int64.min
     private var hasUnpublishedProgress = false
     private var pendingResult: HTTPSessionError?
@@ -112,8 +113,13 @@ final class TaskRun {
             plan.needsFreshConnection = needsFreshConnection
             plan.avoidsHTTP2 = task.kind == .stream
             if task.kind == .download { (plan.decompresses, plan.bufferSize) = (false, 256 << 10) }
-            // Of a stream that nobody reads, libcurl keeps what one read decompresses to: at most 64 MiB, or it is "out of memory".
-            if task.kind == .stream { plan.bufferSize = 16 << 10 }
+            // Of a response that waits for its reader or its handler, libcurl keeps what one read decompresses to: at most 64 MiB, or
+            // it is "out of memory".
+            if task.kind == .stream || (plan.decompresses && task.handlers.response != nil) { plan.bufferSize = 16 << 10 }
+            // libcurl looks at the rate when it has read up to a hundred times its buffer: then a second's worth has come.
+            if let rate = settings.configuration.maximumReceiveRate {
+                plan.bufferSize = Int(max(1_024, min(Int64(plan.bufferSize), rate / 100)))
+            }
             exchange.begin(plan, at: Date())
             prepareSource(plan)
             if origin.scheme == "https" || settings.security.hasSecureProxy || loop.isRaised(origin.host) {
@@ -143,7 +149,8 @@ final class TaskRun {
             source = nil
             return
         }
-        source = BodySource(segments, worker: settings.worker(for: task.id)) { [core = task.core, id = task.id] in
+        source = BodySource(segments, packetSize: plan.packetSize, worker: settings.worker(for: task.id)) {
+            [core = task.core, id = task.id] in
             core.post(.sourceReady(id))
         }
     }
@@ -205,12 +212,21 @@ final class TaskRun {
         question += 1
         handle(.handlerAsked)
         let (id, number, core) = (task.id, question, task.core)
-        Task { core.post(.answered(id, question: number, await body())) }
+        asking = Task { core.post(.answered(id, question: number, await body())) }
+    }
+
+    /// Nobody waits for the handler's word any more.
+    private func withdrawQuestion() {
+        guard let asking else { return }
+        asking.cancel()
+        self.asking = nil
+        question += 1
     }
 
     func answered(_ number: Int, _ answer: HandlerAnswer) {
         guard number == question else { return }
         question += 1
+        asking = nil
         handle(.handlerAnswered)
         apply(answer)
     }
@@ -248,6 +264,7 @@ final class TaskRun {
     func endWithResponse() { handle(.ended) }
 
     private func finish(_ reason: TaskMachine.Reason) {
+        withdrawQuestion()
         let error: HTTPSessionError? =
             switch reason {
             case .ended: pendingResult

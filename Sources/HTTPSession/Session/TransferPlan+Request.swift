@@ -25,6 +25,10 @@ extension TransferPlan {
         if login != nil { headerLines.removeAll { $0.lowercased().hasPrefix("authorization:") } }
         connectTimeoutMilliseconds = (request.options.connectTimeout ?? settings.configuration.connectTimeout).wholeMilliseconds
         handlesCookies = request.options.handlesCookies ?? true
+        if case .multipart(let form) = request.body, let throttle = form.throttle, let rate = throttle.bytesPerSecond {
+            maximumSendRate = min(rate, settings.configuration.maximumSendRate ?? .max)
+            packetSize = throttle.packetSize
+        }
         decompresses = settings.configuration.decompressesResponses && fields[.acceptEncoding] == nil && fields[.range] == nil
     }
 

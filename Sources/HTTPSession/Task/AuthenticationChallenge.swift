@@ -1,8 +1,8 @@
 /// What a server (401) or a proxy (407) asks before it answers (RFC 9110 section 11).
 public struct AuthenticationChallenge: Hashable, Sendable {
-    /// What credentials are good for: one realm of one origin.
+    /// What credentials are good for: one realm of one origin. A proxy's are good for all that is reached through it.
     public struct ProtectionSpace: Hashable, Sendable {
-        /// The server's, also where a proxy asks: it is the one that was to be reached.
+        /// The server's, or the proxy's where a proxy asks.
         public let origin: Origin
         /// The text of the `realm` parameter; empty where there is none.
         public let realm: String

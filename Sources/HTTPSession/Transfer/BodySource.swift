@@ -5,6 +5,7 @@ internal import Foundation
 /// read by a worker and streams by a task, each a little ahead.
 final class BodySource {
     private let segments: [BodySegment]
+    private let packetSize: Int
     private let worker: FileWorker
     private let wake: @Sendable () -> Void
     private var index = 0
@@ -13,9 +14,13 @@ final class BodySource {
     private var chunk: [UInt8] = []
     private var chunkOffset = 0
 
-    /// `wake` is called on any thread when there is something after ``Provision/pause``.
-    init(_ segments: [BodySegment], worker: FileWorker, wake: @escaping @Sendable () -> Void) {
+    /// `packetSize`: how many bytes there are at once, at most. `wake` is called on any thread when there is something after
+    /// ``Provision/pause``.
+    init(
+        _ segments: [BodySegment], packetSize: Int = .max, worker: FileWorker, wake: @escaping @Sendable () -> Void
+    ) {
         self.segments = segments
+        self.packetSize = packetSize
         self.worker = worker
         self.wake = wake
     }
@@ -38,6 +43,7 @@ final class BodySource {
     }
 
     func provide(into buffer: UnsafeMutableRawBufferPointer) -> Provision {
+        let buffer = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(packetSize))
         var filled = 0
         while filled < buffer.count, index < segments.count {
             let room = UnsafeMutableRawBufferPointer(rebasing: buffer[filled...])

@@ -6,10 +6,15 @@ internal import Glibc
 // @unchecked: its fields are touched only by jobs of one worker, which run one after another.
 final class PartialFile: @unchecked Sendable {
     private let destination: DownloadDestination
+    private let mode: mode_t
     private var descriptor: Int32 = -1
     private var path = ""
 
-    init(_ destination: DownloadDestination) { self.destination = destination }
+    /// `mode`: who may do what with it, less what the process's mask takes away (umask(2)).
+    init(_ destination: DownloadDestination, mode: mode_t = 0o666) {
+        self.destination = destination
+        self.mode = mode
+    }
 
     deinit { discard() }
 
@@ -40,7 +45,7 @@ final class PartialFile: @unchecked Sendable {
         let stem = String(decoding: target.lastPathComponent.utf8.prefix(200), as: UTF8.self)
         let name = ".\(stem).\(String(UInt64.random(in: 0 ... .max), radix: 36)).part"
         path = target.deletingLastPathComponent().appendingPathComponent(name).path
-        descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o666)
+        descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode)
         guard descriptor >= 0 else { throw FileFailure.writing(path, errno) }
     }
 

@@ -40,6 +40,11 @@ package struct TransferPlan: Sendable {
     /// Room for received bytes, in bytes: larger where they go to a file.
     package var bufferSize = 64 << 10
 
+    /// Bytes a second that the body may be sent at; `nil`: as the session says.
+    package var maximumSendRate: Int64?
+    /// At most so many bytes of the body at once.
+    package var packetSize = Int.max
+
     /// Whether the way to the server is TLS.
     package var isSecure: Bool { url.prefix(6).lowercased() == "https:" }
 

@@ -218,4 +218,11 @@ import Testing
         form.throttleBandwidth(packetSize: 0, delay: .seconds(-1))
         #expect(form.throttle == MultipartForm.Throttle(packetSize: 1, delay: .zero))
     }
+
+    @Test func `a throttle is a speed`() {
+        #expect(MultipartForm.Throttle.suggestedFor3G.bytesPerSecond == 81_920)
+        #expect(MultipartForm.Throttle(packetSize: 100, delay: .zero).bytesPerSecond == nil)
+        #expect(MultipartForm.Throttle(packetSize: 1, delay: .seconds(3600)).bytesPerSecond == 1)
+        #expect(MultipartForm.Throttle(packetSize: .max, delay: .nanoseconds(1)).bytesPerSecond == 1_000_000_000_000_000_000)
+    }
 }

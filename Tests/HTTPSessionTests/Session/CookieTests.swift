@@ -74,6 +74,50 @@ import Testing
         #expect(try await said(next, server.url("/")).contains("kept=2"))
     }
 
+    @Test func `a jar in a file is written soon after a change, and not before it is whole`() async throws {
+        let server = try server()
+        let folder = try ScratchDirectory()
+        let jar = folder.url("jar")
+        let log = EventLog()
+        let session = try HTTPSessionManager(configuration: localConfiguration { $0.cookies = .file(jar) }, monitors: [log])
+        _ = try await said(session, server.url("/set"))
+        let first = try await text(of: jar) { $0.contains("kept") }
+        #expect(first.hasPrefix("# Netscape HTTP Cookie File\n") && first.hasSuffix("\n"))
+        let attributes = try FileManager.default.attributesOfItem(atPath: jar.path)
+        #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
+        _ = try await said(session, server.url("/login"))
+        _ = try await text(of: jar) { $0.contains("login") }
+        try await session.cookies.deleteAll()
+        _ = try await text(of: jar) { !$0.contains("127.0.0.1") }
+        // Nothing changes, nothing is written.
+        try FileManager.default.removeItem(at: jar)
+        _ = try await said(session, server.url("/"))
+        session.invalidate(cancelsTasks: false)
+        _ = await log.awaitInvalidation()
+        #expect(folder.names == [])
+    }
+
+    /// What the file holds when it is as wished.
+    private func text(of file: URL, where isMet: (String) -> Bool) async throws -> String {
+        while true {
+            if let text = try? String(contentsOf: file, encoding: .utf8), isMet(text) { return text }
+            try await Task.sleep(for: .milliseconds(10))
+        }
+    }
+
+    @Test func `a jar that cannot be written spoils nothing else`() async throws {
+        let server = try server()
+        let folder = try ScratchDirectory()
+        let log = EventLog()
+        let jar = folder.url("none/jar")
+        let session = try HTTPSessionManager(configuration: localConfiguration { $0.cookies = .file(jar) }, monitors: [log])
+        _ = try await said(session, server.url("/set"))
+        #expect(sorted(try await said(session, server.url("/"))) == ["a=1", "kept=2"])
+        session.invalidate(cancelsTasks: false)
+        _ = await log.awaitInvalidation()
+        #expect(folder.names == [])
+    }
+
     @Test func `a jar of nonsense holds no cookies, one that cannot be read is said`() async throws {
         let server = try server()
         let folder = try ScratchDirectory()

@@ -128,6 +128,79 @@ import Testing
         for token in tokens { center.removeObserver(token) }
     }
 
+    @Test(arguments: [true, false])
+    func `Foundation's notification tells of a session's end, after its tasks, if anybody wants it`(
+        _ isWanted: Bool
+    ) async throws {
+        let server = try MisbehavingServer { _ in .never }
+        let told = Locked<[String]>([])
+        let (log, end) = (EventLog(), Signal())
+        var session: HTTPSessionManager? = try HTTPSessionManager(
+            configuration: localConfiguration { $0.postsNotifications = isWanted }, monitors: [log])
+        let center = NotificationCenter.default
+        let task = try #require(session?.data(request(server)))
+        let tokens = [
+            center.addObserver(of: task, for: .taskDidComplete) { _ in told.withLock { $0.append("task") } },
+            center.addObserver(of: try #require(session), for: .sessionDidInvalidate) { _ in
+                told.withLock { $0.append("session") }
+                end.fire()
+            },
+        ]
+        try await server.awaitRequests(1)
+        session?.invalidate(cancelsTasks: true)
+        session?.invalidate(cancelsTasks: true)
+        weak var gone: HTTPSessionManager?
+        gone = session
+        // Nobody has to hold it for that.
+        session = nil
+        _ = await log.awaitInvalidation()
+        if isWanted { await end.wait() }
+        #expect(told.withLock { $0 } == (isWanted ? ["task", "session"] : []))
+        for token in tokens { center.removeObserver(token) }
+        while gone != nil { await Task.yield() }
+    }
+
+    @Test func `the shared session is one, and goes on`() async throws {
+        let session = try HTTPSessionManager.shared
+        #expect(try HTTPSessionManager.shared === session)
+        session.invalidate(cancelsTasks: true)
+        let server = try MisbehavingServer { _ in Reply() }
+        // What it is asked here it refuses, being as strict as any: it has not ended.
+        #expect(await failure(session.data(request(server)))?.code == .insecureConnectionRefused)
+        #expect(try await session.cookies.all().isEmpty)
+    }
+
+    @Test func `what a session does not keep is on no disk`() async throws {
+        // In a process of its own: directories are a process's, and the other tests use them.
+        await #expect(processExitsWith: .success) {
+            let folder = try ScratchDirectory()
+            let path = folder.path
+            for name in ["HOME", "TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"] { setenv(name, path, 1) }
+            try #require(chdir(path) == 0)
+            let certificate = try SelfSignedCertificate(names: ["named.example"])
+            let server = try MisbehavingServer(tls: certificate.serverTLS) { request in
+                Reply(body: .text(request["cookie"] ?? "-")).field("Set-Cookie", "a=1; Max-Age=1000")
+                    .field("Strict-Transport-Security", "max-age=1000")
+            }
+            let policy = try SecurityPolicy.trusting(certificate)
+            for keptBefore in ["-", "-"] {
+                let log = EventLog()
+                var configuration = SessionConfiguration.ephemeral
+                configuration.securityPolicy = policy
+                configuration.proxy = .none
+                configuration.hostOverrides = [.init(host: "named.example", port: Int(server.port), addresses: ["127.0.0.1"])]
+                let session = try HTTPSessionManager(configuration: configuration, monitors: [log])
+                let url = try #require(URL(string: "https://named.example:\(server.port)/"))
+                for cookie in [keptBefore, "a=1"] {
+                    try #require(try await session.data(TransferRequest(url: url)).value.data == Data(cookie.utf8))
+                }
+                session.invalidate(cancelsTasks: false)
+                _ = await log.awaitInvalidation()
+            }
+            try #require(try FileManager.default.contentsOfDirectory(atPath: path).isEmpty)
+        }
+    }
+
     @Test func `what was measured of each transaction`() async throws {
         let server = try MisbehavingServer { request in
             request.path == "/" ? .redirect(to: "/next") : Reply(body: .pattern(10_000)).delayed(.milliseconds(20))

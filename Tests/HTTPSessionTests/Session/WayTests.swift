@@ -89,7 +89,7 @@ import Testing
             #expect(response.statusCode == 200)
             #expect(response.data == Data("-".utf8))
         }
-        #expect(spaces.withLock { $0 } == (inAddress ? [] : [true, true]))
+        #expect(spaces.withLock { $0 } == (inAddress ? [] : [true]))
         #expect(proxy.passages.contains { $0.outcome == .forwarded && $0.kind == .connect })
     }
 
@@ -193,6 +193,36 @@ import Testing
             try localSession { $0.networkNamespace = NetworkNamespace("/nowhere") }
         }
         #expect(error?.code == .invalidConfiguration)
+    }
+
+    @Test(.requiresNamespaces) func `a session that names an interface sends from it, whatever the routes say`() async throws {
+        let (client, far) = (try Lab().host(loopback: true), try Lab().host(loopback: true))
+        for (name, net) in [("up0", "198.18.1"), ("up1", "198.18.2")] {
+            try Lab().connect(client, name, far, name)
+            for (host, end) in [(client, "2"), (far, "1")] {
+                try host.ip("addr add \(net).\(end)/24 dev \(name)")
+                try host.ip("link set \(name) up")
+            }
+            try client.ip("route add default via \(net).1 metric \(name == "up0" ? 10 : 20)")
+        }
+        try far.ip("addr add 198.18.9.9/32 dev lo")
+        var options = MisbehavingServer.Options()
+        options.namespace = far.path
+        let server = try MisbehavingServer(at: .ip("0.0.0.0", port: 0), options: options) { _ in Reply(body: "x") }
+        let url = try #require(URL(string: "http://198.18.9.9:\(server.port)/"))
+        for (interface, address) in [(nil, "198.18.1.2"), ("up0", "198.18.1.2"), ("up1", "198.18.2.2")] {
+            let session = try localSession {
+                $0.networkNamespace = NetworkNamespace(client.path)
+                $0.interface = interface
+            }
+            let response = try await session.data(TransferRequest(url: url)).value
+            #expect(response.metrics.transactions.first?.localAddress == address)
+        }
+        let nowhere = try localSession {
+            $0.networkNamespace = NetworkNamespace(client.path)
+            $0.interface = "none0"
+        }
+        #expect(await failure(nowhere.data(TransferRequest(url: url)))?.code == .notConnected)
     }
 
     @Test(.requiresNamespaces) func `no route is no connection`() async throws {

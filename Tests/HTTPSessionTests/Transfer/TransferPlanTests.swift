@@ -102,4 +102,15 @@ import Testing
             }
         }
     }
+
+    @Test(arguments: [(nil, 1_000), (500, 500), (2_000, 1_000)] as [(Int64?, Int64)])
+    func `of a form's speed and the session's the smaller counts`(_ session: Int64?, _ expected: Int64) throws {
+        var form = MultipartForm()
+        try form.appendPart(form: Data("x".utf8), name: "a")
+        #expect(try plan("http://a", .post, body: .multipart(form)) { $0.maximumSendRate = session }.maximumSendRate == nil)
+        form.throttleBandwidth(packetSize: 100, delay: .milliseconds(100))
+        let throttled = try plan("http://a", .post, body: .multipart(form)) { $0.maximumSendRate = session }
+        #expect(throttled.maximumSendRate == expected)
+        #expect(throttled.packetSize == 100)
+    }
 }

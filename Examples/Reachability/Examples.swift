@@ -1,0 +1,50 @@
+import Foundation
+import Reachability
+
+@main struct Examples {
+    static func main() async throws {
+        switch CommandLine.arguments.dropFirst().first {
+        case "path": try await watchPath()
+        case "causes": try await watchCauses()
+        case "server": try await watchServer()
+        case "callbacks": try await watchWithCallbacks()
+        default: print("usage: ReachabilityExamples path|causes|server|callbacks")
+        }
+    }
+
+    static func watchPath() async throws {
+        let monitor = try PathMonitor()  // no daemon, no privilege
+        for await update in monitor.updates {  // the first element is the present, isInitial == true
+            print(update.path.status, update.path.interface?.type as Any, update.reasons)
+        }
+    }
+
+    static func watchCauses() async throws {
+        let monitor = try PathMonitor()
+        for await update in monitor.updates {
+            print(update.path.status, update.path.cause as Any)
+        }
+    }
+
+    static func watchServer() async throws {
+        let monitor = try PathMonitor()
+        let server = try ServerMonitor("api.example.com:443", on: monitor)
+        for await update in server.updates {
+            switch update.status {
+            case .reachable(let via): print("up via", via.interface?.type as Any, via.roundTrip)
+            case .unreachable(let cause): print(cause)  // "route: there is no route: the default route is missing"
+            case .unknown: break
+            }
+        }
+    }
+
+    static func watchWithCallbacks() async throws {
+        let monitor = try PathMonitor()
+        let token = monitor.onChange { path in print(path.status) }  // callback style; ends with the token
+        let observer = NotificationCenter.default.addObserver(of: monitor, for: .pathDidChange) { message in
+            print("posted", message.update.path.status)
+        }
+        try await Task.sleep(for: .seconds(3600))
+        withExtendedLifetime((token, observer)) {}
+    }
+}

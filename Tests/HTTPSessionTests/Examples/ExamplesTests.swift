@@ -1,0 +1,113 @@
+import EventLoop
+import Foundation
+import HTTPSessionTestKit
+import NetworkLab
+import Testing
+
+/// What the documents show is what ``Examples/`` has, word for word.
+struct DocumentedExamplesTests {
+    private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent()
+
+    private static func text(_ path: String) throws -> String {
+        try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
+    }
+
+    /// Without comments, and without what a formatter may change.
+    private static func essence(_ text: some StringProtocol) -> String {
+        text.split(separator: "\n").map { String($0).replacing(/(?:^|\s)\/\/.*/, with: "") }.joined().filter {
+            !$0.isWhitespace && $0 != ";"
+        }
+    }
+
+    @Test(arguments: [
+        "README.md", "Sources/HTTPSession/HTTPSession.docc/HTTPSession.md",
+        "Sources/Reachability/Reachability.docc/Reachability.md",
+    ])
+    func `a document's Swift is that of a program that is compiled`(_ document: String) throws {
+        let programs = try ["HTTPSession", "Reachability"].map { try Self.essence(Self.text("Examples/\($0)/Examples.swift")) }
+            .joined()
+        let blocks = try Self.text(document).components(separatedBy: "```swift\n").dropFirst()
+        #expect(!blocks.isEmpty)
+        for block in blocks {
+            for paragraph in try #require(block.components(separatedBy: "```").first).components(separatedBy: "\n\n") {
+                let essence = Self.essence(paragraph)
+                #expect(programs.contains(essence), "\(paragraph)")
+            }
+        }
+    }
+}
+
+/// The programs, each in a network of its own in which api.example.com is this machine.
+@Suite(.requiresNamespaces, .requiresMounts, .timeLimit(.minutes(20))) struct ExamplesTests {
+    private let host: LabHost
+    private let folder: ScratchDirectory
+
+    init() throws {
+        host = try Lab().host(loopback: true)
+        folder = try ScratchDirectory()
+    }
+
+    private func run(_ words: String..., environment: [String: String?] = [:]) throws -> Program {
+        let hosts = folder.file("hosts")
+        try Data("127.0.0.1 localhost api.example.com\n".utf8).write(to: URL(fileURLWithPath: hosts))
+        let command = [try Programs.built(words[0])] + words.dropFirst()
+        return try withOwnMounts { [host] in
+            guard mount(hosts, "/etc/hosts", "none", UInt(MS_BIND), nil) == 0 else { throw POSIXError(.EPERM) }
+            // To a terminal it writes line by line.
+            return try Program(command, on: host, environment: environment, output: .terminal)
+        }
+    }
+
+    @Test func `the path, and how it comes`() throws {
+        let program = try run("ReachabilityExamples", "path")
+        #expect(try program.nextLine()?.hasPrefix("unsatisfied nil []") == true)
+        let router = try Lab().host()
+        try Lab().connect(host, "up0", router, "down0")
+        for (end, name, number) in [(host, "up0", 2), (router, "down0", 1)] {
+            try end.ip("addr add 198.18.0.\(number)/24 dev \(name)")
+            try end.ip("link set \(name) up")
+        }
+        try host.ip("route add default via 198.18.0.1")
+        #expect(try program.nextLine { $0.hasPrefix("satisfied") }.contains("wired"))
+    }
+
+    @Test func `a server, and how it goes`() throws {
+        var server: Server? = try host.serve(at: "127.0.0.1", port: 443)
+        let program = try run("ReachabilityExamples", "server")
+        #expect(try program.nextLine { $0.hasPrefix("up via") }.contains("loopback"))
+        server = nil
+        #expect(server == nil)
+        #expect(try program.nextLine(within: .seconds(60)) { !$0.hasPrefix("up via") }.contains("refuses"))
+    }
+
+    @Test func `the path by callbacks and by notifications`() throws {
+        let program = try run("ReachabilityExamples", "callbacks")
+        let lines = [try program.nextLine() ?? "", try program.nextLine() ?? ""]
+        #expect(lines.map { $0.filter { $0 != "\r" } }.sorted() == ["posted unsatisfied", "unsatisfied"])
+    }
+
+    @Test func `a value, a download and a callback`() throws {
+        let certificate = try SelfSignedCertificate(names: ["api.example.com"])
+        try Data(certificate.certificate.utf8).write(to: folder.url("root.pem"))
+        var options = MisbehavingServer.Options()
+        options.namespace = host.path
+        let server = try MisbehavingServer(at: .ip("127.0.0.1", port: 443), tls: certificate.serverTLS, options: options) {
+            request in
+            switch (request.method, request.path) {
+            case ("GET", "/v1/users/7"): Reply(body: #"{"name": "Ada"}"#).field("Content-Type", "application/json")
+            case ("GET", "/v1/models/big.bin"): Reply(body: .pattern(300_000))
+            case ("POST", "/v1/events"): Reply(body: #"{"heard": "\#(request.text)"}"#).field("Content-Type", "application/json")
+            default: Reply(404)
+            }
+        }
+        let program = try run(
+            "HTTPSessionExamples", "readme", folder.file("big.bin"),
+            environment: ["SSL_CERT_FILE": folder.file("root.pem"), "https_proxy": nil, "HTTPS_PROXY": nil, "all_proxy": nil])
+        let lines = [try program.nextLine { $0.hasPrefix("user") }, try program.nextLine { $0.contains("heard") }]
+        #expect(lines[0].hasPrefix("user Ada"))
+        #expect(lines[1].contains("kind=start"))
+        #expect(try Data(contentsOf: folder.url("big.bin")) == pattern(300_000))
+        #expect(server.requests.map(\.path) == ["/v1/users/7", "/v1/models/big.bin", "/v1/events"])
+    }
+}

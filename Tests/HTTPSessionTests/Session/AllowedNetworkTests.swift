@@ -1,0 +1,127 @@
+import Foundation
+import HTTPSession
+import HTTPSessionTestKit
+import NetworkLab
+import Testing
+
+@testable import Reachability
+
+/// Cellular, expensive and constrained networks, as a monitor tells of them. The monitor watches an empty network, where nothing
+/// happens, and is told paths by the test.
+@Suite(.requiresNamespaces, .timeLimit(.minutes(20))) struct AllowedNetworkTests {
+    private let monitor: PathMonitor
+    private let host: LabHost
+
+    init() async throws {
+        host = try Lab().host()
+        monitor = try PathMonitor(namespace: NetworkNamespace(host.path))
+        _ = await monitor.awaitSettled()
+    }
+
+    private func tell(_ type: InterfaceType, isExpensive: Bool = false, isConstrained: Bool = false, below: InterfaceType? = nil)
+    {
+        func interface(_ name: String, _ type: InterfaceType) -> NetworkInterface {
+            NetworkInterface(
+                name: name, index: 2, type: type, isVirtual: false, isExpensive: isExpensive, level: .routable, addresses: [])
+        }
+        let top = interface("up0", type)
+        tell(
+            NetworkPath(
+                status: .satisfied, interface: top, interfaceV4: top, underlying: below.map { interface("low0", $0) },
+                isExpensive: isExpensive, isConstrained: isConstrained))
+    }
+
+    private func tell(_ path: NetworkPath) {
+        monitor.core.paths.publish(
+            PathUpdate(
+                path: path, reasons: [], isInitial: false, suppressed: 0,
+                moment: Moment(monotonicNanoseconds: 0, wallClockNanoseconds: 0)))
+    }
+
+    private func session(_ port: UInt16, _ change: (inout SessionConfiguration) -> Void = { _ in }) throws -> HTTPSessionManager {
+        try HTTPSessionManager(
+            configuration: localConfiguration {
+                $0.hostOverrides = [.init(host: "named.example", port: Int(port), addresses: ["127.0.0.1"])]
+                change(&$0)
+            }, reachability: monitor)
+    }
+
+    private func request(
+        _ server: MisbehavingServer, _ path: String = "/", _ change: (inout TransferRequest.Options) -> Void = { _ in }
+    ) throws -> TransferRequest {
+        var request = TransferRequest(url: try #require(URL(string: "http://named.example:\(server.port)\(path)")))
+        change(&request.options)
+        return request
+    }
+
+    @Test func `a cellular network is used unless the session or the request says no`() async throws {
+        let server = try MisbehavingServer { _ in Reply(body: "x") }
+        tell(.cellular, isExpensive: true)
+        let anyway = try session(server.port)
+        #expect(try await anyway.data(request(server)).value.data == Data("x".utf8))
+        let error = await failure(anyway.data(try request(server) { $0.allowsCellularAccess = false }))
+        #expect(error?.code == .networkNotAllowed)
+        #expect(error?.urlErrorCode == .dataNotAllowed)
+        let sparing = try session(server.port) { $0.allowsCellularAccess = false }
+        #expect(await failure(sparing.data(try request(server)))?.code == .networkNotAllowed)
+        #expect(try await sparing.data(request(server) { $0.allowsCellularAccess = true }).value.statusCode == 200)
+        // A tunnel is as cellular as what carries it.
+        tell(.tunnel, below: .cellular)
+        #expect(await failure(sparing.data(try request(server)))?.code == .networkNotAllowed)
+        // Each request is judged by the network of its moment.
+        tell(.wifi)
+        #expect(try await sparing.data(request(server)).value.statusCode == 200)
+        #expect(server.requests.count == 3)
+    }
+
+    @Test func `so are expensive and constrained ones`() async throws {
+        let server = try MisbehavingServer { _ in Reply() }
+        let sparing = try session(server.port) { $0.allowsExpensiveAccess = false }
+        let gentle = try session(server.port) { $0.allowsConstrainedAccess = false }
+        tell(.usb, isExpensive: true)
+        #expect(await failure(sparing.data(try request(server)))?.code == .networkNotAllowed)
+        #expect(try await sparing.data(request(server) { $0.allowsExpensiveAccess = true }).value.statusCode == 200)
+        #expect(try await gentle.data(request(server)).value.statusCode == 200)
+        tell(.wifi, isConstrained: true)
+        #expect(await failure(gentle.data(try request(server)))?.code == .networkNotAllowed)
+        #expect(try await gentle.data(request(server) { $0.allowsConstrainedAccess = true }).value.statusCode == 200)
+        #expect(try await sparing.data(request(server)).value.statusCode == 200)
+        #expect(server.requests.count == 4)
+    }
+
+    @Test func `a redirect is judged as it is met`() async throws {
+        let server = try MisbehavingServer { [self] request in
+            if request.path == "/" {
+                tell(.cellular)
+                return .redirect(to: "/next")
+            }
+            return Reply()
+        }
+        tell(.wired)
+        let session = try session(server.port) { $0.allowsCellularAccess = false }
+        #expect(await failure(session.data(try request(server)))?.code == .networkNotAllowed)
+        #expect(server.requests.map(\.path) == ["/"])
+    }
+
+    @Test func `this machine and what is not known are never held back`() async throws {
+        let server = try MisbehavingServer { _ in Reply() }
+        let none = try session(server.port) {
+            ($0.allowsCellularAccess, $0.allowsExpensiveAccess, $0.allowsConstrainedAccess) = (false, false, false)
+        }
+        tell(.cellular, isExpensive: true, isConstrained: true)
+        #expect(try await none.data(TransferRequest(url: server.url())).value.statusCode == 200)
+        tell(NetworkPath(status: .unsatisfied))
+        #expect(try await none.data(request(server)).value.statusCode == 200)
+    }
+
+    @Test func `where there is no network, that is why`() async throws {
+        let server = try MisbehavingServer { _ in Reply() }
+        let port = server.port
+        server.stop()
+        tell(NetworkPath(status: .unsatisfied))
+        let session = try session(port)
+        #expect(await failure(session.data(try request(server)))?.code == .notConnected)
+        tell(.wired)
+        #expect(await failure(session.data(try request(server)))?.code == .cannotConnectToHost)
+    }
+}

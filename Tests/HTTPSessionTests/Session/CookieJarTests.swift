@@ -1,0 +1,150 @@
+import Foundation
+import HTTPSessionTestKit
+import NetworkLab
+import Testing
+
+@testable import HTTPSession
+
+/// The program's own view of the cookies.
+@Suite(.timeLimit(.minutes(20))) struct CookieJarTests {
+    private func server() throws -> MisbehavingServer {
+        try MisbehavingServer { request in
+            request.path == "/set"
+                ? Reply(body: "set").field("Set-Cookie", "a=1; Path=/").field(
+                    "Set-Cookie", "b=2; Path=/deep; Max-Age=3600; HttpOnly")
+                : Reply(body: .text(request.values("cookie").joined(separator: "|")))
+        }
+    }
+
+    private func said(_ session: HTTPSessionManager, _ url: URL) async throws -> String {
+        String(decoding: try await session.data(TransferRequest(url: url)).value.data, as: UTF8.self)
+    }
+
+    @Test func `what a server has set can be read, all and by address`() async throws {
+        let server = try server()
+        let session = try localSession()
+        #expect(try await session.cookies.all().isEmpty)
+        _ = try await said(session, server.url("/set"))
+        let all = try await session.cookies.all().sorted { $0.name < $1.name }
+        #expect(all.map(\.name) == ["a", "b"])
+        #expect(all.map(\.value) == ["1", "2"])
+        #expect(all.map(\.domain) == ["127.0.0.1", "127.0.0.1"])
+        #expect(all.map(\.path) == ["/", "/deep"])
+        #expect(all.map(\.isHTTPOnly) == [false, true])
+        #expect(all[0].expires == nil)
+        #expect((3_000...3_700).contains(try #require(all[1].expires).timeIntervalSinceNow))
+        #expect(try await session.cookies.cookies(for: server.url("/")).map(\.name) == ["a"])
+        #expect(try await session.cookies.cookies(for: server.url("/deep/er")).map(\.name) == ["b", "a"])
+        #expect(try await said(session, server.url("/deep/er")) == "b=2; a=1")
+    }
+
+    @Test func `what the program sets is sent, replaced and deleted`() async throws {
+        let server = try server()
+        let session = try localSession()
+        let cookie = Cookie(name: "own", value: "x y=", domain: "127.0.0.1")
+        try await session.cookies.set(cookie)
+        try await session.cookies.set(Cookie(name: "empty", value: "", domain: "127.0.0.1"))
+        #expect(Set(try await said(session, server.url()).components(separatedBy: "; ")) == ["own=x y=", "empty="])
+        #expect(try await session.cookies.all().contains(cookie))
+        var changed = cookie
+        (changed.value, changed.includesSubdomains) = ("z", true)
+        try await session.cookies.set(changed)
+        #expect(try await said(session, server.url()).contains("own=z"))
+        #expect(try await session.cookies.all().count { $0.name == "own" } == 1)
+        try await session.cookies.delete(cookie)
+        try await session.cookies.delete(cookie)
+        #expect(try await said(session, server.url()) == "empty=")
+        try await session.cookies.deleteAll()
+        #expect(try await said(session, server.url()) == "")
+        #expect(try await session.cookies.all().isEmpty)
+    }
+
+    @Test func `one that has expired removes its like, and is not there`() async throws {
+        let session = try localSession()
+        var cookie = Cookie(name: "a", value: "1", domain: "host.example", expires: Date(timeIntervalSinceNow: 1_000))
+        try await session.cookies.set(cookie)
+        cookie.expires = Date(timeIntervalSince1970: 0)
+        try await session.cookies.set(cookie)
+        #expect(try await session.cookies.all().isEmpty)
+    }
+
+    @Test func `what no server could set is refused, and changes nothing`() async throws {
+        let session = try localSession()
+        let good = Cookie(name: "a", value: "1", domain: "host.example")
+        try await session.cookies.set(good)
+        for bad in [
+            Cookie(name: "", value: "1", domain: "host.example"), Cookie(name: "a\tb", value: "1", domain: "host.example"),
+            Cookie(name: "a=b", value: "1", domain: "host.example"),
+            Cookie(name: "a", value: "1\r\nX: y", domain: "host.example"),
+            Cookie(name: "a", value: "1; Secure", domain: "host.example"), Cookie(name: "a", value: "\0", domain: "host.example"),
+            Cookie(name: "a", value: "1", domain: ""), Cookie(name: "a", value: "1", domain: "#HttpOnly_x"),
+            Cookie(name: "a", value: "1", domain: "host.example", path: "deep"),
+            Cookie(name: "__Host-a", value: "1", domain: "host.example", includesSubdomains: true, isSecure: true),
+            Cookie(name: "__Secure-a", value: "1", domain: "host.example"),
+        ] {
+            let error = await #expect(throws: HTTPSessionError.self) { try await session.cookies.set(bad) }
+            #expect(error?.code == .invalidRequest, "\(bad)")
+        }
+        #expect(try await session.cookies.all() == [good])
+        try await session.cookies.set(Cookie(name: "__Host-a", value: "1", domain: "host.example", isSecure: true))
+        #expect(try await session.cookies.all().count == 2)
+    }
+
+    @Test func `a session without cookies, and one that has ended, say so`() async throws {
+        let none = try localSession { $0.cookies = .none }
+        let cookie = Cookie(name: "a", value: "1", domain: "host.example")
+        #expect(try await none.cookies.all().isEmpty)
+        let refusal = await #expect(throws: HTTPSessionError.self) { try await none.cookies.set(cookie) }
+        #expect(refusal?.code == .invalidConfiguration)
+        let log = EventLog()
+        let ended = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
+        ended.invalidate(cancelsTasks: true)
+        _ = await log.awaitInvalidation()
+        let error = await #expect(throws: HTTPSessionError.self) { try await ended.cookies.all() }
+        #expect(error?.code == .sessionInvalidated)
+    }
+
+    @Test func `whoever asks while the session ends is answered`() async throws {
+        for _ in 0..<50 {
+            let session = try localSession()
+            await withTaskGroup(of: Void.self) { group in
+                for _ in 0..<10 { group.addTask { _ = try? await session.cookies.all() } }
+                group.addTask { session.invalidate(cancelsTasks: true) }
+                for number in 0..<10 {
+                    group.addTask { try? await session.cookies.set(Cookie(name: "a\(number)", value: "", domain: "a")) }
+                }
+            }
+        }
+    }
+
+    @Test(arguments: [
+        ("http://host.example/", true), ("http://HOST.example", true), ("http://a.host.example/", false),
+        ("http://other/", false),
+    ])
+    func `a host's cookie goes to the host`(_ url: String, _ isSent: Bool) throws {
+        #expect(Cookie(name: "a", value: "", domain: "host.example").matches(try #require(URL(string: url))) == isSent)
+    }
+
+    @Test(arguments: [
+        ("https://host.example/a", true), ("https://x.y.host.example/a/b", true), ("https://host.example/ab", false),
+        ("https://evilhost.example/a", false), ("http://host.example/a", false), ("https://host.example/", false),
+        ("https://host.example/a?b", true),
+    ])
+    func `a domain's cookie goes below, over TLS where it says so, to its path`(_ url: String, _ isSent: Bool) throws {
+        let cookie = Cookie(name: "a", value: "", domain: ".Host.example", path: "/a", includesSubdomains: true, isSecure: true)
+        #expect(cookie.matches(try #require(URL(string: url))) == isSent)
+    }
+
+    @Test func `a line becomes a cookie and the same line again`() throws {
+        for line in [
+            "#HttpOnly_.host.example\tTRUE\t/a\tTRUE\t1999999999\tname\tvalue", "host.example\tFALSE\t/\tFALSE\t0\tname\t",
+        ] {
+            let cookie = try #require(Cookie(line: line))
+            #expect(try cookie.line == line)
+            #expect(!"\(cookie)\(String(reflecting: cookie))".contains("value"))
+        }
+        for line in ["", "# comment", "a\tb\tc", "host\tTRUE\t/\tTRUE\tsoon\tname\tvalue", "host\tTRUE\t/\tTRUE\t0\t\tvalue"] {
+            #expect(Cookie(line: line) == nil)
+        }
+    }
+}

@@ -1,0 +1,142 @@
+import EventLoop
+import Foundation
+import HTTPSession
+import HTTPSessionTestKit
+import HTTPTypes
+import NetworkLab
+import Testing
+
+/// Whoever waits for a task hears of its end, whatever becomes of its session.
+@Suite(.timeLimit(.minutes(20))) struct EndingTests {
+    @Test(arguments: [true, false]) func `a task that was never started ends with its session`(_ cancelsTasks: Bool) async throws
+    {
+        let server = try MisbehavingServer { _ in Reply() }
+        let log = EventLog()
+        let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
+        let task = session.data(TransferRequest(url: server.url()), startsNow: false)
+        let stream = session.stream(TransferRequest(url: server.url()), startsNow: false)
+        async let result = failure(task)
+        let reader = Task { try await stream.chunks.first { _ in true } }
+        session.invalidate(cancelsTasks: cancelsTasks)
+        #expect(await result?.code == .sessionInvalidated)
+        await #expect(throws: HTTPSessionError.self) { try await reader.value }
+        #expect(task.state == .finished)
+        // What is made afterwards ends as well, and is not started by any word.
+        let late = session.data(TransferRequest(url: server.url()), startsNow: false)
+        #expect(await failure(late)?.code == .sessionInvalidated)
+        for task in [task, late] {
+            task.resume()
+            task.cancel()
+            #expect(await failure(task)?.code == .sessionInvalidated)
+        }
+        #expect(await log.awaitInvalidation().count { $0 == "failed session-invalidated" } >= 2)
+        #expect(server.seen.connections == 0)
+    }
+
+    @Test func `a task that nobody holds and nobody started is gone`() async throws {
+        let server = try MisbehavingServer { _ in Reply(body: "x") }
+        let session = try localSession()
+        weak var forgotten: TransferTask?
+        for number in 0..<1_000 {
+            let task = session.data(TransferRequest(url: server.url("/\(number)")), startsNow: false)
+            if number == 0 { forgotten = task }
+            if number == 999 {
+                task.resume()
+                _ = try await task.value
+            }
+        }
+        #expect(forgotten == nil)
+        #expect(server.requests.map(\.path) == ["/999"])
+    }
+
+    @Test func `starting, stopping and ending at once leave nobody waiting`() async throws {
+        let server = try MisbehavingServer { _ in Reply(body: .pattern(10_000)) }
+        let ends = Counter()
+        for round in 0..<50 {
+            let session = try localSession()
+            await withTaskGroup(of: Void.self) { group in
+                for number in 0..<8 {
+                    let task = session.data(TransferRequest(url: server.url()), startsNow: number % 2 == 0)
+                    group.addTask {
+                        if await failure(task)?.code ?? .cancelled == .cancelled || task.result != nil { ends.add() }
+                    }
+                    group.addTask { task.resume() }
+                    if number % 4 == 1 { group.addTask { task.cancel() } }
+                    if number % 4 == 2 {
+                        group.addTask {
+                            task.suspend()
+                            task.resume()
+                        }
+                    }
+                }
+                group.addTask { _ = session.tasks }
+                group.addTask { session.invalidate(cancelsTasks: round % 2 == 0) }
+            }
+            #expect(session.tasks.isEmpty)
+        }
+        #expect(ends.count == 400)
+    }
+
+    @Test func `a task cancelled while it is being started is cancelled`() async throws {
+        let server = try MisbehavingServer { _ in .never }
+        let session = try localSession()
+        for _ in 0..<200 {
+            let task = session.data(TransferRequest(url: server.url()), startsNow: false)
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask { task.resume() }
+                group.addTask { task.cancel() }
+            }
+            #expect(await failure(task)?.code == .cancelled)
+        }
+    }
+
+    @Test(arguments: ["response", "redirect", "challenge", "server"], [true, false])
+    func `a handler whose task ends meanwhile is cancelled`(_ kind: String, _ isCancelled: Bool) async throws {
+        let certificate = try SelfSignedCertificate()
+        let server = try MisbehavingServer(tls: kind == "server" ? certificate.serverTLS : nil) { _ in
+            switch kind {
+            case "redirect": .redirect(to: "/elsewhere")
+            case "challenge": .unauthorized("Basic realm=r")
+            default: Reply(body: "x")
+            }
+        }
+        let (asked, heard) = (Signal(), Signal())
+        @Sendable func think() async {
+            asked.fire()
+            try? await Task.sleep(for: .seconds(36_000))
+            if Task.isCancelled { heard.fire() }
+        }
+        var handlers = TransferHandlers(
+            redirect: { _ in
+                await think()
+                return .follow
+            },
+            challenge: { _ in
+                await think()
+                return .performDefaultHandling
+            })
+        if kind == "response" {
+            handlers.response = { _ in
+                await think()
+                return .allow
+            }
+        }
+        if kind == "server" {
+            handlers.serverTrust = { _ in
+                await think()
+                return .accept
+            }
+        }
+        let policy = try SecurityPolicy.trusting(certificate)
+        let session = try localSession(
+            {
+                $0.securityPolicy = policy
+                if !isCancelled { $0.handlerTimeout = .milliseconds(200) }
+            }, handlers: handlers)
+        let task = session.data(TransferRequest(url: server.url()))
+        await asked.wait()
+        if isCancelled { task.cancel() }
+        #expect(await failure(task)?.code == (isCancelled ? .cancelled : .handlerTimedOut))
+        await heard.wait()
+    }
+}

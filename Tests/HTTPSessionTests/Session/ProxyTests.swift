@@ -1,0 +1,223 @@
+import EventLoop
+import Foundation
+import HTTPSessionTestKit
+import HTTPTypes
+import NetworkLab
+import Testing
+
+@testable import HTTPSession
+
+/// What a proxy asks for, and by whom it is judged. ``WayTests`` has the ways through one.
+@Suite(.timeLimit(.minutes(20))) struct ProxyTests {
+    private let own: SelfSignedCertificate
+    private let proxys: SelfSignedCertificate
+
+    init() throws {
+        own = try SelfSignedCertificate(names: ["named.example", "127.0.0.1"])
+        proxys = try SelfSignedCertificate(names: ["localhost"])
+    }
+
+    /// A proxy that speaks TLS, as `https://localhost:PORT`.
+    private func secureProxy(_ credentials: ProxyServer.Credentials? = nil) throws -> (server: ProxyServer, address: String) {
+        let server = try ProxyServer(tls: proxys.serverTLS, credentials: credentials, names: ["named.example": "127.0.0.1"])
+        return (server, "https://localhost:\(server.port)")
+    }
+
+    private func session(
+        _ proxy: String, handlers: TransferHandlers = .init(), _ change: (inout SessionConfiguration) -> Void = { _ in }
+    ) throws -> HTTPSessionManager {
+        let (policy, proxyPolicy) = (try SecurityPolicy.trusting(own), try SecurityPolicy.trusting(proxys))
+        return try localSession(
+            {
+                $0.proxy = .explicit(proxy)
+                $0.securityPolicy = policy
+                $0.proxySecurityPolicy = proxyPolicy
+                change(&$0)
+            }, handlers: handlers)
+    }
+
+    private func request(_ text: String) throws -> TransferRequest { TransferRequest(url: try #require(URL(string: text))) }
+
+    // MARK: TLS to the proxy
+
+    @Test func `a proxy that speaks TLS forwards and tunnels, TLS within TLS`() async throws {
+        let (proxy, address) = try secureProxy()
+        let plain = try MisbehavingServer { _ in Reply(body: "plain") }
+        let secure = try MisbehavingServer(tls: own.serverTLS) { _ in Reply(body: "secure") }
+        let session = try session(address)
+        #expect(try await session.data(request("http://named.example:\(plain.port)/")).value.data == Data("plain".utf8))
+        for _ in 0..<2 {
+            let response = try await session.data(request("https://named.example:\(secure.port)/")).value
+            #expect(response.data == Data("secure".utf8))
+            #expect(response.metrics.transactions.first?.negotiatedTLSProtocolVersion == "TLSv1.3")
+            #expect(response.metrics.transactions.first?.isProxyConnection == true)
+        }
+        #expect(proxy.passages.map(\.kind) == [.absoluteForm, .connect])
+        #expect(secure.requests.map(\.tls?.serverName) == ["named.example", "named.example"])
+    }
+
+    @Test func `a proxy that is not believed gets no request`() async throws {
+        let (proxy, address) = try secureProxy()
+        let secure = try MisbehavingServer(tls: own.serverTLS) { _ in Reply() }
+        let session = try session(address) { $0.proxySecurityPolicy = .default }
+        for url in ["https://named.example:\(secure.port)/", "http://named.example:\(secure.port)/"] {
+            let error = await failure(session.data(try request(url)))
+            #expect(error?.code == .certificateHasUnknownRoot, "\(String(describing: error))")
+        }
+        // One whose name is another.
+        let foreign = try self.session("https://127.0.0.1:\(proxy.port)")
+        #expect(await failure(foreign.data(try request("https://named.example:\(secure.port)/"))) != nil)
+        #expect(proxy.passages.isEmpty)
+        #expect(secure.seen.connections == 0)
+    }
+
+    @Test func `behind a proxy that is believed the server is judged by its own policy`() async throws {
+        let (proxy, address) = try secureProxy()
+        let secure = try MisbehavingServer(tls: own.serverTLS) { _ in Reply() }
+        let session = try session(address) { $0.securityPolicy = .default }
+        let error = await failure(session.data(try request("https://named.example:\(secure.port)/")))
+        #expect(error?.code == .certificateHasUnknownRoot)
+        #expect(proxy.passages.map(\.outcome) == [.forwarded])
+        #expect(secure.requests.isEmpty)
+    }
+
+    @Test func `the pins of hosts judge servers, and never a proxy`() async throws {
+        let (proxy, address) = try secureProxy()
+        let secure = try MisbehavingServer(tls: own.serverTLS) { _ in Reply(body: "x") }
+        let nobody = ["sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="]
+        let pinsOfProxy = try HostPins("localhost", pins: nobody)
+        let pinsOfServer = try HostPins("named.example", pins: nobody)
+        let url = "https://named.example:\(secure.port)/"
+        let unharmed = try session(address) { $0.securityPolicy.hostPins = [pinsOfProxy] }
+        #expect(try await unharmed.data(request(url)).value.data == Data("x".utf8))
+        let refused = try session(address) { $0.securityPolicy.hostPins = [pinsOfProxy, pinsOfServer] }
+        #expect(await failure(refused.data(try request(url)))?.code == .pinMismatch)
+        #expect(secure.requests.count == 1)
+        #expect(proxy.passages.map(\.outcome) == [.forwarded, .forwarded])
+    }
+
+    // MARK: Credentials
+
+    @Test(arguments: ProxyServer.Scheme.allCases, [false, true])
+    func `a proxy's credential is asked for once, and good for all that is behind it`(
+        _ scheme: ProxyServer.Scheme, _ isSecure: Bool
+    ) async throws {
+        let credentials = ProxyServer.Credentials(user: "user", password: "word", scheme: scheme)
+        let proxy = try ProxyServer(
+            tls: isSecure ? proxys.serverTLS : nil, credentials: credentials, names: ["named.example": "127.0.0.1"])
+        let plain = try MisbehavingServer { Reply(body: .text($0["proxy-authorization"] ?? "-")) }
+        let secure = try MisbehavingServer(tls: own.serverTLS) { Reply(body: .text($0["proxy-authorization"] ?? "-")) }
+        let asked = Locked<[AuthenticationChallenge]>([])
+        let handlers = TransferHandlers(challenge: { challenge in
+            asked.withLock { $0.append(challenge) }
+            return .useCredential(Credential(user: "user", password: "word"))
+        })
+        let address = isSecure ? "https://localhost:\(proxy.port)" : proxy.url().absoluteString
+        let session = try session(address, handlers: handlers)
+        for url in [
+            "https://named.example:\(secure.port)/", "http://named.example:\(plain.port)/", "https://127.0.0.1:\(secure.port)/",
+            "http://127.0.0.1:\(plain.port)/",
+        ] {
+            let response = try await session.data(request(url)).value
+            #expect(response.statusCode == 200)
+            #expect(response.data == Data("-".utf8))
+        }
+        let challenge = try #require(asked.withLock { $0 }.first)
+        #expect(asked.withLock { $0.count } == 1)
+        #expect(challenge.scheme == (scheme == .basic ? .basic : .digest))
+        #expect(challenge.protectionSpace.isProxy && challenge.protectionSpace.realm == "proxy")
+        #expect(challenge.protectionSpace.origin.description == address)
+        let said = proxy.passages.compactMap { $0.request?["proxy-authorization"] }
+        #expect(!said.isEmpty && (scheme == .basic || !said.contains { $0.contains("word") }))
+        #expect((plain.requests + secure.requests).allSatisfy { $0["proxy-authorization"] == nil })
+    }
+
+    @Test func `a wrong word is asked about again, one that is given twice is said once`() async throws {
+        let (proxy, address) = try secureProxy(.init(user: "user", password: "word"))
+        let secure = try MisbehavingServer(tls: own.serverTLS) { _ in Reply(body: "x") }
+        let url = "https://named.example:\(secure.port)/"
+        let counts = Locked<[Int]>([])
+        let learning = try session(
+            address,
+            handlers: TransferHandlers(challenge: { challenge in
+                counts.withLock { $0.append(challenge.previousFailureCount) }
+                return .useCredential(Credential(user: "user", password: challenge.previousFailureCount == 0 ? "typo" : "word"))
+            }))
+        #expect(try await learning.data(request(url)).value.data == Data("x".utf8))
+        #expect(counts.withLock { $0 } == [0, 1])
+        let stubborn = try session(
+            address, handlers: TransferHandlers(challenge: { _ in .useCredential(Credential(user: "user", password: "typo")) }))
+        #expect(try await stubborn.data(request(url)).value.statusCode == 407)
+        #expect(proxy.passages.count { $0.outcome == .forwarded } == 1)
+    }
+
+    @Test func `a proxy's credential stays with the task on its way to another server`() async throws {
+        let (proxy, address) = try secureProxy(.init(user: "user", password: "word"))
+        let secure = try MisbehavingServer(tls: own.serverTLS) { _ in Reply(body: "there") }
+        let plain = try MisbehavingServer { [port = secure.port] _ in .redirect(to: "https://named.example:\(port)/") }
+        let asked = Counter()
+        let session = try session(
+            address,
+            handlers: TransferHandlers(challenge: { _ in
+                asked.add()
+                return .useCredential(Credential(user: "user", password: "word", persistence: .none))
+            }))
+        #expect(try await session.data(request("http://named.example:\(plain.port)/")).value.data == Data("there".utf8))
+        #expect(asked.count == 1)
+        #expect(proxy.passages.last?.outcome == .forwarded)
+    }
+
+    // MARK: Which proxy is before which server
+
+    @Test func `the proxy of an origin is that which libcurl takes`() throws {
+        let http = try #require(Origin(request("http://a/").url))
+        let https = try #require(Origin(request("https://a/").url))
+        func proxies(_ proxy: SessionConfiguration.Proxy, _ environment: [String: String] = [:]) -> [String?] {
+            let origins = ProxyOrigins(proxy, environment: environment)
+            return [origins.proxy(before: http)?.description, origins.proxy(before: https)?.description]
+        }
+        #expect(proxies(.none, ["http_proxy": "http://p:1"]) == [nil, nil])
+        #expect(proxies(.explicit("https://u:w@P.example")) == ["https://p.example", "https://p.example"])
+        #expect(proxies(.explicit("http://p")) == ["http://p:1080", "http://p:1080"])
+        #expect(proxies(.explicit("socks5://p:1")) == [nil, nil])
+        #expect(proxies(.environment) == [nil, nil])
+        #expect(proxies(.environment, ["http_proxy": "p:1", "https_proxy": "p:2"]) == ["http://p:1", "http://p:2"])
+        #expect(proxies(.environment, ["all_proxy": "p:1", "HTTPS_PROXY": "p:2"]) == ["http://p:1", "http://p:2"])
+        #expect(
+            proxies(.environment, ["HTTP_PROXY": "p:1", "http_proxy": "", "ALL_PROXY": "p:3"]) == ["http://p:3", "http://p:3"])
+    }
+
+    @Test func `the environment names proxies, and who is reached without`() async throws {
+        // In a process of its own: what it changes is everybody's.
+        await #expect(processExitsWith: .success) {
+            let proxy = try ProxyServer(names: ["named.example": "127.0.0.1"])
+            let (other, certificate) = (
+                try ProxyServer(names: ["named.example": "127.0.0.1"]), try SelfSignedCertificate(names: ["named.example"])
+            )
+            let plain = try MisbehavingServer { _ in Reply(body: "x") }
+            let secure = try MisbehavingServer(tls: certificate.serverTLS) { _ in Reply(body: "x") }
+            setenv("http_proxy", proxy.url().absoluteString, 1)
+            setenv("https_proxy", other.url().absoluteString, 1)
+            setenv("no_proxy", "127.0.0.1,direct.example", 1)
+            let policy = try SecurityPolicy.trusting(certificate)
+            let session = try localSession {
+                $0.proxy = .environment
+                $0.securityPolicy = policy
+                $0.hostOverrides = [.init(host: "direct.example", port: Int(plain.port), addresses: ["127.0.0.1"])]
+            }
+            for url in [
+                "http://named.example:\(plain.port)/", "https://named.example:\(secure.port)/", "http://127.0.0.1:\(plain.port)/",
+                "http://direct.example:\(plain.port)/",
+            ] {
+                let url = try #require(URL(string: url))
+                try #require(try await session.data(TransferRequest(url: url)).value.data == Data("x".utf8))
+            }
+            try #require(proxy.passages.map(\.kind) == [.absoluteForm])
+            try #require(other.passages.map(\.kind) == [.connect])
+            // A session that wants none asks nobody.
+            let none = try localSession()
+            _ = try await none.data(TransferRequest(url: plain.url())).value
+            try #require(proxy.seen.connections + other.seen.connections == 2)
+        }
+    }
+}

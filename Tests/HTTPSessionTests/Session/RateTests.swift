@@ -1,0 +1,69 @@
+import Foundation
+import HTTPSession
+import HTTPSessionTestKit
+import HTTPTypes
+import Testing
+
+/// How fast a transfer may go, and how slow. Only lower bounds of time are certain on a busy machine.
+@Suite(.timeLimit(.minutes(20))) struct RateTests {
+    private func upload(_ body: RequestBody, to server: MisbehavingServer, _ session: HTTPSessionManager) async throws
+        -> Duration
+    {
+        let start = ContinuousClock.now
+        let response = try await session.data(TransferRequest(url: server.url(), method: .post, body: body)).value
+        #expect(response.statusCode == 200)
+        return ContinuousClock.now - start
+    }
+
+    private func form(_ size: Int, packetSize: Int, delay: Duration) throws -> RequestBody {
+        var form = MultipartForm()
+        try form.appendPart(data: Data(count: size), name: "file", fileName: "zeros")
+        form.throttleBandwidth(packetSize: packetSize, delay: delay)
+        return .multipart(form)
+    }
+
+    @Test func `a form's throttle slows its sending, and nothing else's`() async throws {
+        let server = try MisbehavingServer { _ in Reply() }
+        let session = try localSession()
+        let slow = try form(60_000, packetSize: 5_000, delay: .milliseconds(100))
+        #expect(try await upload(slow, to: server, session) >= .milliseconds(900))
+        // The handle that sent it sends the next body, as fast as it goes.
+        #expect(try await upload(.data(Data(count: 4 << 20)), to: server, session) < .seconds(60))
+        #expect(try await upload(try form(4 << 20, packetSize: 10, delay: .zero), to: server, session) < .seconds(60))
+        #expect(server.requests.map { $0.bodyLength >= 60_000 } == [true, true, true])
+    }
+
+    @Test func `a form's throttle is never faster than the session`() async throws {
+        let server = try MisbehavingServer { _ in Reply() }
+        let session = try localSession { $0.maximumSendRate = 50_000 }
+        let quick = try form(60_000, packetSize: 5_000, delay: .milliseconds(1))
+        #expect(try await upload(quick, to: server, session) >= .milliseconds(900))
+    }
+
+    @Test func `what is sent has its limit`() async throws {
+        let server = try MisbehavingServer { _ in Reply() }
+        let session = try localSession { $0.maximumSendRate = 200_000 }
+        #expect(try await upload(.data(Data(count: 300_000)), to: server, session) >= .milliseconds(900))
+    }
+
+    @Test func `what is received has its limit`() async throws {
+        let server = try MisbehavingServer { _ in Reply(body: .pattern(300_000)) }
+        let session = try localSession { $0.maximumReceiveRate = 200_000 }
+        let start = ContinuousClock.now
+        #expect(try await session.data(TransferRequest(url: server.url())).value.data == pattern(300_000))
+        #expect(ContinuousClock.now - start >= .milliseconds(900))
+    }
+
+    @Test func `what is slower than allowed for too long ends, what is not does not`() async throws {
+        let server = try MisbehavingServer { request in
+            request.path == "/slow"
+                ? Reply(body: .pattern(1_000_000)).slow(bytesPerSecond: 500) : Reply(body: .pattern(1_000_000))
+        }
+        let session = try localSession { $0.lowSpeedLimit = .init(bytesPerSecond: 10_000, duration: .seconds(1)) }
+        #expect(try await session.data(TransferRequest(url: server.url())).value.data.count == 1_000_000)
+        let error = await failure(session.data(TransferRequest(url: server.url("/slow"))))
+        #expect(error?.code == .timedOut)
+        #expect(error?.context.statusCode == 200)
+        try await server.awaitOpenConnections(0)
+    }
+}

@@ -1,0 +1,75 @@
+import EventLoop
+import Foundation
+import HTTPSession
+import HTTPSessionTestKit
+import HTTPTypes
+import Testing
+
+/// The schemes that are libcurl's business: NTLM ([MS-NLMP]) and Negotiate (RFC 4559).
+@Suite(.timeLimit(.minutes(20))) struct SchemeTests {
+    private func answering(_ credential: Credential, asked: Counter = Counter()) -> TransferHandlers {
+        TransferHandlers(challenge: { _ in
+            asked.add()
+            return .useCredential(credential)
+        })
+    }
+
+    @Test func `NTLM is spoken by libcurl, on one connection`() async throws {
+        let server = try MisbehavingServer { request in
+            guard let field = request["authorization"], field.hasPrefix("NTLM "),
+                let message = Data(base64Encoded: String(field.dropFirst(5))), message.count > 12
+            else { return .unauthorized("NTLM") }
+            // [MS-NLMP] section 2.2.1: the type of a message is its ninth byte; 1 begins, 2 asks, 3 answers.
+            switch message[8] {
+            case 1: return .unauthorized("NTLM TlRMTVNTUAACAAAAAAAAADgAAACGggEAq6U1NAWaJCIAAAAAAAAAAAAAAAA4AAAA")
+            default:
+                return String(decoding: message, as: UTF8.self).contains("user") ? Reply(body: .text(request.text)) : Reply(403)
+            }
+        }
+        let asked = Counter()
+        let session = try localSession(handlers: answering(Credential(user: "user", password: "word"), asked: asked))
+        for body in [RequestBody.none, .data(Data("body".utf8))] {
+            let request = TransferRequest(url: server.url(), method: .post, body: body)
+            let response = try await session.data(request).value
+            #expect(response.statusCode == 200)
+            if case .data(let data) = body { #expect(response.data == data) }
+        }
+        #expect(asked.count == 1)
+        #expect(server.requests.allSatisfy { !($0["authorization"] ?? "").contains("word") })
+    }
+
+    @Test(arguments: ["NTLM", "Negotiate"]) func `a server that knows one scheme only, and never likes what it hears`(
+        _ scheme: String
+    ) async throws {
+        let server = try MisbehavingServer { _ in
+            var reply = Reply.unauthorized(scheme)
+            reply.body = "no"
+            return reply
+        }
+        let url = server.url()
+        let credential = Credential(user: "user", password: "word")
+        // Nobody has an answer: the challenge is the answer.
+        #expect(try await localSession().data(TransferRequest(url: url)).value.statusCode == 401)
+        // The same answer again is not said again.
+        let stubborn = try localSession(handlers: answering(credential))
+        #expect(try await stubborn.data(TransferRequest(url: url)).value.statusCode == 401)
+        // One answer, and then none: the challenge again.
+        let counts = Locked<[Int]>([])
+        let modest = try localSession(
+            handlers: TransferHandlers(challenge: { challenge in
+                counts.withLock { $0.append(challenge.previousFailureCount) }
+                return challenge.previousFailureCount == 0 ? .useCredential(credential) : .performDefaultHandling
+            }))
+        let response = try await modest.data(TransferRequest(url: url)).value
+        #expect(response.statusCode == 401)
+        #expect(response.data == Data("no".utf8))
+        #expect(counts.withLock { $0 } == [0, 1])
+        // From the address, with a body.
+        let known = try #require(URL(string: "http://user:word@127.0.0.1:\(server.port)/"))
+        let upload = TransferRequest(url: known, method: .put, body: .data(Data(count: 10_000)))
+        #expect(try await localSession().data(upload).value.statusCode == 401)
+        // A bearer token says nothing here.
+        let token = try localSession(handlers: answering(Credential(token: "t0ken")))
+        #expect(await failure(token.data(TransferRequest(url: url)))?.code == .authenticationFailed)
+    }
+}
