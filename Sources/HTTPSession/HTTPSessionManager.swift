@@ -55,9 +55,9 @@ public final class HTTPSessionManager: Sendable {
         monitors: [any EventMonitor] = []
     ) throws(HTTPSessionError) {
         self.baseURL = try baseURL.map { text throws(HTTPSessionError) in
-            guard let url = URL(string: text.hasSuffix("/") ? text : text + "/"), Origin(url) != nil else {
-                throw HTTPSessionError(.invalidConfiguration, "the base URL is no http or https URL with a host")
-            }
+            guard !text.hasControlCharacter, var parts = URLComponents(string: text) else { throw Self.baseError }
+            if !parts.percentEncodedPath.hasSuffix("/") { parts.percentEncodedPath += "/" }
+            guard let url = parts.url, Origin(url) != nil else { throw Self.baseError }
             return url
         }
         self.configuration = configuration
@@ -70,6 +70,10 @@ public final class HTTPSessionManager: Sendable {
             monitors: monitors,
             postsNotifications: configuration.postsNotifications)
         self.completionQueue = completionQueue ?? core.outbox.queue
+    }
+
+    private static var baseError: HTTPSessionError {
+        HTTPSessionError(.invalidConfiguration, "the base URL is no http or https URL with a host")
     }
 
     // MARK: Tasks
@@ -133,6 +137,9 @@ public final class HTTPSessionManager: Sendable {
             task.fail(failure)
         } else if startsNow {
             task.resume()
+        } else {
+            // What is not told would keep the task, and the task its session.
+            core.outbox.flush()
         }
         return task
     }
@@ -149,5 +156,6 @@ public final class HTTPSessionManager: Sendable {
     public var streamTasks: [TransferTask] { tasks.filter { $0.kind == .stream } }
 
     /// Ends the session: with its tasks, or after them. New tasks end with ``HTTPSessionError/Code/sessionInvalidated``.
-    public func invalidate(cancelsTasks: Bool) { core.invalidate(cancelsTasks: cancelsTasks) }
+    /// ``DidInvalidate`` is posted when the last task has ended.
+    public func invalidate(cancelsTasks: Bool) { core.invalidate(self, cancelsTasks: cancelsTasks) }
 }

@@ -39,6 +39,21 @@ extension TransferTask {
     }
 }
 
+extension HTTPSessionManager {
+    /// Posted when a session that was told to end has ended; AFNetworking's `AFURLSessionDidInvalidateNotification`. A session that
+    /// ends because nobody holds it posts nothing.
+    public struct DidInvalidate: NotificationCenter.AsyncMessage {
+        /// The session.
+        public typealias Subject = HTTPSessionManager
+    }
+}
+
+extension NotificationCenter.MessageIdentifier
+where Self == NotificationCenter.BaseMessageIdentifier<HTTPSessionManager.DidInvalidate> {
+    /// ``HTTPSessionManager/DidInvalidate``.
+    public static var sessionDidInvalidate: Self { .init() }
+}
+
 extension NotificationCenter.MessageIdentifier where Self == NotificationCenter.BaseMessageIdentifier<TransferTask.DidResume> {
     /// ``TransferTask/DidResume``.
     public static var taskDidResume: Self { .init() }
@@ -66,6 +81,10 @@ where Self == NotificationCenter.BaseMessageIdentifier<TransferTask.DidFailToMov
 }
 
 enum SessionNotifications {
+    static func postInvalidation(of manager: HTTPSessionManager) {
+        NotificationCenter.default.post(HTTPSessionManager.DidInvalidate(), subject: manager)
+    }
+
     static func post(_ event: SessionEvent) {
         let center = NotificationCenter.default
         switch event {

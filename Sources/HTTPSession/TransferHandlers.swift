@@ -21,6 +21,8 @@ public struct TransferHandlers: Sendable {
 
     /// What becomes of a challenge.
     public enum ChallengeDisposition: Sendable {
+        /// One that this task has said to the same protection space by the same scheme, and that was refused, is not said again: the
+        /// response is the answer.
         case useCredential(Credential)
         /// As without a handler.
         case performDefaultHandling

@@ -93,8 +93,9 @@ final class SessionCore: Sendable {
 
     func deliver(_ body: @escaping @Sendable () -> Void) { outbox.queue.async(execute: body) }
 
-    func invalidate(cancelsTasks: Bool) {
-        isInvalidated.store(true, ordering: .releasing)
+    func invalidate(_ manager: HTTPSessionManager, cancelsTasks: Bool) {
+        // Once: behind the end nobody would let go of the manager again.
+        if !isInvalidated.exchange(true, ordering: .acquiringAndReleasing) { outbox.invalidationComes(to: manager) }
         mailbox.post(.invalidate(cancelsTasks: cancelsTasks))
     }
 }

@@ -11,6 +11,11 @@ final class SessionOutbox: Sendable {
     /// Collected in a turn, and handed over at its end in one piece: waking whoever waits costs more than most of a small request, and
     /// one that is awake takes the next without.
     private let batch = Locked(Batch())
+    /// Whoever hands over, the session's thread or a caller whose task never began: one after the other, so that what happened first is
+    /// told first.
+    private let handover = Locked(())
+
+    private let invalidated = Locked<HTTPSessionManager?>(nil)
 
     private struct Batch: Sendable {
         var results: [(task: TransferTask, result: Result<TransferResponse, HTTPSessionError>)] = []
@@ -46,16 +51,25 @@ final class SessionOutbox: Sendable {
 
     /// Hands over what the turn brought.
     func flush() {
-        let (results, events) = batch.withLock { batch in
-            defer { batch = Batch() }
-            return (batch.results, batch.events)
+        // Released behind the lock: with the last of its tasks a session ends, which takes its thread's last turn.
+        let told = handover.withLock { _ in
+            let told = batch.withLock { batch in
+                defer { batch = Batch() }
+                return batch
+            }
+            handOver(told)
+            return told
         }
-        for (task, result) in results {
+        withExtendedLifetime(told) {}
+    }
+
+    private func handOver(_ batch: Batch) {
+        for (task, result) in batch.results {
             let completions = task.complete(result)
             if !completions.isEmpty { queue.async { for completion in completions { completion(result) } } }
         }
-        guard !events.isEmpty else { return }
-        queue.async { [monitors, postsNotifications] in
+        guard !batch.events.isEmpty else { return }
+        queue.async { [monitors, postsNotifications, events = batch.events] in
             for event in events {
                 for monitor in monitors { monitor.handle(event) }
                 if postsNotifications { SessionNotifications.post(event) }
@@ -63,8 +77,17 @@ final class SessionOutbox: Sendable {
         }
     }
 
+    /// The manager that observers are told of, kept until they are.
+    func invalidationComes(to manager: HTTPSessionManager) { invalidated.withLock { $0 = manager } }
+
     func announceInvalidation() {
         announce(.sessionInvalidated)
         flush()
+        let manager = invalidated.withLock { manager in
+            defer { manager = nil }
+            return manager
+        }
+        guard let manager, postsNotifications else { return }
+        queue.async { SessionNotifications.postInvalidation(of: manager) }
     }
 }

@@ -6,19 +6,20 @@ struct TaskLogins {
     private(set) var unconfirmed: [AuthenticationChallenge.ProtectionSpace: Credential] = [:]
     private var refused: Set<Tried> = []
     private var failures: [AuthenticationChallenge.ProtectionSpace: Int] = [:]
-    private var inUse: [AuthenticationChallenge.ProtectionSpace: Credential] = [:]
+    private var inUse: [AuthenticationChallenge.ProtectionSpace: (credential: Credential, scheme: AuthenticationScheme)] = [:]
     /// The origin that ``server`` is for.
     private var origin: Origin?
 
     private struct Tried: Hashable {
         let space: AuthenticationChallenge.ProtectionSpace
         let credential: Credential
+        let scheme: AuthenticationScheme
     }
 
     /// The space has been asked about again: what was said is not good.
     mutating func refuse(_ space: AuthenticationChallenge.ProtectionSpace) {
-        guard let credential = inUse.removeValue(forKey: space) else { return }
-        refused.insert(Tried(space: space, credential: credential))
+        guard let (credential, scheme) = inUse.removeValue(forKey: space) else { return }
+        refused.insert(Tried(space: space, credential: credential, scheme: scheme))
         unconfirmed[space] = nil
         failures[space, default: 0] += 1
         if space.isProxy { proxy = nil } else { server = nil }
@@ -28,12 +29,17 @@ struct TaskLogins {
 
     func mayTry(_ credential: Credential, for challenge: AuthenticationChallenge) -> Bool {
         credential.schemes.contains(challenge.scheme)
-            && !refused.contains(Tried(space: challenge.protectionSpace, credential: credential))
+            && !refused.contains { $0.space == challenge.protectionSpace && $0.credential == credential }
+    }
+
+    /// Whether the same words have been said by the same scheme, and were not good.
+    func wasRefused(_ credential: Credential, for challenge: AuthenticationChallenge) -> Bool {
+        refused.contains(Tried(space: challenge.protectionSpace, credential: credential, scheme: challenge.scheme))
     }
 
     mutating func use(_ credential: Credential, for challenge: AuthenticationChallenge) {
         let space = challenge.protectionSpace
-        inUse[space] = credential
+        inUse[space] = (credential, challenge.scheme)
         unconfirmed[space] = credential
         let login = TransferPlan.Login(user: credential.user, password: credential.secret, schemes: [challenge.scheme])
         if space.isProxy {

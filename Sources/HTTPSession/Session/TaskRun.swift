@@ -112,8 +112,13 @@ final class TaskRun {
             plan.needsFreshConnection = needsFreshConnection
             plan.avoidsHTTP2 = task.kind == .stream
             if task.kind == .download { (plan.decompresses, plan.bufferSize) = (false, 256 << 10) }
-            // Of a stream that nobody reads, libcurl keeps what one read decompresses to: at most 64 MiB, or it is "out of memory".
-            if task.kind == .stream { plan.bufferSize = 16 << 10 }
+            // Of a response that waits for its reader or its handler, libcurl keeps what one read decompresses to: at most 64 MiB, or
+            // it is "out of memory".
+            if task.kind == .stream || (plan.decompresses && task.handlers.response != nil) { plan.bufferSize = 16 << 10 }
+            // libcurl looks at the rate when it has read up to a hundred times its buffer: then a second's worth has come.
+            if let rate = settings.configuration.maximumReceiveRate {
+                plan.bufferSize = Int(max(1_024, min(Int64(plan.bufferSize), rate / 100)))
+            }
             exchange.begin(plan, at: Date())
             prepareSource(plan)
             if origin.scheme == "https" || settings.security.hasSecureProxy || loop.isRaised(origin.host) {
@@ -186,8 +191,8 @@ final class TaskRun {
     func noteActivity() { _ = machine.handle(.activity, now: loop.now) }
     func noteReceiverFull() { _ = machine.handle(.receiverFull, now: loop.now) }
 
-    func noteConnected() {
-        loop.queue.connected(task.id, to: host, now: loop.now)
+    func noteLookedUp() {
+        loop.queue.lookedUp(task.id, to: host, now: loop.now)
     }
 
     func noteProtocol(_ facts: TransferFacts) {
@@ -306,6 +311,8 @@ final class TaskRun {
             if error.code == .cannotMoveFile { loop.outbox.announce(.fileMoveFailed(task, error)) }
             result = .failure(error)
         }
+        // A response handler may have made a download of a stream: its reader hears of the end here.
+        if case .failure(let error) = result { task.chunkBuffer?.finish(error) } else { task.chunkBuffer?.finish(nil) }
         loop.forget(task.id)
         loop.outbox.complete(task, result)
     }
