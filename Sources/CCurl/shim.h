@@ -29,6 +29,9 @@ static inline CURLcode netwatch_curl_set_prereq(CURL *easy, int (*value)(void *,
 static inline CURLcode netwatch_curl_set_progress(CURL *easy, int (*value)(void *, curl_off_t, curl_off_t, curl_off_t, curl_off_t)) {
     return (curl_easy_setopt)(easy, CURLOPT_XFERINFOFUNCTION, value);
 }
+static inline CURLcode netwatch_curl_set_socket_options(CURL *easy, int (*value)(void *, curl_socket_t, curlsocktype)) {
+    return (curl_easy_setopt)(easy, CURLOPT_SOCKOPTFUNCTION, value);
+}
 static inline CURLcode netwatch_curl_set_ssl_context(CURL *easy, CURLcode (*value)(CURL *, void *, void *)) {
     return (curl_easy_setopt)(easy, CURLOPT_SSL_CTX_FUNCTION, value);
 }

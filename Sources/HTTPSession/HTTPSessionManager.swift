@@ -73,9 +73,9 @@ public final class HTTPSessionManager: Sendable {
         monitors: [any EventMonitor] = []
     ) throws(HTTPSessionError) {
         self.baseURL = try baseURL.map { text throws(HTTPSessionError) in
-            guard let url = URL(string: text.hasSuffix("/") ? text : text + "/"), Origin(url) != nil else {
-                throw HTTPSessionError(.invalidConfiguration, "the base URL is no http or https URL with a host")
-            }
+            guard !text.hasControlCharacter, var parts = URLComponents(string: text) else { throw Self.baseError }
+            if !parts.percentEncodedPath.hasSuffix("/") { parts.percentEncodedPath += "/" }
+            guard let url = parts.url, Origin(url) != nil else { throw Self.baseError }
             return url
         }
         self.configuration = configuration
@@ -88,6 +88,10 @@ public final class HTTPSessionManager: Sendable {
             monitors: monitors,
             postsNotifications: configuration.postsNotifications)
         self.completionQueue = completionQueue ?? core.outbox.queue
+    }
+
+    private static var baseError: HTTPSessionError {
+        HTTPSessionError(.invalidConfiguration, "the base URL is no http or https URL with a host")
     }
 
     // MARK: Tasks

@@ -15,13 +15,15 @@ extension TransferTask {
         progress.cancellationHandler = { [weak self] in self?.cancel() }
         progress.pausingHandler = { [weak self] in self?.suspend() }
         progress.resumingHandler = { [weak self] in self?.resume() }
-        onProgress { present in
+        onProgress { [weak self] present in
             let (done, total) =
                 switch kind {
                 case .upload: (present.sent, present.expectedToSend)
                 case .download: (present.received, present.expectedToReceive)
                 }
-            progress.totalUnitCount = total ?? -1
+            // What was never told is known in the end.
+            let isWhole = if case .success? = self?.result { true } else { false }
+            progress.totalUnitCount = total ?? (isWhole ? done : -1)
             progress.completedUnitCount = done
         }
         return progress

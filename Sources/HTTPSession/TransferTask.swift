@@ -93,7 +93,8 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
     }
 
     /// Stops the task. A transfer under way is held: its connection stays open, and libcurl may have up to 32 MB of an HTTP/2 stream
-    /// in memory meanwhile. Its timeouts but the resource timeout stand still.
+    /// in memory meanwhile. A request that has not gone yet does not go; it takes its place in the queue again with ``resume()``. Its
+    /// timeouts but the resource timeout stand still.
     public func suspend() { core.post(.suspend(id)) }
 
     /// Ends the task as ``HTTPSessionError/Code/cancelled``, unless it has ended.

@@ -107,7 +107,7 @@ final class CurlEngine {
     func cancel(_ transfer: CurlTransfer) {
         guard transfers.removeValue(forKey: ObjectIdentifier(transfer)) != nil else { return }
         curl_multi_remove_handle(multi, transfer.handle.raw)
-        retire(transfer.handle)
+        retire(transfer)
     }
 
     /// Ends an attempt whose receiver has refused what came outside of libcurl's own turn. Not from inside a callback.
@@ -115,13 +115,15 @@ final class CurlEngine {
         guard transfers.removeValue(forKey: ObjectIdentifier(transfer)) != nil else { return }
         curl_multi_remove_handle(multi, transfer.handle.raw)
         transfer.finish(CURLE_WRITE_ERROR)
-        retire(transfer.handle)
+        retire(transfer)
     }
 
     /// Keeps a handle for another transfer, unless libcurl would refuse that one its buffer: 7.88 leaves the last one's behind after a
-    /// look-up that failed, and where other streams of its connection go on.
-    private func retire(_ handle: EasyHandle) {
-        guard idleHandles.count < CurlEngine.maximumIdleHandles,
+    /// look-up that failed, and where other streams of its connection go on. Nor is one kept that was given a `Host` field: 7.88 goes on
+    /// to choose cookies by it, whatever host comes next.
+    private func retire(_ transfer: CurlTransfer) {
+        let handle = transfer.handle
+        guard idleHandles.count < CurlEngine.maximumIdleHandles, !transfer.plan.namesHost,
             (try? handle.set(CURLOPT_BUFFERSIZE, CurlEngine.probedBuffer)) != nil
         else {
             return curl_easy_cleanup(handle.raw)
@@ -177,7 +179,7 @@ final class CurlEngine {
             transfers.removeValue(forKey: ObjectIdentifier(transfer))
             curl_multi_remove_handle(multi, raw)
             transfer.finish(code)
-            retire(transfer.handle)
+            retire(transfer)
             hasEnded = true
         }
         return hasEnded

@@ -10,6 +10,8 @@ enum CurlTrampolines {
         try CurlFailure.check(netwatch_curl_set_transfer(raw, Int32(bitPattern: CURLOPT_WRITEFUNCTION.rawValue), write))
         try CurlFailure.check(netwatch_curl_set_transfer(raw, Int32(bitPattern: CURLOPT_HEADERFUNCTION.rawValue), header))
         try CurlFailure.check(netwatch_curl_set_prereq(raw, beforeRequest))
+        try CurlFailure.check(netwatch_curl_set_socket_options(raw, socketMade))
+        try handle.set(CURLOPT_SOCKOPTDATA, pointer: context)
         try handle.set(CURLOPT_WRITEDATA, pointer: context)
         try handle.set(CURLOPT_HEADERDATA, pointer: context)
         try handle.set(CURLOPT_PREREQDATA, pointer: context)
@@ -77,6 +79,13 @@ enum CurlTrampolines {
         ) -> Int32 = { context, _, _, _, _ in
             transfer(context)?.mayRequest() == true ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
         }
+
+    /// CURLOPT_SOCKOPTFUNCTION: nothing is set; a socket is made when its address is known.
+    private static let socketMade: @convention(c) (UnsafeMutableRawPointer?, curl_socket_t, curlsocktype) -> Int32 = {
+        context, _, _ in
+        transfer(context)?.addressIsKnown()
+        return CURL_SOCKOPT_OK
+    }
 
     private static let secureContext:
         @convention(c) (

@@ -32,10 +32,16 @@ final class CurlTransfer {
     private var refusal: HTTPSessionError?
     private(set) var isReceivingPaused = false
     private(set) var isSendingPaused = false
+    /// The server has answered before it had the whole body, and did not say that it went well.
+    private var needsNoMore = false
     /// A suspended task: neither direction moves, whatever the buffers say.
     private var isHeld = false
+    /// The request would have gone while the task was held, and has not.
+    private var wasHeldBack = false
     /// Whether every request goes through a proxy that the session names.
     private var usesNamedProxy = false
+    /// Whether libcurl may answer a proxy's challenge by itself, with what the proxy's own address says.
+    private var proxyHasUser = false
 
     init(
         _ plan: TransferPlan, receiver: any TransferReceiver, handle: EasyHandle, trust: ServerTrust?, now: Int64
@@ -56,7 +62,11 @@ final class CurlTransfer {
     func configure(_ network: NetworkOptions) throws(HTTPSessionError) {
         try network.apply(to: handle)
         try network.applyWaiting(to: handle, isSecure: plan.isSecure)
-        if case .explicit(_, let exceptions) = network.proxy { usesNamedProxy = exceptions.isEmpty }
+        switch network.proxy {
+        case .explicit(let url, let exceptions): (usesNamedProxy, proxyHasUser) = (exceptions.isEmpty, url.contains("@"))
+        case .environment: proxyHasUser = true
+        case .none: break
+        }
         try plan.apply(to: handle)
         try trust?.apply(to: handle)
         try CurlTrampolines.install(on: handle, for: self)
@@ -69,6 +79,10 @@ final class CurlTransfer {
     /// `CURLOPT_PREREQFUNCTION`. Without it libcurl sends a request again, whatever its method, when a reused connection dies before
     /// an answer; another request is right only in answer to a response, which is how authentication goes on.
     func mayRequest() -> Bool {
+        if isHeld {
+            wasHeldBack = true
+            return false
+        }
         requests += 1
         if requests > responses + 1 {
             wasResent = true
@@ -93,13 +107,14 @@ final class CurlTransfer {
     }
 
     func receiveHeader(_ line: UnsafeRawBufferPointer) -> Int {
+        // Trailer fields (RFC 9110 section 6.5), also those that look like another head.
+        if hasDeliveredHead { return line.count }
         let isStatusLine =
             line.count > 5 && line[0] == 0x48 && line[1] == 0x54 && line[2] == 0x54 && line[3] == 0x50 && line[4] == 0x2F
         if isStatusLine && (isHeadComplete || head.isEmpty) {
             head.removeAll(keepingCapacity: true)
             isHeadComplete = false
         }
-        // A trailer field, after the body (RFC 9110 section 6.5): nobody asked for one.
         if isHeadComplete { return line.count }
         if head.isEmpty { head.reserveCapacity(512) }
         if answered == nil, requested != nil { answered = MonotonicClock.now() }
@@ -127,14 +142,24 @@ final class CurlTransfer {
         case 100..<200:
             receiver.transferReceived(interim: complete)
             return true
-        case 401 where plan.login != nil, 407 where plan.proxyLogin != nil:
+        case 401 where plan.login != nil, 407 where plan.proxyLogin != nil || proxyHasUser:
             responses += 1
             pendingHead = complete
             return true
         default:
             responses += 1
-            return deliver(complete)
+            guard deliver(complete) else { return false }
+            if complete.statusCode >= 300 { stopWaitingToSend() }
+            return true
         }
+    }
+
+    /// Behind such an answer libcurl sends nothing more, or what there is until the server closes; 7.88 would wait for the end of a pause.
+    private func stopWaitingToSend() {
+        needsNoMore = true
+        guard isSendingPaused, !isHeld else { return }
+        isSendingPaused = false
+        curl_easy_pause(handle.raw, isReceivingPaused ? CURLPAUSE_RECV : CURLPAUSE_CONT)
     }
 
     private func deliver(_ complete: ResponseHead) -> Bool {
@@ -171,6 +196,7 @@ final class CurlTransfer {
         switch receiver.transferProvides(into: buffer) {
         case .bytes(let count): return count
         case .end: return 0
+        case .pause where needsNoMore: return 0
         case .pause:
             isSendingPaused = true
             return Int(CURL_READFUNC_PAUSE)
@@ -179,6 +205,9 @@ final class CurlTransfer {
             return Int(CURL_READFUNC_ABORT)
         }
     }
+
+    /// Also of a name that libcurl knew already, and of a proxy's.
+    func addressIsKnown() { receiver.transferLookedUp() }
 
     func rewind() -> Bool { receiver.transferRewinds() }
 
@@ -237,6 +266,8 @@ final class CurlTransfer {
         facts.usedProxy = facts.usedProxy || usesNamedProxy
         facts.wasResent = wasResent
         facts.wasRaised = trust == nil && isRaised
+        // Nor did the time for connecting pass for a task that was held.
+        facts.wasHeldBack = wasHeldBack || (isHeld && requests == 0 && code == CURLE_OPERATION_TIMEDOUT)
         (facts.tlsVersion, facts.tlsCipher) = (secureFacts?.version, secureFacts?.cipher)
         var outcome: Result<TransferFacts, HTTPSessionError>
         do throws(HTTPSessionError) {

@@ -98,7 +98,8 @@ extension TransferRequest {
     /// The fields that frame a message: the engine writes them.
     private static let framing: [HTTPField.Name] = [.contentLength, .transferEncoding, .connection]
 
-    /// Throws ``HTTPSessionError/Code/invalidRequest`` for an address that cannot be asked and for fields of HTTP's framing.
+    /// Throws ``HTTPSessionError/Code/invalidRequest`` for an address that cannot be asked, for fields of HTTP's framing and for HEAD
+    /// with a body.
     ///
     /// Line breaks and NUL need no check: no `HTTPField.Name` holds one, and swift-http-types makes each a space in a value. The places
     /// that take names and values as text refuse them instead (``HTTPFields``).
@@ -106,6 +107,12 @@ extension TransferRequest {
         try RequestURL.validate(url)
         if let name = Self.framing.first(where: headerFields.contains) {
             throw HTTPSessionError(.invalidRequest, "\(name.rawName) is the engine's to set", context: .init(of: self))
+        }
+        // libcurl would wait for the body that the response's length speaks of.
+        if method == .head {
+            guard case .none = body else {
+                throw HTTPSessionError(.invalidRequest, "HEAD is sent without a body", context: .init(of: self))
+            }
         }
     }
 }

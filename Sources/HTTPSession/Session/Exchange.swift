@@ -39,6 +39,8 @@ struct Exchange {
     /// Whether the transfer has ended while a handler was thinking.
     var isComplete = false
     var isRefused = false
+    /// Why the body of a redirect or a challenge did not come whole, which matters only to whoever wants it.
+    var failure: HTTPSessionError?
 
     var hasBegun: Bool { plan != nil }
 

@@ -4,10 +4,15 @@ internal import Reachability
 
 /// What libcurl tells of the task's transfer, and the answers of the user's handlers.
 extension TaskRun: TransferReceiver {
+    func transferLookedUp() {
+        exchange.hasLookedUp = true
+        noteLookedUp()
+    }
+
     func transferConnected() {
         exchange.isConnected = true
         noteActivity()
-        noteConnected()
+        noteLookedUp()
     }
 
     func transferReceived(interim: ResponseHead) {
@@ -34,7 +39,7 @@ extension TaskRun: TransferReceiver {
             exchange.body = .held(Data())
             return .taken
         }
-        acceptLogins()
+        acceptLogins(head)
         guard let handler = task.handlers.response else { return accept(head, .allow) }
         ask { .response(await handler(head)) }
         return .taken
@@ -58,7 +63,7 @@ extension TaskRun: TransferReceiver {
     }
 
     private func open(_ destination: TransferJob.Destination, _ head: ResponseHead) {
-        let length = head.bodyLength
+        let length = request.method == .head ? nil : head.bodyLength
         progress.expectedToReceive = length
         let (id, core) = (task.id, task.core)
         switch destination {
@@ -69,7 +74,7 @@ extension TaskRun: TransferReceiver {
         }
         exchange.destination = destination
         exchange.body = .kept
-        sink?.begin(expected: request.method == .head ? nil : length)
+        sink?.begin(expected: length)
     }
 
     func transferReceived(bytes: UnsafeRawBufferPointer) -> Intake {
@@ -151,11 +156,17 @@ extension TaskRun: TransferReceiver {
             loop.raise(origin.host)
             return goOn(with: request)
         }
+        if facts.wasHeldBack, case .failure = outcome { return goOn(with: request) }
         noteProtocol(facts)
         note(facts)
         switch outcome {
         case .failure(let error) where !exchange.isRefused:
             if asksAboutServer() { return }
+            // What follows is known from the head.
+            if exchange.next != nil, [.connectionLost, .badServerResponse, .cannotDecodeContent].contains(error.code) {
+                exchange.failure = error
+                return conclude()
+            }
             if !retries(after: error, facts: facts) { end(with: explained(error)) }
         case .failure, .success: conclude()
         }
@@ -282,12 +293,23 @@ extension TaskRun: TransferReceiver {
             let reason = "the response to a redirect or a challenge is longer than \(Exchange.maximumHeld) bytes"
             return end(with: HTTPSessionError(.responseTooLarge, reason))
         }
+        if let failure = exchange.failure { return end(with: failure) }
         exchange.next = nil
-        if case .abort(let error) = accept(head, .allow) { return end(with: error) }
+        exchange.isComplete = true
+        guard let handler = task.handlers.response else { return settle(head, .allow, data) }
+        ask { .response(await handler(head)) }
+    }
+
+    /// The final response's fate is known; `data` came before.
+    private func settle(_ head: ResponseHead, _ disposition: TransferHandlers.ResponseDisposition, _ data: Data) {
+        if case .abort(let error) = accept(head, disposition) {
+            abandonTransfer()
+            return end(with: error)
+        }
         if !data.isEmpty, case .abort(let error) = data.withUnsafeBytes({ transferReceived(bytes: $0) }), !exchange.isRefused {
             return end(with: error)
         }
-        conclude()
+        if exchange.isComplete { conclude() } else { sinkReady() }
     }
 
     private func answer(_ challenge: AuthenticationChallenge, with credential: Credential) {
@@ -295,8 +317,10 @@ extension TaskRun: TransferReceiver {
         goOn(with: request)
     }
 
-    private func acceptLogins() {
+    private func acceptLogins(_ head: ResponseHead) {
         for (space, credential) in logins.takeConfirmed() where credential.persistence == .forSession {
+            // Refused without another challenge.
+            if head.statusCode == 407 || (head.statusCode == 401 && !space.isProxy) { continue }
             settings.credentials[space] = credential
         }
     }
@@ -307,11 +331,7 @@ extension TaskRun: TransferReceiver {
         switch answer {
         case .response(let disposition):
             guard let head = exchange.head else { return }
-            if case .abort(let error) = accept(head, disposition) {
-                abandonTransfer()
-                return end(with: error)
-            }
-            if exchange.isComplete { conclude() } else { sinkReady() }
+            if case .held(let data) = exchange.body { settle(head, disposition, data) } else { settle(head, disposition, Data()) }
         case .redirect(.follow):
             if case .redirect(let proposed) = exchange.next { follow(proposed) }
         case .redirect(.modify): break

@@ -193,8 +193,8 @@ final class TaskRun {
     func noteActivity() { _ = machine.handle(.activity, now: loop.now) }
     func noteReceiverFull() { _ = machine.handle(.receiverFull, now: loop.now) }
 
-    func noteConnected() {
-        loop.queue.connected(task.id, to: host, now: loop.now)
+    func noteLookedUp() {
+        loop.queue.lookedUp(task.id, to: host, now: loop.now)
     }
 
     func noteProtocol(_ facts: TransferFacts) {
@@ -323,6 +323,8 @@ final class TaskRun {
             if error.code == .cannotMoveFile { loop.outbox.announce(.fileMoveFailed(task, error)) }
             result = .failure(error)
         }
+        // A response handler may have made a download of a stream: its reader hears of the end here.
+        if case .failure(let error) = result { task.chunkBuffer?.finish(error) } else { task.chunkBuffer?.finish(nil) }
         loop.forget(task.id)
         loop.outbox.complete(task, result)
     }

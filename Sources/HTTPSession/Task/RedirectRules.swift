@@ -59,9 +59,11 @@ package enum RedirectRules {
     /// Whether a field was meant for the origin that the task began with, and for no other.
     static func isPrivate(_ name: HTTPField.Name) -> Bool { privateFields.contains(name) }
 
-    /// What was meant for one origin only; also `Referer` and `Origin`, which tell another where the user was.
-    private static let privateFields: [HTTPField.Name] = [.authorization, .proxyAuthorization, .cookie, .origin, .referer]
-        .compactMap(\.self)
+    /// What was meant for one origin only; also `Referer` and `Origin`, which tell another where the user was, and `Host`, by which
+    /// libcurl chooses the cookies to send.
+    private static let privateFields: [HTTPField.Name] = [
+        .authorization, .proxyAuthorization, .cookie, .origin, .referer, HTTPField.Name("Host"),
+    ].compactMap(\.self)
 
     private static func refusal(_ head: ResponseHead, _ reason: String) -> HTTPSessionError {
         HTTPSessionError(.redirectRefused, reason, context: .init(statusCode: head.statusCode))

@@ -107,8 +107,10 @@ package struct TransferQueue: Sendable {
 
     /// The next task that may start, which then counts as running.
     package mutating func admit(now: Int64) -> ID? {
-        guard !places.isEmpty, running < limits.total else { return nil }
+        guard !places.isEmpty else { return nil }
+        // Also where nothing may start: ``deadline`` must not stay in the past.
         abandoned.removeAll { $0 <= now }
+        guard running < limits.total else { return nil }
         for priority in TransferRequest.Priority.allCases.reversed() {
             // Each host in turn, so that one with a long line does not keep the others waiting.
             for offset in hosts.indices {
@@ -145,8 +147,8 @@ package struct TransferQueue: Sendable {
         host.needsLookup && line.resolvedUntil <= now
     }
 
-    /// The task has a connection: its host's name is known.
-    package mutating func connected(_ id: ID, to host: Host, now: Int64) {
+    /// The task has an address to connect to, or a connection: its host's name is known.
+    package mutating func lookedUp(_ id: ID, to host: Host, now: Int64) {
         guard host.needsLookup else { return }
         lines[host]?.resolvedUntil = now + limits.lookupLifetime
         endLookup(id, host)

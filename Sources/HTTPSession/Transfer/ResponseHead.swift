@@ -43,9 +43,10 @@ public struct ResponseHead: Hashable, Sendable {
         return values
     }
 
-    /// The length of the body as it will be handed on; `nil` where it is not told, or decompression changes it.
+    /// The length of the body as it will be handed on; `nil` where it is not told, where there is none, or decompression changes it.
     package var bodyLength: Int64? {
-        guard let length = firstValue(of: "content-length").flatMap({ Int64($0) }), length >= 0,
+        guard statusCode != 204, statusCode != 304, let length = firstValue(of: "content-length").flatMap({ Int64($0) }),
+            length >= 0,
             firstValue(of: "content-encoding") == nil
         else { return nil }
         return length

@@ -23,6 +23,8 @@ package struct TransferFacts: Hashable, Sendable {
     package var wasResent = false
     /// What was asked for by http came to https, where nobody was there to judge the server: nothing was sent.
     package var wasRaised = false
+    /// The task was held before its request went: nothing was sent, and the attempt is made again when the task goes on.
+    package var wasHeldBack = false
     package var tlsVersion: String?
     package var tlsCipher: String?
 

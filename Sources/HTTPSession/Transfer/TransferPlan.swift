@@ -48,6 +48,11 @@ package struct TransferPlan: Sendable {
     /// Whether the way to the server is TLS.
     package var isSecure: Bool { url.prefix(6).lowercased() == "https:" }
 
+    /// Whether there is a `Host` field of the caller's own.
+    package var namesHost: Bool {
+        headerLines.contains { ($0.utf8.first == 0x48 || $0.utf8.first == 0x68) && $0.prefix(5).lowercased() == "host:" }
+    }
+
     package init(url: String, method: String) {
         self.url = url
         self.method = method
@@ -73,6 +78,8 @@ package enum Provision: Sendable {
 
 /// Whoever runs a transfer: told by the engine on the loop's thread, and never from inside a call that it made itself.
 package protocol TransferReceiver: AnyObject {
+    /// The look-up of the name is over: a connection is being made.
+    func transferLookedUp()
     /// The connection stands and the request is about to be sent.
     func transferConnected()
     /// A final response's head (RFC 9110 section 15): status 200 and above, and of an authentication only the last.

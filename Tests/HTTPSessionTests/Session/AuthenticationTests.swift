@@ -239,4 +239,36 @@ private struct DigestLock: Sendable {
         for try await chunk in session.stream(TransferRequest(url: server.url())).chunks { data.append(chunk) }
         #expect(data == Data("GET ".utf8))
     }
+
+    @Test func `what was refused is not said again, whatever the handler says`() async throws {
+        let server = try locked()
+        let asked = Counter()
+        let session = try localSession(handlers: answering(Credential(user: "user", password: "wrong"), asked: asked))
+        let response = try await session.data(TransferRequest(url: server.url())).value
+        #expect(response.statusCode == 401)
+        #expect(response.data == Data("who are you?".utf8))
+        #expect((asked.count, server.requests.count) == (2, 2))
+    }
+
+    @Test func `a credential that is refused without another challenge is not kept`() async throws {
+        let server = try MisbehavingServer { request in
+            request["authorization"] == nil ? .unauthorized("Basic realm=r") : Reply(401, body: "no")
+        }
+        let store = CredentialStore()
+        let session = try HTTPSessionManager(
+            configuration: localConfiguration(), handlers: answering(Credential(user: "user", password: "wrong")),
+            credentials: store)
+        #expect(try await session.data(TransferRequest(url: server.url())).value.statusCode == 401)
+        let origin = try #require(Origin(server.url()))
+        #expect(store[.init(origin: origin, realm: "r")] == nil)
+    }
+
+    @Test func `a challenge whose body does not come whole is answered`() async throws {
+        let server = try MisbehavingServer { request in
+            guard request["authorization"] == nil else { return Reply(body: "in") }
+            return Reply(401, fields: ["WWW-Authenticate": "Basic realm=r"], body: .pattern(1_000)).cut(afterBodyBytes: 100)
+        }
+        let session = try localSession(handlers: answering(Credential(user: "user", password: "word")))
+        #expect(try await session.data(TransferRequest(url: server.url())).value.data == Data("in".utf8))
+    }
 }

@@ -191,4 +191,35 @@ private func peakMemory() throws -> Int {
         #expect(response.head.firstValue(of: "x-late") == nil)
         #expect(response.head.mediaType == nil)
     }
+
+    @Test func `a second head behind the body changes nothing`() async throws {
+        let server = try MisbehavingServer { _ in
+            .raw(
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nHTTP/1.1 302 Found: x\r\nLocation: /x\r\n\r\n"
+            )
+        }
+        let response = try await localSession().data(TransferRequest(url: server.url())).value
+        #expect(response.statusCode == 200)
+        #expect(response.data == Data("hello".utf8))
+        #expect(server.requests.count == 1)
+    }
+
+    @Test func `a length beside 204 reserves nothing`() async throws {
+        let server = try MisbehavingServer { _ in .raw("HTTP/1.1 204 No Content\r\nContent-Length: 99999999999999\r\n\r\n") }
+        let folder = try ScratchDirectory()
+        let file = folder.url("file")
+        _ = try await localSession().download(TransferRequest(url: server.url()), to: .init(file)).value
+        #expect(try Data(contentsOf: file).isEmpty)
+    }
+
+    @Test func `a bomb whose handler takes its time is too large, not too much for libcurl`() async throws {
+        let server = try MisbehavingServer { _ in .gzipBomb(inflatedBytes: 1 << 30) }
+        let session = try localSession(
+            handlers: TransferHandlers(response: { _ in
+                // What has arrived by then has been decompressed.
+                _ = try? await server.awaitSeen { $0.requestCount == 0 }
+                return .allow
+            }))
+        #expect(await failure(session.data(TransferRequest(url: server.url())))?.code == .responseTooLarge)
+    }
 }

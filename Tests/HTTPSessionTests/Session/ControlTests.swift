@@ -1,3 +1,4 @@
+import EventLoop
 import Foundation
 import HTTPSession
 import HTTPSessionTestKit
@@ -200,5 +201,59 @@ import Testing
         #expect(folder.names.allSatisfy { !$0.hasPrefix(".") })
         // The session is as good as new.
         #expect(try await session.data(request(server, "/?0")).value.data == pattern(200_000))
+    }
+
+    @Test func `a task suspended before its connection stands sends nothing until it goes on, and its time stands still`()
+        async throws
+    {
+        let certificate = try SelfSignedCertificate()
+        let held = Locked<TransferTask?>(nil)
+        var options = MisbehavingServer.Options()
+        options.arrival = { number in
+            guard number == 1 else { return .serve }
+            held.withLock { $0 }?.suspend()
+            return .say(.never)
+        }
+        let server = try MisbehavingServer(tls: certificate.serverTLS, options: options) { _ in Reply(body: "x") }
+        let policy = try SecurityPolicy.trusting(certificate)
+        let session = try localSession {
+            $0.securityPolicy = policy
+            $0.connectTimeout = .seconds(3)
+        }
+        let task = session.data(request(server), startsNow: false)
+        held.withLock { $0 = task }
+        task.resume()
+        // The handshake gets no answer; when its time has passed, the connection goes.
+        try await server.awaitSeen { $0.connections == 1 && $0.openConnections == 0 }
+        #expect(task.state == .suspended)
+        #expect(task.result == nil)
+        task.resume()
+        #expect(try await task.value.data == Data("x".utf8))
+    }
+
+    @Test func `a task suspended while it connects asks nothing`() async throws {
+        let gate = try Gate()
+        let certificate = try SelfSignedCertificate()
+        var options = MisbehavingServer.Options()
+        options.arrival = { _ in
+            // The handshake begins when the task is held.
+            while !gate.isOpen { usleep(1_000) }
+            return .serve
+        }
+        let server = try MisbehavingServer(tls: certificate.serverTLS, options: options) { _ in Reply(body: "x") }
+        let policy = try SecurityPolicy.trusting(certificate)
+        let log = EventLog()
+        let session = try HTTPSessionManager(configuration: localConfiguration { $0.securityPolicy = policy }, monitors: [log])
+        let task = session.data(request(server))
+        try await server.awaitSeen { $0.connections == 1 }
+        task.suspend()
+        await log.await("suspended")
+        gate.open()
+        try await server.awaitSeen { $0.handshakes == 1 && $0.openConnections == 0 }
+        #expect(server.requests.isEmpty)
+        #expect(task.state == .suspended)
+        task.resume()
+        #expect(try await task.value.data == Data("x".utf8))
+        #expect(server.requests.count == 1)
     }
 }

@@ -145,4 +145,39 @@ import Testing
         }
         #expect(error?.code == .sessionInvalidated)
     }
+
+    @Test func `HEAD with a body is refused, not waited for`() async throws {
+        let server = try MisbehavingServer { _ in Reply(body: "hello") }
+        let request = TransferRequest(url: server.url(), method: .head, body: .data(Data("x".utf8)))
+        #expect(await failure(try localSession().data(request))?.code == .invalidRequest)
+    }
+
+    @Test func `the progress of a body without a length is whole in the end`() async throws {
+        let server = try MisbehavingServer { _ in Reply(body: .pattern(50_000)).chunked() }
+        let session = try localSession()
+        let task = session.data(TransferRequest(url: server.url()), startsNow: false)
+        let progress = task.foundationProgress(.download)
+        #expect(progress.totalUnitCount == -1)
+        let end = Signal()
+        session.respond(
+            to: task, with: StringResponseSerializer(), success: { _, _ in end.fire() }, failure: { _, _ in end.fire() })
+        task.resume()
+        await end.wait()
+        #expect(progress.completedUnitCount == 50_000)
+        #expect(progress.isFinished)
+    }
+
+    @Test func `a session receives and sends no faster than it was told`() async throws {
+        let server = try MisbehavingServer { _ in Reply(body: .pattern(1_000_000)) }
+        let slow = try localSession {
+            $0.maximumReceiveRate = 1_000_000
+            $0.maximumSendRate = 1_000_000
+        }
+        let request = TransferRequest(url: server.url(), method: .post, body: .data(Data(count: 1_000_000)))
+        let start = ContinuousClock.now
+        // Two seconds at least but for what comes before libcurl looks at the clock.
+        _ = try await slow.data(request).value
+        _ = try await slow.data(TransferRequest(url: server.url())).value
+        #expect(ContinuousClock.now - start > .milliseconds(1_200))
+    }
 }

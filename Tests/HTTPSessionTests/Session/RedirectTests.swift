@@ -230,4 +230,42 @@ import Testing
         cancelled.cancel()
         #expect(await failure(cancelled)?.code == .cancelled)
     }
+
+    @Test(arguments: ["cut", "reset", "gzip", "chunks"])
+    func `a redirect whose body does not come whole leads on, and is an error where it is the answer`(_ fault: String)
+        async throws
+    {
+        let server = try MisbehavingServer { request in
+            guard request.path == "/" else { return Reply(body: "there") }
+            let reply = Reply(302, fields: ["Location": "/next"], body: .pattern(1_000))
+            return switch fault {
+            case "cut": reply.cut(afterBodyBytes: 100)
+            case "reset": reply.cut(afterBodyBytes: 100, .reset)
+            case "gzip": reply.field("Content-Encoding", "gzip")
+            default: reply.brokenChunks(.sizeIsNoNumber)
+            }
+        }
+        #expect(try await localSession().data(TransferRequest(url: server.url())).value.data == Data("there".utf8))
+        let session = try localSession(handlers: TransferHandlers(redirect: { _ in .refuse }))
+        #expect(await failure(session.data(TransferRequest(url: server.url()))) != nil)
+    }
+
+    @Test func `a host's name of the caller's own goes to no other origin, nor do its cookies`() async throws {
+        let other = try MisbehavingServer(at: .ip("127.0.0.2", port: 0)) { _ in Reply(body: "there") }
+        let target = other.url("/").absoluteString
+        let server = try MisbehavingServer { request in
+            request.path == "/" ? Reply(fields: ["Set-Cookie": "secret=1; Path=/"]) : .redirect(to: target)
+        }
+        let session = try localSession()
+        let name = try #require(HTTPField.Name("Host"))
+        for path in ["/", "/away"] {
+            var request = TransferRequest(url: server.url(path))
+            request.headerFields[name] = "virtual.example"
+            _ = try await session.data(request).value
+        }
+        #expect(server.requests.map { $0["host"] } == ["virtual.example", "virtual.example"])
+        #expect(server.requests.map { $0["cookie"] } == [nil, "secret=1"])
+        #expect(other.requests.map { $0["host"] } == ["127.0.0.2:\(other.port)"])
+        #expect(other.requests.map { $0["cookie"] } == [nil])
+    }
 }

@@ -81,4 +81,21 @@ import Testing
         #expect(try await session.data(TransferRequest(url: server.url()), handlers: TransferHandlers()).value.statusCode == 200)
         #expect(await failure(session.data(TransferRequest(url: server.url())))?.code == .cancelled)
     }
+
+    @Test func `the response of a redirect or a challenge that is left is asked about`() async throws {
+        let server = try MisbehavingServer { request in
+            request.path == "/redirect"
+                ? Reply(302, fields: ["Location": "/x"], body: "moved")
+                : Reply(401, fields: ["WWW-Authenticate": "Basic realm=r"], body: "denied")
+        }
+        let folder = try ScratchDirectory()
+        let file = folder.url("file")
+        let session = try localSession(
+            handlers: TransferHandlers(
+                response: { $0.statusCode == 302 ? .becomeDownload(.init(file)) : .cancel }, redirect: { _ in .refuse },
+                challenge: { _ in .performDefaultHandling }))
+        #expect(try await session.data(TransferRequest(url: server.url("/redirect"))).value.file == file)
+        #expect(try Data(contentsOf: file) == Data("moved".utf8))
+        #expect(await failure(session.data(TransferRequest(url: server.url("/challenge"))))?.code == .cancelled)
+    }
 }

@@ -2,6 +2,7 @@ import Foundation
 import HTTPSession
 import HTTPSessionTestKit
 import HTTPTypes
+import NetworkLab
 import Testing
 
 /// All chunks, joined, and why there were no more.
@@ -121,5 +122,16 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
         let task = try localSession().data(TransferRequest(url: server.url()))
         #expect(await drain(task).1?.code == .misuse)
         _ = try await task.value
+    }
+
+    @Test func `a stream that becomes a download has no pieces, and an end`() async throws {
+        let folder = try ScratchDirectory()
+        let server = try MisbehavingServer { _ in Reply(body: .pattern(1_000)) }
+        let file = folder.url("file")
+        let session = try localSession(handlers: TransferHandlers(response: { _ in .becomeDownload(.init(file)) }))
+        let task = session.stream(TransferRequest(url: server.url()))
+        for try await piece in task.chunks { Issue.record("\(piece.count) bytes") }
+        #expect(try await task.value.file == file)
+        #expect(try Data(contentsOf: file) == pattern(1_000))
     }
 }

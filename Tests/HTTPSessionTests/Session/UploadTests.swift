@@ -238,4 +238,16 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         #expect(response.statusCode == 413)
         #expect(response.data == Data("too much".utf8))
     }
+
+    @Test func `an answer that needs no more is heard while the stream has nothing to send`() async throws {
+        var options = MisbehavingServer.Options()
+        options.onHead = { _ in .refuse(Reply(413, body: "too much")) }
+        let server = try MisbehavingServer(options: options) { _ in Reply() }
+        let never = AsyncThrowingStream<Data, any Error> { _ in }
+        let task = try localSession().data(
+            TransferRequest(url: server.url(), method: .post, body: .stream(length: nil, make: { never })))
+        let response = try await task.value
+        #expect(response.statusCode == 413)
+        #expect(response.data == Data("too much".utf8))
+    }
 }

@@ -115,6 +115,26 @@ import Testing
         #expect(error?.code == .proxyFailed)
     }
 
+    @Test func `what a proxy's address says is said without asking, also where there is somebody to ask`() async throws {
+        let server = try MisbehavingServer { _ in Reply(body: "x") }
+        let proxy = try ProxyServer(credentials: .init(user: "me", password: "word"))
+        let (asked, heads) = (Counter(), Counter())
+        let handlers = TransferHandlers(
+            response: { _ in
+                heads.add()
+                return .allow
+            },
+            challenge: { _ in
+                asked.add()
+                return .performDefaultHandling
+            })
+        let session = try localSession(
+            { $0.proxy = .explicit("http://me:word@127.0.0.1:\(proxy.port)") }, handlers: handlers)
+        let response = try await session.data(TransferRequest(url: server.url())).value
+        #expect((response.statusCode, response.data) == (200, Data("x".utf8)))
+        #expect((asked.count, heads.count) == (0, 1))
+    }
+
     @Test(arguments: ["socks5", "socks5h"]) func `SOCKS leads on, with names looked up here or there`(_ scheme: String)
         async throws
     {
@@ -246,14 +266,18 @@ import Testing
     }
 
     /// A session that asks the host's own name server.
-    private func session(_ change: @escaping @Sendable (inout SessionConfiguration) -> Void = { _ in }) throws
-        -> HTTPSessionManager
-    {
+    private func session(
+        hosts: String? = nil, _ change: @escaping @Sendable (inout SessionConfiguration) -> Void = { _ in }
+    ) throws -> HTTPSessionManager {
         let file = folder.file("resolv.conf")
         try Data("nameserver 127.0.0.1\noptions timeout:30 attempts:1\n".utf8).write(to: URL(fileURLWithPath: file))
+        let names = folder.file("hosts")
+        try Data((hosts ?? "127.0.0.1 localhost").utf8).write(to: URL(fileURLWithPath: names))
         let namespace = host.path
         return try withOwnMounts {
-            guard mount(file, "/etc/resolv.conf", "none", UInt(MS_BIND), nil) == 0 else { throw POSIXError(.EPERM) }
+            for (file, place) in [(file, "/etc/resolv.conf"), (names, "/etc/hosts")] {
+                guard mount(file, place, "none", UInt(MS_BIND), nil) == 0 else { throw POSIXError(.EPERM) }
+            }
             return try localSession {
                 $0.networkNamespace = NetworkNamespace(namespace)
                 change(&$0)
@@ -319,5 +343,20 @@ import Testing
             #expect(error?.code == .cannotFindHost, "\(String(describing: error))")
         }
         #expect(ContinuousClock.now - start < .seconds(30))
+    }
+
+    @Test func `a connection that does not come about keeps no other name from being looked up`() async throws {
+        var options = MisbehavingServer.Options()
+        options.namespace = host.path
+        options.arrival = { $0 == 1 ? .say(.never) : .serve }
+        let server = try MisbehavingServer(options: options) { _ in Reply(body: "x") }
+        let session = try session(hosts: "127.0.0.1 silent.example other.example") { $0.maximumConcurrentLookups = 1 }
+        let url = try #require(URL(string: "https://silent.example:\(server.port)/"))
+        let handshaking = session.data(TransferRequest(url: url))
+        try await server.awaitSeen { $0.connections == 1 }
+        #expect(try await session.data(try request("other.example:\(server.port)")).value.data == Data("x".utf8))
+        #expect(handshaking.result == nil)
+        handshaking.cancel()
+        #expect(await failure(handshaking)?.code == .cancelled)
     }
 }

@@ -107,7 +107,7 @@ private struct Model {
                 case 10:
                     guard let index = model.running.indices.randomElement(using: &generator) else { break }
                     let task = model.running[index]
-                    queue.connected(task.id, to: task.host, now: now)
+                    queue.lookedUp(task.id, to: task.host, now: now)
                     model.running[index].isLookingUp = false
                     if task.host.needsLookup { model.resolvedUntil[task.host] = now + limits.lookupLifetime }
                 case 11:

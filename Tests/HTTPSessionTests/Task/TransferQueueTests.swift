@@ -89,7 +89,7 @@ extension TransferQueue {
         let named = TransferQueue.Host.named("named.example", looksUp: true)
         for id: UInt64 in 1...3 { queue.add(id, to: named, priority: .default) }
         #expect(queue.admitAll() == [1])
-        queue.connected(1, to: named, now: 5)
+        queue.lookedUp(1, to: named, now: 5)
         #expect(queue.admitAll(now: 5) == [2, 3])
         queue.add(4, to: named, priority: .default)
         #expect(queue.admitAll(now: 64) == [4])
@@ -182,5 +182,19 @@ extension TransferQueue {
             queue.left(number, from: host, isAbandoned: false, now: 0)
         }
         #expect(queue.running == 0)
+    }
+
+    @Test func `a look-up given up long ago wakes nobody, also where every place is taken`() {
+        var queue = queue(total: 1, lookups: 1)
+        let named = TransferQueue.Host.named("named.example", looksUp: true)
+        queue.add(1, to: named, priority: .default)
+        #expect(queue.admitAll(now: 0) == [1])
+        queue.left(1, from: named, isAbandoned: true, now: 0)
+        queue.add(2, to: one, priority: .default)
+        queue.add(3, to: one, priority: .default)
+        #expect(queue.admitAll(now: 1) == [2])
+        #expect(queue.deadline == 10)
+        #expect(queue.admitAll(now: 10) == [])
+        #expect(queue.deadline == nil)
     }
 }

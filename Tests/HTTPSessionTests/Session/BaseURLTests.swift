@@ -1,0 +1,53 @@
+import Foundation
+import HTTPSession
+import HTTPSessionTestKit
+import HTTPTypes
+import NetworkLab
+import Testing
+
+/// Addresses against a session's base (RFC 3986 section 5.2), as AFNetworking documents them.
+@Suite(.timeLimit(.minutes(20))) struct BaseURLTests {
+    @Test(arguments: [
+        ("", "users", "/users"), ("/", "users", "/users"), ("/v1", "users", "/v1/users"), ("/v1/", "users", "/v1/users"),
+        ("/v1/", "users?a=b", "/v1/users?a=b"), ("/v1/", "/users", "/users"), ("/v1/", "users/", "/v1/users/"),
+        ("/v1/", "../up", "/up"), ("/v1", "", "/v1/"), ("/v1.json", "x", "/v1.json/x"), ("/a%20b", "x", "/a%20b/x"),
+        ("/v1?key=1", "users", "/v1/users"), ("/v1?key=1", "", "/v1/?key=1"), ("/v1#part", "users", "/v1/users"),
+    ])
+    func `an address is relative to the base as if that ended in a slash`(base: String, address: String, target: String)
+        async throws
+    {
+        let server = try MisbehavingServer { _ in Reply(body: "{}") }
+        let session = try HTTPSessionManager(baseURL: server.origin + base, configuration: localConfiguration())
+        _ = try await session.get(address).value
+        #expect(server.requests.map(\.target) == [target])
+    }
+
+    @Test func `an absolute address stands for itself, and without a base nothing else does`() async throws {
+        let server = try MisbehavingServer { _ in Reply(body: "{}") }
+        let session = try HTTPSessionManager(baseURL: "http://127.0.0.1:1/v1", configuration: localConfiguration())
+        _ = try await session.get(server.url("/x").absoluteString).value
+        #expect(server.requests.map(\.target) == ["/x"])
+        #expect(await failure(try localSession().get("users"))?.code == .invalidRequest)
+    }
+
+    @Test(arguments: ["", "relative", "ftp://host/", "http://", "http://host\n/"])
+    func `a base that is none is said at once`(_ base: String) {
+        #expect(throws: HTTPSessionError.self) {
+            try HTTPSessionManager(baseURL: base, configuration: localConfiguration())
+        }
+    }
+
+    @Test func `each method is sent as what it is called`() async throws {
+        let server = try MisbehavingServer { _ in Reply(body: "{}") }
+        let session = try HTTPSessionManager(baseURL: server.origin, configuration: localConfiguration())
+        let parameters: Parameters = ["a": 1]
+        let tasks = [
+            session.get("g", parameters: parameters), session.head("h", parameters: parameters),
+            session.delete("d", parameters: parameters), session.post("p", parameters: parameters),
+            session.put("u", parameters: parameters), session.patch("c", parameters: parameters),
+        ]
+        for task in tasks { _ = try await task.value }
+        let seen = server.requests.map { "\($0.method) \($0.target) \($0.text)" }.sorted()
+        #expect(seen == ["DELETE /d?a=1 ", "GET /g?a=1 ", "HEAD /h?a=1 ", "PATCH /c a=1", "POST /p a=1", "PUT /u a=1"])
+    }
+}
