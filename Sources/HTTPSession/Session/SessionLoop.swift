@@ -56,7 +56,8 @@ final class SessionLoop {
         outbox.flush()
         if isInvalidating, runs.isEmpty { hasEnded = true }
         guard !hasEnded else { return }
-        engine.wait(until: min(nextDeadline, queue.deadline ?? .max))
+        // What arrives is told at once, and arrives now, not when the wait began.
+        engine.wait(until: min(nextDeadline, queue.deadline ?? .max)) { now = MonotonicClock.now() }
     }
 
     private func handle(_ command: SessionCommand) {
