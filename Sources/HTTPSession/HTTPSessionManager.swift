@@ -14,7 +14,7 @@ public import Reachability
 /// Tasks start when they are made and go on without the manager: it may be dropped while they run. Everything is done on a thread of
 /// the session's own; handlers, callbacks and monitors are called elsewhere.
 public final class HTTPSessionManager: Sendable {
-    /// Addresses given as text are relative to it (RFC 3986 section 5), as if it ended in a slash.
+    /// Addresses given as text are relative to it (RFC 3986 section 5), as if its path ended in a slash.
     public let baseURL: URL?
     /// As given.
     public let configuration: SessionConfiguration
@@ -46,7 +46,8 @@ public final class HTTPSessionManager: Sendable {
     ///   - reachability: tells the network's state: without it nothing is known of cellular or expensive networks, and an error never
     ///     says ``HTTPSessionError/Code/notConnected`` for want of a route.
     ///   - monitors: hear every event, in this order.
-    /// - Throws: ``HTTPSessionError/Code/invalidConfiguration`` naming what is wrong with it, or what the system refused.
+    /// - Throws: ``HTTPSessionError/Code/invalidConfiguration`` naming what is wrong with it, or what the system refused. So is a policy
+    ///   that pins without a base URL of https, as in AFNetworking: without TLS nobody is judged (``SecurityPolicy/PinningMode``).
     public init(
         baseURL: String? = nil, configuration: SessionConfiguration = .default, handlers: TransferHandlers = TransferHandlers(),
         requestSerializer: any RequestSerializer = HTTPRequestSerializer(),
@@ -54,12 +55,13 @@ public final class HTTPSessionManager: Sendable {
         completionGroup: DispatchGroup? = nil, credentials: CredentialStore = CredentialStore(), reachability: PathMonitor? = nil,
         monitors: [any EventMonitor] = []
     ) throws(HTTPSessionError) {
-        self.baseURL = try baseURL.map { text throws(HTTPSessionError) in
-            guard let url = URL(string: text.hasSuffix("/") ? text : text + "/"), Origin(url) != nil else {
-                throw HTTPSessionError(.invalidConfiguration, "the base URL is no http or https URL with a host")
+        let base = try baseURL.map { (text) throws(HTTPSessionError) -> URL in
+            do throws(HTTPSessionError) { return RequestURL.asDirectory(try RequestURL.resolve(text)) } catch {
+                throw HTTPSessionError(.invalidConfiguration, "the base URL cannot be asked: \(error.reason)")
             }
-            return url
         }
+        try configuration.securityPolicy.requireSecure(base)
+        self.baseURL = base
         self.configuration = configuration
         self.handlers = handlers
         self.requestSerializer = requestSerializer

@@ -24,6 +24,10 @@ final class TaskRun {
     var progress = TransferProgress()
     var logins = TaskLogins()
     var needsFreshConnection = false
+    /// How often in a row the server's certificates had to be asked about.
+    var serverQuestions = 0
+    /// A farm of servers may have a certificate each; one that has a new one for every connection never ends.
+    static let maximumServerQuestions = 10
     private var hasRetriedDeadConnection = false
     private var started = Date()
     private var question = 0
@@ -44,9 +48,10 @@ final class TaskRun {
 
     var settings: SessionSettings { loop.settings }
     var deadline: Int64? {
-        guard hasUnpublishedProgress else { return machine.deadline }
-        let due = publishedAt + TransferTask.progressInterval
-        return min(machine.deadline ?? due, due)
+        var due = machine.deadline ?? .max
+        if hasUnpublishedProgress { due = min(due, publishedAt + TransferTask.progressInterval) }
+        if let held = source?.heldUntil { due = min(due, held) }
+        return due == .max ? nil : due
     }
     var attempts: Int { machine.attempts }
 
@@ -60,6 +65,7 @@ final class TaskRun {
     /// The ``deadline`` has come.
     func timePassed() {
         if hasUnpublishedProgress { publishProgress() }
+        if source?.isReleased(at: loop.now) == true { sourceReady() }
         handle(.time)
     }
 
@@ -143,8 +149,10 @@ final class TaskRun {
             source = nil
             return
         }
-        source = BodySource(segments, worker: settings.worker(for: task.id)) { [core = task.core, id = task.id] in
-            core.post(.sourceReady(id))
+        var throttle: MultipartForm.Throttle?
+        if case .multipart(let form) = request.body { throttle = form.throttle }
+        source = BodySource(segments, throttle: throttle, worker: settings.worker(for: task.id)) {
+            [core = task.core, id = task.id] in core.post(.sourceReady(id))
         }
     }
 

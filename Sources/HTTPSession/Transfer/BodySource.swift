@@ -5,6 +5,7 @@ internal import Foundation
 /// read by a worker and streams by a task, each a little ahead.
 final class BodySource {
     private let segments: [BodySegment]
+    private let throttle: MultipartForm.Throttle?
     private let worker: FileWorker
     private let wake: @Sendable () -> Void
     private var index = 0
@@ -12,10 +13,17 @@ final class BodySource {
     private var feed: ChunkFeed?
     private var chunk: [UInt8] = []
     private var chunkOffset = 0
+    /// When the next packet of a throttled body may go.
+    private var nextPacket = Int64.min
+    /// Until when a throttled body has been told to wait: whoever drives it asks again then. `nil` where it has not.
+    private(set) var heldUntil: Int64?
 
-    /// `wake` is called on any thread when there is something after ``Provision/pause``.
-    init(_ segments: [BodySegment], worker: FileWorker, wake: @escaping @Sendable () -> Void) {
+    /// `wake` is called on any thread when there is something after ``Provision/pause``, unless ``heldUntil`` says when.
+    init(
+        _ segments: [BodySegment], throttle: MultipartForm.Throttle?, worker: FileWorker, wake: @escaping @Sendable () -> Void
+    ) {
         self.segments = segments
+        self.throttle = throttle
         self.worker = worker
         self.wake = wake
     }
@@ -37,7 +45,27 @@ final class BodySource {
         chunk = []
     }
 
-    func provide(into buffer: UnsafeMutableRawBufferPointer) -> Provision {
+    /// `now` on the monotonic clock.
+    func provide(into buffer: UnsafeMutableRawBufferPointer, now: @autoclosure () -> Int64) -> Provision {
+        guard let throttle else { return fill(buffer) }
+        let now = now()
+        guard now >= nextPacket else {
+            heldUntil = nextPacket
+            return .pause
+        }
+        let provision = fill(UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(throttle.packetSize)))
+        if case .bytes = provision { nextPacket = now + min(throttle.delay.wholeNanoseconds, .max - now) }
+        return provision
+    }
+
+    /// Whether the wait is over, asked once.
+    func isReleased(at now: Int64) -> Bool {
+        guard let heldUntil, heldUntil <= now else { return false }
+        self.heldUntil = nil
+        return true
+    }
+
+    private func fill(_ buffer: UnsafeMutableRawBufferPointer) -> Provision {
         var filled = 0
         while filled < buffer.count, index < segments.count {
             let room = UnsafeMutableRawBufferPointer(rebasing: buffer[filled...])
