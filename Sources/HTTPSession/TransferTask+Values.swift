@@ -39,7 +39,8 @@ extension TransferTask {
         try serializer.serialize(try await value.received)
     }
 
-    /// The file of a download.
+    /// The file of a download, once it is there.
+    @discardableResult
     public func file() async throws(HTTPSessionError) -> URL {
         guard let file = try await value.file else {
             throw HTTPSessionError(.misuse, "only a download has a file", context: context)
