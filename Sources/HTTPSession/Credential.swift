@@ -1,7 +1,7 @@
 internal import EventLoop
 
 /// Who one is. Its description hides the secret.
-public struct Credential: Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible {
+public struct Credential: Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// How long it is good for.
     public enum Persistence: Hashable, Sendable {
         /// For the one task.
@@ -39,6 +39,8 @@ public struct Credential: Hashable, Sendable, CustomStringConvertible, CustomDeb
     public var description: String { isToken ? "bearer token" : "password of \(user)" }
     /// The same.
     public var debugDescription: String { description }
+    /// The user's name: `dump` sees no secret.
+    public var customMirror: Mirror { Mirror(self, children: ["user": user]) }
 
     /// The schemes that can say it.
     package var schemes: AuthenticationScheme.Set { isToken ? [.bearer] : [.basic, .digest, .ntlm, .negotiate] }

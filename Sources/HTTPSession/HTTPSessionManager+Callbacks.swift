@@ -12,8 +12,9 @@ extension HTTPSessionManager {
         success: @escaping @Sendable (TransferTask, JSONValue?) -> Void,
         failure: @escaping @Sendable (TransferTask, HTTPSessionError) -> Void
     ) -> TransferTask {
-        var serializer = JSONResponseSerializer()
-        serializer.validation.acceptableStatusCodes = validation.acceptableStatusCodes
+        var serializer = JSONResponseSerializer(validation: validation)
+        serializer.validation.acceptableContentTypes =
+            validation.acceptableContentTypes ?? JSONResponseSerializer.contentTypes
         return respond(to: task, with: serializer, progress: progress, success: success, failure: failure)
     }
 

@@ -19,15 +19,15 @@ extension HTTPSessionManager {
         task(.post, address, parameters, headerFields)
     }
 
-    /// Sends a form of parts, `parameters` first.
+    /// Sends a form of parts, `parameters` first. The fields are those of the session's serializer, or of the ``HTTPRequestSerializer``
+    /// below it; a serializer of one's own has no say in forms.
     public func post(
         _ address: String, parameters: Parameters? = nil, headerFields: HTTPFields = [:], form: MultipartForm
     ) -> TransferTask {
         task { () throws(HTTPSessionError) in
             let request = TransferRequest(
                 url: try RequestURL.resolve(address, against: baseURL), method: .post, headerFields: headerFields)
-            let serializer = requestSerializer as? HTTPRequestSerializer ?? HTTPRequestSerializer()
-            return try serializer.multipartRequest(request, parameters: parameters, form: form)
+            return try formSerializer.multipartRequest(request, parameters: parameters, form: form)
         }
     }
 
@@ -97,6 +97,16 @@ extension HTTPSessionManager {
             return data(try build())
         } catch {
             return make(unresolved, .data, .memory(maximumSize: 0), nil, nil, false, failure: error)
+        }
+    }
+
+    /// What gives a form its fields: a serializer of another kind than the library's has no say in forms.
+    private var formSerializer: HTTPRequestSerializer {
+        switch requestSerializer {
+        case let serializer as HTTPRequestSerializer: serializer
+        case let serializer as JSONRequestSerializer: serializer.base
+        case let serializer as PropertyListRequestSerializer: serializer.base
+        default: HTTPRequestSerializer()
         }
     }
 

@@ -14,7 +14,7 @@ public import Reachability
 /// Tasks start when they are made and go on without the manager: it may be dropped while they run. Everything is done on a thread of
 /// the session's own; handlers, callbacks and monitors are called elsewhere.
 public final class HTTPSessionManager: Sendable {
-    /// Addresses given as text are relative to it (RFC 3986 section 5), as if it ended in a slash.
+    /// Addresses given as text are relative to it (RFC 3986 section 5), as if its path ended in a slash.
     public let baseURL: URL?
     /// As given.
     public let configuration: SessionConfiguration
@@ -64,7 +64,8 @@ public final class HTTPSessionManager: Sendable {
     ///   - reachability: tells the network's state: without it nothing is known of cellular or expensive networks, and an error never
     ///     says ``HTTPSessionError/Code/notConnected`` for want of a route.
     ///   - monitors: hear every event, in this order.
-    /// - Throws: ``HTTPSessionError/Code/invalidConfiguration`` naming what is wrong with it, or what the system refused.
+    /// - Throws: ``HTTPSessionError/Code/invalidConfiguration`` naming what is wrong with it, or what the system refused. So is a policy
+    ///   that pins without a base URL of https, as in AFNetworking: without TLS nobody is judged (``SecurityPolicy/PinningMode``).
     public init(
         baseURL: String? = nil, configuration: SessionConfiguration = .default, handlers: TransferHandlers = TransferHandlers(),
         requestSerializer: any RequestSerializer = HTTPRequestSerializer(),
@@ -72,12 +73,13 @@ public final class HTTPSessionManager: Sendable {
         completionGroup: DispatchGroup? = nil, credentials: CredentialStore = CredentialStore(), reachability: PathMonitor? = nil,
         monitors: [any EventMonitor] = []
     ) throws(HTTPSessionError) {
-        self.baseURL = try baseURL.map { text throws(HTTPSessionError) in
-            guard !text.hasControlCharacter, var parts = URLComponents(string: text) else { throw Self.baseError }
-            if !parts.percentEncodedPath.hasSuffix("/") { parts.percentEncodedPath += "/" }
-            guard let url = parts.url, Origin(url) != nil else { throw Self.baseError }
-            return url
+        let base = try baseURL.map { (text) throws(HTTPSessionError) -> URL in
+            do throws(HTTPSessionError) { return RequestURL.asDirectory(try RequestURL.resolve(text)) } catch {
+                throw HTTPSessionError(.invalidConfiguration, "the base URL cannot be asked: \(error.reason)")
+            }
         }
+        try configuration.securityPolicy.requireSecure(base)
+        self.baseURL = base
         self.configuration = configuration
         self.handlers = handlers
         self.requestSerializer = requestSerializer
@@ -88,10 +90,6 @@ public final class HTTPSessionManager: Sendable {
             monitors: monitors,
             postsNotifications: configuration.postsNotifications)
         self.completionQueue = completionQueue ?? core.outbox.queue
-    }
-
-    private static var baseError: HTTPSessionError {
-        HTTPSessionError(.invalidConfiguration, "the base URL is no http or https URL with a host")
     }
 
     // MARK: Tasks

@@ -4,7 +4,7 @@ public import Foundation
 public enum RequestBody: Sendable {
     case none
     case data(Data)
-    /// The file's bytes; its size is taken when the transfer starts, and a file that changes meanwhile ends it
+    /// The file's bytes; its size is taken when the task is made, and a file that changes meanwhile ends it
     /// (``HTTPSessionError/Code/fileChanged``).
     case file(URL)
     /// `multipart/form-data` (RFC 7578), streamed part by part.

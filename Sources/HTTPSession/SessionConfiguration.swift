@@ -49,7 +49,7 @@ public struct SessionConfiguration: Sendable {
     public var requestTimeout = Duration.seconds(60)
     /// A task's whole life, with every wait.
     public var resourceTimeout = Duration.seconds(7 * 24 * 3600)
-    /// How long a handler of the user's (redirect, challenge, response) may take before the task ends with
+    /// How long a handler of the user's (redirect, challenge, response, server trust) may take before the task ends with
     /// ``HTTPSessionError/Code/handlerTimedOut``.
     public var handlerTimeout = Duration.seconds(60)
     /// A transfer slower than this for the given time ends; whole seconds (`CURLOPT_LOW_SPEED_LIMIT`).

@@ -13,7 +13,7 @@ public struct TransferMetrics: Hashable, Sendable {
 }
 
 /// One request and its response.
-public struct TransactionMetrics: Hashable, Sendable {
+public struct TransactionMetrics: Hashable, Sendable, CustomStringConvertible, CustomReflectable {
     /// The request's method.
     public let method: String
     let address: URL
@@ -25,6 +25,15 @@ public struct TransactionMetrics: Hashable, Sendable {
 
     /// Scheme, host, port and path; no user, query and fragment.
     public var url: String { address.withoutSecrets }
+
+    /// Method, address and status.
+    public var description: String { "\(method) \(url) \(statusCode.map { "\($0)" } ?? "-")" }
+    /// What `dump` sees: nothing secret either.
+    public var customMirror: Mirror {
+        Mirror(
+            self,
+            children: ["method": method, "url": url, "statusCode": statusCode as Any, "fetchStart": fetchStart, "facts": facts])
+    }
 
     private func date(_ nanoseconds: Int64?) -> Date? { nanoseconds.map { fetchStart.addingTimeInterval(Double($0) / 1e9) } }
 
@@ -68,6 +77,6 @@ public struct TransactionMetrics: Hashable, Sendable {
     public var countOfResponseBodyBytesReceived: Int64 { facts.responseBodyBytes }
     /// Such as `TLSv1.3`; `nil` without TLS.
     public var negotiatedTLSProtocolVersion: String? { facts.tlsVersion }
-    /// OpenSSL's name of it; `nil` without TLS.
+    /// Its name in IANA's registry, such as `TLS_AES_256_GCM_SHA384`; `nil` without TLS.
     public var negotiatedTLSCipherSuite: String? { facts.tlsCipher }
 }

@@ -138,10 +138,12 @@ final class CurlEngine {
     // MARK: The turn
 
     /// Waits until a socket is ready, libcurl's own time has come, `deadline` has passed or the waker was woken; lets libcurl read
-    /// and write what is ready.
-    func wait(until deadline: Int64?) {
+    /// and write what is ready. `awake` is called between.
+    func wait(until deadline: Int64?, awake: () -> Void) {
         let next = [deadline, curlDeadline].compactMap(\.self).min()
-        for ready in loop.wait(until: next) {
+        let everyReady = loop.wait(until: next)
+        awake()
+        for ready in everyReady {
             var mask: Int32 = 0
             if ready.isReadable { mask |= CURL_CSELECT_IN }
             if ready.isWritable { mask |= CURL_CSELECT_OUT }

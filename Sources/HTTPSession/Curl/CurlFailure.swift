@@ -43,7 +43,9 @@ enum CurlFailure {
     private static func failure(
         _ meaning: HTTPSessionError.Code, _ code: CURLcode, _ evidence: CurlEvidence, _ reason: String?
     ) -> HTTPSessionError {
-        let text = evidence.text.isEmpty ? String(cString: curl_easy_strerror(code)) : evidence.text
+        // libcurl quotes a proxy's address that it cannot read, with the password in it.
+        let isTellable = !evidence.text.isEmpty && !evidence.text.contains("@")
+        let text = isTellable ? evidence.text : String(cString: curl_easy_strerror(code))
         return HTTPSessionError(
             meaning, reason ?? text,
             context: .init(

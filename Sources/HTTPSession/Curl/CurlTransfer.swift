@@ -92,8 +92,14 @@ final class CurlTransfer {
         if requests == 1 {
             let isSecure = plan.isSecure || isRaised
             // Nobody would have judged the server: the attempt is made again, with somebody who does.
-            if isSecure, trust == nil { return false }
-            if isSecure { secureFacts = handle.tlsPointer.flatMap { TLSFacts(ssl: $0) } }
+            if isSecure {
+                guard let trust else { return false }
+                guard let ssl = handle.tlsPointer, trust.admits(ssl) else {
+                    refusal = HTTPSessionError(.secureConnectionFailed, "the connection was not made under this session's policy")
+                    return false
+                }
+                secureFacts = TLSFacts(ssl: ssl)
+            }
             receiver.transferConnected()
         }
         return true

@@ -27,7 +27,7 @@ public struct JSONRequestSerializer: RequestSerializer {
     }
 
     private func json(_ parameters: Parameters) throws -> Data {
-        try parameters.requireShallow()
+        try parameters.requireWritable()
         // Foundation's writer traps on what it cannot write, so nothing that it cannot write may reach it.
         guard let object = parameters.foundationObject(for: .json),
             writingOptions.contains(.fragmentsAllowed) || JSONSerialization.isValidJSONObject(object)

@@ -16,7 +16,7 @@ public enum Parameters: Hashable, Sendable {
     case string(String)
     /// The bytes as they are in a form or query (escaped), a property list's data; JSON has none.
     case data(Data)
-    /// RFC 3339 in a query or form, a property list's date; JSON has none.
+    /// RFC 3339 in a query or form, a property list's date, of the years 1 to 9999; JSON has none.
     case date(Date)
     /// In a query `key[]=` for each element.
     case array([Parameters])
@@ -51,10 +51,26 @@ public enum Parameters: Hashable, Sendable {
         }
     }
 
-    /// Refuses containers deeper than ``maximumDepth``, before anything walks them.
-    func requireShallow() throws(HTTPSessionError) {
+    /// RFC 3339 and property lists have four digits for the year. Foundation writes other dates as some that they are not.
+    private static let dates = -62_135_769_600.0..<253_402_300_800.0
+
+    private var hasUnwritableDate: Bool {
+        switch self {
+        case .date(let date): !Self.dates.contains(date.timeIntervalSince1970)
+        case .array(let elements): elements.contains(where: \.hasUnwritableDate)
+        case .dictionary(let pairs): pairs.values.contains(where: \.hasUnwritableDate)
+        case .set(let elements): elements.contains(where: \.hasUnwritableDate)
+        default: false
+        }
+    }
+
+    /// Refuses containers deeper than ``maximumDepth``, before anything walks them, and dates that no format has.
+    func requireWritable() throws(HTTPSessionError) {
         guard isShallow else {
             throw HTTPSessionError(.cannotEncodeRequest, "the parameters are nested more than \(Self.maximumDepth) deep")
+        }
+        guard !hasUnwritableDate else {
+            throw HTTPSessionError(.cannotEncodeRequest, "a date of the parameters is outside of the years 1 to 9999")
         }
     }
 }

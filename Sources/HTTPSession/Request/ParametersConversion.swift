@@ -9,12 +9,24 @@ extension Parameters {
     }
 
     /// From an `Encodable`, by way of JSON: what the encoder does to keys, dates and data is done here too, and what JSON cannot
-    /// say (NaN) is an error.
+    /// say (NaN) is an error. Whole numbers of 64 bits stay exact; a `Decimal` with more digits than a `Double` has is rounded to one.
     public init(encoding value: some Encodable, encoder: JSONEncoder = JSONEncoder()) throws(HTTPSessionError) {
         do {
-            self.init(try JSONValue(parsing: try encoder.encode(value)))
+            self.init(
+                foundationObject: try JSONSerialization.jsonObject(with: encoder.encode(value), options: [.fragmentsAllowed]))
         } catch {
             throw HTTPSessionError(.cannotEncodeRequest, "the parameters cannot be encoded", underlying: error)
+        }
+    }
+
+    /// What `JSONSerialization` makes: at most 512 containers in each other, so that recursion ends.
+    private init(foundationObject: Any) {
+        switch foundationObject {
+        case let elements as [Any]: self = .array(elements.map(Parameters.init(foundationObject:)))
+        case let members as [String: Any]: self = .dictionary(members.mapValues(Parameters.init(foundationObject:)))
+        // JSONValue has no number for these.
+        case let number as NSNumber where String(cString: number.objCType) == "Q": self = .unsigned(number.uint64Value)
+        case let other: self.init(JSONValue(foundationObject: other))
         }
     }
 

@@ -21,7 +21,7 @@ public struct PropertyListRequestSerializer: RequestSerializer {
         guard !base.encodesParametersInURI(request.method) else { return try base.encode(parameters, into: request) }
         var request = base.applyingDefaults(to: request)
         guard let parameters, try request.takesBody(from: parameters) else { return request }
-        try parameters.requireShallow()
+        try parameters.requireWritable()
         guard format != .openStep, let object = parameters.foundationObject(for: .propertyList) else {
             throw HTTPSessionError(.cannotEncodeRequest, "the parameters are not a valid property list")
         }

@@ -39,7 +39,7 @@ extension Parameters {
         guard case .dictionary(let pairs) = self else {
             throw HTTPSessionError(.cannotEncodeRequest, "parameters in a query or form must be a dictionary")
         }
-        try requireShallow()
+        try requireWritable()
         return pairs.sorted { $0.key < $1.key }.flatMap { key, value in value.pairs(under: key) }
     }
 

@@ -27,7 +27,8 @@ package enum RequestURL {
             throw HTTPSessionError(.invalidRequest, "the URL's scheme is neither http nor https", context: context)
         }
         guard let host = url.host(percentEncoded: false), !host.isEmpty, isPlain(host) else {
-            throw HTTPSessionError(.invalidRequest, "the URL has no host, or one that no host has", context: context)
+            throw HTTPSessionError(
+                .invalidRequest, "the URL has no host, or one that is not written as hosts are", context: context)
         }
         guard (0...65535).contains(url.port ?? 0) else {
             throw HTTPSessionError(.invalidRequest, "the URL's port is above 65535", context: context)
@@ -55,14 +56,41 @@ package enum RequestURL {
         return extended
     }
 
-    private static func asDirectory(_ base: URL) -> URL {
+    static func asDirectory(_ base: URL) -> URL {
         guard !base.path(percentEncoded: true).isEmpty, !base.hasDirectoryPath else { return base }
         return base.appending(path: "", directoryHint: .isDirectory)
     }
 
+    /// Whether a host is written in one way only: pins, exceptions and the certificate's name are compared with what is written, and libcurl
+    /// asks what it makes of it. Foundation turns a name of other scripts into ASCII, but not one that is percent-encoded, which libcurl
+    /// would; and libcurl takes `127.1`, `0x7f000001` and `0177.0.0.1` for 127.0.0.1.
     private static func isPlain(_ host: String) -> Bool {
-        !host.unicodeScalars.contains { $0.value <= 0x20 || $0.value == 0x7F }
+        let bytes = host.utf8
+        // An IPv6 address, perhaps with its zone.
+        if bytes.contains(UInt8(ascii: ":")) { return bytes.allSatisfy { $0 > 0x20 && $0 < 0x7F } }
+        guard bytes.allSatisfy({ $0 > 0x20 && $0 < 0x7F && !isDelimiter($0) }) else { return false }
+        let name = bytes.last == UInt8(ascii: ".") ? bytes.dropLast() : bytes[...]
+        let lastLabel = name.lastIndex(of: UInt8(ascii: ".")).map { name[name.index(after: $0)...] } ?? name
+        guard let first = lastLabel.first, isDigit(first) else { return true }
+        let isHexadecimal = first == UInt8(ascii: "0") && lastLabel.dropFirst().first.map { $0 | 0x20 } == UInt8(ascii: "x")
+        return isHexadecimal || lastLabel.allSatisfy(isDigit) ? isDottedQuad(bytes) : true
     }
+
+    /// Four numbers of 0 to 255 without leading zeros, which would make them octal.
+    private static func isDottedQuad(_ host: String.UTF8View) -> Bool {
+        let numbers = host.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        return numbers.count == 4
+            && numbers.allSatisfy { number in
+                (1...3).contains(number.count) && number.allSatisfy(isDigit)
+                    && (number.count == 1 || number.first != UInt8(ascii: "0"))
+                    && number.reduce(0) { $0 * 10 + Int($1 & 0xF) } <= 255
+            }
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool { byte >= 0x30 && byte <= 0x39 }
+
+    /// What ends a host, or is in none (RFC 3986 sections 2.2 and 3.2.2).
+    private static func isDelimiter(_ byte: UInt8) -> Bool { "\"#%/<>?@[\\]^`{|}".utf8.contains(byte) }
 }
 
 extension URL {
@@ -96,7 +124,7 @@ extension TransferRequest {
     }
 
     /// The fields that frame a message: the engine writes them.
-    private static let framing: [HTTPField.Name] = [.contentLength, .transferEncoding, .connection]
+    static let framing: [HTTPField.Name] = [.contentLength, .transferEncoding, .connection]
 
     /// Throws ``HTTPSessionError/Code/invalidRequest`` for an address that cannot be asked, for fields of HTTP's framing and for HEAD
     /// with a body.

@@ -49,7 +49,7 @@ public enum JSONValue: Hashable, Sendable {
     }
 
     /// What `JSONSerialization` makes: at most 512 containers in each other, so that recursion ends.
-    private init(foundationObject: Any) {
+    init(foundationObject: Any) {
         switch foundationObject {
         case let value as String: self = .string(value)
         case let elements as [Any]: self = .array(elements.map(JSONValue.init(foundationObject:)))

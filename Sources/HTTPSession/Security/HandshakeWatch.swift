@@ -122,7 +122,7 @@ final class HandshakeWatch: Sendable {
         var text = Data()
         for certificate in presented { text += Data("\(certificate.derBytes.count) ".utf8) + certificate.derBytes }
         let key = ServerTrustDecisions.Key(policy: policy.number, host: host, chain: CertificateDecoding.sha256(text))
-        switch decisions.isBelieved(key, at: .now) {
+        switch decisions.isBelieved(key, byPolicy: error == nil, at: .now) {
         case true?: return .believed
         case false?:
             return .refused(

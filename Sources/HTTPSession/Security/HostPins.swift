@@ -1,8 +1,10 @@
+internal import Reachability
+
 /// The host names that pins are for.
 ///
 /// `example.com` is that host alone. `*.example.com` is one label more: `a.example.com`, neither `example.com` nor
 /// `b.a.example.com`. `**.example.com` is any depth, none included. Upper and lower case are the same, a dot at the end is
-/// nothing. International names are given in their ASCII form, as they are on the wire.
+/// nothing. International names are given in their ASCII form, as they are on the wire; IPv6 addresses in any form.
 public struct HostPattern: Sendable, Hashable, CustomStringConvertible {
     private enum Depth: Hashable { case none, one, any }
 
@@ -26,7 +28,8 @@ public struct HostPattern: Sendable, Hashable, CustomStringConvertible {
 
     /// Whether the pattern is for `host`.
     public func matches(_ host: String) -> Bool {
-        let host = normalizedHost(host)
+        // An IPv6 address may carry the zone it is reached through.
+        let host = normalizedHost(String(host.prefix { $0 != "%" }))
         switch depth {
         case .none: return host == name
         case .any where host == name: return true
@@ -92,10 +95,12 @@ public struct HostPins: Sendable, Hashable {
     }
 }
 
-/// A host name as it is compared: in lower case, without the dot that ends an absolute name, an IPv6 address without its brackets.
+/// A host name as it is compared: in lower case, without the dot that ends an absolute name, an IPv6 address without its brackets and in
+/// the form of RFC 5952.
 func normalizedHost(_ host: String) -> String {
     var text = host.lowercased()[...]
     if text.hasPrefix("["), text.hasSuffix("]") { text = text.dropFirst().dropLast() }
     if text.hasSuffix("."), text.count > 1 { text = text.dropLast() }
+    if text.utf8.contains(UInt8(ascii: ":")), let address = IPAddress(text) { return address.description }
     return String(text)
 }

@@ -1,3 +1,5 @@
+internal import Foundation
+
 /// Whom a session believes to be the server: authorities, names, pins, revocation, and which TLS is spoken.
 ///
 /// The rules are those of AFNetworking's AFSecurityPolicy, with one hole closed: where invalid certificates are allowed and keys
@@ -80,4 +82,20 @@ public struct SecurityPolicy: Sendable, Hashable, Codable {
 
     /// Whether anything is pinned for any host.
     public var pinsAnything: Bool { pinningMode != .none || !hostPins.isEmpty }
+
+    /// AFNetworking's rule ("Invalid Security Policy"): who pins means a server that is asked by TLS. Host pins say themselves for whom
+    /// they are, and need no base URL.
+    func requireSecure(_ base: URL?) throws(HTTPSessionError) {
+        let origin = base.flatMap(Origin.init)
+        guard origin?.scheme != "https" else { return }
+        guard pinningMode == .none else {
+            throw HTTPSessionError(
+                .invalidConfiguration,
+                "a policy that pins needs a base URL of https, and \(origin.map { "\($0)" } ?? "none") is given")
+        }
+        if let origin, let pins = hostPins.first(where: { $0.pattern.matches(origin.host) }) {
+            throw HTTPSessionError(
+                .invalidConfiguration, "keys are pinned for \(pins.pattern), and \(origin) is asked without TLS")
+        }
+    }
 }

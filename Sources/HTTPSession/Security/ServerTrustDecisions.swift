@@ -37,6 +37,8 @@ package final class ServerTrustDecisions: Sendable {
     }
 
     private struct Entry {
+        let disposition: ServerTrustDisposition
+        /// At the moment of the handler's word.
         let isBelieved: Bool
         let expiry: ContinuousClock.Instant
     }
@@ -69,7 +71,8 @@ package final class ServerTrustDecisions: Sendable {
             while table.entries.count >= capacity, let oldest = table.entries.min(by: { $0.value.expiry < $1.value.expiry }) {
                 table.entries[oldest.key] = nil
             }
-            let previous = table.entries.updateValue(Entry(isBelieved: isBelieved, expiry: now + lifetime), forKey: challenge.key)
+            let previous = table.entries.updateValue(
+                Entry(disposition: disposition, isBelieved: isBelieved, expiry: now + lifetime), forKey: challenge.key)
             // A TLS session that was made while the server was believed must not outlive that.
             if previous?.isBelieved == true && !isBelieved { table.generation += 1 }
         }
@@ -83,10 +86,15 @@ package final class ServerTrustDecisions: Sendable {
         }
     }
 
-    func isBelieved(_ key: Key, at now: ContinuousClock.Instant) -> Bool? {
+    /// `byPolicy`: whether the policy believes the server now; a certificate may have expired since a handler left it to the policy.
+    func isBelieved(_ key: Key, byPolicy: Bool, at now: ContinuousClock.Instant) -> Bool? {
         table.withLock { table in
             guard let entry = table.entries[key], entry.expiry > now else { return nil }
-            return entry.isBelieved
+            return switch entry.disposition {
+            case .accept: true
+            case .reject: false
+            case .performDefaultHandling: byPolicy
+            }
         }
     }
 

@@ -65,7 +65,8 @@ final class SessionLoop {
         if isInvalidating, runs.isEmpty { hasEnded = true }
         guard !hasEnded else { return }
         cookieKeeper?.save(engine.cookieLines, now: now)
-        engine.wait(until: min(nextDeadline, queue.deadline ?? .max, cookieKeeper?.deadline ?? .max))
+        // What arrives is told at once, and arrives now, not when the wait began.
+        engine.wait(until: min(nextDeadline, queue.deadline ?? .max, cookieKeeper?.deadline ?? .max)) { now = MonotonicClock.now() }
     }
 
     private func handle(_ command: SessionCommand) {

@@ -1,3 +1,4 @@
+internal import EventLoop
 internal import Foundation
 internal import HTTPTypes
 internal import Reachability
@@ -22,6 +23,7 @@ extension TaskRun: TransferReceiver {
 
     func transferReceived(head: ResponseHead) -> Intake {
         noteActivity()
+        serverQuestions = 0
         exchange.head = head
         loop.noteCookies(in: head)
         loop.outbox.detail(.receivedResponse(task, head))
@@ -177,6 +179,13 @@ extension TaskRun: TransferReceiver {
         guard case .undecided(let challenge) = exchange.trust?.verdict, let handler = task.handlers.serverTrust else {
             return false
         }
+        serverQuestions += 1
+        guard serverQuestions <= TaskRun.maximumServerQuestions else {
+            let reason =
+                "the server has shown other certificates \(TaskRun.maximumServerQuestions) times while its handler was asked"
+            end(with: HTTPSessionError(.certificateUntrusted, reason, underlying: challenge.policyError))
+            return true
+        }
         ask { .serverTrust(challenge, await handler(challenge)) }
         return true
     }
@@ -313,6 +322,11 @@ extension TaskRun: TransferReceiver {
     }
 
     private func answer(_ challenge: AuthenticationChallenge, with credential: Credential) {
+        // libcurl puts a token, and for Digest a user's name, into the request as they are: a line break would begin another field.
+        guard !credential.user.hasControlCharacter, !credential.secret.hasControlCharacter else {
+            let reason = "the credential has a line break, NUL or another control character"
+            return end(with: HTTPSessionError(.authenticationFailed, reason))
+        }
         logins.use(credential, for: challenge)
         goOn(with: request)
     }

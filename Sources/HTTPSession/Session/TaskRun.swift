@@ -24,6 +24,10 @@ final class TaskRun {
     var progress = TransferProgress()
     var logins = TaskLogins()
     var needsFreshConnection = false
+    /// How often in a row the server's certificates had to be asked about.
+    var serverQuestions = 0
+    /// A farm of servers may have a certificate each; one that has a new one for every connection never ends.
+    static let maximumServerQuestions = 10
     private var hasRetriedDeadConnection = false
     private var started = Date()
     private var question = 0
@@ -45,9 +49,9 @@ final class TaskRun {
 
     var settings: SessionSettings { loop.settings }
     var deadline: Int64? {
-        guard hasUnpublishedProgress else { return machine.deadline }
-        let due = publishedAt + TransferTask.progressInterval
-        return min(machine.deadline ?? due, due)
+        var due = machine.deadline ?? .max
+        if hasUnpublishedProgress { due = min(due, publishedAt + TransferTask.progressInterval) }
+        return due == .max ? nil : due
     }
     var attempts: Int { machine.attempts }
 

@@ -138,7 +138,7 @@ enum StreamFeed {
             } catch {
                 feed.finish(
                     error as? HTTPSessionError
-                        ?? HTTPSessionError(.cannotReadFile, "the body's stream failed: \(error)", underlying: error))
+                        ?? HTTPSessionError(.cannotReadFile, "the body's stream failed", underlying: error))
             }
         }
         // The stream may be waiting for something that never comes: it hears that nobody waits for it any more.

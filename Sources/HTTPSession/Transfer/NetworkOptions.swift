@@ -1,4 +1,5 @@
 internal import Foundation
+internal import HTTPTypes
 
 /// What every transfer of a session has in common, in the form in which an engine takes it.
 package struct NetworkOptions: Sendable {
@@ -34,6 +35,9 @@ package struct NetworkOptions: Sendable {
             ("resourceTimeout", configuration.resourceTimeout), ("handlerTimeout", configuration.handlerTimeout),
         ] {
             try check(value >= .milliseconds(1) && value <= .seconds(10 * 366 * 86_400), "\(name) is not 1 ms to 10 years")
+        }
+        if let name = TransferRequest.framing.first(where: configuration.additionalHeaderFields.contains) {
+            throw HTTPSessionError(.invalidConfiguration, "additionalHeaderFields: \(name.rawName) is the engine's to set")
         }
         if let limit = configuration.lowSpeedLimit {
             try check(limit.bytesPerSecond > 0 && limit.duration >= .seconds(1), "lowSpeedLimit is not at least 1 byte/s for 1 s")

@@ -73,11 +73,13 @@ public struct ResponseHead: Hashable, Sendable {
             status: .init(code: statusCode, reasonPhrase: reasonPhrase), headerFields: headerFields)
     }
 
-    /// The reason phrase, or nothing.
+    /// The reason phrase, or nothing. Control characters, which no phrase has (RFC 9112 section 4), are spaces in it: phrases end up in
+    /// errors, and those on terminals.
     public var reasonPhrase: String {
         let line = bytes.prefix { $0 != 0x0D && $0 != 0x0A }
         let parts = line.split(separator: 0x20, maxSplits: 2, omittingEmptySubsequences: false)
-        return parts.count == 3 ? Array(parts[2]).withUnsafeBufferPointer(ResponseHead.text) : ""
+        guard parts.count == 3 else { return "" }
+        return parts[2].map { $0 < 0x20 || $0 == 0x7F ? 0x20 : $0 }.withUnsafeBufferPointer(ResponseHead.text)
     }
 
     /// The media type's text before any parameter, in lower case.

@@ -1,5 +1,6 @@
 import Foundation
 import HTTPSession
+import HTTPTypes
 import Testing
 
 @Suite struct ParametersTests {
@@ -48,6 +49,26 @@ import Testing
         #expect(
             try Parameters(encoding: Person(), encoder: encoder)
                 == ["first_name": "Ada", "born": "1970-01-01T00:00:00Z", "ids": [1, 2], "is_known": true, "height": 1.5])
+    }
+
+    @Test func `the whole numbers of an Encodable stay exact`() throws {
+        let numbers = ["a": UInt64.max, "b": UInt64(Int64.max) + 1, "c": 9_007_199_254_740_993]
+        #expect(
+            try Parameters(encoding: numbers).queryString() == "a=18446744073709551615&b=9223372036854775808&c=9007199254740993")
+    }
+
+    @Test(arguments: [Double.nan, .infinity, -.infinity, 1e15, -1e12]) func `dates that no format has are errors`(
+        _ seconds: Double
+    ) {
+        let parameters: Parameters = ["a": [.date(Date(timeIntervalSince1970: seconds))]]
+        let base = HTTPRequestSerializer(headerFields: [:])
+        for serializer: any RequestSerializer in [
+            base, JSONRequestSerializer(base: base), PropertyListRequestSerializer(base: base),
+        ] {
+            let error = HTTPSessionError.thrown { try SerializedRequest(.post, parameters: parameters, by: serializer) }
+            #expect(error?.code == .cannotEncodeRequest)
+        }
+        #expect(throws: Never.self) { try (["a": .date(.distantPast), "b": .date(.distantFuture)] as Parameters).queryString() }
     }
 
     @Test func `an Encodable that JSON cannot say is an error`() {

@@ -16,6 +16,7 @@ import Testing
         ("**.example.com", "b.a.example.com", true), ("**.example.com", "notexample.com", false),
         ("**.example.com", "example.com.evil.test", false),
         ("127.0.0.1", "127.0.0.1", true), ("::1", "[::1]", true), ("[::1]", "::1", true), ("localhost", "localhost", true),
+        ("::1", "[0:0:0:0:0:0:0:1]", true), ("[FE80:0::1]", "fe80::1%eth0", true), ("::1", "::2", false),
     ])
     func `a pattern is for these hosts`(_ pattern: String, _ host: String, _ isFor: Bool) throws {
         #expect(try HostPattern(pattern).matches(host) == isFor)

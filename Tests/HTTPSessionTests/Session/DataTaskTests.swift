@@ -85,6 +85,12 @@ import Testing
         #expect(error?.code == .timedOut)
     }
 
+    @Test func `a server that says something in time is not given up`() async throws {
+        let server = try MisbehavingServer { _ in Reply(body: .pattern(6)).pieces(of: 1, after: .delay(.milliseconds(600))) }
+        let session = try localSession { $0.requestTimeout = .seconds(1) }
+        #expect(try await session.data(TransferRequest(url: server.url())).value.data == pattern(6))
+    }
+
     @Test func `the resource timeout ends a transfer that goes on and on`() async throws {
         let server = try MisbehavingServer { _ in Reply(body: .pattern(1 << 20)).slow(bytesPerSecond: 2_000) }
         let session = try localSession { $0.resourceTimeout = .milliseconds(300) }

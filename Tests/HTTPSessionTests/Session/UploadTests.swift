@@ -53,6 +53,43 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         #expect(server.requests.allSatisfy { Data($0.body) == bytes })
     }
 
+    @Test func `a throttled form takes its time and arrives whole`() async throws {
+        let server = try echo()
+        let session = try localSession()
+        try pattern(5_000).write(to: folder.url("file"))
+        var form = MultipartForm()
+        try form.appendPart(fileURL: folder.url("file"), name: "file")
+        try form.appendPart(form: pattern(5_000), name: "data")
+        let length = try #require(form.contentLength)
+        form.throttleBandwidth(packetSize: 1_000, delay: .milliseconds(20))
+        let start = ContinuousClock.now
+        let task = session.data(post(.multipart(form), to: server))
+        #expect(try await task.value.data == Data("POST \(length) \(length)".utf8))
+        // The first packet goes at once, and there are more than ten.
+        #expect(ContinuousClock.now - start >= .milliseconds(200))
+        #expect(task.currentProgress.sent == length)
+        // A pause is no silence of the server's, and stands still with its task.
+        form.throttleBandwidth(packetSize: 6_000, delay: .milliseconds(300))
+        let held = session.data(post(.multipart(form), to: server))
+        await held.awaitProgress { $0.sent > 0 }
+        held.suspend()
+        held.resume()
+        #expect(try await held.value.data == Data("POST \(length) \(length)".utf8))
+        #expect(server.requests.count == 2)
+    }
+
+    @Test func `rates of sending and receiving are kept to`() async throws {
+        let server = try MisbehavingServer { request in
+            request.method == "GET" ? Reply(body: .pattern(400_000)) : Reply(body: "x")
+        }
+        let session = try localSession { ($0.maximumSendRate, $0.maximumReceiveRate) = (400_000, 400_000) }
+        for request in [TransferRequest(url: server.url()), post(.data(Data(count: 400_000)), to: server)] {
+            let start = ContinuousClock.now
+            _ = try await session.data(request).value
+            #expect(ContinuousClock.now - start >= .milliseconds(500))
+        }
+    }
+
     @Test func `empty bodies of every kind`() async throws {
         let server = try echo()
         let session = try localSession()

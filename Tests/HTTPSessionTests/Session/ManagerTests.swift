@@ -1,0 +1,322 @@
+import Dispatch
+import EventLoop
+import Foundation
+import HTTPSession
+import HTTPSessionTestKit
+import HTTPTypes
+import NetworkLab
+import Testing
+
+/// What AFNetworking promises of its AFHTTPSessionManager.
+@Suite(.timeLimit(.minutes(20))) struct ManagerTests {
+    /// A server that says what it was asked, as JSON.
+    private func echo() throws -> MisbehavingServer {
+        try MisbehavingServer { request in
+            let told: [String: String] = [
+                "method": request.method, "target": request.target, "body": request.text,
+                "type": request["content-type"] ?? "-", "kind": request["x-kind"] ?? "-",
+                "authorization": request["authorization"] ?? "-",
+            ]
+            let body = (try? JSONEncoder().encode(told)) ?? Data()
+            return Reply(fields: ["Content-Type": "application/json"], body: .bytes(body))
+        }
+    }
+
+    private func manager(
+        _ server: MisbehavingServer, _ path: String = "/v1", serializer: any RequestSerializer = HTTPRequestSerializer(),
+        validation: ResponseValidation = ResponseValidation(), queue: DispatchQueue? = nil, group: DispatchGroup? = nil
+    ) throws -> HTTPSessionManager {
+        try HTTPSessionManager(
+            baseURL: server.origin + path, configuration: localConfiguration(), requestSerializer: serializer,
+            validation: validation, completionQueue: queue, completionGroup: group)
+    }
+
+    // MARK: Methods
+
+    @Test(arguments: ["/v1", "/v1/"]) func `each method asks below the base URL, parameters where they belong`(_ base: String)
+        async throws
+    {
+        let server = try echo()
+        let session = try manager(server, base)
+        let tasks = [
+            session.get("a", parameters: ["k": "v w"]), session.head("a", parameters: ["k": "v w"]),
+            session.delete("a", parameters: ["k": "v w"]), session.post("a", parameters: ["k": "v w"]),
+            session.put("a", parameters: ["k": "v w"]), session.patch("a", parameters: ["k": "v w"]), session.post("a"),
+        ]
+        var told: [String] = []
+        for task in tasks {
+            let json = try await task.json()
+            told.append(["method", "target", "body", "type"].map { json?[$0]?.string ?? "" }.joined(separator: " "))
+        }
+        #expect(
+            told == [
+                "GET /v1/a?k=v%20w  -", "   ", "DELETE /v1/a?k=v%20w  -",
+                "POST /v1/a k=v%20w application/x-www-form-urlencoded", "PUT /v1/a k=v%20w application/x-www-form-urlencoded",
+                "PATCH /v1/a k=v%20w application/x-www-form-urlencoded", "POST /v1/a  application/x-www-form-urlencoded",
+            ])
+        #expect(server.requests.filter { $0.method == "HEAD" }.map(\.target) == ["/v1/a?k=v%20w"])
+    }
+
+    @Test func `a form of parts is posted below the base URL, parameters first`() async throws {
+        let server = try echo()
+        let session = try manager(server)
+        var form = try MultipartForm(boundary: "B")
+        try form.appendPart(data: Data("bytes".utf8), name: "file", fileName: "a.txt", mimeType: "text/plain")
+        let json = try await session.post("up", parameters: ["k": "v"], form: form).json()
+        #expect(json?["target"]?.string == "/v1/up")
+        #expect(json?["type"]?.string == "multipart/form-data; boundary=B")
+        #expect(
+            json?["body"]?.string
+                == "--B\r\nContent-Disposition: form-data; name=\"k\"\r\n\r\nv\r\n--B\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.txt\"\r\nContent-Type: text/plain\r\n\r\nbytes\r\n--B--\r\n"
+        )
+        #expect(server.requests.first?["content-length"] == "\(server.requests.first?.bodyLength ?? 0)")
+    }
+
+    @Test func `fields of one request stand before those of the serializer`() async throws {
+        let server = try echo()
+        var serializer = HTTPRequestSerializer()
+        try serializer.setValue("all", forHTTPHeaderField: "X-Kind")
+        let session = try manager(server, serializer: serializer)
+        #expect(try await session.get("a").json()?["kind"]?.string == "all")
+        let name = try #require(HTTPField.Name("x-kind"))
+        #expect(try await session.get("a", headerFields: [name: "one"]).json()?["kind"]?.string == "one")
+    }
+
+    @Test func `Basic authorization goes out before any server asks`() async throws {
+        let server = try echo()
+        var serializer = HTTPRequestSerializer()
+        try serializer.setAuthorizationHeaderField(username: "user", password: "password")
+        let session = try manager(server, serializer: serializer)
+        #expect(try await session.get("a").json()?["authorization"]?.string == "Basic dXNlcjpwYXNzd29yZA==")
+    }
+
+    @Test func `the fields of a JSON serializer go out with a form too`() async throws {
+        let server = try echo()
+        var base = HTTPRequestSerializer()
+        try base.setAuthorizationHeaderField(username: "user", password: "password")
+        for serializer: any RequestSerializer in [JSONRequestSerializer(base: base), PropertyListRequestSerializer(base: base)] {
+            let session = try manager(server, serializer: serializer)
+            var form = MultipartForm()
+            try form.appendPart(form: Data("v".utf8), name: "k")
+            #expect(try await session.post("a", form: form).json()?["authorization"]?.string == "Basic dXNlcjpwYXNzd29yZA==")
+        }
+    }
+
+    @Test(arguments: [
+        ("/v1", "", "/v1/"), ("/v1?x=y", "a", "/v1/a"), ("/v1?x=y", "", "/v1/?x=y"), ("", "a", "/a"), ("/v1", "/a", "/a"),
+        ("/v1", "?q", "/v1/?q"),
+        ("/v1", "../a", "/a"), ("/v1/x", "a b", "/v1/x/a%20b"),
+    ]) func `addresses are resolved against the base URL`(_ base: String, _ address: String, _ target: String) async throws {
+        let server = try echo()
+        #expect(try await manager(server, base).get(address).json()?["target"]?.string == target)
+    }
+
+    @Test(arguments: [
+        "", "nonsense", "ftp://example.com/", "/path", "https://", "https://exam ple.com/", "https://a.example:99999/",
+        "https://a.example/\n", "https://a.example/\0",
+    ])
+    func `what is no base URL is an error`(_ text: String) {
+        let error = HTTPSessionError.thrown { try HTTPSessionManager(baseURL: text) }
+        #expect(error?.code == .invalidConfiguration, "\(text.debugDescription)")
+    }
+
+    @Test func `what cannot be serialized is the error of a task that never starts`() async throws {
+        let server = try echo()
+        var serializer = HTTPRequestSerializer()
+        serializer.queryStringSerialization = .custom { _, _ in throw Refusal() }
+        let session = try manager(server, serializer: serializer)
+        let task = session.get("a", parameters: ["a": 1])
+        let error = await failure(task)
+        #expect(error?.code == .cannotEncodeRequest && error?.underlying is Refusal)
+        #expect(server.seen.connections == 0)
+        let told = Locked<[String]>([])
+        let end = Signal()
+        session.get(
+            "a", parameters: ["a": 1], success: { _, _ in },
+            failure: { _, error in
+                told.withLock { $0.append(error.code.rawValue) }
+                end.fire()
+            })
+        await end.wait()
+        #expect(told.withLock { $0 } == ["cannot-encode-request"])
+    }
+
+    // MARK: Callbacks
+
+    /// What one of the callbacks was told.
+    private func callback(_ ask: (@escaping HTTPSessionManager.Success, @escaping HTTPSessionManager.Failure) -> TransferTask)
+        async -> Result<JSONValue?, HTTPSessionError>?
+    {
+        let result = Locked<Result<JSONValue?, HTTPSessionError>?>(nil)
+        let end = Signal()
+        let calls = Counter()
+        let task = ask(
+            { _, json in
+                result.withLock { $0 = .success(json) }
+                calls.add()
+                end.fire()
+            },
+            { _, error in
+                result.withLock { $0 = .failure(error) }
+                calls.add()
+                end.fire()
+            })
+        await end.wait()
+        #expect(task.state == .finished && calls.count == 1)
+        return result.withLock { $0 }
+    }
+
+    @Test(arguments: ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]) func `success is called at 200, failure at 404`(
+        _ method: String
+    ) async throws {
+        let server = try MisbehavingServer { request in
+            Reply(request.path == "/v1/good" ? 200 : 404, fields: ["Content-Type": "application/json"], body: "{\"a\":1}")
+        }
+        let session = try manager(server)
+        for path in ["good", "bad"] {
+            let result = await callback { success, failure in
+                switch method {
+                case "GET": session.get(path, success: success, failure: failure)
+                case "HEAD": session.head(path, success: success, failure: failure)
+                case "POST": session.post(path, success: success, failure: failure)
+                case "PUT": session.put(path, success: success, failure: failure)
+                case "PATCH": session.patch(path, success: success, failure: failure)
+                default: session.delete(path, success: success, failure: failure)
+                }
+            }
+            switch result {
+            case .success(let json)?: #expect(path == "good" && (method == "HEAD" ? json == nil : json == ["a": 1]))
+            case .failure(let error)?:
+                #expect(path == "bad" && error.code == .unacceptableStatus && error.context.statusCode == 404)
+                #expect(error.context.responseBody == Data((method == "HEAD" ? "" : "{\"a\":1}").utf8))
+            case nil: Issue.record("nothing was called")
+            }
+        }
+        #expect(server.requests.map(\.method) == [method, method])
+    }
+
+    @Test func `204 is no value, not an error`() async throws {
+        let server = try MisbehavingServer { _ in Reply(204) }
+        let session = try manager(server)
+        guard case .success(nil)? = await callback({ session.get("a", success: $0, failure: $1) }) else {
+            Issue.record("no success without a value")
+            return
+        }
+    }
+
+    @Test func `a type that is no JSON, and a check that fails, are failures`() async throws {
+        let server = try MisbehavingServer { request in
+            Reply(fields: ["Content-Type": request.path == "/v1/html" ? "text/html" : "application/json"], body: "{}")
+        }
+        let session = try manager(server)
+        guard case .failure(let error)? = await callback({ session.get("html", success: $0, failure: $1) }) else {
+            Issue.record("text/html is no JSON")
+            return
+        }
+        #expect(error.code == .unacceptableContentType)
+        let checking = try manager(server, validation: ResponseValidation(checks: [{ _ in throw Refusal() }]))
+        guard case .failure(let error)? = await callback({ checking.get("a", success: $0, failure: $1) }) else {
+            Issue.record("the session's check was not asked")
+            return
+        }
+        #expect(error.code == .badServerResponse && error.underlying is Refusal)
+    }
+
+    @Test func `callbacks run on the queue and enter the group`() async throws {
+        let server = try echo()
+        let queue = DispatchQueue(label: "callbacks")
+        let key = DispatchSpecificKey<Bool>()
+        queue.setSpecific(key: key, value: true)
+        let group = DispatchGroup()
+        let session = try manager(server, queue: queue, group: group)
+        let places = Locked<[Bool]>([])
+        for path in ["a", "b"] {
+            session.post(
+                path, parameters: ["k": "v"],
+                progress: { _ in places.withLock { $0.append(DispatchQueue.getSpecific(key: key) == true) } },
+                success: { _, _ in places.withLock { $0.append(DispatchQueue.getSpecific(key: key) == true) } },
+                failure: { _, _ in })
+        }
+        let end = Signal()
+        group.notify(queue: queue) { end.fire() }
+        await end.wait()
+        #expect(places.withLock { $0.count } >= 2 && places.withLock { $0.allSatisfy(\.self) })
+    }
+
+    @Test func `progress reaches the whole, of what is received and of what is sent`() async throws {
+        let server = try MisbehavingServer { _ in Reply(body: .pattern(300_000)) }
+        let session = try localSession()
+        let task = session.data(
+            TransferRequest(url: server.url(), method: .post, body: .data(Data(count: 200_000))), startsNow: false)
+        let (down, up) = (task.foundationProgress(.download), task.foundationProgress(.upload))
+        task.resume()
+        _ = try await task.value
+        // The progress objects hear of it on the session's delivery queue.
+        let end = Signal()
+        let last = session.data(TransferRequest(url: server.url()))
+        session.respond(
+            to: last, with: HTTPResponseSerializer(), success: { _, _ in end.fire() }, failure: { _, _ in end.fire() })
+        await end.wait()
+        #expect(down.fractionCompleted == 1 && down.totalUnitCount == 300_000)
+        #expect(up.fractionCompleted == 1 && up.totalUnitCount == 200_000)
+    }
+
+    @Test(arguments: [TransferTask.Kind.data, .upload, .download])
+    func `each kind of task tells when it goes on and when it stops`(
+        _ kind: TransferTask.Kind
+    ) async throws {
+        let gate = try Gate()
+        let server = try MisbehavingServer { _ in Reply(body: "x").held(by: gate) }
+        let folder = try ScratchDirectory()
+        let session = try localSession()
+        let request = TransferRequest(url: server.url(), method: .post, body: kind == .upload ? .data(Data("a".utf8)) : .none)
+        let task =
+            kind == .download
+            ? session.download(request, to: .init(folder.url("file")), startsNow: false) : session.data(request, startsNow: false)
+        #expect(task.kind == kind)
+        let told = Locked<[String]>([])
+        let end = Signal()
+        // They come on threads of the center's own, in no order.
+        @Sendable func tell(_ text: String) {
+            let count = told.withLock { told in
+                told.append(text)
+                return told.count
+            }
+            if count == 4 { end.fire() }
+        }
+        let center = NotificationCenter.default
+        let tokens = [
+            center.addObserver(of: task, for: .taskDidResume) { _ in tell("resumed") },
+            center.addObserver(of: task, for: .taskDidSuspend) { _ in tell("suspended") },
+            center.addObserver(of: task, for: .taskDidComplete) { message in
+                tell("completed after \((try? message.result.get().metrics.transactions.count) ?? 0)")
+            },
+        ]
+        task.resume()
+        try await server.awaitRequests(1)
+        task.suspend()
+        task.suspend()
+        task.resume()
+        gate.open()
+        await end.wait()
+        #expect(told.withLock { $0.sorted() } == ["completed after 1", "resumed", "resumed", "suspended"])
+        for token in tokens { center.removeObserver(token) }
+    }
+
+    // MARK: The policy's setter
+
+    @Test(
+        arguments: [
+            ("https://example.com", SecurityPolicy.PinningMode.none, true), ("http://example.com", .none, true),
+            (nil, .none, true),
+            ("https://example.com", .certificate, true), ("http://example.com", .certificate, false),
+            ("https://example.com", .publicKey, true), ("http://example.com", .publicKey, false), (nil, .certificate, false),
+            (nil, .publicKey, false), ("HTTPS://example.com", .publicKey, true),
+        ] as [(String?, SecurityPolicy.PinningMode, Bool)])
+    func `pinning needs a base URL of https`(_ base: String?, _ mode: SecurityPolicy.PinningMode, _ isTaken: Bool) throws {
+        var configuration = localConfiguration()
+        configuration.securityPolicy = SecurityPolicy(pinningMode: mode, pinnedCertificates: try MintedCertificates.set("leaf"))
+        let error = HTTPSessionError.thrown { try HTTPSessionManager(baseURL: base, configuration: configuration) }
+        #expect(error?.code == (isTaken ? nil : .invalidConfiguration))
+    }
+}

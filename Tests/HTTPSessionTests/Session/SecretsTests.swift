@@ -1,0 +1,166 @@
+import EventLoop
+import Foundation
+import HTTPSession
+import HTTPSessionTestKit
+import HTTPTypes
+import Logging
+import NetworkLab
+import Testing
+
+/// Nothing that a caller gives in good faith ends a line, and nothing secret is printed.
+@Suite(.timeLimit(.minutes(20))) struct SecretsTests {
+    // MARK: Injection
+
+    @Test(
+        arguments: ["a\r\nX-Injected: 1", "a\nX-Injected: 1", "a\0b", "a\rb"],
+        ["Bearer realm=r", "Basic realm=r", "Digest realm=\"r\", nonce=\"n\", algorithm=MD5, qop=\"auth\""])
+    func `a credential that would end its line is an error`(_ secret: String, _ challenge: String) async throws {
+        let server = try MisbehavingServer { $0["authorization"] == nil ? .unauthorized(challenge) : Reply() }
+        let credentials =
+            challenge.hasPrefix("Bearer")
+            ? [Credential(token: secret)] : [Credential(user: "user", password: secret), Credential(user: secret, password: "x")]
+        for credential in credentials {
+            let session = try localSession(
+                handlers: TransferHandlers(challenge: { $0.previousFailureCount == 0 ? .useCredential(credential) : .cancel }))
+            let error = await failure(session.data(TransferRequest(url: server.url())))
+            #expect(error?.code == .authenticationFailed)
+        }
+        #expect(server.requests.allSatisfy { $0["x-injected"] == nil })
+    }
+
+    @Test func `users and passwords in addresses that would end their line are errors`() async throws {
+        for text in ["http://a%0D%0AX-Injected%3A%201:b@", "http://a:b%0D%0AX-Injected%3A%201@", "http://a%00b:c@"] {
+            for challenge in ["Basic realm=r", "Digest realm=\"r\", nonce=\"n\", algorithm=MD5, qop=\"auth\""] {
+                let server = try MisbehavingServer { $0["authorization"] == nil ? .unauthorized(challenge) : Reply() }
+                let session = try localSession()
+                let url = try #require(URL(string: "\(text)127.0.0.1:\(server.port)/"))
+                let error = await failure(session.data(TransferRequest(url: url)))
+                #expect(error?.code == .authenticationFailed)
+                #expect(server.requests.allSatisfy { $0["x-injected"] == nil })
+            }
+        }
+    }
+
+    @Test func `fields of framing are refused in a session's own fields too`() async throws {
+        for name: HTTPField.Name in [.contentLength, .transferEncoding, .connection] {
+            let error = HTTPSessionError.thrown { try localSession { $0.additionalHeaderFields[name] = "5" } }
+            #expect(error?.code == .invalidConfiguration)
+        }
+    }
+
+    @Test func `no header gets in by a field's value, name or a method`() async throws {
+        let server = try MisbehavingServer { _ in Reply() }
+        let session = try localSession()
+        var fields = HTTPFields()
+        for value in [
+            "a\r\nX-Injected: 1", "a\nX-Injected: 1", "a\0b", "", " ", "\u{7f}", ";", "@/etc/passwd", "ü€😀",
+            "\u{2028}X-Injected: 1",
+        ] {
+            fields.append(HTTPField(name: HTTPField.Name("X-A")!, value: value))
+        }
+        _ = try await session.data(TransferRequest(url: server.url(), headerFields: fields)).value
+        #expect(server.requests.first?["x-injected"] == nil)
+        for method in ["GET / HTTP/1.1\r\nX: y", "A B", "", "ü", "A\0"] { #expect(HTTPRequest.Method(method) == nil) }
+    }
+
+    // MARK: Secrets
+
+    @Test(arguments: [
+        "http://user:s3cret@ho st:80", "http://user:s3cret@[::1", "http://user:s3cret@127.0.0.1:99999",
+        "socks5://user:s3cret@127.0.0.1:x", "https://user:s3cret@127.0.0.1:1",
+    ])
+    func `a proxy's password is in no error`(_ proxy: String) async throws {
+        var errors: [String] = []
+        do {
+            let session = try localSession { $0.proxy = .explicit(proxy) }
+            let url = try #require(URL(string: "http://127.0.0.1:1/?token=s3cret"))
+            if let error = await failure(session.data(TransferRequest(url: url))) {
+                errors = ["\(error)", String(reflecting: error), error.reason]
+                var dumped = ""
+                dump(error, to: &dumped)
+                errors.append(dumped)
+            }
+        } catch { errors = ["\(error)"] }
+        #expect(!errors.isEmpty && errors.allSatisfy { !$0.contains("s3cret") })
+    }
+
+    /// Keeps every line, metadata and all.
+    private struct Lines: LogHandler {
+        let lines: Locked<[String]>
+        var metadata: Logger.Metadata = [:]
+        var logLevel = Logger.Level.trace
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { metadata[key] }
+            set { metadata[key] = newValue }
+        }
+        func log(event: LogEvent) {
+            lines.withLock { $0.append("\(event.level) \(event.message) \(event.metadata ?? [:])") }
+        }
+    }
+
+    @Test func `neither errors, nor metrics, nor the log have a secret`() async throws {
+        let lines = Locked<[String]>([])
+        let server = try MisbehavingServer { request in
+            switch request.path {
+            case "/redirect": .redirect(to: "/gone?token=s3cret")
+            case "/gone": Reply(404, body: "no")
+            case "/cut": Reply(body: .pattern(1000)).cut(afterBodyBytes: 10)
+            case "/locked": .unauthorized("Basic realm=r")
+            default: Reply(body: "x")
+            }
+        }
+        let log = EventLog()
+        let session = try HTTPSessionManager(
+            configuration: localConfiguration { $0.logger = Logger(label: "test") { _ in Lines(lines: lines) } },
+            handlers: TransferHandlers(challenge: {
+                $0.previousFailureCount < 2 ? .useCredential(Credential(user: "u", password: "s3cret")) : .cancel
+            }),
+            monitors: [log])
+        var printed: [String] = []
+        for path in ["/", "/redirect", "/cut", "/locked", "/gone"] {
+            let url = try #require(URL(string: "http://user:s3cret@127.0.0.1:\(server.port)\(path)?token=s3cret#s3cret"))
+            var fields: HTTPFields = [.cookie: "session=s3cret"]
+            if path != "/locked" { fields[.authorization] = "Bearer s3cret" }
+            let task = session.data(TransferRequest(url: url, headerFields: fields))
+            do {
+                let response = try await task.value
+                try ResponseValidation().validate(response.received)
+                printed += ["\(response.metrics)", String(reflecting: response.metrics), "\(response.metrics.transactions)"]
+            } catch {
+                var dumped = ""
+                dump(error, to: &dumped)
+                printed += ["\(error)", String(reflecting: error), dumped]
+            }
+            printed += ["\(task)", String(reflecting: task)]
+        }
+        session.invalidate(cancelsTasks: false)
+        _ = await log.awaitInvalidation()
+        #expect(lines.withLock { $0.count } > 5)
+        #expect((printed + lines.withLock { $0 }).allSatisfy { !$0.contains("s3cret") })
+    }
+
+    @Test func `a credential's secret is in no description or dump`() {
+        for credential in [Credential(user: "u", password: "s3cret"), Credential(token: "s3cret")] {
+            var dumped = ""
+            dump(credential, to: &dumped)
+            for text in [
+                "\(credential)", String(reflecting: credential), dumped,
+                "\(TransferHandlers.ChallengeDisposition.useCredential(credential))",
+            ] {
+                #expect(!text.contains("s3cret"), "\(text)")
+            }
+        }
+    }
+
+    @Test func `what a server says does not reach a terminal as a command`() async throws {
+        let server = try MisbehavingServer { _ in
+            var reply = Reply(500, body: "x")
+            reply.reason = "a\u{1B}[31mb\u{7}"
+            return reply
+        }
+        let (session, folder) = (try localSession(), try ScratchDirectory())
+        let task = session.download(TransferRequest(url: server.url()), to: .init(folder.url("never")))
+        let error = await failure(task)
+        #expect(error?.reason.contains("\u{1B}") == false)
+    }
+}

@@ -1,0 +1,292 @@
+import EventLoop
+import Foundation
+import HTTPSession
+import HTTPSessionTestKit
+import HTTPTypes
+import NetworkLab
+import Testing
+
+/// Servers whose certificates a handler is asked about, through the whole library.
+@Suite(.timeLimit(.minutes(20))) struct TrustHandlerTests {
+    /// What a handler was asked, and what it says.
+    private final class Judge: Sendable {
+        private let questions = Locked<[ServerTrustChallenge]>([])
+        private let answer: @Sendable (ServerTrustChallenge) async -> ServerTrustDisposition
+
+        init(_ answer: @escaping @Sendable (ServerTrustChallenge) async -> ServerTrustDisposition) { self.answer = answer }
+
+        convenience init(_ disposition: ServerTrustDisposition) { self.init { _ in disposition } }
+
+        var asked: [ServerTrustChallenge] { questions.withLock { $0 } }
+
+        var handlers: TransferHandlers {
+            TransferHandlers(serverTrust: { challenge in
+                self.questions.withLock { $0.append(challenge) }
+                return await self.answer(challenge)
+            })
+        }
+    }
+
+    private func server(_ chain: String, _ reply: Reply = Reply(body: "x")) throws -> MisbehavingServer {
+        try MisbehavingServer(tls: .minted(chain)) { _ in reply }
+    }
+
+    private func session(
+        _ judge: Judge? = nil, _ change: (inout SessionConfiguration) -> Void = { _ in }
+    ) throws -> HTTPSessionManager {
+        let roots = try MintedCertificates.set("root")
+        return try localSession(
+            {
+                $0.securityPolicy.roots = .given(roots)
+                change(&$0)
+            }, handlers: judge?.handlers ?? .init())
+    }
+
+    private func request(_ server: MisbehavingServer) -> TransferRequest { TransferRequest(url: server.url("/a?b=c")) }
+
+    @Test func `a server that the policy refuses is accepted, asked about once`() async throws {
+        let server = try server("foreign-leaf-chain")
+        let judge = Judge(.accept)
+        let session = try session(judge)
+        let body = RequestBody.stream(length: 5) {
+            AsyncThrowingStream { continuation in
+                continuation.yield(Data("abcde".utf8))
+                continuation.finish()
+            }
+        }
+        let response = try await session.data(TransferRequest(url: server.url(), method: .post, body: body)).value
+        #expect(response.statusCode == 200)
+        #expect(server.requests.map(\.text) == ["abcde"])
+        #expect(judge.asked.map(\.host) == ["127.0.0.1"])
+        #expect(judge.asked.first?.policyError?.code == .certificateHasUnknownRoot)
+        #expect(judge.asked.first?.certificates == (try Certificate.all(in: MintedCertificates.data("foreign-leaf-chain.pem"))))
+        _ = try await session.data(request(server)).value
+        #expect(judge.asked.count == 1, "and never again")
+    }
+
+    @Test func `a server that the policy believes is rejected`() async throws {
+        let server = try server("leaf-chain")
+        let judge = Judge(.reject)
+        let session = try session(judge)
+        for _ in 0..<2 {
+            let error = await failure(session.data(request(server)))
+            #expect(error?.code == .certificateUntrusted)
+            #expect(error?.context.url == server.url("/a").absoluteString)
+        }
+        #expect(judge.asked.count == 1)
+        #expect(server.requests.isEmpty)
+        // Another task of the session, without a handler: the policy decides.
+        #expect(await failure(session.data(request(server), handlers: .init())) == nil)
+    }
+
+    @Test func `the default is the policy's word`() async throws {
+        let judge = Judge(.performDefaultHandling)
+        let session = try session(judge)
+        let (good, bad) = (try server("leaf-chain"), try server("expired-chain"))
+        #expect(await failure(session.data(request(good))) == nil)
+        #expect(await failure(session.data(request(bad)))?.code == .certificateExpired)
+        #expect(await failure(session.data(request(bad)))?.code == .certificateExpired)
+        #expect(judge.asked.count == 2)
+        #expect(bad.requests.isEmpty)
+    }
+
+    @Test func `another chain for the same host is asked about anew, another session as well`() async throws {
+        let judge = Judge(.accept)
+        let session = try session(judge)
+        let (one, other) = (try server("foreign-leaf-chain"), try server("self-signed-san"))
+        for server in [one, other, one, other] { #expect(await failure(session.data(request(server))) == nil) }
+        #expect(judge.asked.map(\.certificates.first?.subject) == ["CN=foreign", "CN=somebody"])
+        let second = Judge(.reject)
+        #expect(await failure(try self.session(second).data(request(one)))?.code == .certificateHasUnknownRoot)
+        #expect(second.asked.count == 1)
+        // A task without a handler never profits from another's.
+        #expect(await failure(session.data(request(one), handlers: .init()))?.code == .certificateHasUnknownRoot)
+    }
+
+    @Test func `two tasks at once both go through`() async throws {
+        let server = try server("foreign-leaf-chain")
+        let gate = Signal()
+        let judge = Judge { _ in
+            await gate.wait()
+            return .accept
+        }
+        let session = try session(judge)
+        let tasks = (0..<2).map { _ in session.data(request(server)) }
+        try await server.awaitSeen { $0.failedHandshakes >= 2 }
+        gate.fire()
+        for task in tasks { #expect(await failure(task) == nil) }
+    }
+
+    @Test func `a handler that never answers has its time`() async throws {
+        let server = try server("leaf-chain")
+        let never = Signal()
+        let judge = Judge { _ in
+            await never.wait()
+            return .accept
+        }
+        let session = try session(judge) { $0.handlerTimeout = .milliseconds(100) }
+        #expect(await failure(session.data(request(server)))?.code == .handlerTimedOut)
+        #expect(server.requests.isEmpty)
+    }
+
+    @Test func `a task cancelled while its handler thinks ends, and what is said then changes nothing`() async throws {
+        let server = try server("leaf-chain")
+        let (asked, gate) = (Signal(), Signal())
+        let judge = Judge { _ in
+            asked.fire()
+            await gate.wait()
+            return .accept
+        }
+        let session = try session(judge)
+        let task = session.data(request(server))
+        await asked.wait()
+        task.cancel()
+        #expect(await failure(task)?.code == .cancelled)
+        gate.fire()
+        #expect(server.requests.isEmpty)
+    }
+
+    @Test func `a server that shows another certificate at every connection is given up`() async throws {
+        @Sendable func next(at address: ListeningAddress) throws -> MisbehavingServer {
+            try MisbehavingServer(at: address, tls: SelfSignedCertificate().serverTLS) { _ in Reply(body: "x") }
+        }
+        let first = try next(at: .loopback)
+        let port = first.port
+        let server = Locked(first)
+        let judge = Judge { _ in
+            server.withLock { server in
+                server.stop()
+                if let other = try? next(at: .ip("127.0.0.1", port: port)) { server = other }
+            }
+            return .accept
+        }
+        let error = await failure(try session(judge).data(request(first)))
+        #expect(error?.code == .certificateUntrusted)
+        #expect(error?.reason.contains("other certificates") == true)
+        #expect(judge.asked.count == 10)
+    }
+
+    @Test(arguments: [ServerTLS.Version.v1_2, .v1_3]) func `a server that requires a certificate gets it, from PEM and PKCS#12`(
+        _ version: ServerTLS.Version
+    ) async throws {
+        var tls = try ServerTLS.minted("leaf-chain")
+        (tls.minimumVersion, tls.maximumVersion) = (version, version)
+        tls.clientCertificates = .required(
+            authorities: .text(String(decoding: try MintedCertificates.data("client-root.pem"), as: UTF8.self)))
+        let server = try MisbehavingServer(tls: tls) { _ in Reply(body: "x").closing() }
+        let identities = [
+            try ClientIdentity(
+                certificate: MintedCertificates.data("client.pem"), privateKey: MintedCertificates.data("client.key")),
+            try ClientIdentity(
+                certificate: MintedCertificates.data("client.pem"), privateKey: MintedCertificates.data("client-encrypted.key"),
+                passphrase: "secret"),
+            try ClientIdentity(pkcs12: MintedCertificates.data("client.p12"), passphrase: "secret"),
+        ]
+        for identity in identities {
+            let session = try session { $0.clientIdentity = identity }
+            for _ in 0..<2 { #expect(await failure(session.data(request(server))) == nil) }
+        }
+        let der = try MintedCertificates.one("client").derBytes
+        #expect(server.requests.count == 6)
+        #expect(server.requests.allSatisfy { $0.tls?.clientCertificate.map { Data($0) } == der })
+        #expect(await failure(try session().data(request(server)))?.code == .clientCertificateRequired)
+        let foreign = try ClientIdentity(
+            certificate: MintedCertificates.data("foreign-leaf.pem"), privateKey: MintedCertificates.data("foreign-leaf.key"))
+        #expect(
+            await failure(try session { $0.clientIdentity = foreign }.data(request(server)))?.code == .clientCertificateRejected)
+        #expect(
+            await failure(
+                try session { $0.clientIdentity = foreign }.data(
+                    TransferRequest(url: server.url(), method: .post, body: .data(Data(count: 3_000_000)))))?.code
+                == .clientCertificateRejected)
+        #expect(server.requests.count == 6)
+    }
+
+    @Test func `versions and ciphers are kept to`() async throws {
+        for version in [ServerTLS.Version.v1_0, .v1_1, .v1_2, .v1_3] {
+            var tls = try ServerTLS.minted("leaf-chain")
+            (tls.minimumVersion, tls.maximumVersion) = (version, version)
+            let server = try MisbehavingServer(tls: tls) { _ in Reply(body: "x") }
+            for (minimum, maximum) in [
+                (SecurityPolicy.TLSVersion.v1_2, SecurityPolicy.TLSVersion.v1_2), (.v1_2, .v1_3), (.v1_3, .v1_3),
+            ] {
+                let error = await failure(
+                    try session {
+                        $0.securityPolicy.minimumTLSVersion = minimum
+                        $0.securityPolicy.maximumTLSVersion = maximum
+                    }.data(request(server)))
+                let fits = (version == .v1_2 && minimum == .v1_2) || (version == .v1_3 && maximum == .v1_3)
+                #expect(
+                    error?.code == (fits ? nil : .secureConnectionFailed),
+                    "\(version) \(minimum) \(maximum): \(String(describing: error))")
+            }
+        }
+        var tls = try ServerTLS.minted("leaf-chain")
+        tls.maximumVersion = .v1_2
+        let server = try MisbehavingServer(tls: tls) { _ in Reply(body: "x") }
+        let chosen = try await session { $0.securityPolicy.cipherList = "ECDHE-ECDSA-CHACHA20-POLY1305" }.data(request(server))
+            .value
+        #expect(chosen.metrics.transactions.first?.negotiatedTLSCipherSuite == "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256")
+        #expect(
+            await failure(try session { $0.securityPolicy.cipherList = "ECDHE-RSA-AES128-GCM-SHA256" }.data(request(server)))?
+                .code == .secureConnectionFailed)
+        let error = #expect(throws: HTTPSessionError.self) { try session { $0.securityPolicy.cipherList = "NO-SUCH" } }
+        #expect(error?.code == .invalidConfiguration)
+    }
+
+    @Test func `a proxy is judged by its own policy, and never by the server's pins`() async throws {
+        let own = try SelfSignedCertificate()
+        let proxy = try ProxyServer(tls: own.serverTLS)
+        let server = try server("leaf-chain")
+        let pin = try MintedCertificates.one("leaf").publicKeyPin.description
+        let wrong = try MintedCertificates.one("foreign-leaf").publicKeyPin.description
+        let trusting = try SecurityPolicy.trusting(own)
+        func way(_ pins: [String], _ proxyPolicy: SecurityPolicy) throws -> HTTPSessionManager {
+            let hostPins = try HostPins("127.0.0.1", pins: pins)
+            return try session {
+                $0.proxy = .explicit(proxy.url().absoluteString)
+                $0.securityPolicy.hostPins = [hostPins]
+                $0.proxySecurityPolicy = proxyPolicy
+            }
+        }
+        #expect(await failure(try way([pin], trusting).data(request(server))) == nil)
+        #expect(server.requests.count == 1)
+        #expect(await failure(try way([wrong], trusting).data(request(server)))?.code == .pinMismatch)
+        let refused = await failure(try way([pin], .default).data(request(server)))
+        #expect(
+            refused?.code == .certificateHasUnknownRoot && refused?.reason.contains("proxy") == true,
+            "\(String(describing: refused))")
+        #expect(server.requests.count == 1)
+        // Also where nothing behind it speaks TLS.
+        let plain = try MisbehavingServer { _ in Reply(body: "x") }
+        #expect(await failure(try way([wrong], trusting).data(request(plain))) == nil)
+        #expect(await failure(try way([pin], .default).data(request(plain)))?.code == .certificateHasUnknownRoot)
+        #expect(plain.requests.count == 1)
+        // A handler is asked about servers, not about proxies.
+        let judge = Judge(.accept)
+        let asking = try session(judge) {
+            $0.proxy = .explicit(proxy.url().absoluteString)
+            $0.proxySecurityPolicy = trusting
+        }
+        #expect(await failure(asking.data(request(server))) == nil)
+        #expect(judge.asked.map { $0.certificates.first?.subject } == ["CN=leaf"])
+    }
+
+    @Test func `lists of revoked certificates: of the authority, expired, forged, of another`() async throws {
+        let server = try server("revoked-chain")
+        let good = try self.server("leaf-chain")
+        for (name, forGood, forRevoked) in [
+            ("intermediate.crl", HTTPSessionError.Code?.none, HTTPSessionError.Code?.some(.certificateRevoked)),
+            ("intermediate-old.crl", .some(.certificateUntrusted), .some(.certificateUntrusted)),
+            ("intermediate-forged.crl", .some(.certificateUntrusted), .some(.certificateUntrusted)),
+            ("root.crl", .some(.certificateUntrusted), .some(.certificateUntrusted)),
+        ] {
+            let lists = try RevocationLists(MintedCertificates.data(name))
+            let session = try session { $0.securityPolicy.revocation = lists }
+            #expect(await failure(session.data(request(good)))?.code == forGood)
+            #expect(await failure(session.data(request(server)))?.code == forRevoked)
+        }
+        #expect(throws: HTTPSessionError.self) { try RevocationLists(files: ["/nonexistent/crl.pem"]) }
+        #expect(throws: HTTPSessionError.self) { try RevocationLists(Data("garbage".utf8)) }
+    }
+}

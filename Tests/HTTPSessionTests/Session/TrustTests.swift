@@ -1,0 +1,230 @@
+import EventLoop
+import Foundation
+import HTTPSession
+import HTTPSessionTestKit
+import HTTPTypes
+import NetworkLab
+import Testing
+
+extension ServerTLS {
+    /// The minted certificates of `chain`, then `extra`; the key is that of the name before `-chain`.
+    static func minted(_ chain: String, extra: [String] = []) throws -> ServerTLS {
+        let name = chain.hasSuffix("-chain") ? String(chain.dropLast(6)) : chain
+        let texts = try ([chain] + extra).map { String(decoding: try MintedCertificates.data("\($0).pem"), as: UTF8.self) }
+        return ServerTLS(
+            certificateChain: .text(texts.joined(separator: "\n")),
+            privateKey: .text(String(decoding: try MintedCertificates.data("\(name).key"), as: UTF8.self)))
+    }
+}
+
+private func outcome(_ task: TransferTask) async -> Outcome {
+    await failure(task).map { .refused($0.code) } ?? .accepted
+}
+
+/// A policy whose only authority is the tests' root.
+private func policy(
+    _ mode: SecurityPolicy.PinningMode = .none, _ pins: String..., allows: Bool = false, names: Bool = true,
+    roots: String = "root"
+) throws -> SecurityPolicy {
+    var policy = SecurityPolicy(pinningMode: mode, pinnedCertificates: Set(try pins.map(MintedCertificates.one)))
+    policy.allowsInvalidCertificates = allows
+    policy.validatesDomainName = names
+    policy.roots = .given(try MintedCertificates.set(roots))
+    return policy
+}
+
+private func hostPins(_ pattern: String, _ names: String...) throws -> SecurityPolicy {
+    var policy = try policy()
+    policy.hostPins = [try HostPins(pattern, pins: names.map { try MintedCertificates.one($0).publicKeyPin.description })]
+    return policy
+}
+
+/// Policies, through the whole library, against servers of this machine.
+@Suite(.timeLimit(.minutes(20))) struct TrustTests {
+    /// A session in which every name of `hosts` is this machine.
+    private func session(
+        _ policy: SecurityPolicy, hosts: [String] = [], port: UInt16 = 0, handlers: TransferHandlers = .init(),
+        _ change: (inout SessionConfiguration) -> Void = { _ in }
+    ) throws -> HTTPSessionManager {
+        try HTTPSessionManager(
+            baseURL: "https://localhost/",
+            configuration: localConfiguration {
+                $0.securityPolicy = policy
+                $0.hostOverrides = hosts.map { .init(host: $0, port: Int(port), addresses: ["127.0.0.1"]) }
+                change(&$0)
+            }, handlers: handlers)
+    }
+
+    private func server(_ tls: ServerTLS) throws -> MisbehavingServer {
+        try MisbehavingServer(tls: tls) { _ in Reply(body: "x") }
+    }
+
+    private func url(_ server: MisbehavingServer, _ host: String = "localhost") throws -> URL {
+        try #require(URL(string: "https://\(host):\(server.port)/"))
+    }
+
+    struct Row: CustomTestStringConvertible, Sendable {
+        let number: Int
+        let what: String
+        let chain: String
+        var extra: [String] = []
+        var host = "localhost"
+        let policy: @Sendable () throws -> SecurityPolicy
+        let answer: HTTPSessionError.Code?
+
+        var testDescription: String { "row \(number): \(what)" }
+    }
+
+    static let rows: [Row] = [
+        Row(
+            number: 1, what: "invalid ones allowed, nothing pinned", chain: "leaf-chain", policy: { try policy(allows: true) },
+            answer: .certificateUntrusted),
+        Row(
+            number: 2, what: "keys, none given", chain: "leaf-chain", policy: { try policy(.publicKey, allows: true) },
+            answer: .certificateUntrusted),
+        Row(
+            number: 2, what: "certificates, none given", chain: "leaf-chain", policy: { try policy(.certificate, allows: true) },
+            answer: .certificateUntrusted),
+        Row(number: 3, what: "a valid chain", chain: "leaf-chain", policy: { try policy() }, answer: nil),
+        Row(number: 3, what: "expired", chain: "expired-chain", policy: { try policy() }, answer: .certificateExpired),
+        Row(
+            number: 3, what: "not yet valid", chain: "not-yet-valid-chain", policy: { try policy() },
+            answer: .certificateNotYetValid),
+        Row(
+            number: 3, what: "another's root", chain: "foreign-leaf-chain", policy: { try policy() },
+            answer: .certificateHasUnknownRoot),
+        Row(
+            number: 3, what: "self-signed", chain: "self-signed-san", host: "foobar.com", policy: { try policy() },
+            answer: .certificateHasUnknownRoot),
+        Row(number: 3, what: "no intermediate", chain: "leaf", policy: { try policy() }, answer: .certificateHasUnknownRoot),
+        Row(
+            number: 3, what: "another's name", chain: "other-leaf-chain", policy: { try policy() }, answer: .certificateUntrusted),
+        Row(
+            number: 3, what: "another's name, not looked at", chain: "other-leaf-chain", policy: { try policy(names: false) },
+            answer: nil),
+        Row(
+            number: 4, what: "nothing looked at", chain: "self-signed-expired",
+            policy: { try policy(allows: true, names: false) }, answer: nil),
+        Row(
+            number: 5, what: "a pinned key without a valid chain", chain: "foreign-leaf-chain",
+            policy: { try policy(.publicKey, "foreign-leaf") }, answer: .certificateHasUnknownRoot),
+        Row(
+            number: 5, what: "a pinned certificate without a valid chain", chain: "foreign-leaf-chain",
+            policy: { try policy(.certificate, "foreign-root") }, answer: .certificateHasUnknownRoot),
+        Row(number: 6, what: "a pinned root", chain: "leaf-chain", policy: { try policy(.certificate, "root") }, answer: nil),
+        Row(
+            number: 6, what: "another pinned", chain: "leaf-chain", policy: { try policy(.certificate, "foreign-root") },
+            answer: .pinMismatch),
+        Row(
+            number: 6, what: "a pinned self-signed one", chain: "self-signed-cn", host: "foobar.com",
+            policy: { try policy(.certificate, "self-signed-cn", allows: true) }, answer: nil),
+        Row(
+            number: 6, what: "a pinned one that has expired", chain: "self-signed-expired", host: "foobar.com",
+            policy: { try policy(.certificate, "self-signed-expired", allows: true) }, answer: .certificateExpired),
+        Row(
+            number: 6, what: "a pinned one without a name", chain: "self-signed-none", host: "foobar.com",
+            policy: { try policy(.certificate, "self-signed-none", allows: true) }, answer: .certificateUntrusted),
+        Row(
+            number: 7, what: "certificates, none given", chain: "leaf-chain", policy: { try policy(.certificate) },
+            answer: .pinMismatch),
+        Row(number: 8, what: "the leaf's key", chain: "leaf-chain", policy: { try policy(.publicKey, "leaf") }, answer: nil),
+        Row(
+            number: 8, what: "the root's key, which is not sent", chain: "leaf-chain", policy: { try policy(.publicKey, "root") },
+            answer: nil),
+        Row(
+            number: 8, what: "another key", chain: "leaf-chain", policy: { try policy(.publicKey, "foreign-leaf") },
+            answer: .pinMismatch),
+        Row(
+            number: 8, what: "a key that is sent, not of the chain", chain: "leaf-chain", extra: ["foreign-leaf"],
+            policy: { try policy(.publicKey, "foreign-leaf") }, answer: .pinMismatch),
+        Row(
+            number: 9, what: "the leaf's key", chain: "foreign-leaf-chain",
+            policy: { try policy(.publicKey, "foreign-leaf", allows: true) }, answer: nil),
+        Row(
+            number: 9, what: "the true one behind an attacker's", chain: "foreign-leaf-chain", extra: ["leaf", "intermediate"],
+            policy: { try policy(.publicKey, "leaf", allows: true) }, answer: .pinMismatch),
+        Row(
+            number: 9, what: "another's name", chain: "other-leaf-chain",
+            policy: { try policy(.publicKey, "other-leaf", allows: true) }, answer: .certificateUntrusted),
+        Row(number: 10, what: "keys, none given", chain: "leaf-chain", policy: { try policy(.publicKey) }, answer: .pinMismatch),
+        Row(
+            number: 10, what: "keys, none given, nothing else looked at", chain: "leaf-chain",
+            policy: { try policy(.publicKey, allows: true, names: false) }, answer: .pinMismatch),
+    ]
+
+    @Test(arguments: rows) func `the decision table, through the engine`(_ row: Row) async throws {
+        let server = try server(.minted(row.chain, extra: row.extra))
+        let session = try session(row.policy(), hosts: [row.host], port: server.port)
+        let result = await outcome(session.data(TransferRequest(url: try url(server, row.host))))
+        #expect(result == row.answer.map { .refused($0) } ?? .accepted)
+        #expect(server.requests.count == (row.answer == nil ? 1 : 0))
+    }
+
+    // MARK: Names and patterns
+
+    @Test(arguments: [
+        ("localhost", "localhost"), ("LocalHost", "localhost"), ("localhost", "LOCALHOST"), ("localhost.", "localhost"),
+        ("*.example.test", "a.example.test"), ("**.example.test", "A.Example.TEST"),
+        ("127.0.0.1", "127.0.0.1"), ("[::1]", "[::1]"), ("::1", "[::1]"), ("::1", "[0:0:0:0:0:0:0:1]"),
+        ("[0:0::1]", "[::1]"), ("127.0.0.1", "127.1"), ("127.0.0.1", "0x7f000001"), ("127.0.0.1", "2130706433"),
+        ("localhost", "local%68ost"),
+    ]) func `pins hold however the host is written`(_ pattern: String, _ host: String) async throws {
+        for names in [true, false] {
+            let server =
+                host.contains("[")
+                ? try MisbehavingServer(at: .loopbackIPv6, tls: .minted("leaf-chain")) { _ in Reply(body: "x") }
+                : try server(.minted("leaf-chain"))
+            var wrong = try hostPins(pattern, "foreign-leaf")
+            wrong.validatesDomainName = names
+            let hosts =
+                host.lowercased().contains("example") || host.hasPrefix("local") || host.hasPrefix("Local")
+                    || host.hasPrefix("LOCAL") ? ["localhost", "a.example.test"] : []
+            let session = try session(wrong, hosts: hosts, port: server.port)
+            let error = await failure(session.data(TransferRequest(url: try url(server, host))))
+            #expect(error != nil, "\(pattern) \(host) names \(names)")
+            #expect(server.requests.isEmpty)
+        }
+    }
+
+    @Test(arguments: [
+        ("bücher.example", HTTPSessionError.Code.pinMismatch), ("B\u{fc}CHER.example", .pinMismatch),
+        ("xn--bcher-kva.example", .pinMismatch), ("b%C3%BCcher.example", .invalidRequest),
+    ]) func `pins hold for international names`(_ host: String, _ code: HTTPSessionError.Code) async throws {
+        let server = try server(.minted("leaf-chain"))
+        var wrong = try hostPins("xn--bcher-kva.example", "foreign-leaf")
+        wrong.validatesDomainName = false
+        let session = try session(wrong, hosts: ["xn--bcher-kva.example"], port: server.port)
+        #expect(await outcome(session.data(TransferRequest(url: try url(server, host)))) == .refused(code))
+        #expect(server.requests.isEmpty)
+    }
+
+    // MARK: Isolation
+
+    @Test func `of many tasks at once each hears why its server is refused`() async throws {
+        let server = try server(.minted("leaf-chain"))
+        let session = try session(hostPins("localhost", "foreign-leaf"), hosts: ["localhost"], port: server.port)
+        let url = try url(server)
+        let tasks = (0..<20).map { _ in session.data(TransferRequest(url: url)) }
+        for task in tasks { #expect(await outcome(task) == .refused(.pinMismatch)) }
+        #expect(server.requests.isEmpty)
+    }
+
+    @Test(arguments: [ServerTLS.Version.v1_2, .v1_3])
+    func `a server that resumes sessions is believed under one policy and refused under another`(_ version: ServerTLS.Version)
+        async throws
+    {
+        var tls = try ServerTLS.minted("leaf-chain")
+        (tls.minimumVersion, tls.maximumVersion) = (version, version)
+        let server = try MisbehavingServer(tls: tls) { _ in Reply(body: "x").closing() }
+        let believing = try session(policy(), hosts: ["localhost"], port: server.port)
+        let refusing = try session(hostPins("localhost", "foreign-leaf"), hosts: ["localhost"], port: server.port)
+        for _ in 0..<3 {
+            #expect(await outcome(believing.data(TransferRequest(url: try url(server)))) == .accepted)
+            #expect(await outcome(refusing.data(TransferRequest(url: try url(server)))) == .refused(.pinMismatch))
+        }
+        let seen = server.seen
+        #expect(seen.resumedHandshakes == 2, "each new connection of the first session resumes")
+        #expect(seen.requestCount == 3)
+        #expect(seen.failedHandshakes == 3)
+    }
+}
