@@ -49,14 +49,14 @@ final class SessionLoop {
 
     private func turn() {
         now = MonotonicClock.now()
-        for command in mailbox.takeAll() { handle(command) }
+        for command in mailbox.takeAll(staysAwake: true) { handle(command) }
         engine.advance()
         if nextDeadline <= now { expire() }
         while admit() { engine.advance() }
         outbox.flush()
         if isInvalidating, runs.isEmpty { hasEnded = true }
         guard !hasEnded else { return }
-        engine.wait(until: min(nextDeadline, queue.deadline ?? .max))
+        engine.wait(until: mailbox.mayWait() ? min(nextDeadline, queue.deadline ?? .max) : now)
     }
 
     private func handle(_ command: SessionCommand) {
