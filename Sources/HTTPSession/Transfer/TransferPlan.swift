@@ -1,5 +1,5 @@
 /// One attempt at one transaction, as an engine needs it: decided before, carried out without another question.
-package struct TransferPlan: Sendable {
+package struct TransferPlan: Hashable, Sendable {
     /// How the body is framed.
     package enum BodyFraming: Hashable, Sendable {
         case none
@@ -22,7 +22,9 @@ package struct TransferPlan: Sendable {
     }
 
     /// Absolute, without user, password and fragment.
-    package var url: String
+    package private(set) var url: String
+    /// Whether the way to the server is TLS.
+    package let isSecure: Bool
     package var method: String
     /// `Name: value`, as they go out.
     package var headerLines: [String] = []
@@ -40,12 +42,17 @@ package struct TransferPlan: Sendable {
     /// Room for received bytes, in bytes: larger where they go to a file.
     package var bufferSize = 64 << 10
 
-    /// Whether the way to the server is TLS.
-    package var isSecure: Bool { url.prefix(6).lowercased() == "https:" }
-
     package init(url: String, method: String) {
         self.url = url
+        isSecure = url.prefix(6).lowercased() == "https:"
         self.method = method
+    }
+
+    /// What is asked for but for the address and the fields, in the form of a plan.
+    package var withoutAddressAndFields: TransferPlan {
+        var rest = self
+        (rest.url, rest.headerLines) = ("", [])
+        return rest
     }
 }
 
