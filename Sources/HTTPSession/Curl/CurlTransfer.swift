@@ -253,7 +253,11 @@ final class CurlTransfer {
         facts.wasResent = wasResent
         facts.wasRaised = trust == nil && isRaised
         (facts.tlsVersion, facts.tlsCipher) = (secureFacts?.version, secureFacts?.cipher)
-        var outcome: Result<TransferFacts, HTTPSessionError>
+        receiver.transferFinished(failure(code), facts: facts)
+    }
+
+    /// Why there is no response; `nil` where there is one.
+    private func failure(_ code: CURLcode) -> HTTPSessionError? {
         do throws(HTTPSessionError) {
             if code != CURLE_OK, requests == 0, let tunnelHead, tunnelHead.statusCode >= 300 {
                 // The request never left: the proxy's refusal is the answer.
@@ -263,21 +267,15 @@ final class CurlTransfer {
                         context: .init(statusCode: tunnelHead.statusCode))
                 }
                 _ = deliver(tunnelHead)
-                return receiver.transferFinished(.success(facts), facts: facts)
+                return nil
             }
             try CurlFailure.check(code, evidence())
             if let pendingHead { _ = deliver(pendingHead) }
-            if let refusal {
-                outcome = .failure(refusal)
-            } else if !hasDeliveredHead {
-                outcome = .failure(HTTPSessionError(.badServerResponse, "the server sent no HTTP response"))
-            } else {
-                outcome = .success(facts)
-            }
+            if let refusal { return refusal }
+            return hasDeliveredHead ? nil : HTTPSessionError(.badServerResponse, "the server sent no HTTP response")
         } catch {
-            outcome = .failure(error)
+            return error
         }
-        receiver.transferFinished(outcome, facts: facts)
     }
 
     private func evidence() -> CurlEvidence {

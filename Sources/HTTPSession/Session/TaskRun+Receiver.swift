@@ -101,7 +101,7 @@ extension TaskRun: TransferReceiver {
     private func keep(_ bytes: UnsafeRawBufferPointer) -> Intake {
         guard let sink else { return .taken }
         let total = progress.received + Int64(bytes.count)
-        if total > 8 << 20, exchange.plan?.decompresses == true, let arrived = transfer?.receivedBodyBytes,
+        if total > 8 << 20, exchange.decompresses, let arrived = transfer?.receivedBodyBytes,
             total / Int64(settings.configuration.maximumDecompressionRatio) > max(arrived, 1)
         {
             return .abort(
@@ -139,25 +139,19 @@ extension TaskRun: TransferReceiver {
 
     // MARK: The end of a transfer
 
-    func transferFinished(_ outcome: Result<TransferFacts, HTTPSessionError>, facts: TransferFacts) {
+    func transferFinished(_ error: HTTPSessionError?, facts: TransferFacts) {
         transferIsOver()
         // Only a timeout leaves a look-up behind that goes on: every other end comes after its answer.
-        if case .failure(let error) = outcome, error.code == .timedOut, facts.nameLookup == nil {
-        } else {
-            exchange.hasLookedUp = true
-        }
-        if facts.wasRaised, case .failure = outcome {
+        if error?.code != .timedOut || facts.nameLookup != nil { exchange.hasLookedUp = true }
+        if facts.wasRaised, error != nil {
             loop.raise(origin.host)
             return goOn(with: request)
         }
         noteProtocol(facts)
         note(facts)
-        switch outcome {
-        case .failure(let error) where !exchange.isRefused:
-            if asksAboutServer() { return }
-            if !retries(after: error, facts: facts) { end(with: explained(error)) }
-        case .failure, .success: conclude()
-        }
+        guard let error, !exchange.isRefused else { return conclude() }
+        if asksAboutServer() { return }
+        if !retries(after: error, facts: facts) { end(with: explained(error)) }
     }
 
     /// The server's certificates wait for a handler's word: the attempt is made again when it has come.

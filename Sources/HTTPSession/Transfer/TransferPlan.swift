@@ -85,5 +85,6 @@ package protocol TransferReceiver: AnyObject {
     func transferProvides(into buffer: UnsafeMutableRawBufferPointer) -> Provision
     /// The body is wanted again from its beginning.
     func transferRewinds() -> Bool
-    func transferFinished(_ outcome: Result<TransferFacts, HTTPSessionError>, facts: TransferFacts)
+    /// The end. `error`: why no response came.
+    func transferFinished(_ error: HTTPSessionError?, facts: TransferFacts)
 }
