@@ -4,9 +4,10 @@ internal import Foundation
 /// Writes a body to a file, on a worker's thread: in chunks which come back when they are written. While ``maximumWaiting`` of them
 /// are on their way, the transfer pauses.
 final class FileSink: BodySink {
-    /// Few large writes: the kernel takes a page at a time of small ones, and many at a time of large ones.
-    static let chunkSize = 256 << 10
-    static let maximumWaiting = 4
+    /// Few large writes, but not so large that the kernel looks for as large pieces of memory: 512 MiB took 0.24 s of the processor in
+    /// pieces of 16 KiB, 0.13 s of 128 KiB, 0.75 s of 256 KiB and 1.7 s of 1 MiB (ext4, Linux 6.18, a virtual machine).
+    static let chunkSize = 128 << 10
+    static let maximumWaiting = 8
 
     private let file: PartialFile
     private let worker: FileWorker
