@@ -3,6 +3,8 @@ package final class Mailbox<Message: Sendable>: Sendable {
     private struct State: Sendable {
         var messages: [Message] = []
         var waker: Waker?
+        /// The loop looks again before it waits.
+        var isAwake = false
         var isClosed = false
     }
 
@@ -13,7 +15,7 @@ package final class Mailbox<Message: Sendable>: Sendable {
     /// Names the loop to be woken.
     package func attach(_ waker: Waker) { state.withLock { $0.waker = waker } }
 
-    /// Adds a message and wakes the loop when it has none yet.
+    /// Adds a message, and wakes the loop when it has none yet and does not look for itself.
     ///
     /// - Returns: false when the loop has ended; nobody will read the message then.
     @discardableResult
@@ -21,7 +23,7 @@ package final class Mailbox<Message: Sendable>: Sendable {
         let (isOpen, waker) = state.withLock { state -> (Bool, Waker?) in
             guard !state.isClosed else { return (false, nil) }
             state.messages.append(message)
-            return (true, state.messages.count == 1 ? state.waker : nil)
+            return (true, state.messages.count == 1 && !state.isAwake ? state.waker : nil)
         }
         waker?.wake()
         return isOpen
@@ -36,12 +38,22 @@ package final class Mailbox<Message: Sendable>: Sendable {
         }
     }
 
-    /// Takes everything.
-    package func takeAll() -> [Message] {
+    /// Takes everything. `staysAwake`: the loop will ask ``mayWait()`` before it waits. Until then nobody wakes it: a wake-up of a loop
+    /// that is busy costs whoever posts a system call, and the loop two more.
+    package func takeAll(staysAwake: Bool = false) -> [Message] {
         state.withLock { state in
+            state.isAwake = staysAwake
             guard !state.messages.isEmpty else { return [] }
             defer { state.messages = [] }
             return state.messages
+        }
+    }
+
+    /// Whether nothing has come since ``takeAll(staysAwake:)``: then the next message wakes the loop.
+    package func mayWait() -> Bool {
+        state.withLock { state in
+            state.isAwake = !state.messages.isEmpty
+            return state.messages.isEmpty
         }
     }
 }

@@ -40,6 +40,42 @@ import Testing
     }
 }
 
+@Suite struct MailboxTests {
+    private let mailbox = Mailbox<Int>()
+    private let waker: Waker
+
+    init() throws {
+        waker = try Waker()
+        mailbox.attach(waker)
+    }
+
+    private var isWoken: Bool {
+        var poller = pollfd(fd: waker.descriptor, events: Int16(POLLIN), revents: 0)
+        return poll(&poller, 1, 0) == 1
+    }
+
+    @Test func `the first message wakes the loop`() {
+        mailbox.post(1)
+        #expect(isWoken)
+        #expect(mailbox.takeAll() == [1])
+    }
+
+    @Test func `a loop that looks again is not woken, and does not wait`() {
+        #expect(mailbox.takeAll(staysAwake: true) == [])
+        mailbox.post(1)
+        #expect(!isWoken)
+        #expect(!mailbox.mayWait())
+        #expect(mailbox.takeAll(staysAwake: true) == [1])
+    }
+
+    @Test func `a loop that waits is woken`() {
+        #expect(mailbox.takeAll(staysAwake: true) == [])
+        #expect(mailbox.mayWait())
+        mailbox.post(1)
+        #expect(isWoken)
+    }
+}
+
 @Suite struct LoopThreadTests {
     @Test func `the work runs after its preparation and ends with it`() throws {
         let done = try Waker()

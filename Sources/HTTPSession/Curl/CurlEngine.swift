@@ -10,10 +10,8 @@ internal import Glibc
 final class CurlEngine {
     /// Idle easy handles kept for the next transfers.
     static let maximumIdleHandles = 128
-    /// Any size.
-    private static let probedBuffer = 64 << 10
-
-    private var loop: EventLoop
+    // Unchecked: see SessionLoop.
+    @exclusivity(unchecked) private var loop: EventLoop
     private let multi: UnsafeMutableRawPointer
     /// Cookies and HSTS of the session, and a share without the cookies.
     let share: UnsafeMutableRawPointer
@@ -22,9 +20,9 @@ final class CurlEngine {
     let storeHandle: EasyHandle
     let network: NetworkOptions
     let overrides: LineList
-    private var idleHandles: [EasyHandle] = []
+    @exclusivity(unchecked) private var idleHandles: [(handle: EasyHandle, setup: HandleSetup?)] = []
     private var isClosed = false
-    private var transfers: [ObjectIdentifier: CurlTransfer] = [:]
+    @exclusivity(unchecked) private var transfers: [ObjectIdentifier: CurlTransfer] = [:]
     /// When libcurl wants to be called without a socket being ready, on the monotonic clock.
     private var curlDeadline: Int64?
 
@@ -75,7 +73,7 @@ final class CurlEngine {
             curl_multi_remove_handle(multi, transfer.handle.raw)
             curl_easy_cleanup(transfer.handle.raw)
         }
-        for handle in idleHandles { curl_easy_cleanup(handle.raw) }
+        for idle in idleHandles { curl_easy_cleanup(idle.handle.raw) }
         curl_multi_cleanup(multi)
         curl_easy_cleanup(storeHandle.raw)
         curl_share_cleanup(share)
@@ -88,12 +86,16 @@ final class CurlEngine {
     func start(
         _ plan: TransferPlan, for receiver: any TransferReceiver, trust: ServerTrust?, now: Int64
     ) throws(HTTPSessionError) -> CurlTransfer {
-        let handle = if let idle = idleHandles.popLast() { idle } else { try EasyHandle.make() }
+        let setup = HandleSetup(plan, trust: trust)
+        let (handle, isSetUp) = try takeHandle(for: setup)
         let transfer: CurlTransfer
         do throws(HTTPSessionError) {
-            transfer = try CurlTransfer(plan, receiver: receiver, handle: handle, trust: trust, now: now)
-            try transfer.configure(network)
-            try attachStores(to: handle, handlesCookies: plan.handlesCookies)
+            transfer = try CurlTransfer(plan, network, receiver: receiver, handle: handle, trust: trust, setup: setup, now: now)
+            if !isSetUp {
+                try transfer.setUp(network)
+                try attachStores(to: handle, handlesCookies: plan.handlesCookies)
+            }
+            try transfer.attach()
             try CurlFailure.check(curl_multi_add_handle(multi, handle.raw))
         } catch {
             curl_easy_cleanup(handle.raw)
@@ -103,11 +105,21 @@ final class CurlEngine {
         return transfer
     }
 
+    /// A handle for an attempt, and whether it is as its last attempt has left it: set up for this one too.
+    private func takeHandle(for setup: HandleSetup?) throws(HTTPSessionError) -> (handle: EasyHandle, isSetUp: Bool) {
+        if let setup, let index = idleHandles.lastIndex(where: { $0.setup == setup }) {
+            return (idleHandles.remove(at: index).handle, true)
+        }
+        guard let idle = idleHandles.popLast() else { return (try EasyHandle.make(), false) }
+        if idle.setup != nil { reset(idle.handle) }
+        return (idle.handle, false)
+    }
+
     /// Ends an attempt without a word to its receiver. Not from inside a callback.
     func cancel(_ transfer: CurlTransfer) {
         guard transfers.removeValue(forKey: ObjectIdentifier(transfer)) != nil else { return }
         curl_multi_remove_handle(multi, transfer.handle.raw)
-        retire(transfer)
+        retire(transfer, isWhole: false)
     }
 
     /// Ends an attempt whose receiver has refused what came outside of libcurl's own turn. Not from inside a callback.
@@ -115,24 +127,30 @@ final class CurlEngine {
         guard transfers.removeValue(forKey: ObjectIdentifier(transfer)) != nil else { return }
         curl_multi_remove_handle(multi, transfer.handle.raw)
         transfer.finish(CURLE_WRITE_ERROR)
-        retire(transfer)
+        retire(transfer, isWhole: false)
     }
 
     /// Keeps a handle for another transfer, unless libcurl would refuse that one its buffer: 7.88 leaves the last one's behind after a
     /// look-up that failed, and where other streams of its connection go on. Nor is one kept that was given a `Host` field: 7.88 goes on
-    /// to choose cookies by it, whatever host comes next.
-    private func retire(_ transfer: CurlTransfer) {
+    /// to choose cookies by it, whatever host comes next. `isWhole`: the attempt went as it should, so that nothing of it needs to be
+    /// undone before the next of its kind.
+    private func retire(_ transfer: CurlTransfer, isWhole: Bool) {
         let handle = transfer.handle
         guard idleHandles.count < CurlEngine.maximumIdleHandles, !transfer.plan.namesHost,
-            (try? handle.set(CURLOPT_BUFFERSIZE, CurlEngine.probedBuffer)) != nil
+            (try? handle.set(CURLOPT_BUFFERSIZE, transfer.plan.bufferSize)) != nil
         else {
             return curl_easy_cleanup(handle.raw)
         }
-        // The connections, cookies and looked-up names belong to the multi handle and the share; options and callbacks end here.
+        let setup = isWhole ? transfer.setup : nil
+        if setup == nil { reset(handle) } else { transfer.detach() }
+        idleHandles.append((handle, setup))
+    }
+
+    /// The connections, cookies and looked-up names belong to the multi handle and the share; options and callbacks end here.
+    private func reset(_ handle: EasyHandle) {
         // libcurl 7.88 forgets the list of cookie files in a reset, without freeing it.
         try? handle.set(CURLOPT_COOKIEFILE, nil)
         curl_easy_reset(handle.raw)
-        idleHandles.append(handle)
     }
 
     // MARK: The turn
@@ -140,8 +158,7 @@ final class CurlEngine {
     /// Waits until a socket is ready, libcurl's own time has come, `deadline` has passed or the waker was woken; lets libcurl read
     /// and write what is ready. `awake` is called between.
     func wait(until deadline: Int64?, awake: () -> Void) {
-        let next = [deadline, curlDeadline].compactMap(\.self).min()
-        let everyReady = loop.wait(until: next)
+        let everyReady = loop.wait(until: min(deadline ?? .max, curlDeadline ?? .max))
         awake()
         for ready in everyReady {
             var mask: Int32 = 0
@@ -156,7 +173,7 @@ final class CurlEngine {
     func advance() {
         // A receiver that hears of an end may begin another transfer, which is due at once.
         while true {
-            if let due = curlDeadline, due <= MonotonicClock.now() {
+            if let due = curlDeadline, due == 0 || due <= MonotonicClock.now() {
                 curlDeadline = nil
                 drive(netwatch_CURL_SOCKET_TIMEOUT, 0)
             }
@@ -181,7 +198,7 @@ final class CurlEngine {
             transfers.removeValue(forKey: ObjectIdentifier(transfer))
             curl_multi_remove_handle(multi, raw)
             transfer.finish(code)
-            retire(transfer)
+            retire(transfer, isWhole: code == CURLE_OK)
             hasEnded = true
         }
         return hasEnded
@@ -213,6 +230,7 @@ final class CurlEngine {
     }
 
     func setTimer(milliseconds: Int) {
-        curlDeadline = milliseconds < 0 ? nil : MonotonicClock.now() + Int64(milliseconds) * 1_000_000
+        // 0 is long ago: most of what libcurl asks for is due at once.
+        curlDeadline = milliseconds < 0 ? nil : milliseconds == 0 ? 0 : MonotonicClock.now() + Int64(milliseconds) * 1_000_000
     }
 }

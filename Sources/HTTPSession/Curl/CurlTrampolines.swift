@@ -5,24 +5,27 @@ internal import Glibc
 /// libcurl that the engine made.
 enum CurlTrampolines {
     static func install(on handle: EasyHandle, for transfer: CurlTransfer) throws(HTTPSessionError) {
-        let context = Unmanaged.passUnretained(transfer).toOpaque()
         let raw = handle.raw
         try CurlFailure.check(netwatch_curl_set_transfer(raw, Int32(bitPattern: CURLOPT_WRITEFUNCTION.rawValue), write))
         try CurlFailure.check(netwatch_curl_set_transfer(raw, Int32(bitPattern: CURLOPT_HEADERFUNCTION.rawValue), header))
         try CurlFailure.check(netwatch_curl_set_prereq(raw, beforeRequest))
         try CurlFailure.check(netwatch_curl_set_socket_options(raw, socketMade))
+        if transfer.trust != nil { try CurlFailure.check(netwatch_curl_set_ssl_context(raw, secureContext)) }
+        guard transfer.plan.body != .none else { return }
+        try CurlFailure.check(netwatch_curl_set_transfer(raw, Int32(bitPattern: CURLOPT_READFUNCTION.rawValue), read))
+        try CurlFailure.check(netwatch_curl_set_seek(raw, seek))
+    }
+
+    /// Names the transfer that the handle's functions are for.
+    static func attach(_ transfer: CurlTransfer, to handle: EasyHandle) throws(HTTPSessionError) {
+        let context = Unmanaged.passUnretained(transfer).toOpaque()
         try handle.set(CURLOPT_SOCKOPTDATA, pointer: context)
         try handle.set(CURLOPT_WRITEDATA, pointer: context)
         try handle.set(CURLOPT_HEADERDATA, pointer: context)
         try handle.set(CURLOPT_PREREQDATA, pointer: context)
         try handle.set(CURLOPT_PRIVATE, pointer: context)
-        if transfer.trust != nil {
-            try CurlFailure.check(netwatch_curl_set_ssl_context(raw, secureContext))
-            try handle.set(CURLOPT_SSL_CTX_DATA, pointer: context)
-        }
+        if transfer.trust != nil { try handle.set(CURLOPT_SSL_CTX_DATA, pointer: context) }
         guard transfer.plan.body != .none else { return }
-        try CurlFailure.check(netwatch_curl_set_transfer(raw, Int32(bitPattern: CURLOPT_READFUNCTION.rawValue), read))
-        try CurlFailure.check(netwatch_curl_set_seek(raw, seek))
         try handle.set(CURLOPT_READDATA, pointer: context)
         try handle.set(CURLOPT_SEEKDATA, pointer: context)
     }

@@ -12,6 +12,8 @@ final class CurlTransfer {
     private let lines: LineList
     /// `nil` where nothing is encrypted.
     let trust: ServerTrust?
+    /// What the handle is set up for; `nil` where nobody else can use it so.
+    let setup: HandleSetup?
     private var secureFacts: TLSFacts?
     private let errorText: UnsafeMutablePointer<CChar>
     let started: Int64
@@ -19,7 +21,8 @@ final class CurlTransfer {
     private var requested: Int64?
     private var answered: Int64?
 
-    private var head: [UInt8] = []
+    // Unchecked: see SessionLoop.
+    @exclusivity(unchecked) private var head: [UInt8] = []
     private var isHeadComplete = false
     /// The head of a 401 or 407 that libcurl may still answer by itself: known to be the last one when a body or the end follows.
     private var pendingHead: ResponseHead?
@@ -39,39 +42,53 @@ final class CurlTransfer {
     /// The request would have gone while the task was held, and has not.
     private var wasHeldBack = false
     /// Whether every request goes through a proxy that the session names.
-    private var usesNamedProxy = false
+    private let usesNamedProxy: Bool
     /// Whether libcurl may answer a proxy's challenge by itself, with what the proxy's own address says.
-    private var proxyHasUser = false
+    private let proxyHasUser: Bool
 
     init(
-        _ plan: TransferPlan, receiver: any TransferReceiver, handle: EasyHandle, trust: ServerTrust?, now: Int64
+        _ plan: TransferPlan, _ network: NetworkOptions, receiver: any TransferReceiver, handle: EasyHandle, trust: ServerTrust?,
+        setup: HandleSetup?, now: Int64
     ) throws(HTTPSessionError) {
         self.plan = plan
         self.receiver = receiver
         self.handle = handle
         self.trust = trust
+        self.setup = setup
         started = now
         lines = try LineList(plan.headerLines)
+        switch network.proxy {
+        case .explicit(let url, let exceptions): (usesNamedProxy, proxyHasUser) = (exceptions.isEmpty, url.contains("@"))
+        case .environment: (usesNamedProxy, proxyHasUser) = (false, true)
+        case .none: (usesNamedProxy, proxyHasUser) = (false, false)
+        }
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
     }
 
     deinit { errorText.deallocate() }
 
-    /// Sets everything of this attempt on the handle, which has none of an earlier one.
-    func configure(_ network: NetworkOptions) throws(HTTPSessionError) {
+    /// Sets what a ``HandleSetup`` stands for on the handle, which has nothing of an earlier attempt.
+    func setUp(_ network: NetworkOptions) throws(HTTPSessionError) {
         try network.apply(to: handle)
         try network.applyWaiting(to: handle, isSecure: plan.isSecure)
-        switch network.proxy {
-        case .explicit(let url, let exceptions): (usesNamedProxy, proxyHasUser) = (exceptions.isEmpty, url.contains("@"))
-        case .environment: proxyHasUser = true
-        case .none: break
-        }
         try plan.apply(to: handle)
         try trust?.apply(to: handle)
         try CurlTrampolines.install(on: handle, for: self)
+    }
+
+    /// Sets what is this attempt's own on the handle.
+    func attach() throws(HTTPSessionError) {
+        try handle.set(CURLOPT_URL, plan.url)
+        try handle.set(CURLOPT_HTTPHEADER, pointer: lines.raw)
         try handle.set(CURLOPT_ERRORBUFFER, pointer: errorText)
-        if let raw = lines.raw { try handle.set(CURLOPT_HTTPHEADER, pointer: raw) }
+        try CurlTrampolines.attach(self, to: handle)
+    }
+
+    /// Leaves nothing of this attempt's own on the handle that libcurl might read or write when it is gone.
+    func detach() {
+        try? handle.set(CURLOPT_HTTPHEADER, pointer: nil)
+        try? handle.set(CURLOPT_ERRORBUFFER, pointer: nil)
     }
 
     // MARK: Called by libcurl
@@ -275,7 +292,11 @@ final class CurlTransfer {
         // Nor did the time for connecting pass for a task that was held.
         facts.wasHeldBack = wasHeldBack || (isHeld && requests == 0 && code == CURLE_OPERATION_TIMEDOUT)
         (facts.tlsVersion, facts.tlsCipher) = (secureFacts?.version, secureFacts?.cipher)
-        var outcome: Result<TransferFacts, HTTPSessionError>
+        receiver.transferFinished(failure(code), facts: facts)
+    }
+
+    /// Why there is no response; `nil` where there is one.
+    private func failure(_ code: CURLcode) -> HTTPSessionError? {
         do throws(HTTPSessionError) {
             if code != CURLE_OK, requests == 0, let tunnelHead, tunnelHead.statusCode >= 300 {
                 // The request never left: the proxy's refusal is the answer.
@@ -285,21 +306,15 @@ final class CurlTransfer {
                         context: .init(statusCode: tunnelHead.statusCode))
                 }
                 _ = deliver(tunnelHead)
-                return receiver.transferFinished(.success(facts), facts: facts)
+                return nil
             }
             try CurlFailure.check(code, evidence())
             if let pendingHead { _ = deliver(pendingHead) }
-            if let refusal {
-                outcome = .failure(refusal)
-            } else if !hasDeliveredHead {
-                outcome = .failure(HTTPSessionError(.badServerResponse, "the server sent no HTTP response"))
-            } else {
-                outcome = .success(facts)
-            }
+            if let refusal { return refusal }
+            return hasDeliveredHead ? nil : HTTPSessionError(.badServerResponse, "the server sent no HTTP response")
         } catch {
-            outcome = .failure(error)
+            return error
         }
-        receiver.transferFinished(outcome, facts: facts)
     }
 
     private func evidence() -> CurlEvidence {

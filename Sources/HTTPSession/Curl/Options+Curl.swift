@@ -66,9 +66,8 @@ extension ServerTrust {
 }
 
 extension TransferPlan {
-    /// What this attempt alone asks for.
+    /// What this attempt asks for, but for its address and its fields.
     func apply(to handle: EasyHandle) throws(HTTPSessionError) {
-        try handle.set(CURLOPT_URL, url)
         try applyMethod(to: handle)
         try handle.set(CURLOPT_CONNECTTIMEOUT_MS, Int(clamping: connectTimeoutMilliseconds))
         try handle.set(CURLOPT_BUFFERSIZE, bufferSize)

@@ -26,7 +26,9 @@ struct Exchange {
     /// How much of an unacceptable response goes with the error, in bytes.
     static let maximumExplanation = 64 << 10
 
-    private(set) var plan: TransferPlan?
+    private(set) var hasBegun = false
+    /// Whether the body may be longer than what comes.
+    private(set) var decompresses = false
     private(set) var fetchStart = Date.distantPast
     var trust: ServerTrust?
     var head: ResponseHead?
@@ -42,10 +44,9 @@ struct Exchange {
     /// Why the body of a redirect or a challenge did not come whole, which matters only to whoever wants it.
     var failure: HTTPSessionError?
 
-    var hasBegun: Bool { plan != nil }
-
     mutating func begin(_ plan: TransferPlan, at date: Date) {
-        self.plan = plan
+        hasBegun = true
+        decompresses = plan.decompresses
         fetchStart = date
     }
 }

@@ -8,10 +8,11 @@ enum SessionCommand: Sendable {
     case sourceReady(UInt64)
     /// A body's sink has room.
     case sinkReady(UInt64)
-    case answered(UInt64, question: Int, HandlerAnswer)
-    case delivered(UInt64, Result<ReceivedBody, HTTPSessionError>)
+    // Indirect: the seldom ones that hold much would make room for as much in each of the others.
+    indirect case answered(UInt64, question: Int, HandlerAnswer)
+    indirect case delivered(UInt64, Result<ReceivedBody, HTTPSessionError>)
     /// A sink has nothing left of a body that is not wanted.
-    case discarded(UInt64, HTTPSessionError)
+    indirect case discarded(UInt64, HTTPSessionError)
     case invalidate(cancelsTasks: Bool)
     case list(@Sendable ([TransferTask]) -> Void)
     case cookies(CookieWish, @Sendable (Result<[String], HTTPSessionError>) -> Void)

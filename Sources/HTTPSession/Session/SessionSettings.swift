@@ -55,7 +55,7 @@ final class SessionSettings: Sendable {
 
     /// Whether the network, as it is now, may be used for the request.
     func checkNetwork(for request: TransferRequest, to origin: Origin) throws(HTTPSessionError) {
-        guard !origin.isLoopback, let path = path?.currentPath, path.status == .satisfied else { return }
+        guard let path = path?.currentPath, path.status == .satisfied, !origin.isLoopback else { return }
         let options = request.options
         let refusal: String? =
             if !(options.allowsCellularAccess ?? configuration.allowsCellularAccess), path.usesInterfaceType(.cellular) {

@@ -109,7 +109,7 @@ extension TaskRun: TransferReceiver {
     private func keep(_ bytes: UnsafeRawBufferPointer) -> Intake {
         guard let sink else { return .taken }
         let total = progress.received + Int64(bytes.count)
-        if total > 8 << 20, exchange.plan?.decompresses == true, let arrived = transfer?.receivedBodyBytes,
+        if total > 8 << 20, exchange.decompresses, let arrived = transfer?.receivedBodyBytes,
             total / Int64(settings.configuration.maximumDecompressionRatio) > max(arrived, 1)
         {
             return .abort(
@@ -147,31 +147,25 @@ extension TaskRun: TransferReceiver {
 
     // MARK: The end of a transfer
 
-    func transferFinished(_ outcome: Result<TransferFacts, HTTPSessionError>, facts: TransferFacts) {
+    func transferFinished(_ error: HTTPSessionError?, facts: TransferFacts) {
         transferIsOver()
         // Only a timeout leaves a look-up behind that goes on: every other end comes after its answer.
-        if case .failure(let error) = outcome, error.code == .timedOut, facts.nameLookup == nil {
-        } else {
-            exchange.hasLookedUp = true
-        }
-        if facts.wasRaised, case .failure = outcome {
+        if error?.code != .timedOut || facts.nameLookup != nil { exchange.hasLookedUp = true }
+        if facts.wasRaised, error != nil {
             loop.raise(origin.host)
             return goOn(with: request)
         }
-        if facts.wasHeldBack, case .failure = outcome { return goOn(with: request) }
+        if facts.wasHeldBack, error != nil { return goOn(with: request) }
         noteProtocol(facts)
         note(facts)
-        switch outcome {
-        case .failure(let error) where !exchange.isRefused:
-            if asksAboutServer() { return }
-            // What follows is known from the head.
-            if exchange.next != nil, [.connectionLost, .badServerResponse, .cannotDecodeContent].contains(error.code) {
-                exchange.failure = error
-                return conclude()
-            }
-            if !retries(after: error, facts: facts) { end(with: explained(error)) }
-        case .failure, .success: conclude()
+        guard let error, !exchange.isRefused else { return conclude() }
+        if asksAboutServer() { return }
+        // What follows is known from the head.
+        if exchange.next != nil, [.connectionLost, .badServerResponse, .cannotDecodeContent].contains(error.code) {
+            exchange.failure = error
+            return conclude()
         }
+        if !retries(after: error, facts: facts) { end(with: explained(error)) }
     }
 
     /// The server's certificates wait for a handler's word: the attempt is made again when it has come.

@@ -6,8 +6,10 @@ internal import HTTPTypes
 final class TaskRun {
     let task: TransferTask
     let job: TransferJob
-    unowned let loop: SessionLoop
-    private var machine: TaskMachine
+    // The loop lets go of every run before it ends.
+    let loop: SessionLoop
+    // Unchecked: see SessionLoop.
+    @exclusivity(unchecked) private var machine: TaskMachine
 
     // The present transaction.
     private(set) var request: TransferRequest
@@ -17,12 +19,12 @@ final class TaskRun {
     private(set) var transfer: CurlTransfer?
     var source: BodySource?
     var sink: (any BodySink)?
-    var exchange = Exchange()
+    @exclusivity(unchecked) var exchange = Exchange()
 
     // The task's whole life.
-    var metrics = TransferMetrics()
-    var progress = TransferProgress()
-    var logins = TaskLogins()
+    @exclusivity(unchecked) var metrics = TransferMetrics()
+    @exclusivity(unchecked) var progress = TransferProgress()
+    @exclusivity(unchecked) var logins = TaskLogins()
     var needsFreshConnection = false
     /// How often in a row the server's certificates had to be asked about.
     var serverQuestions = 0

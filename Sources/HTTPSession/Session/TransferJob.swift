@@ -1,5 +1,5 @@
-/// What a task is made of, until its first start.
-struct TransferJob: Sendable {
+/// What a task is made of, until its first start. A class, because it goes through many hands.
+final class TransferJob: Sendable {
     /// Where the response's body goes.
     enum Destination: Sendable {
         case memory(maximumSize: Int)
@@ -7,13 +7,26 @@ struct TransferJob: Sendable {
         case reader(ChunkBuffer)
     }
 
-    var segments: [BodySegment]
-    var origin: Origin
-    var host: TransferQueue.Host
+    let segments: [BodySegment]
+    let origin: Origin
+    let host: TransferQueue.Host
     /// The first attempt's, made by the caller: the session's thread has enough to do.
-    var plan: TransferPlan
-    var destination: Destination
-    var limits: TaskMachine.Limits
+    let plan: TransferPlan
+    let destination: Destination
+    let limits: TaskMachine.Limits
     /// Statuses that a file or a reader is given; others end the task. `nil`: all.
-    var acceptableStatusCodes: ClosedRange<Int>?
+    let acceptableStatusCodes: ClosedRange<Int>?
+
+    init(
+        segments: [BodySegment], origin: Origin, host: TransferQueue.Host, plan: TransferPlan, destination: Destination,
+        limits: TaskMachine.Limits, acceptableStatusCodes: ClosedRange<Int>?
+    ) {
+        self.segments = segments
+        self.origin = origin
+        self.host = host
+        self.plan = plan
+        self.destination = destination
+        self.limits = limits
+        self.acceptableStatusCodes = acceptableStatusCodes
+    }
 }

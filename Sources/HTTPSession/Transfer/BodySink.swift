@@ -25,7 +25,8 @@ struct ReceivedBody: Sendable {
 final class DataSink: BodySink {
     let failure: HTTPSessionError? = nil
     private let maximumSize: Int
-    private var data = Data()
+    // Unchecked: one thread uses the sink, and none of its closures outlives a call.
+    @exclusivity(unchecked) private var data = Data()
     private var isReserved = false
 
     init(maximumSize: Int) { self.maximumSize = maximumSize }

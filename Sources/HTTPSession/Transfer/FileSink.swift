@@ -1,10 +1,13 @@
 internal import EventLoop
 internal import Foundation
 
-/// Writes a body to a file, on a worker's thread. At most ``capacity`` bytes are on their way to it: then the transfer pauses.
+/// Writes a body to a file, on a worker's thread: in chunks which come back when they are written. While ``maximumWaiting`` of them
+/// are on their way, the transfer pauses.
 final class FileSink: BodySink {
-    static let capacity = 2 << 20
-    static let chunkSize = 256 << 10
+    /// Few large writes, but not so large that the kernel looks for as large pieces of memory: 512 MiB took 0.24 s of the processor in
+    /// pieces of 16 KiB, 0.13 s of 128 KiB, 0.75 s of 256 KiB and 1.7 s of 1 MiB (ext4, Linux 6.18, a virtual machine).
+    static let chunkSize = 128 << 10
+    static let maximumWaiting = 8
 
     private let file: PartialFile
     private let worker: FileWorker
@@ -13,7 +16,11 @@ final class FileSink: BodySink {
     private var chunk: [UInt8] = []
 
     private struct Queue: Sendable {
-        var bytes = 0
+        /// To be written, or being written: the first one is out then.
+        var full: [[UInt8]] = []
+        var waiting = 0
+        /// Written and empty, but for their room.
+        var spare: [[UInt8]] = []
         var loopWaits = false
         var error: HTTPSessionError?
     }
@@ -28,35 +35,56 @@ final class FileSink: BodySink {
     var failure: HTTPSessionError? { queue.withLock { $0.error } }
 
     func begin(expected: Int64?) {
-        chunk = []
-        perform(cost: 0) { file throws(HTTPSessionError) in try file.begin(expected: expected) }
+        chunk.removeAll(keepingCapacity: true)
+        chunk.reserveCapacity(Int(min(expected ?? .max, Int64(FileSink.chunkSize))))
+        perform { file throws(HTTPSessionError) in try file.begin(expected: expected) }
     }
 
     func take(_ bytes: UnsafeRawBufferPointer) -> Intake {
-        let refusal = queue.withLock { queue -> Intake? in
-            if let error = queue.error { return .abort(error) }
-            guard queue.bytes < FileSink.capacity else {
-                queue.loopWaits = true
-                return .pause
-            }
-            return nil
+        if chunk.count + bytes.count >= FileSink.chunkSize, let refusal = refusal() { return refusal }
+        var rest = bytes
+        while chunk.count + rest.count >= FileSink.chunkSize {
+            let fitting = FileSink.chunkSize - chunk.count
+            chunk.append(contentsOf: UnsafeRawBufferPointer(rebasing: rest[..<fitting]))
+            rest = UnsafeRawBufferPointer(rebasing: rest[fitting...])
+            flush()
         }
-        if let refusal { return refusal }
-        if chunk.capacity < FileSink.chunkSize { chunk.reserveCapacity(FileSink.chunkSize) }
-        chunk.append(contentsOf: bytes)
-        if chunk.count >= FileSink.chunkSize { flush() }
+        chunk.append(contentsOf: rest)
         return .taken
+    }
+
+    private func refusal() -> Intake? {
+        queue.withLock { queue in
+            if let error = queue.error { return .abort(error) }
+            guard queue.waiting >= FileSink.maximumWaiting else { return nil }
+            queue.loopWaits = true
+            return .pause
+        }
     }
 
     private func flush() {
         guard !chunk.isEmpty else { return }
-        let full = chunk
-        chunk = []
-        perform(cost: full.count) { file throws(HTTPSessionError) in try file.write(full) }
+        queue.withLock { queue in
+            queue.full.append(chunk)
+            queue.waiting += 1
+            chunk = queue.spare.popLast() ?? []
+        }
+        chunk.reserveCapacity(FileSink.chunkSize)
+        perform { [queue] file throws(HTTPSessionError) in
+            // Out of the queue and into it again, so that nobody else holds it: it would be copied when it is filled the next time.
+            var full = queue.withLock { $0.full.removeFirst() }
+            defer {
+                full.removeAll(keepingCapacity: true)
+                queue.withLock { queue in
+                    queue.waiting -= 1
+                    queue.spare.append(full)
+                }
+            }
+            try file.write(full)
+        }
     }
 
-    private func perform(cost: Int, _ job: @escaping @Sendable (PartialFile) throws(HTTPSessionError) -> Void) {
-        queue.withLock { $0.bytes += cost }
+    private func perform(_ job: @escaping @Sendable (PartialFile) throws(HTTPSessionError) -> Void) {
         worker.run { [file, queue, wake] in
             var failure: HTTPSessionError?
             // After the first error nothing more is tried.
@@ -64,10 +92,9 @@ final class FileSink: BodySink {
                 do throws(HTTPSessionError) { try job(file) } catch { failure = error }
             }
             let wakes = queue.withLock { queue in
-                queue.bytes -= cost
                 if let failure { queue.error = failure }
                 // Of an error the loop hears at once: the server may have nothing more to say for long.
-                guard failure != nil || (queue.loopWaits && queue.bytes <= FileSink.capacity / 2) else { return false }
+                guard failure != nil || (queue.loopWaits && queue.waiting <= FileSink.maximumWaiting / 2) else { return false }
                 queue.loopWaits = false
                 return true
             }

@@ -34,8 +34,8 @@ package final class FileWorker: Sendable {
 
     private static func work(_ mailbox: Mailbox<Message>, _ waker: Waker) {
         while true {
-            waker.waitAndAcknowledge()
-            for message in mailbox.takeAll() {
+            if mailbox.mayWait() { waker.waitAndAcknowledge() }
+            for message in mailbox.takeAll(staysAwake: true) {
                 switch message {
                 case .job(let job): job()
                 case .end: return

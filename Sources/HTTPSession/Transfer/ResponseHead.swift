@@ -1,3 +1,4 @@
+internal import Glibc
 public import HTTPTypes
 
 /// A response's status line and fields, kept as they came and read when somebody asks: most fields of most responses are never read.
@@ -91,13 +92,20 @@ public struct ResponseHead: Hashable, Sendable {
 
     /// The lines behind the status line, without their ends.
     private static func forEachLine(_ bytes: UnsafeBufferPointer<UInt8>, _ body: (UnsafeBufferPointer<UInt8>) -> Void) {
-        var start = bytes.firstIndex(of: 0x0A).map { $0 + 1 } ?? bytes.count
+        var start = endOfLine(bytes, from: 0) + 1
         while start < bytes.count {
-            let end = bytes[start...].firstIndex(of: 0x0A) ?? bytes.count
+            let end = endOfLine(bytes, from: start)
             let length = end > start && bytes[end - 1] == 0x0D ? end - 1 - start : end - start
             if length > 0 { body(UnsafeBufferPointer(rebasing: bytes[start..<(start + length)])) }
             start = end + 1
         }
+    }
+
+    private static func endOfLine(_ bytes: UnsafeBufferPointer<UInt8>, from start: Int) -> Int {
+        guard let base = bytes.baseAddress, let found = memchr(base + start, 0x0A, bytes.count - start) else {
+            return bytes.count
+        }
+        return UnsafeRawPointer(base).distance(to: found)
     }
 
     /// Whether the line is a field of this name, given in lower case.

@@ -1,5 +1,5 @@
 /// One attempt at one transaction, as an engine needs it: decided before, carried out without another question.
-package struct TransferPlan: Sendable {
+package struct TransferPlan: Hashable, Sendable {
     /// How the body is framed.
     package enum BodyFraming: Hashable, Sendable {
         case none
@@ -22,7 +22,9 @@ package struct TransferPlan: Sendable {
     }
 
     /// Absolute, without user, password and fragment.
-    package var url: String
+    package private(set) var url: String
+    /// Whether the way to the server is TLS.
+    package let isSecure: Bool
     package var method: String
     /// `Name: value`, as they go out.
     package var headerLines: [String] = []
@@ -45,9 +47,6 @@ package struct TransferPlan: Sendable {
     /// At most so many bytes of the body at once.
     package var packetSize = Int.max
 
-    /// Whether the way to the server is TLS.
-    package var isSecure: Bool { url.prefix(6).lowercased() == "https:" }
-
     /// Whether there is a `Host` field of the caller's own.
     package var namesHost: Bool {
         headerLines.contains { ($0.utf8.first == 0x48 || $0.utf8.first == 0x68) && $0.prefix(5).lowercased() == "host:" }
@@ -55,7 +54,15 @@ package struct TransferPlan: Sendable {
 
     package init(url: String, method: String) {
         self.url = url
+        isSecure = url.prefix(6).lowercased() == "https:"
         self.method = method
+    }
+
+    /// What is asked for but for the address and the fields, in the form of a plan.
+    package var withoutAddressAndFields: TransferPlan {
+        var rest = self
+        (rest.url, rest.headerLines) = ("", [])
+        return rest
     }
 }
 
@@ -90,5 +97,6 @@ package protocol TransferReceiver: AnyObject {
     func transferProvides(into buffer: UnsafeMutableRawBufferPointer) -> Provision
     /// The body is wanted again from its beginning.
     func transferRewinds() -> Bool
-    func transferFinished(_ outcome: Result<TransferFacts, HTTPSessionError>, facts: TransferFacts)
+    /// The end. `error`: why no response came.
+    func transferFinished(_ error: HTTPSessionError?, facts: TransferFacts)
 }

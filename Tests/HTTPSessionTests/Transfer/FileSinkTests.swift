@@ -1,0 +1,60 @@
+import Dispatch
+import Foundation
+import NetworkLab
+import Testing
+
+@testable import HTTPSession
+
+@Suite struct FileSinkTests {
+    private let folder: ScratchDirectory
+
+    init() throws { folder = try ScratchDirectory() }
+
+    /// Gives the sink pieces until it takes no more, or all is given. - Returns: how much it has taken.
+    private func give(_ body: [UInt8], from start: Int = 0, to sink: FileSink, piece: Int) -> Int {
+        var done = start
+        while done < body.count {
+            let end = min(body.count, done + piece)
+            guard case .taken = body[done..<end].withUnsafeBytes({ sink.take($0) }) else { break }
+            done = end
+        }
+        return done
+    }
+
+    @Test(arguments: [1_000, 16 << 10, 300_000]) func `a body in pieces of any size becomes the file`(piece: Int) async throws {
+        let worker = try FileWorker(name: "test")
+        let hasRoom = AsyncStream<Void>.makeStream()
+        let sink = FileSink(DownloadDestination(folder.url("file")), worker: worker) { hasRoom.continuation.yield() }
+        let body = (0..<(3 << 20) + 7).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 7) }
+        sink.begin(expected: nil)
+        var rooms = hasRoom.stream.makeAsyncIterator()
+        var done = give(body, to: sink, piece: piece)
+        while done < body.count {
+            _ = await rooms.next()
+            done = give(body, from: done, to: sink, piece: piece)
+        }
+        let received = await withCheckedContinuation { continuation in sink.finish { continuation.resume(returning: $0) } }
+        #expect(try received.get().file == folder.url("file"))
+        #expect(try [UInt8](Data(contentsOf: folder.url("file"))) == body)
+    }
+
+    @Test func `a sink whose worker is busy takes a bounded part, and the rest later`() async throws {
+        let worker = try FileWorker(name: "test")
+        let isBusy = DispatchSemaphore(value: 0)
+        worker.run { isBusy.wait() }
+        let hasRoom = AsyncStream<Void>.makeStream()
+        let sink = FileSink(DownloadDestination(folder.url("file")), worker: worker) { hasRoom.continuation.yield() }
+        let body = [UInt8](repeating: 1, count: 4 << 20)
+        sink.begin(expected: Int64(body.count))
+        let taken = give(body, to: sink, piece: 16 << 10)
+        #expect(taken == (FileSink.maximumWaiting + 1) * FileSink.chunkSize - 16 << 10)
+        isBusy.signal()
+        var rooms = hasRoom.stream.makeAsyncIterator()
+        _ = await rooms.next()
+        #expect(give(body, from: taken, to: sink, piece: 16 << 10) > taken)
+        await withCheckedContinuation { continuation in
+            if sink.discard(HTTPSessionError(.cancelled, ""), { continuation.resume() }) { continuation.resume() }
+        }
+        #expect(folder.names.isEmpty)
+    }
+}
