@@ -124,7 +124,8 @@ public final class HTTPSessionManager: Sendable {
             segments: segments, origin: origin, host: core.settings.host(of: origin),
             plan: TransferPlan(
                 request, logins: TaskLogins(), settings: core.settings, segments: segments, isElsewhere: false),
-            destination: destination, limits: limits, acceptableStatusCodes: statusCodes)
+            destination: destination, limits: limits, retryPolicy: options.retryPolicy ?? configuration.retryPolicy,
+            acceptableStatusCodes: statusCodes)
         let task = TransferTask(
             id: id, request: request, kind: kind, handlers: handlers ?? self.handlers, job: job, core: core, chunkBuffer: buffer,
             validation: validation)

@@ -68,6 +68,8 @@ public struct SessionConfiguration: Sendable {
 
     // MARK: Requests
 
+    /// When tasks try again by themselves.
+    public var retryPolicy = RetryPolicy.default
     /// Sent with every request that does not have the field itself.
     public var additionalHeaderFields: HTTPFields = [:]
     /// Ask for gzip, deflate, br and zstd, as libcurl was built, and decompress. Downloads to files ask for no compression.

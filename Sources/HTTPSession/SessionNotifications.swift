@@ -74,7 +74,7 @@ enum SessionNotifications {
         case .taskCompleted(let task, let result): center.post(TransferTask.DidComplete(result: result), subject: task)
         case .fileMoved(let task, let destination): center.post(TransferTask.DidMoveFile(file: destination.file), subject: task)
         case .fileMoveFailed(let task, let error): center.post(TransferTask.DidFailToMoveFile(error: error), subject: task)
-        case .taskCreated, .requestStarted, .receivedInterimResponse, .receivedResponse, .redirected, .challenged, .willRetry,
+        case .taskCreated, .requestStarted, .receivedInterimResponse, .receivedResponse, .redirected, .challenged, .willRetry, .downloadContinued,
             .transactionFinished, .sessionInvalidated:
             break
         }

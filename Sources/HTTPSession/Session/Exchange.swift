@@ -19,6 +19,12 @@ struct Exchange {
     enum Next {
         case redirect(TransferRequest)
         case challenges([AuthenticationChallenge])
+        /// The same request, after so many nanoseconds.
+        case retry(delay: Int64)
+        /// The same request, for the whole instead of the rest.
+        case startOver
+        /// Nothing: what is here already is all.
+        case complete
     }
 
     /// The longest body of a redirect or a challenge, in bytes.
@@ -39,8 +45,16 @@ struct Exchange {
     /// Whether the transfer has ended while a handler was thinking.
     var isComplete = false
     var isRefused = false
+    /// Whether it asks for what lies behind the bytes that are here; see ``Resumption``.
+    var asksForRest = false
+    /// How much of the body was here when it began.
+    var receivedBefore: Int64 = 0
 
     var hasBegun: Bool { plan != nil }
+    var heldBody: Data {
+        if case .held(let data) = body { return data.prefix(Exchange.maximumExplanation) }
+        return Data()
+    }
 
     mutating func begin(_ plan: TransferPlan, at date: Date) {
         self.plan = plan

@@ -11,6 +11,8 @@ final class SessionLoop {
     private let mailbox: Mailbox<SessionCommand>
     private var runs: [UInt64: TaskRun] = [:]
     private var raisedHosts: Set<String> = []
+    /// Of hosts that have been in trouble. Where there is none, there is nothing to count.
+    private var retryBudgets: [Origin: RetryBudget] = [:]
     /// No machine is due before this.
     private var nextDeadline = Int64.max
     private(set) var now = MonotonicClock.now()
@@ -118,6 +120,30 @@ final class SessionLoop {
     }
 
     func isRaised(_ host: String) -> Bool { !raisedHosts.isEmpty && raisedHosts.contains(host) }
+
+    /// An attempt has failed, and others may follow it.
+    func noteTrouble(with origin: Origin) {
+        guard retryBudgets[origin] == nil else { return }
+        if retryBudgets.count >= 1_000 { retryBudgets = retryBudgets.filter { $0.value.wait(now: now) > 0 } }
+        retryBudgets[origin] = RetryBudget(now: now)
+    }
+
+    func noteRequest(to origin: Origin) {
+        if !retryBudgets.isEmpty { retryBudgets[origin]?.requested() }
+    }
+
+    func noteSuccess(of origin: Origin) { retryBudgets[origin]?.succeeded() }
+
+    /// How long a retry has to wait until it may ask again; `nil`: it may begin, and has been counted. The wait is drawn, so that not
+    /// all come back at once, and ends on a full step of the clock, so that those who come together are looked at together.
+    func retryWait(for origin: Origin) -> Int64? {
+        guard retryBudgets[origin]?.take(now: now) == false, let wait = retryBudgets[origin]?.wait(now: now) else { return nil }
+        let until = now + wait + Int64.random(in: 0...10_000_000_000)
+        return (until | SessionLoop.retryStep) - now
+    }
+
+    /// 33 ms, less one nanosecond.
+    private static let retryStep: Int64 = 1 << 25 - 1
 
     func forget(_ id: UInt64) { runs[id] = nil }
 

@@ -34,6 +34,13 @@ extension TaskRun: TransferReceiver {
             return .taken
         }
         acceptLogins()
+        if let intake = takeRest(head) { return intake }
+        if let delay = retryDelay(insteadOf: head) {
+            exchange.next = .retry(delay: delay)
+            exchange.body = .held(Data())
+            return .taken
+        }
+        if metrics.retryCount > 0 { loop.noteSuccess(of: origin) }
         guard let handler = task.handlers.response else { return accept(head, .allow) }
         ask { .response(await handler(head)) }
         return .taken
@@ -59,11 +66,15 @@ extension TaskRun: TransferReceiver {
     private func open(_ destination: TransferJob.Destination, _ head: ResponseHead) {
         let length = head.bodyLength
         progress.expectedToReceive = length
+        progress.received = 0
         let (id, core) = (task.id, task.core)
         switch destination {
         case .memory(let maximumSize): sink = DataSink(maximumSize: maximumSize)
         case .file(let destination):
-            sink = FileSink(destination, worker: settings.worker(for: id)) { core.post(.sinkReady(id)) }
+            if (sink as? FileSink)?.destination != destination {
+                sink = FileSink(destination, worker: settings.worker(for: id)) { core.post(.sinkReady(id)) }
+            }
+            noteWhole(head)
         case .reader(let buffer): sink = ChunkSink(buffer)
         }
         exchange.destination = destination
@@ -154,8 +165,9 @@ extension TaskRun: TransferReceiver {
         note(facts)
         switch outcome {
         case .failure(let error) where !exchange.isRefused:
+            if case .retry = exchange.next { return conclude() }
             if asksAboutServer() { return }
-            if !retries(after: error, facts: facts) { end(with: explained(error)) }
+            failed(with: explained(error), facts: facts)
         case .failure, .success: conclude()
         }
     }
@@ -173,6 +185,7 @@ extension TaskRun: TransferReceiver {
         let transaction = TransactionMetrics(
             method: request.method.rawValue, address: request.url, statusCode: exchange.head?.statusCode,
             fetchStart: exchange.fetchStart, facts: facts)
+        if metrics.transactions.count >= TransferMetrics.maximumTransactions { metrics.transactions.removeFirst() }
         metrics.transactions.append(transaction)
         loop.outbox.detail(.transactionFinished(task, transaction))
     }
@@ -181,6 +194,10 @@ extension TaskRun: TransferReceiver {
         switch exchange.next {
         case .redirect(let proposed): redirect(to: proposed)
         case .challenges(let challenges): meet(challenges)
+        case .retry(let delay): retry(after: unacceptable(exchange.heldBody), delay: delay)
+        case .startOver: goOn(with: request)
+        case .complete: endWithResponse()
+        case nil where isPart: failed(with: HTTPSessionError(.connectionLost, "the server sent less than the rest"))
         case nil:
             switch exchange.body {
             // The response's handler is still thinking.

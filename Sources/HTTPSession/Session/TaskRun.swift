@@ -24,7 +24,9 @@ final class TaskRun {
     var progress = TransferProgress()
     var logins = TaskLogins()
     var needsFreshConnection = false
-    private var hasRetriedDeadConnection = false
+    var retries: RetryMachine
+    /// What a download has so far, where it can be continued.
+    var resumption: Resumption?
     private var started = Date()
     private var question = 0
     private var publishedAt = Int64.min
@@ -40,6 +42,7 @@ final class TaskRun {
         bodySegments = job.segments
         host = job.host
         machine = TaskMachine(limits: job.limits)
+        retries = RetryMachine(job.retryPolicy)
     }
 
     var settings: SessionSettings { loop.settings }
@@ -49,6 +52,7 @@ final class TaskRun {
         return min(machine.deadline ?? due, due)
     }
     var attempts: Int { machine.attempts }
+    var remainingTime: Int64 { machine.remainingTime(now: loop.now) }
 
     // MARK: Machine
 
@@ -60,6 +64,9 @@ final class TaskRun {
     /// The ``deadline`` has come.
     func timePassed() {
         if hasUnpublishedProgress { publishProgress() }
+        if case .backingOff(let until) = machine.state, until <= loop.now, let wait = loop.retryWait(for: origin) {
+            handle(.postponed(delay: wait))
+        }
         handle(.time)
     }
 
@@ -77,6 +84,10 @@ final class TaskRun {
             task.become(.running)
             goesOn(transfer?.hold(false))
         case .abort: abandonTransfer()
+        case .failTimedOut:
+            abandonTransfer()
+            let limit = Duration.nanoseconds(job.limits.requestTimeout)
+            failed(with: HTTPSessionError(.timedOut, "nothing came or went for \(limit)"))
         case .leave: leave()
         case .finish(let reason): finish(reason)
         case .announceResumed: loop.outbox.announce(.taskResumed(task))
@@ -91,7 +102,7 @@ final class TaskRun {
         // Only here: what leaves the queue leaves the line that it stood in.
         host = origin == job.origin ? job.host : settings.host(of: origin)
         if metrics.transactions.isEmpty, machine.attempts == 0 { started = Date() }
-        // A task on its way (a redirect, a challenge, a dead connection) goes before those that have not begun.
+        // A task on its way (a redirect, a challenge, another try) goes before those that have not begun.
         loop.queue.add(task.id, to: host, priority: request.options.priority, isFirst: machine.attempts > 0)
     }
 
@@ -111,7 +122,11 @@ final class TaskRun {
                 : TransferPlan(request, logins: logins, settings: settings, segments: segments, isElsewhere: origin != job.origin)
             plan.needsFreshConnection = needsFreshConnection
             plan.avoidsHTTP2 = task.kind == .stream
-            if task.kind == .download { (plan.decompresses, plan.bufferSize) = (false, 256 << 10) }
+            if task.kind == .download {
+                (plan.decompresses, plan.bufferSize) = (false, 256 << 10)
+                plan.headerLines += downloadLines()
+            }
+            if attempt == 1 { loop.noteRequest(to: origin) }
             // Of a stream that nobody reads, libcurl keeps what one read decompresses to: at most 64 MiB, or it is "out of memory".
             if task.kind == .stream { plan.bufferSize = 16 << 10 }
             exchange.begin(plan, at: Date())
@@ -219,23 +234,9 @@ final class TaskRun {
     func goOn(with next: TransferRequest, delay: Int64 = 0) {
         do throws(HTTPSessionError) { origin = try settings.check(next) } catch { return end(with: error) }
         request = next
+        question += 1
+        if delay > 0 { task.become(.backingOff) }
         handle(.endedForNow(delay: delay))
-    }
-
-    /// A reused connection that died before an answer says nothing of the server: one more try, on a new one. Only where a second
-    /// execution does no harm (RFC 9110 section 9.2.2): nobody knows whether there was a first.
-    func retries(after error: HTTPSessionError, facts: TransferFacts) -> Bool {
-        guard error.code == .connectionLost, exchange.head == nil, !hasRetriedDeadConnection, facts.wasResent,
-            request.isIdempotent
-        else {
-            return false
-        }
-        hasRetriedDeadConnection = true
-        needsFreshConnection = true
-        metrics.retryCount += 1
-        loop.outbox.announce(.willRetry(task, error))
-        goOn(with: request)
-        return true
     }
 
     /// The task ends with an error.
@@ -252,8 +253,6 @@ final class TaskRun {
             switch reason {
             case .ended: pendingResult
             case .cancelled: HTTPSessionError(.cancelled, "the task was cancelled")
-            case .requestTimedOut:
-                HTTPSessionError(.timedOut, "nothing came or went for \(Duration.nanoseconds(job.limits.requestTimeout))")
             case .resourceTimedOut:
                 HTTPSessionError(.timedOut, "not done within \(Duration.nanoseconds(job.limits.resourceTimeout))")
             case .handlerTimedOut:

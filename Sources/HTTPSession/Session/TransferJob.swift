@@ -14,6 +14,7 @@ struct TransferJob: Sendable {
     var plan: TransferPlan
     var destination: Destination
     var limits: TaskMachine.Limits
+    var retryPolicy: RetryPolicy
     /// Statuses that a file or a reader is given; others end the task. `nil`: all.
     var acceptableStatusCodes: ClosedRange<Int>?
 }

@@ -41,6 +41,8 @@ package struct TaskMachine: Sendable {
         case ended
         /// The attempt is over, and another may begin so many nanoseconds from now.
         case endedForNow(delay: Int64)
+        /// The attempt that was to begin has to wait so many nanoseconds more.
+        case postponed(delay: Int64)
         case cancel
         /// The time may have come for something; see ``TaskMachine/deadline``.
         case time
@@ -55,6 +57,9 @@ package struct TaskMachine: Sendable {
         case letGo
         /// End the attempt under way.
         case abort
+        /// Nothing came or went for the request timeout: the attempt has failed, and ``Event/ended`` or ``Event/endedForNow(delay:)``
+        /// says what follows.
+        case failTimedOut
         /// The place in the queue's count is free.
         case leave
         case finish(Reason)
@@ -66,8 +71,6 @@ package struct TaskMachine: Sendable {
         /// By what the attempt brought.
         case ended
         case cancelled
-        /// Nothing came or went for the request timeout.
-        case requestTimedOut
         case resourceTimedOut
         case handlerTimedOut
     }
@@ -93,6 +96,9 @@ package struct TaskMachine: Sendable {
     private var isReceiverFull = false
 
     package init(limits: Limits) { self.limits = limits }
+
+    /// Nanoseconds until the resource timeout.
+    package func remainingTime(now: Int64) -> Int64 { (resourceDeadline ?? .max) - max(0, now) }
 
     /// When ``Event/time`` is due at the latest; `nil`: never.
     package var deadline: Int64? {
@@ -175,11 +181,14 @@ package struct TaskMachine: Sendable {
             handlerSince = nil
             state = .suspended
             return [.leave]
+        case (.postponed(let delay), .backingOff):
+            state = .backingOff(until: sum(now, delay))
+            return []
         case (.cancel, _): return finish(.cancelled)
         case (.time, _): return timePassed(now)
         case (.resume, _), (.suspend, _), (.admitted, _), (.activity, _), (.receiverFull, _), (.receiverReady, _),
             (.handlerAsked, _), (.handlerAnswered, _), (.ended, _),
-            (.endedForNow, _):
+            (.endedForNow, _), (.postponed, _):
             return []
         }
     }
@@ -189,7 +198,7 @@ package struct TaskMachine: Sendable {
         switch state {
         case .running:
             if let since = handlerSince { return sum(since, limits.handlerTimeout) <= now ? finish(.handlerTimedOut) : [] }
-            return !isReceiverFull && sum(lastActivity, limits.requestTimeout) <= now ? finish(.requestTimedOut) : []
+            return !isReceiverFull && sum(lastActivity, limits.requestTimeout) <= now ? [.failTimedOut] : []
         case .backingOff(let until) where until <= now:
             state = .waiting
             return [.enqueue]

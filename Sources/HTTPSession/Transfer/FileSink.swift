@@ -6,6 +6,7 @@ final class FileSink: BodySink {
     static let capacity = 2 << 20
     static let chunkSize = 256 << 10
 
+    let destination: DownloadDestination
     private let file: PartialFile
     private let worker: FileWorker
     private let wake: @Sendable () -> Void
@@ -20,6 +21,7 @@ final class FileSink: BodySink {
 
     /// `wake` is called on any thread when there is room after ``Intake/pause``, or an error to be heard of.
     init(_ destination: DownloadDestination, worker: FileWorker, wake: @escaping @Sendable () -> Void) {
+        self.destination = destination
         file = PartialFile(destination)
         self.worker = worker
         self.wake = wake
