@@ -43,8 +43,8 @@ public final class HTTPSessionManager: Sendable {
     ///     comes.
     ///   - completionGroup: entered by every callback until it has run.
     ///   - credentials: may be shared between sessions.
-    ///   - reachability: tells the network's state: without it nothing is known of cellular or expensive networks, and an error never
-    ///     says ``HTTPSessionError/Code/notConnected`` for want of a route.
+    ///   - reachability: tells the network's state: without it nothing is known of cellular or expensive networks, an error never says
+    ///     ``HTTPSessionError/Code/notConnected`` for want of a route, and no task waits for a network.
     ///   - monitors: hear every event, in this order.
     /// - Throws: ``HTTPSessionError/Code/invalidConfiguration`` naming what is wrong with it, or what the system refused.
     public init(

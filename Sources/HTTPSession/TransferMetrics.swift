@@ -10,6 +10,8 @@ public struct TransferMetrics: Hashable, Sendable {
     public internal(set) var retryCount = 0
     /// Waited between attempts.
     public internal(set) var timeBackingOff = Duration.zero
+    /// Waited for a network that had gone.
+    public internal(set) var timeWaitingForConnectivity = Duration.zero
     /// Bytes of a download that later attempts did not ask for again.
     public internal(set) var bytesResumed: Int64 = 0
     /// One for each request, in their order; of a task that has made more, the latest 1,000.

@@ -19,6 +19,9 @@ struct RetryMachine: Sendable {
         var hasProgressed = false
         /// What came was handed on, and cannot be taken back.
         var isBeyondRecall = false
+
+        /// Whether another attempt could do no harm.
+        var isRepeatable: Bool { !isBeyondRecall && (isIdempotent || !hasSent) }
     }
 
     enum Decision: Hashable, Sendable {
@@ -42,7 +45,7 @@ struct RetryMachine: Sendable {
 
     /// `remaining`: until the task's time is over. `draw`: 64 random bits.
     mutating func decide(_ failure: Failure, remaining: Int64, draw: UInt64) -> Decision {
-        guard !failure.isBeyondRecall, isWorthIt(failure), failure.isIdempotent || !failure.hasSent else { return .giveUp }
+        guard failure.isRepeatable, isWorthIt(failure) else { return .giveUp }
         if failure.hasProgressed {
             (retries, hasRetriedDeadConnection) = (0, false)
             backoff.reset()

@@ -39,7 +39,8 @@ struct Exchange {
     var body = Body.undecided
     var next: Next?
     var destination: TransferJob.Destination?
-    var isConnected = false
+    /// When the connection stood.
+    var connectedAt: Int64?
     /// Whether the name's look-up is known to be over, well or badly.
     var hasLookedUp = false
     /// Whether the transfer has ended while a handler was thinking.
@@ -51,6 +52,7 @@ struct Exchange {
     var receivedBefore: Int64 = 0
 
     var hasBegun: Bool { plan != nil }
+    var isConnected: Bool { connectedAt != nil }
     var heldBody: Data {
         if case .held(let data) = body { return data.prefix(Exchange.maximumExplanation) }
         return Data()

@@ -1,3 +1,5 @@
+internal import Reachability
+
 /// What other threads tell a session's thread.
 enum SessionCommand: Sendable {
     case add(TransferTask, TransferJob)
@@ -16,6 +18,8 @@ enum SessionCommand: Sendable {
     case list(@Sendable ([TransferTask]) -> Void)
     case readCookies(@Sendable ([String]) -> Void)
     case setCookie(String)
+    case pathChanged(NetworkPath)
+    case serverChanged(Origin, ServerUpdate)
     case end
 }
 

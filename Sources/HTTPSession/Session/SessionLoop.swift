@@ -1,5 +1,6 @@
 internal import EventLoop
 internal import Foundation
+internal import Reachability
 
 /// The session's thread: it waits, reads the clock, hears commands and libcurl, asks the machines, and acts. All of it runs on that
 /// one thread; nothing here waits for a disk or for a user's code.
@@ -16,6 +17,13 @@ final class SessionLoop {
     /// No machine is due before this.
     private var nextDeadline = Int64.max
     private(set) var now = MonotonicClock.now()
+    let gate: ReachabilityGate?
+    private let pathToken: CallbackToken?
+    var ways = TransferWays()
+    /// When connections may have died of a change of the network.
+    var waysChangedAt: Int64?
+    /// When connections that carry nothing are looked at again.
+    var judgesAt: Int64?
     private var isInvalidating = false
     private var hasEnded = false
 
@@ -27,6 +35,10 @@ final class SessionLoop {
         self.mailbox = mailbox
         self.outbox = outbox
         queue = TransferQueue(limits: settings.queueLimits)
+        gate = settings.path.map { path in
+            ReachabilityGate(path, settings: settings.probes) { mailbox.post(.serverChanged($0, $1)) }
+        }
+        pathToken = settings.path?.onChange { mailbox.post(.pathChanged($0)) }
         mailbox.attach(engine.waker)
     }
 
@@ -82,6 +94,8 @@ final class SessionLoop {
         case .list(let reader): reader(runs.values.map(\.task))
         case .readCookies(let reader): reader(engine.cookieLines)
         case .setCookie(let line): try? engine.setCookie(line)
+        case .pathChanged(let path): pathChanged(path)
+        case .serverChanged(let origin, let update): serverChanged(origin, update)
         case .end:
             isInvalidating = true
             for run in Array(runs.values) { run.handle(.cancel) }
@@ -102,6 +116,7 @@ final class SessionLoop {
     /// are looked at, and the earliest that still stands is the next.
     private func expire() {
         nextDeadline = .max
+        if let judgesAt, judgesAt <= now { judgeConnections() } else { wakes(at: judgesAt) }
         for run in Array(runs.values) {
             if let deadline = run.deadline, deadline <= now { run.timePassed() }
             if let deadline = run.deadline { nextDeadline = min(nextDeadline, deadline) }
@@ -145,6 +160,8 @@ final class SessionLoop {
     /// 33 ms, less one nanosecond.
     private static let retryStep: Int64 = 1 << 25 - 1
 
+    var allRuns: [TaskRun] { Array(runs.values) }
+    func run(_ id: UInt64) -> TaskRun? { runs[id] }
     func forget(_ id: UInt64) { runs[id] = nil }
 
     func post(_ command: SessionCommand) { mailbox.post(command) }

@@ -5,7 +5,7 @@ internal import Reachability
 /// What libcurl tells of the task's transfer, and the answers of the user's handlers.
 extension TaskRun: TransferReceiver {
     func transferConnected() {
-        exchange.isConnected = true
+        exchange.connectedAt = loop.now
         noteActivity()
         noteConnected()
     }
@@ -34,13 +34,13 @@ extension TaskRun: TransferReceiver {
             return .taken
         }
         acceptLogins()
-        if let intake = takeRest(head) { return intake }
         if let delay = retryDelay(insteadOf: head) {
             exchange.next = .retry(delay: delay)
             exchange.body = .held(Data())
             return .taken
         }
         if metrics.retryCount > 0 { loop.noteSuccess(of: origin) }
+        if let intake = takeRest(head) { return intake }
         guard let handler = task.handlers.response else { return accept(head, .allow) }
         ask { .response(await handler(head)) }
         return .taken
@@ -197,7 +197,7 @@ extension TaskRun: TransferReceiver {
         case .retry(let delay): retry(after: unacceptable(exchange.heldBody), delay: delay)
         case .startOver: goOn(with: request)
         case .complete: endWithResponse()
-        case nil where isPart: failed(with: HTTPSessionError(.connectionLost, "the server sent less than the rest"))
+        case nil where isPart: continuePart()
         case nil:
             switch exchange.body {
             // The response's handler is still thinking.

@@ -10,11 +10,14 @@ extension TaskRun {
         failure.isDeadConnection = error.code == .connectionLost && exchange.head == nil && facts?.wasResent == true
         failure.hasProgressed = resumption != nil && progress.received > exchange.receivedBefore
         failure.isBeyondRecall = task.kind == .stream && progress.received > 0
+        if holds(after: error, failure) { return }
         switch decide(failure) {
         case .giveUp: end(with: error)
         case .retryDeadConnection:
             needsFreshConnection = true
-            retry(after: error, delay: 0)
+            metrics.retryCount += 1
+            loop.outbox.announce(.willRetry(task, error))
+            goOn(with: request)
         case .retry(let delay): retry(after: error, delay: delay)
         }
     }
@@ -40,9 +43,10 @@ extension TaskRun {
     func retry(after error: HTTPSessionError, delay: Int64) {
         metrics.retryCount += 1
         metrics.timeBackingOff += .nanoseconds(delay)
-        if delay > 0 { loop.noteTrouble(with: origin) }
+        loop.noteTrouble(with: origin)
         loop.outbox.announce(.willRetry(task, error))
-        goOn(with: request, delay: delay)
+        // It backs off even for no time: the budget is asked when the time is over.
+        goOn(with: request, delay: max(1, delay))
     }
 
     // MARK: The rest of a download
@@ -98,9 +102,16 @@ extension TaskRun {
         }
     }
 
-    /// A part may be shorter than what was asked for (RFC 9110 section 15.3.7): then the rest of the rest follows.
+    /// The part was shorter than what was asked for (RFC 9110 section 15.3.7): the rest of the rest follows.
+    func continuePart() {
+        guard progress.received > exchange.receivedBefore else {
+            return failed(with: HTTPSessionError(.connectionLost, "the server sent nothing of the rest"))
+        }
+        goOn(with: request)
+    }
+
     var isPart: Bool {
-        guard exchange.asksForRest, let total = resumption?.total else { return false }
+        guard exchange.asksForRest, case .kept = exchange.body, let total = resumption?.total else { return false }
         return progress.received < total
     }
 }

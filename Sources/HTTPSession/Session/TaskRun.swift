@@ -25,6 +25,9 @@ final class TaskRun {
     var logins = TaskLogins()
     var needsFreshConnection = false
     var retries: RetryMachine
+    /// Where the gate knows of the task, and since when the task waits for it.
+    var gateOrigin: Origin?
+    var waitsSince: Int64?
     /// What a download has so far, where it can be continued.
     var resumption: Resumption?
     private var started = Date()
@@ -52,6 +55,10 @@ final class TaskRun {
         return min(machine.deadline ?? due, due)
     }
     var attempts: Int { machine.attempts }
+    var isBackingOff: Bool {
+        if case .backingOff = machine.state { return true }
+        return false
+    }
     var remainingTime: Int64 { machine.remainingTime(now: loop.now) }
 
     // MARK: Machine
@@ -72,7 +79,9 @@ final class TaskRun {
 
     private func perform(_ action: TaskMachine.Action) {
         switch action {
-        case .enqueue: enqueue()
+        case .enqueue:
+            leaveGate()
+            enqueue()
         case .dequeue:
             loop.queue.remove(task.id)
             task.become(.suspended)
@@ -121,6 +130,7 @@ final class TaskRun {
                 ? job.plan
                 : TransferPlan(request, logins: logins, settings: settings, segments: segments, isElsewhere: origin != job.origin)
             plan.needsFreshConnection = needsFreshConnection
+            if !origin.isLoopback { plan.maximumIdleSeconds = loop.maximumIdleSeconds }
             plan.avoidsHTTP2 = task.kind == .stream
             if task.kind == .download {
                 (plan.decompresses, plan.bufferSize) = (false, 256 << 10)
@@ -232,11 +242,15 @@ final class TaskRun {
 
     /// Another transaction of the same task follows, after `delay` nanoseconds.
     func goOn(with next: TransferRequest, delay: Int64 = 0) {
+        if delay > 0 { task.become(.backingOff) }
+        goOn(with: next, .endedForNow(delay: delay))
+    }
+
+    func goOn(with next: TransferRequest, _ event: TaskMachine.Event) {
         do throws(HTTPSessionError) { origin = try settings.check(next) } catch { return end(with: error) }
         request = next
         question += 1
-        if delay > 0 { task.become(.backingOff) }
-        handle(.endedForNow(delay: delay))
+        handle(event)
     }
 
     /// The task ends with an error.
@@ -285,6 +299,7 @@ final class TaskRun {
     }
 
     private func complete(_ body: Result<ReceivedBody, HTTPSessionError>) {
+        leaveGate()
         metrics.taskInterval = DateInterval(start: started, end: max(started, Date()))
         publishProgress(isLast: true)
         let result: Result<TransferResponse, HTTPSessionError>

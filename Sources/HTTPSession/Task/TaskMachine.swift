@@ -8,6 +8,8 @@
 ///   │     └─────────suspend───────────┴─ backing off               │
 ///   └───────────────suspend──────────────────┘ (the transfer is held, and keeps its place)
 /// ```
+///
+/// A task whose network is gone waits for it as one that backs off waits for its time.
 package struct TaskMachine: Sendable {
     /// Where a task is.
     package enum State: Hashable, Sendable {
@@ -20,6 +22,8 @@ package struct TaskMachine: Sendable {
         case running
         /// Until the moment given, before another attempt.
         case backingOff(until: Int64)
+        /// Until somebody says that the network is back.
+        case waitingForConnectivity
         case finished
     }
 
@@ -43,6 +47,12 @@ package struct TaskMachine: Sendable {
         case endedForNow(delay: Int64)
         /// The attempt that was to begin has to wait so many nanoseconds more.
         case postponed(delay: Int64)
+        /// The attempt is over, and another may begin when the network is back.
+        case endedUntilConnected
+        /// What the task backs off from is the network's absence: it waits for that instead.
+        case networkIsGone
+        /// It may go on, after so many nanoseconds.
+        case networkIsBack(delay: Int64)
         case cancel
         /// The time may have come for something; see ``TaskMachine/deadline``.
         case time
@@ -105,7 +115,7 @@ package struct TaskMachine: Sendable {
         var next: Int64?
         switch state {
         case .finished: return nil
-        case .suspended, .suspendedHoldingTransfer, .waiting: next = nil
+        case .suspended, .suspendedHoldingTransfer, .waiting, .waitingForConnectivity: next = nil
         case .running:
             if let handlerSince {
                 next = sum(handlerSince, limits.handlerTimeout)
@@ -137,7 +147,7 @@ package struct TaskMachine: Sendable {
         case (.suspend, .running):
             state = .suspendedHoldingTransfer
             return [.hold, .announceSuspended]
-        case (.suspend, .backingOff):
+        case (.suspend, .backingOff), (.suspend, .waitingForConnectivity):
             state = .suspended
             return [.announceSuspended]
         case (.admitted, .waiting):
@@ -177,7 +187,21 @@ package struct TaskMachine: Sendable {
             }
             state = .backingOff(until: sum(now, delay))
             return [.leave]
-        case (.endedForNow, .suspendedHoldingTransfer):
+        case (.endedUntilConnected, .running):
+            handlerSince = nil
+            state = .waitingForConnectivity
+            return [.leave]
+        case (.networkIsGone, .backingOff):
+            state = .waitingForConnectivity
+            return []
+        case (.networkIsBack(let delay), .waitingForConnectivity), (.networkIsBack(let delay), .backingOff):
+            guard delay > 0 else {
+                state = .waiting
+                return [.enqueue]
+            }
+            state = .backingOff(until: sum(now, delay))
+            return []
+        case (.endedForNow, .suspendedHoldingTransfer), (.endedUntilConnected, .suspendedHoldingTransfer):
             handlerSince = nil
             state = .suspended
             return [.leave]
@@ -188,7 +212,7 @@ package struct TaskMachine: Sendable {
         case (.time, _): return timePassed(now)
         case (.resume, _), (.suspend, _), (.admitted, _), (.activity, _), (.receiverFull, _), (.receiverReady, _),
             (.handlerAsked, _), (.handlerAnswered, _), (.ended, _),
-            (.endedForNow, _), (.postponed, _):
+            (.endedForNow, _), (.postponed, _), (.endedUntilConnected, _), (.networkIsGone, _), (.networkIsBack, _):
             return []
         }
     }
@@ -202,7 +226,7 @@ package struct TaskMachine: Sendable {
         case .backingOff(let until) where until <= now:
             state = .waiting
             return [.enqueue]
-        case .backingOff, .suspended, .suspendedHoldingTransfer, .waiting, .finished: return []
+        case .backingOff, .suspended, .suspendedHoldingTransfer, .waiting, .waitingForConnectivity, .finished: return []
         }
     }
 
@@ -211,7 +235,7 @@ package struct TaskMachine: Sendable {
         switch state {
         case .waiting: return [.dequeue, .finish(reason)]
         case .running, .suspendedHoldingTransfer: return [.abort, .leave, .finish(reason)]
-        case .suspended, .backingOff: return [.finish(reason)]
+        case .suspended, .backingOff, .waitingForConnectivity: return [.finish(reason)]
         case .finished: return []
         }
     }

@@ -124,6 +124,7 @@ final class EventLog: EventMonitor {
             case .redirected(_, let head): "redirected \(head.statusCode)"
             case .challenged(_, let challenge): "challenged \(challenge.scheme.rawValue)"
             case .willRetry(_, let error): "retry \(error.code.rawValue)"
+            case .waitingForConnectivity: "waiting for connectivity"
             case .downloadContinued(_, let offset, let total): "continued \(offset) of \(total ?? -1)"
             case .transactionFinished(_, let transaction): "transaction \(transaction.statusCode ?? 0)"
             case .fileMoved: "moved"
