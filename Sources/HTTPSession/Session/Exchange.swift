@@ -23,6 +23,8 @@ struct Exchange {
         case retry(delay: Int64)
         /// The same request, for the whole instead of the rest.
         case startOver
+        /// The task's own request: it leads to where the rest is.
+        case returnToStart
         /// Nothing: what is here already is all.
         case complete
     }

@@ -196,6 +196,7 @@ extension TaskRun: TransferReceiver {
         case .challenges(let challenges): meet(challenges)
         case .retry(let delay): retry(after: unacceptable(exchange.heldBody), delay: delay)
         case .startOver: goOn(with: request)
+        case .returnToStart: goOn(with: task.request)
         case .complete: endWithResponse()
         case nil where isPart: continuePart()
         case nil:

@@ -82,12 +82,18 @@ extension TaskRun {
         }
         switch resumption.judge(head, received: progress.received) {
         case .append(let total):
+            hasReturnedToStart = false
             self.resumption?.total = total
             progress.expectedToReceive = total
             metrics.bytesResumed += progress.received
             exchange.destination = job.destination
             exchange.body = .kept
             loop.outbox.announce(.downloadContinued(task, offset: progress.received, total: total))
+            return .taken
+        case .keep where mayReturnToStart(head):
+            hasReturnedToStart = true
+            exchange.next = .returnToStart
+            exchange.body = .held(Data())
             return .taken
         case .replace, .keep: return nil
         case .startOver:
@@ -100,6 +106,11 @@ extension TaskRun {
             exchange.body = .held(Data())
             return .taken
         }
+    }
+
+    /// An address that a redirect led to may hold for a while only, as signed ones do: the first one then leads to another.
+    private func mayReturnToStart(_ head: ResponseHead) -> Bool {
+        [401, 403, 404, 410].contains(head.statusCode) && request.url != task.request.url && !hasReturnedToStart
     }
 
     /// The part was shorter than what was asked for (RFC 9110 section 15.3.7): the rest of the rest follows.

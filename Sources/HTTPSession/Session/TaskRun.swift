@@ -30,6 +30,8 @@ final class TaskRun {
     var waitsSince: Int64?
     /// What a download has so far, where it can be continued.
     var resumption: Resumption?
+    /// Whether it has gone back to the first address since something came.
+    var hasReturnedToStart = false
     private var started = Date()
     private var question = 0
     private var publishedAt = Int64.min

@@ -173,6 +173,30 @@ import Testing
         #expect(response.metrics.bytesResumed == cut)
     }
 
+    @Test func `an address that holds once is asked for anew, and its version goes on`() async throws {
+        let (signatures, used) = (Counter(), Locked<Set<String>>([]))
+        let (size, cut) = (size, cut)
+        let server = try MisbehavingServer { request in
+            guard request.path != "/start" else { return .redirect(to: "/file?signature=\(signatures.add())") }
+            guard used.withLock({ $0.insert(request.target).inserted }) else { return Reply(403) }
+            guard request["range"] == nil else { return Self.rest(request) }
+            return Reply(fields: ["ETag": "\"1\""], body: .pattern(size)).cut(afterBodyBytes: cut, .truncated)
+        }
+        let response = try await download(server, "/start")
+        try expectWholeFile()
+        #expect(response.metrics.bytesResumed == cut)
+        #expect(server.requests.map(\.target).count { $0 == "/start" } == 2)
+        // And one that no longer leads anywhere ends it.
+        let gone = try MisbehavingServer { request in
+            if request.path == "/start" { return .redirect(to: "/file") }
+            guard request["range"] == nil else { return Reply(410) }
+            return Reply(fields: ["ETag": "\"1\""], body: .pattern(size)).cut(afterBodyBytes: cut, .truncated)
+        }
+        let place = DownloadDestination(folder.url("gone"))
+        let error = await failure(try session().download(TransferRequest(url: gone.url("/start")), to: place))
+        #expect(error?.context.statusCode == 410)
+    }
+
     @Test func `a part that nobody asked for is an error`() async throws {
         let server = try MisbehavingServer { _ in
             Reply(206, fields: ["Content-Range": "bytes 0-9/20"], body: .pattern(10))
