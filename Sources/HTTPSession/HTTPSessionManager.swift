@@ -61,8 +61,8 @@ public final class HTTPSessionManager: Sendable {
     ///     comes.
     ///   - completionGroup: entered by every callback until it has run.
     ///   - credentials: may be shared between sessions.
-    ///   - reachability: tells the network's state: without it nothing is known of cellular or expensive networks, and an error never
-    ///     says ``HTTPSessionError/Code/notConnected`` for want of a route.
+    ///   - reachability: tells the network's state: without it nothing is known of cellular or expensive networks, an error never says
+    ///     ``HTTPSessionError/Code/notConnected`` for want of a route, and no task waits for a network.
     ///   - monitors: hear every event, in this order.
     /// - Throws: ``HTTPSessionError/Code/invalidConfiguration`` naming what is wrong with it, or what the system refused. So is a policy
     ///   that pins without a base URL of https, as in AFNetworking: without TLS nobody is judged (``SecurityPolicy/PinningMode``).
@@ -144,7 +144,8 @@ public final class HTTPSessionManager: Sendable {
             segments: segments, origin: origin, host: core.settings.host(of: origin),
             plan: TransferPlan(
                 request, logins: TaskLogins(), settings: core.settings, segments: segments, isElsewhere: false),
-            destination: destination, limits: limits, acceptableStatusCodes: statusCodes)
+            destination: destination, limits: limits, retryPolicy: options.retryPolicy ?? configuration.retryPolicy,
+            acceptableStatusCodes: statusCodes)
         let task = TransferTask(
             id: id, request: request, kind: kind, handlers: handlers ?? self.handlers, job: job, core: core, chunkBuffer: buffer,
             validation: validation)

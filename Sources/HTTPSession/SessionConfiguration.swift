@@ -69,6 +69,11 @@ public struct SessionConfiguration: Sendable {
 
     // MARK: Requests
 
+    /// When tasks try again by themselves.
+    public var retryPolicy = RetryPolicy.default
+    /// Where the session has a ``PathMonitor``: a task whose network is gone waits for it, however long, under its resource timeout.
+    /// `false`: it ends with ``HTTPSessionError/Code/notConnected`` when its retries are used up.
+    public var waitsForConnectivity = true
     /// Sent with every request that does not have the field itself.
     public var additionalHeaderFields: HTTPFields = [:]
     /// Ask for gzip, deflate, br and zstd, as libcurl was built, and decompress. Downloads to files ask for no compression.

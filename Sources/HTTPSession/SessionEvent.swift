@@ -11,6 +11,10 @@ public enum SessionEvent: Sendable {
     case challenged(TransferTask, AuthenticationChallenge)
     /// Another attempt follows; `error` says what happened to the last one.
     case willRetry(TransferTask, HTTPSessionError)
+    /// The network that leads to the server is gone, for this reason; the task goes on when it is back.
+    case waitingForConnectivity(TransferTask, HTTPSessionError)
+    /// A download goes on behind its first `offset` bytes, of `total` where that is known.
+    case downloadContinued(TransferTask, offset: Int64, total: Int64?)
     case transactionFinished(TransferTask, TransactionMetrics)
     case fileMoved(TransferTask, DownloadDestination)
     case fileMoveFailed(TransferTask, HTTPSessionError)

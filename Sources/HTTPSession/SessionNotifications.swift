@@ -13,6 +13,15 @@ extension TransferTask {
         public typealias Subject = TransferTask
     }
 
+    /// Posted when a task begins to wait for a network that leads to its server;
+    /// `URLSessionTaskDelegate.urlSession(_:taskIsWaitingForConnectivity:)`.
+    public struct IsWaitingForConnectivity: NotificationCenter.AsyncMessage {
+        /// The task.
+        public typealias Subject = TransferTask
+        /// What is missing.
+        public let error: HTTPSessionError
+    }
+
     /// Posted when a task has ended; AFNetworking's `AFNetworkingTaskDidCompleteNotification`.
     public struct DidComplete: NotificationCenter.AsyncMessage {
         /// The task.
@@ -64,6 +73,12 @@ extension NotificationCenter.MessageIdentifier where Self == NotificationCenter.
     public static var taskDidSuspend: Self { .init() }
 }
 
+extension NotificationCenter.MessageIdentifier
+where Self == NotificationCenter.BaseMessageIdentifier<TransferTask.IsWaitingForConnectivity> {
+    /// ``TransferTask/IsWaitingForConnectivity``.
+    public static var taskIsWaitingForConnectivity: Self { .init() }
+}
+
 extension NotificationCenter.MessageIdentifier where Self == NotificationCenter.BaseMessageIdentifier<TransferTask.DidComplete> {
     /// ``TransferTask/DidComplete``.
     public static var taskDidComplete: Self { .init() }
@@ -91,9 +106,12 @@ enum SessionNotifications {
         case .taskResumed(let task): center.post(TransferTask.DidResume(), subject: task)
         case .taskSuspended(let task): center.post(TransferTask.DidSuspend(), subject: task)
         case .taskCompleted(let task, let result): center.post(TransferTask.DidComplete(result: result), subject: task)
+        case .waitingForConnectivity(let task, let error):
+            center.post(TransferTask.IsWaitingForConnectivity(error: error), subject: task)
         case .fileMoved(let task, let destination): center.post(TransferTask.DidMoveFile(file: destination.file), subject: task)
         case .fileMoveFailed(let task, let error): center.post(TransferTask.DidFailToMoveFile(error: error), subject: task)
         case .taskCreated, .requestStarted, .receivedInterimResponse, .receivedResponse, .redirected, .challenged, .willRetry,
+            .downloadContinued,
             .transactionFinished, .sessionInvalidated:
             break
         }

@@ -6,10 +6,18 @@ public struct TransferMetrics: Hashable, Sendable {
     public internal(set) var taskInterval = DateInterval(start: .distantPast, duration: 0)
     /// Redirects followed.
     public internal(set) var redirectCount = 0
-    /// Attempts after a connection that had died.
+    /// Attempts after one that had failed.
     public internal(set) var retryCount = 0
-    /// One for each request, in their order.
+    /// Waited between attempts.
+    public internal(set) var timeBackingOff = Duration.zero
+    /// Waited for a network that had gone.
+    public internal(set) var timeWaitingForConnectivity = Duration.zero
+    /// Bytes of a download that later attempts did not ask for again.
+    public internal(set) var bytesResumed: Int64 = 0
+    /// One for each request, in their order; of a task that has made more, the latest 1,000.
     public internal(set) var transactions: [TransactionMetrics] = []
+
+    static let maximumTransactions = 1_000
 }
 
 /// One request and its response.

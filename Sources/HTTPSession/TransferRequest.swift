@@ -37,6 +37,10 @@ public struct TransferRequest: Sendable {
         public var allowsExpensiveAccess: Bool?
         /// `false`: never over an interface that Reachability calls constrained.
         public var allowsConstrainedAccess: Bool?
+        /// Whether the task waits for a network that is gone.
+        public var waitsForConnectivity: Bool?
+        /// When the task tries again by itself.
+        public var retryPolicy: RetryPolicy?
         /// The longest response kept in memory, in bytes; data tasks only.
         public var maximumResponseSize: Int?
 

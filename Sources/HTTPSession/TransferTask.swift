@@ -24,6 +24,8 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         case running
         /// Before another attempt.
         case backingOff
+        /// For a network that leads to the server.
+        case waitingForConnectivity
         case finished
     }
 

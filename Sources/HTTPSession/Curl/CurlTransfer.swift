@@ -248,6 +248,12 @@ final class CurlTransfer {
     /// Of the response under way, before decompression.
     var receivedBodyBytes: Int64 { handle.offset(CURLINFO_SIZE_DOWNLOAD_T) }
 
+    /// The addresses of the connection in use.
+    var ends: (local: String, remote: String)? {
+        guard let local = handle.string(CURLINFO_LOCAL_IP), let remote = handle.string(CURLINFO_PRIMARY_IP) else { return nil }
+        return (local, remote)
+    }
+
     // MARK: Called by the engine, outside of libcurl
 
     /// Holds both directions, or lets them go on.

@@ -74,8 +74,10 @@ extension TransferPlan {
         if decompresses { try handle.set(CURLOPT_ACCEPT_ENCODING, "") }
         if let maximumSendRate { try handle.set(CURLOPT_MAX_SEND_SPEED_LARGE, offset: maximumSendRate) }
         if avoidsHTTP2 { try handle.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1)) }
-        if needsFreshConnection {
+        if needsFreshConnection || maximumIdleSeconds == 0 {
             try handle.set(CURLOPT_FRESH_CONNECT, true)
+        } else if let maximumIdleSeconds {
+            try handle.set(CURLOPT_MAXAGE_CONN, maximumIdleSeconds)
         }
         if let login {
             try apply(login, user: CURLOPT_USERNAME, password: CURLOPT_PASSWORD, schemes: CURLOPT_HTTPAUTH, to: handle)

@@ -19,6 +19,14 @@ struct Exchange {
     enum Next {
         case redirect(TransferRequest)
         case challenges([AuthenticationChallenge])
+        /// The same request, after so many nanoseconds.
+        case retry(delay: Int64)
+        /// The same request, for the whole instead of the rest.
+        case startOver
+        /// The task's own request: it leads to where the rest is.
+        case returnToStart
+        /// Nothing: what is here already is all.
+        case complete
     }
 
     /// The longest body of a redirect or a challenge, in bytes.
@@ -35,7 +43,8 @@ struct Exchange {
     var body = Body.undecided
     var next: Next?
     var destination: TransferJob.Destination?
-    var isConnected = false
+    /// When the connection stood.
+    var connectedAt: Int64?
     /// Whether the name's look-up is known to be over, well or badly.
     var hasLookedUp = false
     /// Whether the transfer has ended while a handler was thinking.
@@ -43,6 +52,16 @@ struct Exchange {
     var isRefused = false
     /// Why the body of a redirect or a challenge did not come whole, which matters only to whoever wants it.
     var failure: HTTPSessionError?
+    /// Whether it asks for what lies behind the bytes that are here; see ``Resumption``.
+    var asksForRest = false
+    /// How much of the body was here when it began.
+    var receivedBefore: Int64 = 0
+
+    var isConnected: Bool { connectedAt != nil }
+    var heldBody: Data {
+        if case .held(let data) = body { return data.prefix(Exchange.maximumExplanation) }
+        return Data()
+    }
 
     mutating func begin(_ plan: TransferPlan, at date: Date) {
         hasBegun = true

@@ -1,3 +1,5 @@
+internal import Reachability
+
 /// What other threads tell a session's thread.
 enum SessionCommand: Sendable {
     case add(TransferTask, TransferJob)
@@ -16,6 +18,8 @@ enum SessionCommand: Sendable {
     case invalidate(cancelsTasks: Bool)
     case list(@Sendable ([TransferTask]) -> Void)
     case cookies(CookieWish, @Sendable (Result<[String], HTTPSessionError>) -> Void)
+    indirect case pathChanged(NetworkPath)
+    indirect case serverChanged(Origin, ServerUpdate)
     case end
 }
 

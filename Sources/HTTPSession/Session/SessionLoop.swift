@@ -1,5 +1,6 @@
 internal import EventLoop
 internal import Foundation
+internal import Reachability
 
 /// The session's thread: it waits, reads the clock, hears commands and libcurl, asks the machines, and acts. All of it runs on that
 /// one thread; nothing here waits for a disk or for a user's code.
@@ -15,9 +16,18 @@ final class SessionLoop {
     private let mailbox: Mailbox<SessionCommand>
     @exclusivity(unchecked) private var runs: [UInt64: TaskRun] = [:]
     private var raisedHosts: Set<String> = []
+    /// Of hosts that have been in trouble. Where there is none, there is nothing to count.
+    private var retryBudgets: [Origin: RetryBudget] = [:]
     /// No machine is due before this.
     private var nextDeadline = Int64.max
     private(set) var now = MonotonicClock.now()
+    let gate: ReachabilityGate?
+    private let pathToken: CallbackToken?
+    var ways = TransferWays()
+    /// When connections may have died of a change of the network.
+    var waysChangedAt: Int64?
+    /// When connections that carry nothing are looked at again.
+    var judgesAt: Int64?
     private var isInvalidating = false
     private var hasEnded = false
 
@@ -34,6 +44,10 @@ final class SessionLoop {
         self.mailbox = mailbox
         self.outbox = outbox
         queue = TransferQueue(limits: settings.queueLimits)
+        gate = settings.path.map { path in
+            ReachabilityGate(path, settings: settings.probes) { mailbox.post(.serverChanged($0, $1)) }
+        }
+        pathToken = settings.path?.onChange { mailbox.post(.pathChanged($0)) }
         mailbox.attach(engine.waker)
     }
 
@@ -44,8 +58,10 @@ final class SessionLoop {
             case .add(let task, _): refuse(task)
             case .list(let reader): reader([])
             case .cookies(let wish, let answer): answer(fulfil(wish))
-            // Of tasks that have ended, or are refused here.
-            case .resume, .suspend, .cancel, .sourceReady, .sinkReady, .answered, .delivered, .discarded, .invalidate, .end: break
+            // Of tasks that have ended, or are refused here, or of a network that nobody uses any more.
+            case .resume, .suspend, .cancel, .sourceReady, .sinkReady, .answered, .delivered, .discarded, .invalidate, .pathChanged,
+                .serverChanged, .end:
+                break
             }
         }
         // What has been announced as over is over: the files are written.
@@ -92,6 +108,8 @@ final class SessionLoop {
             if cancelsTasks { for run in Array(runs.values) { run.handle(.cancel) } }
         case .list(let reader): reader(runs.values.map(\.task))
         case .cookies(let wish, let answer): answer(fulfil(wish))
+        case .pathChanged(let path): pathChanged(path)
+        case .serverChanged(let origin, let update): serverChanged(origin, update)
         case .end:
             isInvalidating = true
             for run in Array(runs.values) { run.handle(.cancel) }
@@ -112,6 +130,7 @@ final class SessionLoop {
     /// are looked at, and the earliest that still stands is the next.
     private func expire() {
         nextDeadline = .max
+        if let judgesAt, judgesAt <= now { judgeConnections() } else { wakes(at: judgesAt) }
         for run in Array(runs.values) {
             if let deadline = run.deadline, deadline <= now { run.timePassed() }
             if let deadline = run.deadline { nextDeadline = min(nextDeadline, deadline) }
@@ -131,6 +150,32 @@ final class SessionLoop {
 
     func isRaised(_ host: String) -> Bool { !raisedHosts.isEmpty && raisedHosts.contains(host) }
 
+    /// An attempt has failed, and others may follow it.
+    func noteTrouble(with origin: Origin) {
+        guard retryBudgets[origin] == nil else { return }
+        if retryBudgets.count >= 1_000 { retryBudgets = retryBudgets.filter { $0.value.wait(now: now) > 0 } }
+        retryBudgets[origin] = RetryBudget(now: now)
+    }
+
+    func noteRequest(to origin: Origin) {
+        if !retryBudgets.isEmpty { retryBudgets[origin]?.requested() }
+    }
+
+    func noteSuccess(of origin: Origin) { retryBudgets[origin]?.succeeded() }
+
+    /// How long a retry has to wait until it may ask again; `nil`: it may begin, and has been counted. The wait is drawn, so that not
+    /// all come back at once, and ends on a full step of the clock, so that those who come together are looked at together.
+    func retryWait(for origin: Origin) -> Int64? {
+        guard retryBudgets[origin]?.take(now: now) == false, let wait = retryBudgets[origin]?.wait(now: now) else { return nil }
+        let until = now + wait + Int64.random(in: 0...10_000_000_000)
+        return (until | SessionLoop.retryStep) - now
+    }
+
+    /// 33 ms, less one nanosecond.
+    private static let retryStep: Int64 = 1 << 25 - 1
+
+    var allRuns: [TaskRun] { Array(runs.values) }
+    func run(_ id: UInt64) -> TaskRun? { runs[id] }
     func forget(_ id: UInt64) { runs[id] = nil }
 
     func post(_ command: SessionCommand) { mailbox.post(command) }

@@ -38,6 +38,41 @@ final class SessionSettings: Sendable {
         return TransferQueue.Host(scheme: origin.scheme, name: origin.host, port: origin.port, needsLookup: !isKnown)
     }
 
+    /// What has to be reached before anything of `origin` is; `nil`: nothing that can be probed.
+    func endpoint(for origin: Origin) -> Endpoint? {
+        guard !origin.isLoopback, configuration.unixSocketPath == nil else { return nil }
+        switch configuration.proxy {
+        case .explicit(let text, except: []): return URL(string: text).flatMap { SessionSettings.endpoint($0) }
+        case .explicit: return nil
+        case .environment where SystemDefaults.namesProxy: return nil
+        case .environment, .none: break
+        }
+        let override = configuration.hostOverrides.first { $0.host.lowercased() == origin.host && $0.port == origin.port }
+        return SessionSettings.endpoint(host: override?.addresses.first ?? origin.host, port: origin.port)
+    }
+
+    private static func endpoint(_ proxy: URL) -> Endpoint? {
+        guard let host = proxy.host(percentEncoded: false) else { return nil }
+        // libcurl's own default is 1080 for every kind of proxy (CURLOPT_PROXY(3)).
+        return endpoint(host: host, port: proxy.port ?? (proxy.scheme == "https" ? 443 : 1080))
+    }
+
+    private static func endpoint(host: String, port: Int) -> Endpoint? {
+        let host = host.trimmingCharacters(in: ["[", "]"])
+        return try? Endpoint(host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)")
+    }
+
+    /// How servers in trouble are probed.
+    var probes: ProbeSettings {
+        let families: Set<IPAddress.Family> =
+            switch configuration.addressFamily {
+            case .any: [.v4, .v6]
+            case .ipv4: [.v4]
+            case .ipv6: [.v6]
+            }
+        return ProbeSettings(interval: .seconds(5), failAfter: 1, families: families, interface: configuration.interface)
+    }
+
     /// Whether the request may be sent at all. - Returns: where to.
     func check(_ request: TransferRequest) throws(HTTPSessionError) -> Origin {
         try request.validate()

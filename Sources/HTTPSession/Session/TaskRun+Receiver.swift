@@ -11,7 +11,7 @@ extension TaskRun: TransferReceiver {
     }
 
     func transferConnected() {
-        exchange.isConnected = true
+        exchange.connectedAt = loop.now
         noteActivity()
         noteLookedUp()
     }
@@ -42,6 +42,13 @@ extension TaskRun: TransferReceiver {
             return .taken
         }
         acceptLogins(head)
+        if let delay = retryDelay(insteadOf: head) {
+            exchange.next = .retry(delay: delay)
+            exchange.body = .held(Data())
+            return .taken
+        }
+        if metrics.retryCount > 0 { loop.noteSuccess(of: origin) }
+        if let intake = takeRest(head) { return intake }
         guard let handler = task.handlers.response else { return accept(head, .allow) }
         ask { .response(await handler(head)) }
         return .taken
@@ -67,11 +74,15 @@ extension TaskRun: TransferReceiver {
     private func open(_ destination: TransferJob.Destination, _ head: ResponseHead) {
         let length = request.method == .head ? nil : head.bodyLength
         progress.expectedToReceive = length
+        progress.received = 0
         let (id, core) = (task.id, task.core)
         switch destination {
         case .memory(let maximumSize): sink = DataSink(maximumSize: maximumSize)
         case .file(let destination):
-            sink = FileSink(destination, worker: settings.worker(for: id)) { core.post(.sinkReady(id)) }
+            if (sink as? FileSink)?.destination != destination {
+                sink = FileSink(destination, worker: settings.worker(for: id)) { core.post(.sinkReady(id)) }
+            }
+            noteWhole(head)
         case .reader(let buffer): sink = ChunkSink(buffer)
         }
         exchange.destination = destination
@@ -165,7 +176,7 @@ extension TaskRun: TransferReceiver {
             exchange.failure = error
             return conclude()
         }
-        if !retries(after: error, facts: facts) { end(with: explained(error)) }
+        failed(with: explained(error), facts: facts)
     }
 
     /// The server's certificates wait for a handler's word: the attempt is made again when it has come.
@@ -188,6 +199,7 @@ extension TaskRun: TransferReceiver {
         let transaction = TransactionMetrics(
             method: request.method.rawValue, address: request.url, statusCode: exchange.head?.statusCode,
             fetchStart: exchange.fetchStart, facts: facts)
+        if metrics.transactions.count >= TransferMetrics.maximumTransactions { metrics.transactions.removeFirst() }
         metrics.transactions.append(transaction)
         loop.outbox.detail(.transactionFinished(task, transaction))
     }
@@ -196,6 +208,11 @@ extension TaskRun: TransferReceiver {
         switch exchange.next {
         case .redirect(let proposed): redirect(to: proposed)
         case .challenges(let challenges): meet(challenges)
+        case .retry(let delay): retry(after: unacceptable(exchange.heldBody), delay: delay)
+        case .startOver: goOn(with: request)
+        case .returnToStart: goOn(with: task.request)
+        case .complete: endWithResponse()
+        case nil where isPart: continuePart()
         case nil:
             switch exchange.body {
             // The response's handler is still thinking.

@@ -30,7 +30,14 @@ final class TaskRun {
     var serverQuestions = 0
     /// A farm of servers may have a certificate each; one that has a new one for every connection never ends.
     static let maximumServerQuestions = 10
-    private var hasRetriedDeadConnection = false
+    var retries: RetryMachine
+    /// Where the gate knows of the task, and since when the task waits for it.
+    var gateOrigin: Origin?
+    var waitsSince: Int64?
+    /// What a download has so far, where it can be continued.
+    var resumption: Resumption?
+    /// Whether it has gone back to the first address since something came.
+    var hasReturnedToStart = false
     private var started = Date()
     private var question = 0
     private var asking: Task<Void, Never>?
@@ -47,6 +54,7 @@ final class TaskRun {
         bodySegments = job.segments
         host = job.host
         machine = TaskMachine(limits: job.limits)
+        retries = RetryMachine(job.retryPolicy)
     }
 
     var settings: SessionSettings { loop.settings }
@@ -56,6 +64,11 @@ final class TaskRun {
         return due == .max ? nil : due
     }
     var attempts: Int { machine.attempts }
+    var isBackingOff: Bool {
+        if case .backingOff = machine.state { return true }
+        return false
+    }
+    var remainingTime: Int64 { machine.remainingTime(now: loop.now) }
 
     // MARK: Machine
 
@@ -67,12 +80,17 @@ final class TaskRun {
     /// The ``deadline`` has come.
     func timePassed() {
         if hasUnpublishedProgress { publishProgress() }
+        if case .backingOff(let until) = machine.state, until <= loop.now, let wait = loop.retryWait(for: origin) {
+            handle(.postponed(delay: wait))
+        }
         handle(.time)
     }
 
     private func perform(_ action: TaskMachine.Action) {
         switch action {
-        case .enqueue: enqueue()
+        case .enqueue:
+            leaveGate()
+            enqueue()
         case .dequeue:
             loop.queue.remove(task.id)
             task.become(.suspended)
@@ -84,6 +102,10 @@ final class TaskRun {
             task.become(.running)
             goesOn(transfer?.hold(false))
         case .abort: abandonTransfer()
+        case .failTimedOut:
+            abandonTransfer()
+            let limit = Duration.nanoseconds(job.limits.requestTimeout)
+            failed(with: HTTPSessionError(.timedOut, "nothing came or went for \(limit)"))
         case .leave: leave()
         case .finish(let reason): finish(reason)
         case .announceResumed: loop.outbox.announce(.taskResumed(task))
@@ -98,7 +120,7 @@ final class TaskRun {
         // Only here: what leaves the queue leaves the line that it stood in.
         host = origin == job.origin ? job.host : settings.host(of: origin)
         if metrics.transactions.isEmpty, machine.attempts == 0 { started = Date() }
-        // A task on its way (a redirect, a challenge, a dead connection) goes before those that have not begun.
+        // A task on its way (a redirect, a challenge, another try) goes before those that have not begun.
         loop.queue.add(task.id, to: host, priority: request.options.priority, isFirst: machine.attempts > 0)
     }
 
@@ -117,8 +139,13 @@ final class TaskRun {
                 ? job.plan
                 : TransferPlan(request, logins: logins, settings: settings, segments: segments, isElsewhere: origin != job.origin)
             plan.needsFreshConnection = needsFreshConnection
+            if !origin.isLoopback { plan.maximumIdleSeconds = loop.maximumIdleSeconds }
             plan.avoidsHTTP2 = task.kind == .stream
-            if task.kind == .download { (plan.decompresses, plan.bufferSize) = (false, 256 << 10) }
+            if task.kind == .download {
+                (plan.decompresses, plan.bufferSize) = (false, 256 << 10)
+                plan.headerLines += downloadLines()
+            }
+            if attempt == 1 { loop.noteRequest(to: origin) }
             // Of a response that waits for its reader or its handler, libcurl keeps what one read decompresses to: at most 64 MiB, or
             // it is "out of memory".
             if task.kind == .stream || (plan.decompresses && task.handlers.response != nil) { plan.bufferSize = 16 << 10 }
@@ -239,25 +266,15 @@ final class TaskRun {
 
     /// Another transaction of the same task follows, after `delay` nanoseconds.
     func goOn(with next: TransferRequest, delay: Int64 = 0) {
-        do throws(HTTPSessionError) { origin = try settings.check(next) } catch { return end(with: error) }
-        request = next
-        handle(.endedForNow(delay: delay))
+        if delay > 0 { task.become(.backingOff) }
+        goOn(with: next, .endedForNow(delay: delay))
     }
 
-    /// A reused connection that died before an answer says nothing of the server: one more try, on a new one. Only where a second
-    /// execution does no harm (RFC 9110 section 9.2.2): nobody knows whether there was a first.
-    func retries(after error: HTTPSessionError, facts: TransferFacts) -> Bool {
-        guard error.code == .connectionLost, exchange.head == nil, !hasRetriedDeadConnection, facts.wasResent,
-            request.isIdempotent
-        else {
-            return false
-        }
-        hasRetriedDeadConnection = true
-        needsFreshConnection = true
-        metrics.retryCount += 1
-        loop.outbox.announce(.willRetry(task, error))
-        goOn(with: request)
-        return true
+    func goOn(with next: TransferRequest, _ event: TaskMachine.Event) {
+        do throws(HTTPSessionError) { origin = try settings.check(next) } catch { return end(with: error) }
+        request = next
+        question += 1
+        handle(event)
     }
 
     /// The task ends with an error.
@@ -275,8 +292,6 @@ final class TaskRun {
             switch reason {
             case .ended: pendingResult
             case .cancelled: HTTPSessionError(.cancelled, "the task was cancelled")
-            case .requestTimedOut:
-                HTTPSessionError(.timedOut, "nothing came or went for \(Duration.nanoseconds(job.limits.requestTimeout))")
             case .resourceTimedOut:
                 HTTPSessionError(.timedOut, "not done within \(Duration.nanoseconds(job.limits.resourceTimeout))")
             case .handlerTimedOut:
@@ -309,6 +324,7 @@ final class TaskRun {
     }
 
     private func complete(_ body: Result<ReceivedBody, HTTPSessionError>) {
+        leaveGate()
         metrics.taskInterval = DateInterval(start: started, end: max(started, Date()))
         publishProgress(isLast: true)
         let result: Result<TransferResponse, HTTPSessionError>

@@ -29,6 +29,12 @@ final class Telemetry: EventMonitor {
         case .willRetry(let task, let error):
             Counter(label: "http_session_retries_total").increment()
             logger.debug("attempt repeated", metadata: metadata(task, ["error": "\(error.metricLabel)"]))
+        case .waitingForConnectivity(let task, let error):
+            Counter(label: "http_session_waits_total").increment()
+            logger.debug("task waits for the network", metadata: metadata(task, ["reason": "\(error.reason)"]))
+        case .downloadContinued(let task, let offset, _):
+            Counter(label: "http_session_resumed_bytes_total").increment(by: offset)
+            logger.debug("download continued", metadata: metadata(task, ["offset": "\(offset)"]))
         case .redirected(let task, let head):
             logger.debug("redirect followed", metadata: metadata(task, ["status": "\(head.statusCode)"]))
         case .challenged(let task, let challenge):

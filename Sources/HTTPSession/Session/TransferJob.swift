@@ -14,12 +14,13 @@ final class TransferJob: Sendable {
     let plan: TransferPlan
     let destination: Destination
     let limits: TaskMachine.Limits
+    let retryPolicy: RetryPolicy
     /// Statuses that a file or a reader is given; others end the task. `nil`: all.
     let acceptableStatusCodes: ClosedRange<Int>?
 
     init(
         segments: [BodySegment], origin: Origin, host: TransferQueue.Host, plan: TransferPlan, destination: Destination,
-        limits: TaskMachine.Limits, acceptableStatusCodes: ClosedRange<Int>?
+        limits: TaskMachine.Limits, retryPolicy: RetryPolicy, acceptableStatusCodes: ClosedRange<Int>?
     ) {
         self.segments = segments
         self.origin = origin
@@ -27,6 +28,7 @@ final class TransferJob: Sendable {
         self.plan = plan
         self.destination = destination
         self.limits = limits
+        self.retryPolicy = retryPolicy
         self.acceptableStatusCodes = acceptableStatusCodes
     }
 }

@@ -8,6 +8,8 @@
 ///   │     └─────────suspend───────────┴─ backing off               │
 ///   └───────────────suspend──────────────────┘ (the transfer is held, and keeps its place)
 /// ```
+///
+/// A task whose network is gone waits for it as one that backs off waits for its time.
 package struct TaskMachine: Sendable {
     /// Where a task is.
     package enum State: Hashable, Sendable {
@@ -20,6 +22,8 @@ package struct TaskMachine: Sendable {
         case running
         /// Until the moment given, before another attempt.
         case backingOff(until: Int64)
+        /// Until somebody says that the network is back.
+        case waitingForConnectivity
         case finished
     }
 
@@ -41,6 +45,14 @@ package struct TaskMachine: Sendable {
         case ended
         /// The attempt is over, and another may begin so many nanoseconds from now.
         case endedForNow(delay: Int64)
+        /// The attempt that was to begin has to wait so many nanoseconds more.
+        case postponed(delay: Int64)
+        /// The attempt is over, and another may begin when the network is back.
+        case endedUntilConnected
+        /// What the task backs off from is the network's absence: it waits for that instead.
+        case networkIsGone
+        /// It may go on, after so many nanoseconds.
+        case networkIsBack(delay: Int64)
         case cancel
         /// The time may have come for something; see ``TaskMachine/deadline``.
         case time
@@ -55,6 +67,9 @@ package struct TaskMachine: Sendable {
         case letGo
         /// End the attempt under way.
         case abort
+        /// Nothing came or went for the request timeout: the attempt has failed, and ``Event/ended`` or ``Event/endedForNow(delay:)``
+        /// says what follows.
+        case failTimedOut
         /// The place in the queue's count is free.
         case leave
         case finish(Reason)
@@ -66,8 +81,6 @@ package struct TaskMachine: Sendable {
         /// By what the attempt brought.
         case ended
         case cancelled
-        /// Nothing came or went for the request timeout.
-        case requestTimedOut
         case resourceTimedOut
         case handlerTimedOut
     }
@@ -94,12 +107,15 @@ package struct TaskMachine: Sendable {
 
     package init(limits: Limits) { self.limits = limits }
 
+    /// Nanoseconds until the resource timeout.
+    package func remainingTime(now: Int64) -> Int64 { (resourceDeadline ?? .max) - max(0, now) }
+
     /// When ``Event/time`` is due at the latest; `nil`: never.
     package var deadline: Int64? {
         var next: Int64?
         switch state {
         case .finished: return nil
-        case .suspended, .suspendedHoldingTransfer, .waiting: next = nil
+        case .suspended, .suspendedHoldingTransfer, .waiting, .waitingForConnectivity: next = nil
         case .running:
             if let handlerSince {
                 next = sum(handlerSince, limits.handlerTimeout)
@@ -131,7 +147,7 @@ package struct TaskMachine: Sendable {
         case (.suspend, .running):
             state = .suspendedHoldingTransfer
             return [.hold, .announceSuspended]
-        case (.suspend, .backingOff):
+        case (.suspend, .backingOff), (.suspend, .waitingForConnectivity):
             state = .suspended
             return [.announceSuspended]
         case (.admitted, .waiting):
@@ -171,15 +187,32 @@ package struct TaskMachine: Sendable {
             }
             state = .backingOff(until: sum(now, delay))
             return [.leave]
-        case (.endedForNow, .suspendedHoldingTransfer):
+        case (.endedUntilConnected, .running):
+            handlerSince = nil
+            state = .waitingForConnectivity
+            return [.leave]
+        case (.networkIsGone, .backingOff):
+            state = .waitingForConnectivity
+            return []
+        case (.networkIsBack(let delay), .waitingForConnectivity), (.networkIsBack(let delay), .backingOff):
+            guard delay > 0 else {
+                state = .waiting
+                return [.enqueue]
+            }
+            state = .backingOff(until: sum(now, delay))
+            return []
+        case (.endedForNow, .suspendedHoldingTransfer), (.endedUntilConnected, .suspendedHoldingTransfer):
             handlerSince = nil
             state = .suspended
             return [.leave]
+        case (.postponed(let delay), .backingOff):
+            state = .backingOff(until: sum(now, delay))
+            return []
         case (.cancel, _): return finish(.cancelled)
         case (.time, _): return timePassed(now)
         case (.resume, _), (.suspend, _), (.admitted, _), (.activity, _), (.receiverFull, _), (.receiverReady, _),
             (.handlerAsked, _), (.handlerAnswered, _), (.ended, _),
-            (.endedForNow, _):
+            (.endedForNow, _), (.postponed, _), (.endedUntilConnected, _), (.networkIsGone, _), (.networkIsBack, _):
             return []
         }
     }
@@ -189,11 +222,11 @@ package struct TaskMachine: Sendable {
         switch state {
         case .running:
             if let since = handlerSince { return sum(since, limits.handlerTimeout) <= now ? finish(.handlerTimedOut) : [] }
-            return !isReceiverFull && sum(lastActivity, limits.requestTimeout) <= now ? finish(.requestTimedOut) : []
+            return !isReceiverFull && sum(lastActivity, limits.requestTimeout) <= now ? [.failTimedOut] : []
         case .backingOff(let until) where until <= now:
             state = .waiting
             return [.enqueue]
-        case .backingOff, .suspended, .suspendedHoldingTransfer, .waiting, .finished: return []
+        case .backingOff, .suspended, .suspendedHoldingTransfer, .waiting, .waitingForConnectivity, .finished: return []
         }
     }
 
@@ -202,7 +235,7 @@ package struct TaskMachine: Sendable {
         switch state {
         case .waiting: return [.dequeue, .finish(reason)]
         case .running, .suspendedHoldingTransfer: return [.abort, .leave, .finish(reason)]
-        case .suspended, .backingOff: return [.finish(reason)]
+        case .suspended, .backingOff, .waitingForConnectivity: return [.finish(reason)]
         case .finished: return []
         }
     }

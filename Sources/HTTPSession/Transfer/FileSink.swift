@@ -9,6 +9,7 @@ final class FileSink: BodySink {
     static let chunkSize = 128 << 10
     static let maximumWaiting = 8
 
+    let destination: DownloadDestination
     private let file: PartialFile
     private let worker: FileWorker
     private let wake: @Sendable () -> Void
@@ -27,6 +28,7 @@ final class FileSink: BodySink {
 
     /// `wake` is called on any thread when there is room after ``Intake/pause``, or an error to be heard of.
     init(_ destination: DownloadDestination, worker: FileWorker, wake: @escaping @Sendable () -> Void) {
+        self.destination = destination
         file = PartialFile(destination)
         self.worker = worker
         self.wake = wake

@@ -34,6 +34,8 @@ package struct TransferPlan: Hashable, Sendable {
     package var connectTimeoutMilliseconds: Int64 = 60_000
     /// Uses no connection that has been used before, and no name that has been looked up before.
     package var needsFreshConnection = false
+    /// Uses no connection that has been idle for longer, in seconds; 0: none that has been used before; `nil`: as the engine likes.
+    package var maximumIdleSeconds: Int?
     package var handlesCookies = true
     /// Ask for compressed content and decompress it.
     package var decompresses = true

@@ -14,6 +14,8 @@ func localConfiguration(_ change: (inout SessionConfiguration) -> Void = { _ in 
     // The suite's other tests may take both cores for longer than a user would wait.
     configuration.requestTimeout = .seconds(600)
     configuration.handlerTimeout = .seconds(600)
+    // A test that wants more than one attempt says so.
+    configuration.retryPolicy = .never
     change(&configuration)
     return configuration
 }
@@ -122,6 +124,8 @@ final class EventLog: EventMonitor {
             case .redirected(_, let head): "redirected \(head.statusCode)"
             case .challenged(_, let challenge): "challenged \(challenge.scheme.rawValue)"
             case .willRetry(_, let error): "retry \(error.code.rawValue)"
+            case .waitingForConnectivity: "waiting for connectivity"
+            case .downloadContinued(_, let offset, let total): "continued \(offset) of \(total ?? -1)"
             case .transactionFinished(_, let transaction): "transaction \(transaction.statusCode ?? 0)"
             case .fileMoved: "moved"
             case .fileMoveFailed(_, let error): "move failed \(error.code.rawValue)"

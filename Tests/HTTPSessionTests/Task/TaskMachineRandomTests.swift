@@ -34,6 +34,8 @@ private struct Surroundings {
             isHeld = false
         case .abort:
             if !isUnderWay { faults.append("aborted nothing") }
+        case .failTimedOut:
+            if !isUnderWay || isHeld { faults.append("timed out without moving") }
         case .leave:
             if !isUnderWay { faults.append("left without a place") }
             isUnderWay = false
@@ -47,7 +49,7 @@ private struct Surroundings {
 
 @Suite struct TaskMachineRandomTests {
     private static func event(_ surroundings: Surroundings, _ generator: inout SplitMix64) -> TaskMachine.Event? {
-        switch Int.random(in: 0..<22, using: &generator) {
+        switch Int.random(in: 0..<23, using: &generator) {
         case 0...3: return .resume
         case 4...5: return .suspend
         case 6...9: return surroundings.isWaiting ? .admitted : nil
@@ -59,7 +61,21 @@ private struct Surroundings {
         case 17: return .receiverFull
         case 18: return .receiverReady
         case 19: return Int.random(in: 0..<10, using: &generator) == 0 ? .cancel : nil
+        case 20: return .postponed(delay: .random(in: 0...40, using: &generator))
         default: return .time
+        }
+    }
+
+    /// Handles an event as a task does: an attempt that timed out is followed by another, or by the end.
+    private static func run(
+        _ machine: inout TaskMachine, _ event: TaskMachine.Event, now: Int64, _ surroundings: inout Surroundings,
+        _ generator: inout SplitMix64
+    ) {
+        for action in machine.handle(event, now: now) {
+            surroundings.perform(action)
+            guard action == .failTimedOut else { continue }
+            let next = Bool.random(using: &generator) ? TaskMachine.Event.ended : .endedForNow(delay: 30)
+            run(&machine, next, now: now, &surroundings, &generator)
         }
     }
 
@@ -75,16 +91,16 @@ private struct Surroundings {
                 now += .random(in: 0...20, using: &generator)
                 guard let event = TaskMachineRandomTests.event(surroundings, &generator) else { continue }
                 events.append("\(now) \(event)")
-                for action in machine.handle(event, now: now) { surroundings.perform(action) }
+                TaskMachineRandomTests.run(&machine, event, now: now, &surroundings, &generator)
             }
             // A deadline that is due does something, or moves: else a loop would turn for ever.
             for _ in 0..<20 {
                 guard let deadline = machine.deadline else { break }
                 now = max(now, deadline)
-                for action in machine.handle(.time, now: now) { surroundings.perform(action) }
+                TaskMachineRandomTests.run(&machine, .time, now: now, &surroundings, &generator)
                 if let next = machine.deadline, next <= now { surroundings.faults.append("still due at \(next)") }
             }
-            for action in machine.handle(.cancel, now: now) { surroundings.perform(action) }
+            TaskMachineRandomTests.run(&machine, .cancel, now: now, &surroundings, &generator)
             let isGood = surroundings.faults.isEmpty && surroundings.finished == 1 && machine.state == .finished
             #expect(isGood, "seed \(seed): \(surroundings.faults): \(events)")
             if !isGood { return }

@@ -137,7 +137,8 @@ private final class Transcript {
         _ = task(.activity, at: 40)
         #expect(task(.time, at: 60) == [])
         #expect(task.machine.deadline == 100)
-        #expect(task(.time, at: 100) == [.abort, .leave, .finish(.requestTimedOut)])
+        #expect(task(.time, at: 100) == [.failTimedOut])
+        #expect(task(.ended, at: 100) == [.leave, .finish(.ended)])
     }
 
     @Test func `the resource timeout runs from the first start, in every state`() {

@@ -1,0 +1,35 @@
+/// `Content-Range` (RFC 9110 section 14.4), in bytes.
+enum ContentRange: Hashable, Sendable {
+    /// `bytes 100-199/1000`; `total` is `nil` for `*`.
+    case part(first: Int64, last: Int64, total: Int64?)
+    /// `bytes */1000`: what a 416 says.
+    case unsatisfied(total: Int64)
+
+    /// Reads the field's value; anything that section 14.4 calls invalid is `nil`.
+    init?(_ text: String) {
+        let words = text.split(separator: " ", omittingEmptySubsequences: true)
+        guard words.count == 2, words[0].lowercased() == "bytes" else { return nil }
+        let parts = words[1].split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count == 2 else { return nil }
+        if parts[0] == "*" {
+            guard let total = ContentRange.number(parts[1]) else { return nil }
+            self = .unsatisfied(total: total)
+            return
+        }
+        let bounds = parts[0].split(separator: "-", omittingEmptySubsequences: false)
+        guard bounds.count == 2, let first = ContentRange.number(bounds[0]), let last = ContentRange.number(bounds[1]),
+            first <= last
+        else { return nil }
+        guard parts[1] != "*" else {
+            self = .part(first: first, last: last, total: nil)
+            return
+        }
+        guard let total = ContentRange.number(parts[1]), last < total else { return nil }
+        self = .part(first: first, last: last, total: total)
+    }
+
+    /// Digits only: `Int64("+1")` is a number, and no field's.
+    private static func number(_ text: Substring) -> Int64? {
+        text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int64(text) : nil
+    }
+}

@@ -1,0 +1,89 @@
+internal import Pacing
+
+/// Decides, for one task, what follows after an attempt that failed. Times are nanoseconds.
+struct RetryMachine: Sendable {
+    /// What is known of the failed attempt.
+    struct Failure: Sendable {
+        var code: HTTPSessionError.Code
+        /// Of the response that is the failure, if one is.
+        var statusCode: Int?
+        /// From the response's `Retry-After`.
+        var retryAfter: Int64?
+        /// The method or the caller says that a second execution does no harm.
+        var isIdempotent = false
+        /// The connection had stood, so something may have been sent.
+        var hasSent = true
+        /// A reused connection died before a byte of the answer: it says nothing of the server.
+        var isDeadConnection = false
+        /// Bytes came that the next attempt keeps.
+        var hasProgressed = false
+        /// What came was handed on, and cannot be taken back.
+        var isBeyondRecall = false
+
+        /// Whether another attempt could do no harm.
+        var isRepeatable: Bool { !isBeyondRecall && (isIdempotent || !hasSent) }
+    }
+
+    enum Decision: Hashable, Sendable {
+        case giveUp
+        /// Once so many nanoseconds have passed, and the budget allows it.
+        case retry(delay: Int64)
+        /// At once and unpaid, on a connection of its own.
+        case retryDeadConnection
+    }
+
+    private let policy: RetryPolicy
+    private var backoff: Backoff
+    private var retries = 0
+    private var hasRetriedDeadConnection = false
+
+    init(_ policy: RetryPolicy) {
+        self.policy = policy
+        backoff = Backoff(
+            baseNanoseconds: policy.baseDelay.wholeNanoseconds, capNanoseconds: policy.maximumDelay.wholeNanoseconds)
+    }
+
+    /// `remaining`: until the task's time is over. `draw`: 64 random bits.
+    mutating func decide(_ failure: Failure, remaining: Int64, draw: UInt64) -> Decision {
+        guard failure.isRepeatable, isWorthIt(failure) else { return .giveUp }
+        if failure.hasProgressed {
+            (retries, hasRetriedDeadConnection) = (0, false)
+            backoff.reset()
+        }
+        if failure.isDeadConnection, !hasRetriedDeadConnection {
+            hasRetriedDeadConnection = true
+            return .retryDeadConnection
+        }
+        if let maximum = policy.maximumRetries, retries >= maximum { return .giveUp }
+        let drawn = backoff.next(draw: draw)
+        // The server's wish, and a little more, so that those whom it told the same do not come together.
+        let delay = failure.retryAfter.map { $0.addingSaturating(drawn) } ?? drawn
+        guard delay < remaining else { return .giveUp }
+        retries += 1
+        return .retry(delay: delay)
+    }
+
+    private func isWorthIt(_ failure: Failure) -> Bool {
+        if let status = failure.statusCode { return policy.statusCodes.contains(status) }
+        switch failure.code {
+        case .timedOut, .notConnected, .cannotFindHost, .cannotConnectToHost, .connectionLost, .proxyFailed,
+            .secureConnectionFailed:
+            return true
+        // The caller's own, what a second try finds again, and what nobody shall try to get around.
+        case .cancelled, .invalidRequest, .invalidConfiguration, .sessionInvalidated, .insecureConnectionRefused,
+            .networkNotAllowed, .handlerTimedOut, .misuse, .certificateExpired, .certificateNotYetValid,
+            .certificateHasUnknownRoot, .certificateRevoked, .certificateUntrusted, .pinMismatch, .clientCertificateRequired,
+            .clientCertificateRejected, .badServerResponse, .unacceptableStatus, .unacceptableContentType, .authenticationFailed,
+            .tooManyRedirects, .redirectRefused, .responseTooLarge, .cannotDecodeContent, .cannotEncodeRequest, .cannotReadFile,
+            .fileChanged, .cannotWriteFile, .cannotMoveFile, .transferFailed:
+            return false
+        }
+    }
+}
+
+extension Int64 {
+    fileprivate func addingSaturating(_ other: Int64) -> Int64 {
+        let (value, overflow) = addingReportingOverflow(other)
+        return overflow ? .max : value
+    }
+}

@@ -1,0 +1,83 @@
+internal import Reachability
+
+/// Judges transfers under way by what has become of their way. TCP would wait for minutes before it gave up a connection whose address is
+/// gone; but a way that is back soon is best left to it.
+struct TransferWays: Sendable {
+    /// Losses shorter than this are left to TCP, in nanoseconds.
+    static let patience: Int64 = 250_000_000
+
+    /// A connection's ends, and since when it is used.
+    struct Connection: Hashable, Sendable {
+        var local: IPAddress
+        var remote: IPAddress
+        var since: Int64
+    }
+
+    enum Fate: Hashable, Sendable {
+        case fine
+        /// Nothing gets through; at the time given it is ``gone(_:)``, unless that changes.
+        case lost(until: Int64)
+        /// It will carry nothing any more, for this reason.
+        case gone(String)
+    }
+
+    private struct Takeover: Hashable, Sendable {
+        var interface: UInt32
+        var moment: Int64
+    }
+
+    private var path: NetworkPath?
+    /// Interfaces that carry nothing, by index, and since when.
+    private var downSince: [UInt32: Int64] = [:]
+    /// Families without a route, and since when.
+    private var unroutedSince: [IPAddress.Family: Int64] = [:]
+    private var selected: [IPAddress.Family: UInt32] = [:]
+    private var takeovers: [IPAddress.Family: Takeover] = [:]
+
+    /// - Returns: whether connections may have died of the change.
+    mutating func update(_ path: NetworkPath, now: Int64) -> Bool {
+        defer { self.path = path }
+        let down = path.interfaces.filter { $0.level < .degraded }.map(\.index)
+        downSince = Dictionary(uniqueKeysWithValues: down.map { ($0, downSince[$0] ?? now) })
+        for family in [IPAddress.Family.v4, .v6] {
+            guard let present = TransferWays.interface(of: path, family)?.index else {
+                unroutedSince[family] = unroutedSince[family] ?? now
+                continue
+            }
+            unroutedSince[family] = nil
+            if let before = selected[family], before != present { takeovers[family] = Takeover(interface: before, moment: now) }
+            selected[family] = present
+        }
+        guard let before = self.path else { return false }
+        return before.status != path.status || !TransferWays.addresses(of: before).isSubset(of: TransferWays.addresses(of: path))
+            || before.interfaceV4?.index != path.interfaceV4?.index || before.interfaceV6?.index != path.interfaceV6?.index
+    }
+
+    func fate(of connection: Connection, now: Int64) -> Fate {
+        let (local, remote) = (connection.local, connection.remote)
+        guard let path, !local.isLoopback else { return .fine }
+        guard let interface = path.interfaces.first(where: { $0.addresses.contains { $0.address == local } }) else {
+            return .gone("the address \(local) is gone")
+        }
+        if let since = downSince[interface.index] { return lost(since, now, "\(interface.name) is \(interface.level.rawValue)") }
+        if interface.addresses.contains(where: { !$0.isDefault && $0.contains(remote) }) { return .fine }
+        if let takeover = takeovers[local.family], takeover.interface == interface.index, takeover.moment > connection.since {
+            return .gone("another interface has taken over from \(interface.name)")
+        }
+        if let since = unroutedSince[local.family] { return lost(since, now, "there is no route") }
+        return .fine
+    }
+
+    private func lost(_ since: Int64, _ now: Int64, _ reason: String) -> Fate {
+        let until = since + TransferWays.patience
+        return until <= now ? .gone(reason) : .lost(until: until)
+    }
+
+    private static func addresses(of path: NetworkPath) -> Set<IPAddress> {
+        Set(path.interfaces.flatMap { $0.addresses.map(\.address) })
+    }
+
+    private static func interface(of path: NetworkPath, _ family: IPAddress.Family) -> NetworkInterface? {
+        family == .v4 ? path.interfaceV4 : path.interfaceV6
+    }
+}

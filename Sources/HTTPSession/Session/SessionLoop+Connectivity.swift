@@ -1,0 +1,44 @@
+internal import EventLoop
+internal import Foundation
+internal import Reachability
+
+/// What the path monitor tells.
+extension SessionLoop {
+    func serverChanged(_ origin: Origin, _ update: ServerUpdate) {
+        guard let gate else { return }
+        for order in gate.changed(origin, update, draw: { .random(in: 0..<max(1, $0)) }) {
+            switch order {
+            case .hold(let id, let cause): run(id)?.networkIsGone(cause)
+            case .release(let id, let delay): run(id)?.networkIsBack(delay: delay)
+            }
+        }
+    }
+
+    func pathChanged(_ path: NetworkPath) {
+        if ways.update(path, now: now) { waysChangedAt = now }
+        judgeConnections()
+    }
+
+    /// Ends what goes over a way that is gone.
+    func judgeConnections() {
+        judgesAt = nil
+        for run in allRuns {
+            guard let connection = run.connection else { continue }
+            switch ways.fate(of: connection, now: now) {
+            case .fine: break
+            case .lost(let until): judgesAt = min(judgesAt ?? until, until)
+            case .gone(let reason): run.connectionIsGone(reason)
+            }
+        }
+        wakes(at: judgesAt)
+    }
+
+    /// How long a connection may have been idle to be used again, in whole seconds; 0: none may. libcurl 7.88 cannot be told that the
+    /// network has changed (CURLMOPT_NETWORK_CHANGED, 8.16), but how old is too old: what was idle at the last change.
+    var maximumIdleSeconds: Int? {
+        guard let waysChangedAt else { return nil }
+        let seconds = (now - waysChangedAt) / 1_000_000_000
+        // libcurl drops what has been idle for 118 s in any case.
+        return seconds > 120 ? nil : max(0, Int(seconds) - 1)
+    }
+}

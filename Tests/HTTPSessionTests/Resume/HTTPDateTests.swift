@@ -1,0 +1,34 @@
+import Foundation
+import Testing
+
+@testable import HTTPSession
+
+struct HTTPDateTests {
+    private let now = Date(timeIntervalSince1970: 1_795_000_000)  // November 2026
+
+    @Test(arguments: [
+        "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994", "Sun Nov 06 08:49:37 1994",
+    ]) func `the three forms of RFC 9110 are one moment`(_ text: String) {
+        #expect(HTTPDate.parse(text, now: now) == Date(timeIntervalSince1970: 784_111_777))
+    }
+
+    @Test func `days are counted as the calendar has them`() {
+        #expect(HTTPDate.parse("Thu, 01 Jan 1970 00:00:00 GMT", now: now)?.timeIntervalSince1970 == 0)
+        #expect(HTTPDate.parse("Thu, 29 Feb 2024 12:00:00 GMT", now: now)?.timeIntervalSince1970 == 1_709_208_000)
+        #expect(HTTPDate.parse("Fri, 31 Dec 1999 23:59:60 GMT", now: now)?.timeIntervalSince1970 == 946_684_800)
+    }
+
+    @Test func `a year of two digits is not more than fifty years ahead`() {
+        #expect(HTTPDate.parse("Monday, 01-Jan-76 00:00:00 GMT", now: now)?.timeIntervalSince1970 == 3_345_062_400)
+        #expect(HTTPDate.parse("Saturday, 01-Jan-77 00:00:00 GMT", now: now)?.timeIntervalSince1970 == 220_924_800)
+    }
+
+    @Test(arguments: [
+        "", "yesterday", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 CET", "Sun, 06 Nov 1994 24:00:00 GMT",
+        "Sun, 32 Nov 1994 08:49:37 GMT", "Sun, 06 Nox 1994 08:49:37 GMT", "Sun, 06 Nov 94 08:49 GMT",
+        "Sun, -6 Nov 1994 08:49:37 GMT",
+        "Sun, 06 Nov 1994 08:49:37 GMT GMT", "784111777",
+    ]) func `what is none of them is no date`(_ text: String) {
+        #expect(HTTPDate.parse(text, now: now) == nil)
+    }
+}

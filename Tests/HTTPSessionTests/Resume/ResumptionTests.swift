@@ -1,0 +1,141 @@
+import Foundation
+import Testing
+
+@testable import HTTPSession
+
+/// The table of RFC 9110 section 15.3.7 and its neighbours, line by line.
+struct ResumptionTests {
+    private let url = URL(string: "https://host/file?signature=1") ?? URL(fileURLWithPath: "/")
+    private let now = Date(timeIntervalSince1970: 1_795_000_000)
+
+    private func head(_ status: Int, _ fields: String...) throws -> ResponseHead {
+        let text = "HTTP/1.1 \(status) X\r\n" + fields.map { $0 + "\r\n" }.joined() + "\r\n"
+        return try #require(ResponseHead(bytes: Array(text.utf8)))
+    }
+
+    private func resumption(_ fields: String...) throws -> Resumption? {
+        let text = "HTTP/1.1 200 OK\r\n" + fields.map { $0 + "\r\n" }.joined() + "\r\n"
+        return Resumption(whole: try #require(ResponseHead(bytes: Array(text.utf8))), from: url, now: now)
+    }
+
+    private func tagged() throws -> Resumption { try #require(try resumption("Content-Length: 1000", "ETag: \"a\"")) }
+
+    private let modified = "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT"
+    private func dated() throws -> Resumption {
+        try #require(try resumption("Content-Length: 1000", modified, "Date: Sun, 06 Nov 1994 08:49:38 GMT"))
+    }
+
+    // MARK: What can be continued
+
+    @Test func `a strong tag, or a date that is old enough, makes a body one that can be continued`() throws {
+        #expect(try tagged().validator == .entityTag("\"a\""))
+        #expect(try tagged().total == 1_000)
+        #expect(try dated().validator == .lastModified("Sun, 06 Nov 1994 08:49:37 GMT"))
+        // The tag stands before the date.
+        #expect(try resumption("ETag: \"a\"", modified, "Date: Sun, 06 Nov 1994 08:49:38 GMT")?.validator == .entityTag("\"a\""))
+        #expect(try resumption("Transfer-Encoding: chunked", "ETag: \"a\"")?.total == nil)
+    }
+
+    @Test func `anything weaker does not`() throws {
+        #expect(try resumption("Content-Length: 1000") == nil)
+        #expect(try resumption("ETag: W/\"a\"") == nil)
+        #expect(try resumption("ETag: a") == nil)
+        #expect(try resumption("ETag: \"") == nil)
+        // A weak tag forbids the date beside it.
+        #expect(try resumption("ETag: W/\"a\"", modified, "Date: Sun, 06 Nov 1994 09:49:38 GMT") == nil)
+        #expect(try resumption(modified) == nil)
+        #expect(try resumption(modified, "Date: Sun, 06 Nov 1994 08:49:37 GMT") == nil)
+        #expect(try resumption("ETag: \"a\"", "Content-Encoding: gzip") == nil)
+        #expect(Resumption(whole: try head(203, "ETag: \"a\""), from: url, now: now) == nil)
+    }
+
+    @Test func `it belongs to one resource, of which the query may be another`() throws {
+        let tagged = try tagged()
+        for same in ["https://host/file", "https://HOST/file?signature=2", "HTTPS://host/file#x"] {
+            #expect(tagged.isSameResource(try #require(URL(string: same))), "\(same)")
+        }
+        for other in [
+            "http://host/file", "https://other/file", "https://host:444/file", "https://host/file2", "https://host/%66ile",
+        ] {
+            #expect(!tagged.isSameResource(try #require(URL(string: other))), "\(other)")
+        }
+    }
+
+    @Test func `the rest is asked for under the validator, and when there is none, whether that is so`() throws {
+        #expect(try tagged().fieldLines(after: 400) == ["Range: bytes=400-", "If-Range: \"a\""])
+        #expect(try tagged().fieldLines(after: 1_000) == ["If-None-Match: \"a\""])
+        #expect(try dated().fieldLines(after: 1) == ["Range: bytes=1-", "If-Range: Sun, 06 Nov 1994 08:49:37 GMT"])
+        #expect(try dated().fieldLines(after: 1_000) == ["If-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT"])
+    }
+
+    // MARK: 206
+
+    @Test func `the rest of the same version is put behind what is here`() throws {
+        let part = try head(206, "ETag: \"a\"", "Content-Range: bytes 400-999/1000")
+        #expect(try tagged().judge(part, received: 400) == .append(total: 1_000))
+        let some = try head(206, "ETag: \"a\"", "Content-Range: bytes 400-499/1000")
+        #expect(try tagged().judge(some, received: 400) == .append(total: 1_000))
+        let open = try head(206, "ETag: \"a\"", "Content-Range: bytes 400-999/*")
+        #expect(try tagged().judge(open, received: 400) == .append(total: 1_000))
+    }
+
+    @Test func `a total that was not known is learnt`() throws {
+        let open = try #require(try resumption("ETag: \"a\"", "Transfer-Encoding: chunked"))
+        #expect(
+            open.judge(try head(206, "ETag: \"a\"", "Content-Range: bytes 4-9/10"), received: 4) == .append(total: 10))
+    }
+
+    @Test(arguments: [
+        ["ETag: \"b\"", "Content-Range: bytes 400-999/1000"],
+        ["ETag: W/\"a\"", "Content-Range: bytes 400-999/1000"],
+        ["Content-Range: bytes 400-999/1000"],
+        ["ETag: \"a\"", "Content-Range: bytes 400-1099/1100"],
+        ["ETag: \"a\"", "Content-Range: bytes 399-999/1000"],
+        ["ETag: \"a\"", "Content-Range: bytes 401-999/1000"],
+        ["ETag: \"a\"", "Content-Range: bytes 999-400/1000"],
+        ["ETag: \"a\"", "Content-Range: lines 400-999/1000"],
+        ["ETag: \"a\"", "Content-Type: multipart/byteranges; boundary=x"],
+        ["ETag: \"a\"", "Content-Range: bytes 400-999/1000", "Content-Encoding: gzip"],
+    ]) func `anything that speaks against it begins anew`(_ fields: [String]) throws {
+        let text = "HTTP/1.1 206 X\r\n" + fields.map { $0 + "\r\n" }.joined() + "\r\n"
+        #expect(try tagged().judge(try #require(ResponseHead(bytes: Array(text.utf8))), received: 400) == .startOver)
+    }
+
+    @Test func `after a date, the date or the total must be the same`() throws {
+        let range = "Content-Range: bytes 400-999/1000"
+        #expect(try dated().judge(try head(206, modified, range), received: 400) == .append(total: 1_000))
+        #expect(try dated().judge(try head(206, range), received: 400) == .append(total: 1_000))
+        #expect(try dated().judge(try head(206, "Content-Range: bytes 400-999/*"), received: 400) == .startOver)
+        let later = "Last-Modified: Sun, 06 Nov 1994 08:49:38 GMT"
+        #expect(try dated().judge(try head(206, later, range), received: 400) == .startOver)
+    }
+
+    // MARK: Other statuses
+
+    @Test func `a whole response replaces what is here`() throws {
+        for status in [200, 203, 204] { #expect(try tagged().judge(try head(status), received: 400) == .replace) }
+    }
+
+    @Test func `a range beyond the end may mean that all is here`() throws {
+        let whole = try head(416, "ETag: \"a\"", "Content-Range: bytes */400")
+        let open = try #require(try resumption("ETag: \"a\"", "Transfer-Encoding: chunked"))
+        #expect(open.judge(whole, received: 400) == .complete)
+        #expect(open.judge(whole, received: 401) == .startOver)
+        #expect(open.judge(try head(416, "Content-Range: bytes */400"), received: 400) == .startOver)
+        #expect(open.judge(try head(416, "ETag: \"b\"", "Content-Range: bytes */400"), received: 400) == .startOver)
+        #expect(open.judge(try head(416, "ETag: \"a\""), received: 400) == .startOver)
+        #expect(try tagged().judge(whole, received: 400) == .startOver)
+    }
+
+    @Test func `not modified is an answer only to the question whether all is here`() throws {
+        #expect(try tagged().judge(try head(304), received: 1_000) == .complete)
+        #expect(try tagged().judge(try head(304), received: 400) == .startOver)
+        #expect(try tagged().judge(try head(412), received: 400) == .startOver)
+    }
+
+    @Test func `errors say nothing of the bytes that are here`() throws {
+        for status in [401, 403, 404, 408, 410, 429, 500, 503] {
+            #expect(try tagged().judge(try head(status), received: 400) == .keep)
+        }
+    }
+}

@@ -1,0 +1,62 @@
+import Foundation
+import Testing
+
+@testable import HTTPSession
+
+struct RetryBudgetTests {
+    private let second: Int64 = 1_000_000_000
+
+    /// How many of so many retries may begin.
+    private func take(_ count: Int, from budget: inout RetryBudget, now: Int64) -> Int {
+        var taken = 0
+        for _ in 0..<count where budget.take(now: now) { taken += 1 }
+        return taken
+    }
+
+    @Test func `ten retries at once, then one a second`() {
+        var budget = RetryBudget(now: 0)
+        #expect(take(12, from: &budget, now: 0) == 10)
+        #expect(budget.wait(now: 0) == second)
+        #expect(take(1, from: &budget, now: second - 1) == 0)
+        #expect(take(1, from: &budget, now: second) == 1)
+        #expect(take(20, from: &budget, now: 5 * second) == 4)
+        #expect(take(20, from: &budget, now: 1_000 * second) == 10)
+    }
+
+    @Test func `a fifth of the requests on top`() {
+        var budget = RetryBudget(now: 0)
+        _ = take(100, from: &budget, now: 0)
+        for _ in 0..<50 { budget.requested() }
+        #expect(take(20, from: &budget, now: 0) == 10)
+        for _ in 0..<100_000 { budget.requested() }
+        #expect(take(200, from: &budget, now: 0) == 100)
+    }
+
+    @Test func `a retry that succeeds costs nothing`() {
+        var budget = RetryBudget(now: 0)
+        _ = take(100, from: &budget, now: 0)
+        budget.succeeded()
+        #expect(take(2, from: &budget, now: 0) == 1)
+    }
+
+    @Test func `a clock that stands still or jumps back pays nothing`() {
+        var budget = RetryBudget(now: 100 * second)
+        _ = take(100, from: &budget, now: 100 * second)
+        #expect(take(1, from: &budget, now: 0) == 0)
+        #expect(take(1, from: &budget, now: 101 * second) == 1)
+    }
+}
+
+struct RetryAfterTests {
+    private let now = Date(timeIntervalSince1970: 784_111_777)
+
+    @Test func `seconds and dates are read, and nothing else`() {
+        #expect(RetryAfter.parse("120", now: now) == 120_000_000_000)
+        #expect(RetryAfter.parse("0", now: now) == 0)
+        #expect(RetryAfter.parse("Sun, 06 Nov 1994 08:50:37 GMT", now: now) == 60_000_000_000)
+        #expect(RetryAfter.parse("Sun, 06 Nov 1994 08:00:00 GMT", now: now) == 0)
+        #expect(RetryAfter.parse("99999999999999999999", now: now) == .max)
+        #expect(RetryAfter.parse("Sun, 06 Nov 9999 08:00:00 GMT", now: now) == .max)
+        for text in ["", "-1", "1.5", "soon", " 1", "1s"] { #expect(RetryAfter.parse(text, now: now) == nil) }
+    }
+}

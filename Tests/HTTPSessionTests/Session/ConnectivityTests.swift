@@ -1,0 +1,175 @@
+import EventLoop
+import Foundation
+import HTTPSession
+import HTTPSessionTestKit
+import HTTPTypes
+import NetworkLab
+import Reachability
+import Testing
+
+/// A client with two uplinks to the server's host, on the real kernel. The server is at 203.0.113.9, behind either.
+@Suite(.requiresNamespaces, .timeLimit(.minutes(20))) struct ConnectivityTests {
+    private let lab = Lab()
+    private let client: LabHost
+    private let site: LabHost
+    private let folder: ScratchDirectory
+    private let log = EventLog()
+
+    init() throws {
+        client = try lab.host(loopback: true)
+        site = try lab.host(loopback: true)
+        folder = try ScratchDirectory()
+        try site.ip("addr add 203.0.113.9/32 dev lo")
+        for (name, network) in [("one", "10.9.1"), ("two", "10.9.2")] {
+            try lab.connect(client, name, site, name)
+            for (host, address) in [(site, "\(network).1"), (client, "\(network).2")] {
+                try host.ip("link set \(name) addrgenmode none")
+                try host.ip("addr add \(address)/24 dev \(name)")
+                try host.ip("link set \(name) up")
+            }
+        }
+        try route("10.9.1.1")
+    }
+
+    private func route(_ gateway: String, metric: Int = 10) throws {
+        try client.ip("route add default via \(gateway) metric \(metric)")
+    }
+
+    private func session(_ monitor: PathMonitor, _ change: (inout SessionConfiguration) -> Void = { _ in }) throws
+        -> HTTPSessionManager
+    {
+        let configuration = localConfiguration { configuration in
+            configuration.networkNamespace = NetworkNamespace(client.path)
+            configuration.retryPolicy = RetryPolicy(baseDelay: .milliseconds(1), maximumDelay: .milliseconds(1))
+            change(&configuration)
+        }
+        return try HTTPSessionManager(configuration: configuration, reachability: monitor, monitors: [log])
+    }
+
+    private func settledMonitor() async throws -> PathMonitor {
+        let monitor = try PathMonitor(namespace: NetworkNamespace(client.path))
+        for await update in monitor.updates where update.path.status == .satisfied { break }
+        return monitor
+    }
+
+    private func server(_ reply: @escaping @Sendable (ReceivedRequest) -> Reply) throws -> MisbehavingServer {
+        var options = MisbehavingServer.Options()
+        options.namespace = site.path
+        return try MisbehavingServer(at: .ip("203.0.113.9", port: 0), options: options, reply: reply)
+    }
+
+    /// A file that can be continued, whose first half alone comes until the gate opens.
+    private static func half(_ request: ReceivedRequest, until gate: Gate) -> Reply {
+        let size: Int64 = 1_000_000
+        guard let range = request["range"], let start = Int64(range.dropFirst(6).dropLast()) else {
+            return Reply(
+                fields: ["ETag": "\"1\"", "Content-Length": "\(size)"],
+                body: ReplyBody([
+                    .pattern(from: 0, count: size / 2), .wait(.gate(gate)), .pattern(from: size / 2, count: size / 2),
+                ]))
+        }
+        return Reply(
+            206, fields: ["ETag": "\"1\"", "Content-Range": "bytes \(start)-\(size - 1)/\(size)"],
+            body: ReplyBody([.pattern(from: start, count: size - start)]))
+    }
+
+    @Test func `a task without a network waits for it, counts no try, and goes on when it is there`() async throws {
+        let server = try server { _ in Reply(body: "well") }
+        let monitor = try await settledMonitor()
+        let session = try session(monitor) { $0.retryPolicy = .never }
+        try client.ip("link set one down")
+        for await update in monitor.updates where update.path.status == .unsatisfied { break }
+        let task = session.data(TransferRequest(url: server.url()))
+        await log.await("waiting for connectivity")
+        #expect(task.state == .waitingForConnectivity)
+        try client.ip("link set one up")
+        try route("10.9.1.1")
+        let response = try await task.value
+        #expect(response.data == Data("well".utf8))
+        #expect(response.metrics.retryCount == 0)
+        #expect(response.metrics.timeWaitingForConnectivity > .zero)
+    }
+
+    @Test func `a download goes on over the interface that takes over`() async throws {
+        let gate = try Gate()
+        let server = try server { Self.half($0, until: gate) }
+        let monitor = try await settledMonitor()
+        let task = try session(monitor).download(
+            TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file")))
+        await task.awaitProgress { $0.received == 500_000 }
+        try route("10.9.2.1", metric: 1)
+        let response = try await task.value
+        #expect(try Data(contentsOf: folder.url("file")) == pattern(1_000_000))
+        #expect(response.metrics.bytesResumed == 500_000)
+        #expect(response.metrics.transactions.last?.localAddress == "10.9.2.2")
+        gate.open()
+    }
+
+    @Test func `a download whose address is gone waits for another, and goes on there`() async throws {
+        let gate = try Gate()
+        let server = try server { Self.half($0, until: gate) }
+        let monitor = try await settledMonitor()
+        let task = try session(monitor).download(
+            TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file")))
+        await task.awaitProgress { $0.received == 500_000 }
+        try client.ip("addr flush dev one")
+        await log.await("waiting for connectivity")
+        try client.ip("addr add 10.9.1.7/24 dev one")
+        try route("10.9.1.1")
+        let response = try await task.value
+        #expect(try Data(contentsOf: folder.url("file")) == pattern(1_000_000))
+        #expect(response.metrics.bytesResumed == 500_000)
+        #expect(response.metrics.transactions.last?.localAddress == "10.9.1.7")
+        gate.open()
+    }
+
+    @Test func `who does not want to wait hears that there is no network`() async throws {
+        let monitor = try await settledMonitor()
+        let session = try session(monitor) { $0.waitsForConnectivity = false }
+        try client.ip("link set one down")
+        for await update in monitor.updates where update.path.status == .unsatisfied { break }
+        let url = try #require(URL(string: "http://203.0.113.9:1/"))
+        #expect(await failure(session.data(TransferRequest(url: url)))?.code == .notConnected)
+    }
+
+    @Test func `a task that waits can be cancelled, and is stopped by its time`() async throws {
+        let monitor = try await settledMonitor()
+        let session = try session(monitor)
+        try client.ip("link set one down")
+        for await update in monitor.updates where update.path.status == .unsatisfied { break }
+        let url = try #require(URL(string: "http://203.0.113.9:1/"))
+        let task = session.data(TransferRequest(url: url))
+        await log.await("waiting for connectivity")
+        task.cancel()
+        #expect(await failure(task)?.code == .cancelled)
+        var brief = TransferRequest(url: url)
+        brief.options.resourceTimeout = .milliseconds(300)
+        #expect(await failure(session.data(brief))?.code == .timedOut)
+    }
+
+    @Test func `a server that refuses is the retry policy's, not the gate's`() async throws {
+        let monitor = try await settledMonitor()
+        let url = try #require(URL(string: "http://203.0.113.9:1/"))
+        let error = await failure(try session(monitor).data(TransferRequest(url: url)))
+        #expect(error?.code == .cannotConnectToHost)
+        #expect(!log.names.contains("waiting for connectivity"))
+    }
+
+    @Test func `a connection that was idle when the network changed is not used again`() async throws {
+        let server = try server { Reply(body: .text($0.target)) }
+        let monitor = try await settledMonitor()
+        let session = try session(monitor)
+        _ = try await session.data(TransferRequest(url: server.url("/1"))).value
+        let reused = try await session.data(TransferRequest(url: server.url("/2"))).value
+        #expect(reused.metrics.transactions.last?.isReusedConnection == true)
+        try route("10.9.2.1", metric: 1)
+        for await update in monitor.updates where update.path.interface?.name == "two" { break }
+        // The session hears of it at about the same moment as this test.
+        var isReused: Bool? = true
+        for _ in 0..<100 where isReused == true {
+            let response = try await session.data(TransferRequest(url: server.url("/3"))).value
+            isReused = response.metrics.transactions.last?.isReusedConnection
+        }
+        #expect(isReused == false)
+    }
+}
