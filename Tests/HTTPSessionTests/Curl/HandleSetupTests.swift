@@ -29,14 +29,13 @@ import Testing
 
     @Test func `a server judged by one policy finds no setup of another`() throws {
         let plan = TransferPlan(url: "https://a.test/1", method: "GET")
-        func trust(_ policy: SecurityPolicy) throws -> ServerTrust {
-            ServerTrust(policy: try PreparedPolicy.of(policy), host: "a.test")
-        }
+        func trust(_ policy: PreparedPolicy) -> ServerTrust { ServerTrust(policy: policy, host: "a.test") }
         var other = SecurityPolicy.default
         other.minimumTLSVersion = .v1_3
-        let first = try #require(HandleSetup(plan, trust: try trust(.default)))
-        #expect(HandleSetup(plan, trust: try trust(.default)) == first)
-        #expect(HandleSetup(plan, trust: try trust(other)) != first)
+        let policy = try PreparedPolicy.of(.default)
+        let first = try #require(HandleSetup(plan, trust: trust(policy)))
+        #expect(HandleSetup(plan, trust: trust(policy)) == first)
+        #expect(HandleSetup(plan, trust: trust(try PreparedPolicy.of(other))) != first)
         #expect(HandleSetup(plan, trust: nil) != first)
     }
 
