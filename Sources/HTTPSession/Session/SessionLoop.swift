@@ -58,8 +58,9 @@ final class SessionLoop {
             case .add(let task, _): refuse(task)
             case .list(let reader): reader([])
             case .cookies(let wish, let answer): answer(fulfil(wish))
-            // Of tasks that have ended, or are refused here, or of a network that nobody uses any more.
-            case .resume, .suspend, .cancel, .sourceReady, .sinkReady, .answered, .delivered, .discarded, .invalidate, .pathChanged,
+            // Of tasks that have ended, or of a network that nobody uses any more.
+            case .resume, .suspend, .cancel, .sourceReady, .sinkReady, .answered, .delivered, .discarded, .invalidate,
+                .pathChanged,
                 .serverChanged, .end:
                 break
             }
