@@ -84,11 +84,14 @@ import Testing
         throw LabError("the program has ended: \(watch.program.standardError)")
     }
 
-    @Test func `without inotify the resolver's configuration is read all the same, and looked at from time to time`() throws {
-        // In a user namespace of its own, where no instance is to be had.
+    @Test(arguments: ["instances", "watches"])
+    func `without inotify the resolver's configuration is read all the same, and looked at from time to time`(
+        lacks: String
+    ) throws {
+        // In a user namespace of its own, where none of them is to be had.
         let script = """
             mount -t tmpfs none /etc && echo nameserver 192.0.2.53 > /etc/resolv.conf || exit
-            echo 0 > /proc/sys/user/max_inotify_instances || exit
+            echo 0 > /proc/sys/user/max_inotify_\(lacks) || exit
             exec 3<&0
             (read line <&3; : > /etc/resolv.conf) &
             exec "$0" watch --json

@@ -58,7 +58,7 @@ final class MonitorLoop {
     private var early: [Follower] = []
     private var stateAskers: [@Sendable (MonitorState) -> Void] = []
     private var nextPoll: Int64?
-    // Where the system refuses to tell of files (fs.inotify.max_user_instances), they are looked at.
+    // Where the system refuses to tell of files (fs.inotify.max_user_instances, max_user_watches), they are looked at.
     private var nextLook: Int64?
     private var lastLook = ResolverConfiguration()
     private let namespacePath: String?
@@ -153,7 +153,7 @@ final class MonitorLoop {
     private func look() {
         if let namespacePath, NamespaceWatch.inode(of: namespacePath) != namespaceInode { feed(.namespaceGone) }
         let (isNameUnwatched, isFileUnwatched) = (
-            namespacePath != nil && namespace?.descriptor == nil, resolver?.descriptor == nil
+            namespacePath != nil && namespace?.descriptor == nil, resolver?.isComplete != true
         )
         nextLook = isNameUnwatched || isFileUnwatched ? now.monotonicNanoseconds + Self.pollInterval : nil
         guard isFileUnwatched else { return }
@@ -169,9 +169,12 @@ final class MonitorLoop {
         case Token.events: readEvents()
         case Token.dumps: readDump()
         case Token.resolver:
-            if resolver?.drain() == true, let configuration = resolver?.read() {
+            if resolver?.drain() == true {
+                lastLook = resolverFile.read()
                 names.configurationChanged()
-                feed(.resolver(configuration))
+                feed(.resolver(lastLook))
+                // The way to the file is watched anew, perhaps not all of it.
+                look()
             }
         case Token.suspend:
             if let asleep = suspend?.wokeAfter() { feed(.resumed(nanosecondsAsleep: asleep)) }

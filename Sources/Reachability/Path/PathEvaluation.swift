@@ -83,8 +83,9 @@ struct PathEvaluation {
     /// The last selected interface as it is now: under the name that it was given meanwhile, or back under its old one, as an adapter
     /// that was plugged in again or a tunnel that was made anew.
     private func present(_ last: Selected) -> Selected {
-        if let interface = catalog.interfaces[last.index] { return isAllowed(interface) ? Selected(interface) : last }
-        let again = catalog.interfaces.values.filter { $0.name == last.name }.min { $0.index < $1.index }
+        if let interface = catalog.interfaces[last.index], isAllowed(interface) { return Selected(interface) }
+        // Also where the one that was selected was renamed, and another has the name that is wanted now.
+        let again = catalog.interfaces.values.filter { $0.name == last.name && isAllowed($0) }.min { $0.index < $1.index }
         return again.map(Selected.init) ?? last
     }
 

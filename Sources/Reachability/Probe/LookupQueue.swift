@@ -99,7 +99,8 @@ struct LookupQueue: Hashable, Sendable {
             let request = waiting.removeFirst()
             return .take(request, more: !waiting.isEmpty)
         }
-        if isStopped || timedOut {
+        // Those that were made beside stuck ones are not kept: each wake-up wakes all that wait.
+        if isStopped || timedOut || threads > threadLimit {
             threads -= 1
             return .end
         }

@@ -161,6 +161,8 @@ extension NameResolver {
     /// The next request; `nil` when the thread shall end.
     private static func next(_ work: Work, _ generation: Int, _ signal: Waker) -> LookupRequest? {
         var (wasIdle, timedOut) = (false, false)
+        // From the last lookup on: a wake-up whose request another thread took is no work.
+        let end = MonotonicClock.now().addingSaturated(idleTime.saturatingNanoseconds)
         while true {
             switch work.state.withLock({ $0.queue.next(of: generation, wasIdle: wasIdle, timedOut: timedOut) }) {
             case .take(let request, let more):
@@ -170,9 +172,10 @@ extension NameResolver {
                 return nil
             case .wait:
                 var poller = pollfd(fd: signal.descriptor, events: Int16(POLLIN), revents: 0)
-                let count = poll(&poller, 1, Int32(clamping: Self.idleTime.saturatingNanoseconds / 1_000_000))
+                let left = max(0, end - MonotonicClock.now())
+                let count = poll(&poller, 1, Int32(clamping: (left + 999_999) / 1_000_000))
                 if count > 0 { signal.acknowledge() }
-                (wasIdle, timedOut) = (true, count == 0)
+                (wasIdle, timedOut) = (true, count == 0 || left == 0)
             }
         }
     }

@@ -6,6 +6,8 @@ internal import Glibc
 package final class RecordingWriter: Sendable {
     /// So many bytes of inputs may wait for the disk; more end the recording, because a hole would make what follows a lie.
     static let limit = 256 << 20
+    /// So long a pipe's reader may take nothing when the recording begins or ends, in milliseconds.
+    static let patience: Int32 = 2_000
 
     private struct State: Sendable {
         var waiting: [RecordedInput] = []
@@ -19,10 +21,12 @@ package final class RecordingWriter: Sendable {
         let state = Locked(State())
         let waker: Waker
         let descriptor: Int32
+        let patience: Int32
 
-        init(descriptor: Int32, waker: Waker) {
+        init(descriptor: Int32, waker: Waker, patience: Int32) {
             self.descriptor = descriptor
             self.waker = waker
+            self.patience = patience
         }
 
         deinit { close(descriptor) }
@@ -33,24 +37,25 @@ package final class RecordingWriter: Sendable {
     private let limit: Int
 
     /// Creates or truncates the file and writes the header.
-    package init(path: String, header: RecordingHeader, limit: Int = RecordingWriter.limit) throws(MonitorError) {
-        // O_NONBLOCK for the opening only: a pipe without a reader would hold it up for ever, past every signal.
+    package init(
+        path: String, header: RecordingHeader, limit: Int = RecordingWriter.limit, patience: Int32 = RecordingWriter.patience
+    ) throws(MonitorError) {
+        // O_NONBLOCK: a pipe without a reader, or with one that does not read, would hold the program up for ever, past every signal.
         let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0o644)
         guard descriptor >= 0 else { throw .recording(path: path, errno: errno) }
-        _ = fcntl(descriptor, F_SETFL, O_WRONLY)
         let waker: Waker
         do { waker = try Waker() } catch {
             close(descriptor)
             throw .system(call: error.call, errno: error.errno)
         }
-        let shared = Shared(descriptor: descriptor, waker: waker)
+        let shared = Shared(descriptor: descriptor, waker: waker, patience: patience)
         self.shared = shared
         self.limit = limit
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         guard var line = try? encoder.encode(header) else { throw .recording(path: path, errno: EINVAL) }
         line.append(0x0a)
-        if let number = Self.write(line, to: descriptor) { throw .recording(path: path, errno: number) }
+        if let number = Self.write(line, to: shared, isFirst: true) { throw .recording(path: path, errno: number) }
         do {
             thread = try LoopThread(name: "nw-recording", namespace: nil) { { Self.run(shared) } }
         } catch { throw .system(call: "pthread_create", errno: EAGAIN) }
@@ -110,7 +115,7 @@ package final class RecordingWriter: Sendable {
                 text.append(0x0a)
                 written += 1
             }
-            if let number = write(text, to: shared.descriptor) {
+            if let number = write(text, to: shared) {
                 shared.state.withLock { $0.failure = number }
                 return
             }
@@ -120,20 +125,34 @@ package final class RecordingWriter: Sendable {
     private static func end(_ shared: Shared, after inputs: Int, _ encoder: JSONEncoder) {
         guard var line = try? encoder.encode(RecordingEnd(inputs: inputs)) else { return }
         line.append(0x0a)
-        if let number = write(line, to: shared.descriptor) { shared.state.withLock { $0.failure = number } }
+        if let number = write(line, to: shared) { shared.state.withLock { $0.failure = number } }
     }
 
-    private static func write(_ data: Data, to descriptor: Int32) -> Int32? {
+    private static func write(_ data: Data, to shared: Shared, isFirst: Bool = false) -> Int32? {
         var rest = data[...]
         while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            let count = rest.withUnsafeBytes { Glibc.write(shared.descriptor, $0.baseAddress, $0.count) }
             if count < 0 {
-                if errno == EINTR { continue }
-                return errno
+                let number = errno
+                if number == EINTR || number == EAGAIN && hasRoom(shared, isFirst) { continue }
+                return number == EAGAIN ? ENOBUFS : number
             }
             rest = rest.dropFirst(count)
         }
         return nil
+    }
+
+    /// Waits until a pipe takes something, or the end of the recording is wanted; false when it takes nothing then.
+    private static func hasRoom(_ shared: Shared, _ isFirst: Bool) -> Bool {
+        let isEnding = isFirst || shared.state.withLock { $0.isClosed }
+        var pollers = [
+            pollfd(fd: shared.descriptor, events: Int16(POLLOUT), revents: 0),
+            pollfd(fd: shared.waker.descriptor, events: Int16(POLLIN), revents: 0),
+        ]
+        let count = poll(&pollers, isEnding ? 1 : 2, isEnding ? shared.patience : -1)
+        // A wake-up for inputs is no loss: they are looked for after each writing.
+        if pollers[1].revents != 0 { shared.waker.acknowledge() }
+        return count != 0
     }
 }
 

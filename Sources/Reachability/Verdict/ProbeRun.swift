@@ -104,7 +104,8 @@ struct Examination: Hashable, Sendable {
     mutating func routesToAsk(in surroundings: TargetMachine.Surroundings) -> [RouteQuery] {
         guard routes == nil else { return [] }
         var queries: [RouteQuery] = []
-        for failure in failures where failure.route.gateway != nil && failure.suspect(in: surroundings) != nil {
+        // Also where the kernel named a hop without a gateway: a route may lead over a modem's link and over a router.
+        for failure in failures where failure.suspect(in: surroundings) != nil {
             if failure.neighbour.isSilent || failure.neighbour == .unknown { continue }
             var query = failure.candidate.query
             query.showsAll = true

@@ -98,6 +98,18 @@ import Testing
         #expect(cause?.detail.contains("eth0") == true)
     }
 
+    @Test func `another device that was given the wanted name is judged, not the one that had it`() {
+        var bench = PathBench(MonitorConfiguration(selection: .named("eth0")))
+        bench.connect()
+        bench.routes = [RouteQuery(Net.anywhere, interface: 2): .route(ChosenRoute(interface: 2, source: Net.address.address))]
+        #expect(bench.start().published.first?.path.status == .satisfied)
+        var (former, present) = (Net.eth0, Net.eth1.unplugged)
+        (former.name, present.name) = ("old0", "eth0")
+        bench.routes = [:]
+        #expect(bench.hear(.link(former)).published.first?.path.cause?.code == .noInterface)
+        #expect(bench.hear(.link(present)).published.first?.path.cause?.code == .noCarrier)
+    }
+
     @Test func `the last selected interface goes by the name that it was given`() {
         var bench = PathBench.online()
         bench.routes = [:]

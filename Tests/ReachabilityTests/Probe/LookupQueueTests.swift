@@ -40,6 +40,16 @@ import Testing
         #expect(queue.threads == 4)
     }
 
+    @Test func `threads that were made beside stuck ones end when nothing waits`() {
+        var queue = LookupQueue(threadLimit: 1, queueLimit: 9)
+        for number in 0..<6 { _ = queue.add(request(of: 1, UInt64(number))) }
+        #expect(queue.threads == 4)
+        #expect(next(&queue, of: 0) == .take(request(of: 1, 5), more: false))
+        for _ in 1...3 { #expect(next(&queue, of: 0) == .end) }
+        #expect(next(&queue, of: 0) == .wait)
+        #expect(queue.threads == 1)
+    }
+
     @Test func `what waits for a target that is gone is dropped`() {
         var queue = LookupQueue(threadLimit: 1, queueLimit: 9)
         _ = queue.add(request(of: 1))

@@ -169,6 +169,18 @@ private let gateway = Neighbour.Key(interface: 2, address: IPAddress(v4: 0x0a00_
         #expect(target.at(13_000, .neighbour(second, other)).first == "report \(silence)")
     }
 
+    @Test func `a silent gateway is found also where the kernel named the link of a modem, which has none`() throws {
+        var target = try Transcript("192.0.2.1:443", ProbeSettings(failAfter: 1))
+        target.nextHops = [Route.NextHop(interface: 3), Route.NextHop(interface: 2, gateway: gateway.address)]
+        let modem = Neighbour.Key(interface: 3, address: IPAddress(v4: 0xc000_0201))
+        _ = target.at(0, .begin)
+        _ = target.at(0, .route(to: server, over: 3, gateway: nil))
+        _ = target.at(5, .failed(1, .hostUnreachable, icmp: (3, 1), from: "10.0.0.2"))
+        #expect(target.at(5, .neighbour(modem, .absent)) == ["neighbour? 10.0.0.1 on 2"])
+        let word = "neighbour/gateway-silent"
+        #expect(target.at(5, .neighbour(gateway, .state(.failed))) == ["report \(word)", "unreachable \(word) 192.0.2.1 eth0"])
+    }
+
     @Test func `a router's word and a refusal need no neighbour`() throws {
         for (number, icmp, from) in [
             (.hostUnreachable, (3, 1), "203.0.113.9"), (.connectionRefused, (3, 3), "10.0.0.2"),
