@@ -1,10 +1,10 @@
 /// The format of a recording: JSON Lines, a header, then one input a line in the order in which the machine took them, and the end.
 ///
 /// ```
-/// {"netwatch_recording":1,"program":"netwatch","boot_id":"…","netns":null,"netns_inode":4026531840,"selection":"any","families":[4,6]}
+/// {"netwatch_recording":2,"program":"netwatch","boot_id":"…","netns":null,"netns_inode":4026531840,"selection":"any","families":[4,6]}
 /// {"t":81234567,"w":1763700000123456789,"input":"datagram","bytes":"<base64>"}
 /// {"t":81234567,"w":1763700000123456789,"input":"turn-ended"}
-/// {"netwatch_recording_end":1,"inputs":2}
+/// {"netwatch_recording_end":2,"inputs":2}
 /// ```
 /// A `route-reply` for a target has the `port` of its question beside `destination` and `interface`, and `all` where all next hops
 /// were asked for.
@@ -13,7 +13,7 @@
 /// without it, that of a killed program or of a disk that failed, holds less than was seen. Nothing follows it.
 package struct RecordingHeader: Hashable, Sendable, Codable {
     /// The version of the format.
-    package static let version = 1
+    package static let version = 2
 
     package var version: Int
     package var program: String

@@ -96,13 +96,13 @@ import Testing
 
     @Test func `the lines of the documentation are lines`() throws {
         let header =
-            #"{"netwatch_recording":1,"program":"0.1.0","boot_id":"…","netns":null,"netns_inode":4026531840,"selection":"any","families":[4,6]}"#
+            #"{"netwatch_recording":2,"program":"0.1.0","boot_id":"…","netns":null,"netns_inode":4026531840,"selection":"any","families":[4,6]}"#
         let decoded = try JSONDecoder().decode(RecordingHeader.self, from: Data(header.utf8))
         #expect(decoded.configuration == MonitorConfiguration())
         #expect(decoded.identity.namespaceInode == 4_026_531_840)
         let line = #"{"t":81234567,"w":1763700000123456789,"input":"turn-ended"}"#
         #expect(try JSONDecoder().decode(RecordedInput.self, from: Data(line.utf8)).input == .turnEnded)
-        let end = #"{"netwatch_recording_end":1,"inputs":2}"#
+        let end = #"{"netwatch_recording_end":2,"inputs":2}"#
         #expect(try JSONDecoder().decode(RecordingEnd.self, from: Data(end.utf8)) == RecordingEnd(inputs: 2))
     }
 
@@ -166,7 +166,7 @@ import Testing
 
 @Suite struct ReplayTests {
     private static let header =
-        #"{"netwatch_recording":1,"program":"p","boot_id":"b","netns":null,"netns_inode":1,"selection":"any","families":[4,6]}"#
+        #"{"netwatch_recording":2,"program":"p","boot_id":"b","netns":null,"netns_inode":1,"selection":"any","families":[4,6]}"#
 
     private func line(_ input: MonitorInput, at time: Int64 = 1_000_000_000) -> String {
         let moment = Moment(monotonicNanoseconds: time, wallClockNanoseconds: 1_700_000_000_000_000_000 + time)
@@ -175,7 +175,7 @@ import Testing
     }
 
     /// What a recording of these lines, its header and its inputs, ends with.
-    private func end(of lines: [String]) -> String { #"{"netwatch_recording_end":1,"inputs":\#(lines.count - 1)}"# }
+    private func end(of lines: [String]) -> String { #"{"netwatch_recording_end":2,"inputs":\#(lines.count - 1)}"# }
 
     /// A machine that settles with one interface, and then loses its carrier.
     private func recording() -> [String] {
@@ -261,10 +261,10 @@ import Testing
             #expect(damage == Replay.DamageError(line: lines.count + 1, why: "stands after the end of the recording"))
             #expect(events == (try replay(lines).events))
         }
-        let future = #"{"netwatch_recording_end":2,"inputs":\#(count)}"#
+        let future = #"{"netwatch_recording_end":3,"inputs":\#(count)}"#
         #expect(
             try replay(lines.dropLast() + [future]).damage
-                == Replay.DamageError(line: lines.count, why: "ends a recording of format 2"))
+                == Replay.DamageError(line: lines.count, why: "ends a recording of format 3"))
     }
 
     @Test func `a recording without any turn is whole with its end`() throws {
@@ -294,7 +294,7 @@ import Testing
         #expect(try replay([]).damage == Replay.DamageError(line: 1, why: "the file is empty"))
         #expect(try replay(["#!/bin/sh"]).damage?.why == "is not the header of a recording")
         #expect(
-            try replay([#"{"netwatch_recording":2,"other":"keys"}"#]).damage?.why == "has format 2; this version reads format 1")
+            try replay([#"{"netwatch_recording":3,"other":"keys"}"#]).damage?.why == "has format 3; this version reads format 2")
         let future = Self.header.replacing("\"any\"", with: "\"cleverest\"")
         #expect(try replay([future]).damage?.why.contains("cleverest") == true)
     }
