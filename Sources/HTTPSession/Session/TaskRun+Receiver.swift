@@ -210,7 +210,7 @@ extension TaskRun: TransferReceiver {
         case .challenges(let challenges): meet(challenges)
         case .retry(let delay): retry(after: unacceptable(exchange.heldBody), delay: delay)
         case .startOver: goOn(with: request)
-        case .returnToStart: goOn(with: task.request)
+        case .returnToStart: returnToStart()
         case .complete: endWithResponse()
         case nil where isPart: continuePart()
         case nil:
@@ -242,7 +242,7 @@ extension TaskRun: TransferReceiver {
     // MARK: Redirects
 
     private func redirect(to proposed: TransferRequest) {
-        guard metrics.redirectCount < settings.configuration.maximumRedirects else {
+        guard redirects < settings.configuration.maximumRedirects else {
             return end(
                 with: HTTPSessionError(.tooManyRedirects, "more than \(settings.configuration.maximumRedirects) redirects"))
         }
@@ -257,9 +257,15 @@ extension TaskRun: TransferReceiver {
         }
     }
 
-    private func follow(_ next: TransferRequest) {
+    func follow(_ next: TransferRequest) {
+        redirects += 1
         metrics.redirectCount += 1
         if let head = exchange.head { loop.outbox.announce(.redirected(task, head)) }
+        turn(to: next)
+    }
+
+    /// The next request may go to another server, and through another proxy.
+    func turn(to next: TransferRequest) {
         let place = Origin(next.url)
         logins.move(to: place, through: place.flatMap { settings.proxies.proxy(before: $0) })
         goOn(with: next)
@@ -297,7 +303,7 @@ extension TaskRun: TransferReceiver {
         askAbout(challenges)
     }
 
-    private func askAbout(_ challenges: [AuthenticationChallenge]) {
+    func askAbout(_ challenges: [AuthenticationChallenge]) {
         guard let challenge = challenges.first, let handler = task.handlers.challenge else {
             return settleForResponse()
         }
@@ -307,7 +313,7 @@ extension TaskRun: TransferReceiver {
     }
 
     /// Nothing follows: the redirect or the challenge itself is the answer.
-    private func settleForResponse() {
+    func settleForResponse() {
         guard let head = exchange.head, case .held(let data) = exchange.body else { return }
         guard !exchange.isRefused else {
             let reason = "the response to a redirect or a challenge is longer than \(Exchange.maximumHeld) bytes"
@@ -321,7 +327,7 @@ extension TaskRun: TransferReceiver {
     }
 
     /// The final response's fate is known; `data` came before.
-    private func settle(_ head: ResponseHead, _ disposition: TransferHandlers.ResponseDisposition, _ data: Data) {
+    func settle(_ head: ResponseHead, _ disposition: TransferHandlers.ResponseDisposition, _ data: Data) {
         if case .abort(let error) = accept(head, disposition) {
             abandonTransfer()
             return end(with: error)
@@ -332,7 +338,7 @@ extension TaskRun: TransferReceiver {
         if exchange.isComplete { conclude() } else { sinkReady() }
     }
 
-    private func answer(_ challenge: AuthenticationChallenge, with credential: Credential) {
+    func answer(_ challenge: AuthenticationChallenge, with credential: Credential) {
         // libcurl puts a token, and for Digest a user's name, into the request as they are: a line break would begin another field.
         guard !credential.user.hasControlCharacter, !credential.secret.hasControlCharacter else {
             let reason = "the credential has a line break, NUL or another control character"
@@ -347,51 +353,6 @@ extension TaskRun: TransferReceiver {
             // Refused without another challenge.
             if head.statusCode == 407 || (head.statusCode == 401 && !space.isProxy) { continue }
             settings.credentials[space] = credential
-        }
-    }
-
-    // MARK: Answers of handlers
-
-    func apply(_ answer: HandlerAnswer) {
-        switch answer {
-        case .response(let disposition):
-            guard let head = exchange.head else { return }
-            if case .held(let data) = exchange.body { settle(head, disposition, data) } else { settle(head, disposition, Data()) }
-        case .redirect(.follow):
-            if case .redirect(let proposed) = exchange.next { follow(proposed) }
-        case .redirect(.modify): break
-        case .modified(let request, .success(let segments)):
-            replaceBody(segments)
-            follow(request)
-        case .modified(_, .failure(let error)): end(with: error)
-        case .redirect(.refuse):
-            settleForResponse()
-        case .serverTrust(let challenge, let disposition):
-            settings.decisions.record(disposition, of: challenge, at: .now)
-            if disposition == .accept || (disposition == .performDefaultHandling && challenge.policyError == nil) {
-                goOn(with: request)
-            } else {
-                end(
-                    with: challenge.policyError
-                        ?? HTTPSessionError(.certificateUntrusted, "the server was rejected by the session's handler"))
-            }
-        case .challenge(let disposition):
-            guard case .challenges(let challenges) = exchange.next, let challenge = challenges.first else { return }
-            switch disposition {
-            case .useCredential(let credential):
-                guard credential.schemes.contains(challenge.scheme) else {
-                    return end(
-                        with: HTTPSessionError(
-                            .authenticationFailed, "the credential does not fit the scheme '\(challenge.scheme.rawValue)'"))
-                }
-                // What has been refused will be again: a handler that never looks would ask the server for ever.
-                guard !logins.wasRefused(credential, for: challenge) else { return settleForResponse() }
-                self.answer(challenge, with: credential)
-            case .cancel: end(with: HTTPSessionError(.authenticationFailed, "authentication was cancelled by its handler"))
-            case .rejectProtectionSpace where challenges.count > 1: askAbout(Array(challenges.dropFirst()))
-            case .rejectProtectionSpace, .performDefaultHandling:
-                settleForResponse()
-            }
         }
     }
 }

@@ -113,6 +113,11 @@ extension TaskRun {
         [401, 403, 404, 410].contains(head.statusCode) && request.url != task.request.url && !hasReturnedToStart
     }
 
+    func returnToStart() {
+        redirects = 0
+        turn(to: task.request)
+    }
+
     /// The part was shorter than what was asked for (RFC 9110 section 15.3.7): the rest of the rest follows.
     func continuePart() {
         guard progress.received > exchange.receivedBefore else {

@@ -38,6 +38,8 @@ final class TaskRun {
     var resumption: Resumption?
     /// Whether it has gone back to the first address since something came.
     var hasReturnedToStart = false
+    /// Followed since the first address was asked.
+    var redirects = 0
     private var started = Date()
     private var question = 0
     private var asking: Task<Void, Never>?

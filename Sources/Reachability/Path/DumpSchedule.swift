@@ -60,9 +60,7 @@ package struct DumpSchedule: Sendable {
     /// The table whose dump begins now; `nil` when one is running or none is due.
     package mutating func next(at now: Int64) -> KernelTable? {
         guard running == nil else { return nil }
-        // The one that has waited longest: a table whose dump lasts longer than the interval must not keep others from theirs.
-        let due = KernelTable.allCases.filter { self[$0].wantedFrom.map { $0 <= now } ?? false }
-            .min { self[$0].wantedFrom ?? .max < self[$1].wantedFrom ?? .max }
+        let due = KernelTable.allCases.first { self[$0].wantedFrom.map { $0 <= now } ?? false }
         guard let due else { return nil }
         self[due].wantedFrom = nil
         self[due].lastStart = now

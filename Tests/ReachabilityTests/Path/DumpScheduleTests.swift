@@ -32,20 +32,6 @@ import Testing
         #expect(schedule.deadline == nil)
     }
 
-    @Test func `a table whose dump outlasts the interval, wanted again and again, keeps no other from its turn`() {
-        var schedule = DumpSchedule()
-        var now: Int64 = 0
-        var turns: [KernelTable] = []
-        schedule.wantAll(at: now)
-        while turns.count < 20, let table = schedule.next(at: now) {
-            turns.append(table)
-            for table in [KernelTable.links, .addresses, .routesV4] { schedule.want(table, at: now) }
-            now += table == .routesV4 ? 2 * second : second / 100
-            #expect(schedule.finished(.complete, draw: 0, at: now) == .accept)
-        }
-        #expect(Set(turns) == Set(KernelTable.allCases), "\(turns)")
-    }
-
     @Test func `many wishes are one, and a wish while the table is dumped is not forgotten`() {
         var schedule = DumpSchedule()
         schedule.want(.routesV4, at: 0)

@@ -1,0 +1,47 @@
+internal import Foundation
+
+/// What follows from the answers of the user's handlers.
+extension TaskRun {
+    func apply(_ answer: HandlerAnswer) {
+        switch answer {
+        case .response(let disposition):
+            guard let head = exchange.head else { return }
+            if case .held(let data) = exchange.body { settle(head, disposition, data) } else { settle(head, disposition, Data()) }
+        case .redirect(.follow):
+            if case .redirect(let proposed) = exchange.next { follow(proposed) }
+        case .redirect(.modify): break
+        case .modified(let request, .success(let segments)):
+            replaceBody(segments)
+            follow(request)
+        case .modified(_, .failure(let error)): end(with: error)
+        case .redirect(.refuse):
+            settleForResponse()
+        case .serverTrust(let challenge, let disposition):
+            settings.decisions.record(disposition, of: challenge, at: .now)
+            if disposition == .accept || (disposition == .performDefaultHandling && challenge.policyError == nil) {
+                goOn(with: request)
+            } else {
+                end(
+                    with: challenge.policyError
+                        ?? HTTPSessionError(.certificateUntrusted, "the server was rejected by the session's handler"))
+            }
+        case .challenge(let disposition):
+            guard case .challenges(let challenges) = exchange.next, let challenge = challenges.first else { return }
+            switch disposition {
+            case .useCredential(let credential):
+                guard credential.schemes.contains(challenge.scheme) else {
+                    return end(
+                        with: HTTPSessionError(
+                            .authenticationFailed, "the credential does not fit the scheme '\(challenge.scheme.rawValue)'"))
+                }
+                // What has been refused will be again: a handler that never looks would ask the server for ever.
+                guard !logins.wasRefused(credential, for: challenge) else { return settleForResponse() }
+                self.answer(challenge, with: credential)
+            case .cancel: end(with: HTTPSessionError(.authenticationFailed, "authentication was cancelled by its handler"))
+            case .rejectProtectionSpace where challenges.count > 1: askAbout(Array(challenges.dropFirst()))
+            case .rejectProtectionSpace, .performDefaultHandling:
+                settleForResponse()
+            }
+        }
+    }
+}
