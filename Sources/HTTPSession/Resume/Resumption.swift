@@ -23,8 +23,8 @@ struct Resumption: Hashable, Sendable, Codable {
 
     /// What to do with a response to the request that ``fieldLines(at:)`` belongs to.
     enum Judgement: Hashable, Sendable {
-        /// The body goes on where the bytes that are here end; `total` is the length of the whole, where it is known.
-        case append(total: Int64?)
+        /// The body goes on where the bytes that are here end; `total` is the length of the whole.
+        case append(total: Int64)
         /// The body is the whole: what is here is dropped.
         case replace
         /// The body is of no use: what is here is dropped, and the whole is asked for.
@@ -69,15 +69,17 @@ struct Resumption: Hashable, Sendable, Codable {
 
     private func judgePart(_ head: ResponseHead, _ received: Int64) -> Judgement {
         // Of several parts (multipart/byteranges), and of a part without its place, nothing can be said.
-        guard case .part(received, _, let partTotal)? = head.firstValue(of: "content-range").flatMap(ContentRange.init),
-            head.firstValue(of: "content-encoding") == nil, partTotal == nil || total == nil || partTotal == total
+        // Without a total nobody knows where the end is; and a part has the length that its place says.
+        guard case .part(received, let last, let partTotal)? = head.firstValue(of: "content-range").flatMap(ContentRange.init),
+            head.firstValue(of: "content-encoding") == nil, let whole = partTotal ?? total, total == nil || whole == total,
+            last < whole, head.bodyLength == nil || head.bodyLength == last - received + 1
         else { return .startOver }
         switch validator {
         case .entityTag(let tag):
-            return head.firstValue(of: "etag") == tag ? .append(total: total ?? partTotal) : .startOver
+            return head.firstValue(of: "etag") == tag ? .append(total: whole) : .startOver
         case .lastModified(let date):
             let isSame = head.firstValue(of: "last-modified").map { $0 == date } ?? (partTotal != nil && partTotal == total)
-            return isSame ? .append(total: total ?? partTotal) : .startOver
+            return isSame ? .append(total: whole) : .startOver
         }
     }
 

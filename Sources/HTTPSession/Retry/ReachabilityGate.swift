@@ -43,12 +43,14 @@ final class ReachabilityGate {
 
     /// A task's attempt has failed as it does when a network is gone; `endpoint` is what it has to reach first.
     ///
+    /// `hasNoRoute`: the kernel has said that there is no way to it.
+    ///
     /// - Returns: why it has to wait, where that is known.
-    func failed(_ id: UInt64, at origin: Origin, endpoint: Endpoint) -> Cause? {
+    func failed(_ id: UInt64, at origin: Origin, endpoint: Endpoint, hasNoRoute: Bool) -> Cause? {
         guard let watch = watches[origin] ?? watch(origin, endpoint) else { return nil }
         if !watch.waiting.contains(id) { watch.waiting.append(id) }
         if let cause = watch.cause { return cause }
-        guard let present = path.currentPath, present.status == .unsatisfied, !isNear(endpoint, present) else { return nil }
+        guard hasNoRoute, let present = path.currentPath, present.status == .unsatisfied else { return nil }
         return present.cause
     }
 
@@ -65,7 +67,8 @@ final class ReachabilityGate {
         switch update.state {
         case .unknown: return []
         case .unreachable:
-            guard let cause = update.cause else { return [] }
+            // A name that does not exist, or a route that an administrator refuses, will not be there for waiting.
+            guard let cause = update.cause, ReachabilityGate.passes(cause) else { return [] }
             watch.cause = cause
             return watch.waiting.map { .hold($0, cause) }
         case .up, .degraded, .down:
@@ -85,10 +88,14 @@ final class ReachabilityGate {
         return watch
     }
 
-    /// Whether the path says nothing of the server: it is this machine, or on a link of this machine.
-    private func isNear(_ endpoint: Endpoint, _ path: NetworkPath) -> Bool {
-        guard case .address(let address, _) = endpoint.host else { return false }
-        return address.isLoopback
-            || path.interfaces.contains { $0.addresses.contains { !$0.isDefault && $0.contains(address) } }
+    /// Whether what is missing may come: this machine's link, address, route or next hop, or the way to its name server.
+    private static func passes(_ cause: Cause) -> Bool {
+        switch cause.layer {
+        case .link, .address: true
+        case .route: cause.code == .noRoute
+        case .neighbour: cause.code == .gatewaySilent
+        case .dns: cause.code == .resolverSilent
+        case .firewall, .network, .tcp, .tls, .http, .local: false
+        }
     }
 }

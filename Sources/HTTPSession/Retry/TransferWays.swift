@@ -29,8 +29,8 @@ struct TransferWays: Sendable {
     private var path: NetworkPath?
     /// Interfaces that carry nothing, by index, and since when.
     private var downSince: [UInt32: Int64] = [:]
-    /// Families without a route, and since when.
-    private var unroutedSince: [IPAddress.Family: Int64] = [:]
+    /// Families that have lost their default route: from which interface, and when. A family that never had one is well without.
+    private var unrouted: [IPAddress.Family: Takeover] = [:]
     private var selected: [IPAddress.Family: UInt32] = [:]
     private var takeovers: [IPAddress.Family: Takeover] = [:]
 
@@ -41,10 +41,12 @@ struct TransferWays: Sendable {
         downSince = Dictionary(uniqueKeysWithValues: down.map { ($0, downSince[$0] ?? now) })
         for family in [IPAddress.Family.v4, .v6] {
             guard let present = TransferWays.interface(of: path, family)?.index else {
-                unroutedSince[family] = unroutedSince[family] ?? now
+                if unrouted[family] == nil, let before = selected[family] {
+                    unrouted[family] = Takeover(interface: before, moment: now)
+                }
                 continue
             }
-            unroutedSince[family] = nil
+            unrouted[family] = nil
             if let before = selected[family], before != present { takeovers[family] = Takeover(interface: before, moment: now) }
             selected[family] = present
         }
@@ -64,7 +66,9 @@ struct TransferWays: Sendable {
         if let takeover = takeovers[local.family], takeover.interface == interface.index, takeover.moment > connection.since {
             return .gone("another interface has taken over from \(interface.name)")
         }
-        if let since = unroutedSince[local.family] { return lost(since, now, "there is no route") }
+        if let loss = unrouted[local.family], loss.interface == interface.index, loss.moment > connection.since {
+            return lost(loss.moment, now, "there is no route")
+        }
         return .fine
     }
 

@@ -39,6 +39,6 @@ extension SessionLoop {
         guard let waysChangedAt else { return nil }
         let seconds = (now - waysChangedAt) / 1_000_000_000
         // libcurl drops what has been idle for 118 s in any case.
-        return seconds > 120 ? nil : max(0, Int(seconds) - 1)
+        return seconds > 120 ? nil : max(0, Int(seconds) - 2)
     }
 }

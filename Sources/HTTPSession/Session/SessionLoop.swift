@@ -172,6 +172,12 @@ final class SessionLoop {
         return (until | SessionLoop.retryStep) - now
     }
 
+    /// A long delay ends on a full step of the clock: many tasks that wait are then looked at together.
+    func stepped(_ delay: Int64) -> Int64 {
+        let (until, overflow) = now.addingReportingOverflow(delay)
+        return delay < 2 * SessionLoop.retryStep || overflow ? delay : (until | SessionLoop.retryStep) - now
+    }
+
     /// 33 ms, less one nanosecond.
     private static let retryStep: Int64 = 1 << 25 - 1
 

@@ -8,11 +8,14 @@ extension TaskRun {
     ///
     /// - Returns: whether the task waits.
     func holds(after error: HTTPSessionError, _ failure: RetryMachine.Failure) -> Bool {
-        guard waitsForConnectivity, failure.isRepeatable, !failure.isDeadConnection, TaskRun.isOfNetwork(error.code),
+        // What fails as soon as it is let go counts as a try: else it would go round at the speed of the probes.
+        guard !wasReleased, waitsForConnectivity, failure.isRepeatable, !failure.isDeadConnection,
+            TaskRun.isOfNetwork(error.code),
             let gate = loop.gate, let endpoint = settings.endpoint(for: origin)
         else { return false }
         gateOrigin = origin
-        guard let cause = gate.failed(task.id, at: origin, endpoint: endpoint) else { return false }
+        let hasNoRoute = error.code == .notConnected && error.underlying == nil
+        guard let cause = gate.failed(task.id, at: origin, endpoint: endpoint, hasNoRoute: hasNoRoute) else { return false }
         wait(for: cause, after: error)
         goOn(with: request, .endedUntilConnected)
         return true
@@ -43,8 +46,9 @@ extension TaskRun {
     /// The server's probe gets through, or meets the server itself.
     func networkIsBack(delay: Int64) {
         guard waitsSince != nil else { return }
+        wasReleased = true
         if delay > 0 { task.become(.backingOff) }
-        handle(.networkIsBack(delay: delay))
+        handle(.networkIsBack(delay: loop.stepped(delay)))
     }
 
     /// It goes on, or ends.
@@ -67,6 +71,13 @@ extension TaskRun {
     /// The connection carries nothing any more: what it was for is done on another, or ends.
     func connectionIsGone(_ reason: String) {
         abandonTransfer()
-        failed(with: HTTPSessionError(.connectionLost, reason))
+        stopped(by: HTTPSessionError(.connectionLost, reason))
+    }
+
+    /// The attempt has been broken off: what follows is known from its head, or nothing is.
+    func stopped(by error: HTTPSessionError) {
+        guard exchange.next != nil else { return failed(with: error) }
+        exchange.failure = error
+        conclude()
     }
 }

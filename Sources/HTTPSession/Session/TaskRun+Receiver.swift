@@ -47,7 +47,9 @@ extension TaskRun: TransferReceiver {
             exchange.body = .held(Data())
             return .taken
         }
-        if metrics.retryCount > 0 { loop.noteSuccess(of: origin) }
+        wasReleased = false
+        if hasPaidRetry, !job.retryPolicy.statusCodes.contains(head.statusCode) { loop.noteSuccess(of: origin) }
+        hasPaidRetry = false
         if let intake = takeRest(head) { return intake }
         guard let handler = task.handlers.response else { return accept(head, .allow) }
         ask { .response(await handler(head)) }
@@ -120,6 +122,9 @@ extension TaskRun: TransferReceiver {
     private func keep(_ bytes: UnsafeRawBufferPointer) -> Intake {
         guard let sink else { return .taken }
         let total = progress.received + Int64(bytes.count)
+        if exchange.asksForRest, let whole = resumption?.total, total > whole {
+            return .abort(HTTPSessionError(.badServerResponse, "the server sent more than the rest"))
+        }
         if total > 8 << 20, exchange.decompresses, let arrived = transfer?.receivedBodyBytes,
             total / Int64(settings.configuration.maximumDecompressionRatio) > max(arrived, 1)
         {
@@ -172,7 +177,7 @@ extension TaskRun: TransferReceiver {
         guard let error, !exchange.isRefused else { return conclude() }
         if asksAboutServer() { return }
         // What follows is known from the head.
-        if exchange.next != nil, [.connectionLost, .badServerResponse, .cannotDecodeContent].contains(error.code) {
+        if exchange.next != nil, [.connectionLost, .timedOut, .badServerResponse, .cannotDecodeContent].contains(error.code) {
             exchange.failure = error
             return conclude()
         }
@@ -204,7 +209,7 @@ extension TaskRun: TransferReceiver {
         loop.outbox.detail(.transactionFinished(task, transaction))
     }
 
-    private func conclude() {
+    func conclude() {
         switch exchange.next {
         case .redirect(let proposed): redirect(to: proposed)
         case .challenges(let challenges): meet(challenges)

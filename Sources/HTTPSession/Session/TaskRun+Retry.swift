@@ -10,7 +10,9 @@ extension TaskRun {
         failure.isDeadConnection = error.code == .connectionLost && exchange.head == nil && facts?.wasResent == true
         failure.hasProgressed = resumption != nil && progress.received > exchange.receivedBefore
         failure.isBeyondRecall = task.kind == .stream && progress.received > 0
+        hasPaidRetry = false
         if holds(after: error, failure) { return }
+        wasReleased = false
         switch decide(failure) {
         case .giveUp: end(with: error)
         case .retryDeadConnection:

@@ -34,6 +34,10 @@ final class TaskRun {
     /// Where the gate knows of the task, and since when the task waits for it.
     var gateOrigin: Origin?
     var waitsSince: Int64?
+    /// Whether the gate has let it go and no answer has come since.
+    var wasReleased = false
+    /// Whether the host's budget has paid for the present attempt.
+    var hasPaidRetry = false
     /// What a download has so far, where it can be continued.
     var resumption: Resumption?
     /// Whether it has gone back to the first address since something came.
@@ -82,8 +86,8 @@ final class TaskRun {
     /// The ``deadline`` has come.
     func timePassed() {
         if hasUnpublishedProgress { publishProgress() }
-        if case .backingOff(let until) = machine.state, until <= loop.now, let wait = loop.retryWait(for: origin) {
-            handle(.postponed(delay: wait))
+        if case .backingOff(let until) = machine.state, until <= loop.now, !wasReleased {
+            if let wait = loop.retryWait(for: origin) { handle(.postponed(delay: wait)) } else { hasPaidRetry = true }
         }
         handle(.time)
     }
@@ -107,11 +111,12 @@ final class TaskRun {
         case .failTimedOut:
             abandonTransfer()
             let limit = Duration.nanoseconds(job.limits.requestTimeout)
-            failed(with: HTTPSessionError(.timedOut, "nothing came or went for \(limit)"))
+            stopped(by: HTTPSessionError(.timedOut, "nothing came or went for \(limit)"))
         case .leave: leave()
         case .finish(let reason): finish(reason)
         case .announceResumed: loop.outbox.announce(.taskResumed(task))
         case .announceSuspended:
+            leaveGate()
             task.become(.suspended)
             loop.outbox.announce(.taskSuspended(task))
         }
@@ -269,14 +274,15 @@ final class TaskRun {
     /// Another transaction of the same task follows, after `delay` nanoseconds.
     func goOn(with next: TransferRequest, delay: Int64 = 0) {
         if delay > 0 { task.become(.backingOff) }
-        goOn(with: next, .endedForNow(delay: delay))
+        goOn(with: next, .endedForNow(delay: loop.stepped(delay)))
     }
 
     func goOn(with next: TransferRequest, _ event: TaskMachine.Event) {
         do throws(HTTPSessionError) { origin = try settings.check(next) } catch { return end(with: error) }
         request = next
-        question += 1
+        withdrawQuestion()
         handle(event)
+        if machine.state == .suspended { task.become(.suspended) }
     }
 
     /// The task ends with an error.

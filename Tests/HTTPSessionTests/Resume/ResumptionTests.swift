@@ -96,9 +96,16 @@ struct ResumptionTests {
         ["ETag: \"a\"", "Content-Range: lines 400-999/1000"],
         ["ETag: \"a\"", "Content-Type: multipart/byteranges; boundary=x"],
         ["ETag: \"a\"", "Content-Range: bytes 400-999/1000", "Content-Encoding: gzip"],
+        ["ETag: \"a\"", "Content-Range: bytes 400-999/1000", "Content-Length: 700"],
+        ["ETag: \"a\"", "Content-Range: bytes 400-1099/*"],
     ]) func `anything that speaks against it begins anew`(_ fields: [String]) throws {
         let text = "HTTP/1.1 206 X\r\n" + fields.map { $0 + "\r\n" }.joined() + "\r\n"
         #expect(try tagged().judge(try #require(ResponseHead(bytes: Array(text.utf8))), received: 400) == .startOver)
+    }
+
+    @Test func `where no total was ever told, a part does not tell the end`() throws {
+        let open = try #require(try resumption("ETag: \"a\"", "Transfer-Encoding: chunked"))
+        #expect(open.judge(try head(206, "ETag: \"a\"", "Content-Range: bytes 4-9/*"), received: 4) == .startOver)
     }
 
     @Test func `after a date, the date or the total must be the same`() throws {

@@ -69,6 +69,12 @@ struct TransferWaysTests {
         #expect(try fate(ways, at: 260) == .gone("there is no route"))
     }
 
+    @Test func `who never had a default route does not miss it`() throws {
+        var ways = TransferWays()
+        for now in [0, 1_000, 2_000] as [Int64] { _ = update(&ways, path(nil, try interface(1, "192.0.2.2")), at: now) }
+        #expect(try fate(ways, at: 9_999) == .fine)
+    }
+
     @Test func `what goes over an interface that is no longer used goes no further`() throws {
         var ways = TransferWays()
         let (one, two) = (try interface(1, "192.0.2.2"), try interface(2, "198.51.100.2"))

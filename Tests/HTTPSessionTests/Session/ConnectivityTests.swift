@@ -155,6 +155,25 @@ import Testing
         #expect(!log.names.contains("waiting for connectivity"))
     }
 
+    @Test func `without a default route, servers that have a route are asked, and their words count`() async throws {
+        let gate = try Gate()
+        let server = try server { Self.half($0, until: gate) }
+        let monitor = try await settledMonitor()
+        try client.ip("route add 203.0.113.0/24 via 10.9.1.1")
+        try client.ip("route del default")
+        for await update in monitor.updates where update.path.status == .unsatisfied { break }
+        let session = try session(monitor)
+        let url = try #require(URL(string: "http://203.0.113.9:1/"))
+        #expect(await failure(session.data(TransferRequest(url: url)))?.code != nil)
+        #expect(!log.names.contains("waiting for connectivity"))
+        // And what goes over that route is left alone.
+        let task = session.download(TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file")))
+        await task.awaitProgress { $0.received == 500_000 }
+        gate.open()
+        let response = try await task.value
+        #expect(response.metrics.transactions.count == 1)
+    }
+
     @Test func `a connection that was idle when the network changed is not used again`() async throws {
         let server = try server { Reply(body: .text($0.target)) }
         let monitor = try await settledMonitor()

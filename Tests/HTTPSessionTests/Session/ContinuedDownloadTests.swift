@@ -197,6 +197,18 @@ import Testing
         #expect(error?.context.statusCode == 410)
     }
 
+    @Test func `a rest that is longer than it says is no file`() async throws {
+        let server = try server { request in
+            var reply = Self.rest(request)
+            reply.body = .pattern(500_000)
+            return reply.chunked()
+        }
+        let error = await failure(
+            try session().download(TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file"))))
+        #expect(error?.code == .badServerResponse)
+        #expect(folder.names == [])
+    }
+
     @Test func `a part that nobody asked for is an error`() async throws {
         let server = try MisbehavingServer { _ in
             Reply(206, fields: ["Content-Range": "bytes 0-9/20"], body: .pattern(10))
