@@ -90,13 +90,19 @@ import Testing
         #expect(response.metrics.timeWaitingForConnectivity > .zero)
     }
 
-    @Test func `a download goes on over the interface that takes over`() async throws {
-        let gate = try Gate()
-        let server = try server { Self.half($0, until: gate) }
+    /// A download of which one half is here, and the other does not come.
+    private func halfDownload(_ server: MisbehavingServer) async throws -> TransferTask {
         let monitor = try await settledMonitor()
         let task = try session(monitor).download(
             TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file")))
         await task.awaitProgress { $0.received == 500_000 }
+        return task
+    }
+
+    @Test func `a download goes on over the interface that takes over`() async throws {
+        let gate = try Gate()
+        let server = try server { Self.half($0, until: gate) }
+        let task = try await halfDownload(server)
         try route("10.9.2.1", metric: 1)
         let response = try await task.value
         #expect(try Data(contentsOf: folder.url("file")) == pattern(1_000_000))
@@ -108,10 +114,7 @@ import Testing
     @Test func `a download whose address is gone waits for another, and goes on there`() async throws {
         let gate = try Gate()
         let server = try server { Self.half($0, until: gate) }
-        let monitor = try await settledMonitor()
-        let task = try session(monitor).download(
-            TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file")))
-        await task.awaitProgress { $0.received == 500_000 }
+        let task = try await halfDownload(server)
         try client.ip("addr flush dev one")
         await log.await("waiting for connectivity")
         try client.ip("addr add 10.9.1.7/24 dev one")

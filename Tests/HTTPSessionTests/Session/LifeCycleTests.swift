@@ -259,25 +259,6 @@ import Testing
         #expect(await log.awaitInvalidation().contains("transaction 200"))
     }
 
-    @Test func `the end of a session is posted, with the session`() async throws {
-        let gate = try Gate()
-        let server = try MisbehavingServer { _ in Reply(body: "x").held(by: gate) }
-        let session = try localSession()
-        let task = session.data(request(server))
-        let end = Signal()
-        let isOver = Locked(false)
-        let token = NotificationCenter.default.addObserver(of: session, for: .sessionDidInvalidate) { _ in
-            isOver.withLock { $0 = task.result != nil }
-            end.fire()
-        }
-        session.invalidate(cancelsTasks: false)
-        session.invalidate(cancelsTasks: true)
-        gate.open()
-        await end.wait()
-        #expect(isOver.withLock { $0 })
-        NotificationCenter.default.removeObserver(token)
-    }
-
     @Test func `a task that was never started keeps no session, whoever listens`() async throws {
         let server = try MisbehavingServer { _ in Reply(body: "x") }
         let log = EventLog()

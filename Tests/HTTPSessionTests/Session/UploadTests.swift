@@ -78,18 +78,6 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         #expect(server.requests.count == 2)
     }
 
-    @Test func `rates of sending and receiving are kept to`() async throws {
-        let server = try MisbehavingServer { request in
-            request.method == "GET" ? Reply(body: .pattern(400_000)) : Reply(body: "x")
-        }
-        let session = try localSession { ($0.maximumSendRate, $0.maximumReceiveRate) = (400_000, 400_000) }
-        for request in [TransferRequest(url: server.url()), post(.data(Data(count: 400_000)), to: server)] {
-            let start = ContinuousClock.now
-            _ = try await session.data(request).value
-            #expect(ContinuousClock.now - start >= .milliseconds(500))
-        }
-    }
-
     @Test func `empty bodies of every kind`() async throws {
         let server = try echo()
         let session = try localSession()
