@@ -1,5 +1,5 @@
 # Every target is a script; this file only gives them their names.
-.PHONY: run test setup check bench docs install
+.PHONY: run test setup check bench chaos docs install
 
 # Builds what is missing and shows the live stream of this machine.
 run:
@@ -21,6 +21,11 @@ check:
 bench:
 	@scripts/setup test
 	@scripts/bench $(ARGS)
+
+# Ten minutes of outages, kills and faults, and a million steps of the simulation; the short forms are among the tests.
+chaos:
+	@scripts/setup test
+	@scripts/chaos $(ARGS)
 
 docs:
 	@scripts/setup run

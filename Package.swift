@@ -8,6 +8,7 @@ let package = Package(
         .library(name: "HTTPSession", targets: ["HTTPSession"]),
         .library(name: "HTTPSessionTestKit", targets: ["HTTPSessionTestKit"]),
         .executable(name: "netwatch", targets: ["netwatch"]),
+        .executable(name: "netwatch-transfer", targets: ["netwatch-transfer"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
@@ -38,11 +39,28 @@ let package = Package(
         ),
         // A server that misbehaves as told, for the tests of this package and of its users.
         .target(name: "HTTPSessionTestKit", dependencies: ["CLinux", "COpenSSL", "EventLoop"]),
+        // What a program says and hears, shared by the two: streams, signals, arguments, durations, JSON.
+        .target(
+            name: "Console",
+            dependencies: [
+                "Reachability", "CLinux", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ]
+        ),
         .executableTarget(
             name: "netwatch",
             dependencies: [
-                "Reachability", "EventLoop", "Pacing", "CLinux",
+                "Console", "Reachability", "EventLoop", "Pacing", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ]
+        ),
+        // What `netwatch get` becomes: apart, so that a monitor has neither libcurl nor all of Foundation in memory.
+        .executableTarget(
+            name: "netwatch-transfer",
+            dependencies: [
+                "Console", "HTTPSession", "Reachability", "EventLoop", "Pacing", "CLinux",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Logging", package: "swift-log"),
             ]
         ),
 
@@ -53,6 +71,14 @@ let package = Package(
 
         // Test hosts made of network namespaces; no tests of its own.
         .target(name: "NetworkLab", dependencies: ["CLinux", "EventLoop"], path: "Tests/NetworkLab"),
+        // Transfers through outages, kills and faults: `make chaos`, and a short form among the tests.
+        .executableTarget(
+            name: "chaos",
+            dependencies: [
+                "HTTPSession", "HTTPSessionTestKit", "Reachability", "NetworkLab", "EventLoop", "Pacing",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+            ],
+            path: "Tests/Chaos"),
         // rtnetlink messages laid out byte by byte; no tests of its own.
         .target(name: "NetlinkBytes", dependencies: ["Reachability"], path: "Tests/NetlinkBytes"),
         .testTarget(name: "EventLoopTests", dependencies: ["EventLoop", "CLinux"]),
@@ -71,8 +97,18 @@ let package = Package(
             ]
         ),
         .testTarget(name: "HTTPSessionTestKitTests", dependencies: ["HTTPSessionTestKit", "NetworkLab", "CLinux", "COpenSSL"]),
-        .testTarget(name: "netwatchTests", dependencies: ["netwatch", "Reachability", "EventLoop", "NetworkLab", "CLinux"]),
-        .testTarget(name: "SimulationTests", dependencies: ["Reachability", "NetlinkBytes", "Pacing"]),
+        .testTarget(
+            name: "netwatchTests",
+            dependencies: ["netwatch", "Console", "Reachability", "EventLoop", "NetworkLab", "CLinux"]
+        ),
+        .testTarget(
+            name: "netwatch-transferTests",
+            dependencies: [
+                "netwatch-transfer", "netwatch", "Console", "HTTPSession", "HTTPSessionTestKit", "Reachability", "EventLoop",
+                "NetworkLab", "CLinux",
+            ]
+        ),
+        .testTarget(name: "SimulationTests", dependencies: ["Reachability", "HTTPSession", "NetlinkBytes", "Pacing"]),
         // The rules of the house that neither the compiler nor swift-format checks.
         .testTarget(name: "TidyTests"),
         .testTarget(

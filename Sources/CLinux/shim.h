@@ -313,6 +313,18 @@ static inline int netwatch_open_terminal(int ends[2]) {
     return -1;
 }
 
+// ioctl(2) is variadic: a terminal's size (ioctl_tty(2)). Nothing is changed where the descriptor is no terminal.
+static inline void netwatch_terminal_size(int terminal, int32_t *columns, int32_t *rows) {
+    struct winsize size;
+    if (ioctl(terminal, TIOCGWINSZ, &size) != 0) return;
+    *columns = size.ws_col;
+    *rows = size.ws_row;
+}
+static inline int netwatch_set_terminal_size(int terminal, int32_t columns, int32_t rows) {
+    struct winsize size = {(unsigned short)rows, (unsigned short)columns, 0, 0};
+    return ioctl(terminal, TIOCSWINSZ, &size);
+}
+
 // glibc declares these three only under _GNU_SOURCE (2.29, 2.34 and 2.26).
 static const int16_t netwatch_POSIX_SPAWN_SETSID = 0x80;
 static inline int netwatch_spawn_in_directory(posix_spawn_file_actions_t *actions, const char *directory) {

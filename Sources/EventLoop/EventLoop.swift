@@ -82,8 +82,8 @@ package struct EventLoop: ~Copyable {
     package mutating func wait(until deadline: Int64?) -> [Ready] {
         var milliseconds: Int32 = -1
         if let deadline {
-            let left = deadline - MonotonicClock.now()
-            milliseconds = left <= 0 ? 0 : Int32(clamping: (left + 999_999) / 1_000_000)
+            let (left, isLongPast) = deadline.subtractingReportingOverflow(MonotonicClock.now())
+            milliseconds = left <= 0 || isLongPast ? 0 : Int32(clamping: (left - 1) / 1_000_000 + 1)
         }
         let count = netwatch_epoll_wait(epoll, &events, &tokens, Int32(EventLoop.batch), milliseconds)
         guard count > 0 else { return [] }

@@ -82,6 +82,9 @@ package final class LoopThread: Sendable {
         }
     }
 
+    /// Whether it is asked on the thread itself.
+    package var isCurrent: Bool { pthread_equal(pthread_self(), handle) != 0 }
+
     /// Waits for the thread's end. From the thread itself it returns at once: the thread cleans up after itself then.
     package func join() {
         let isMine = isJoined.withLock { joined in
@@ -89,7 +92,7 @@ package final class LoopThread: Sendable {
             return !joined
         }
         guard isMine else { return }
-        if pthread_equal(pthread_self(), handle) != 0 {
+        if isCurrent {
             pthread_detach(handle)
         } else {
             pthread_join(handle, nil)

@@ -9,7 +9,7 @@ public struct CookieJar: Sendable {
     /// All of them, but what has expired.
     public func all() async throws(HTTPSessionError) -> [Cookie] {
         let now = Date()
-        return try await ask(.read).compactMap { Cookie(line: $0) }.filter { !$0.hasExpired(at: now) }
+        return try await ask(.read).compactMap { Cookie(line: $0.text) }.filter { !$0.hasExpired(at: now) }
     }
 
     /// Those that a request to the address gets, longer paths first (RFC 6265 section 5.4).
@@ -29,8 +29,8 @@ public struct CookieJar: Sendable {
     /// Removes all cookies.
     public func deleteAll() async throws(HTTPSessionError) { _ = try await ask(.deleteAll) }
 
-    private func ask(_ wish: CookieWish) async throws(HTTPSessionError) -> [String] {
-        let answer: Result<[String], HTTPSessionError> = await withCheckedContinuation { continuation in
+    private func ask(_ wish: CookieWish) async throws(HTTPSessionError) -> [CookieLine] {
+        let answer: Result<[CookieLine], HTTPSessionError> = await withCheckedContinuation { continuation in
             if !core.post(.cookies(wish) { continuation.resume(returning: $0) }) {
                 continuation.resume(
                     returning: .failure(HTTPSessionError(.sessionInvalidated, "the session has been invalidated")))

@@ -19,11 +19,37 @@ public struct DownloadDestination: Hashable, Sendable {
     public var existingFile: ExistingFile
     /// Make the directories above it where they are missing.
     public var createsDirectories: Bool
+    /// What becomes of a download that does not become whole.
+    public var unfinished: Unfinished
+    /// The digest that the file has to have. It is checked when all has come, before the file gets its name; another file is
+    /// ``HTTPSessionError/Code/digestMismatch``. Without one, the server's own is checked where it sends one (`Repr-Digest`, RFC 9530).
+    public var expectedDigest: ContentDigest?
 
-    /// A destination that replaces nothing unless told to.
-    public init(_ file: URL, existingFile: ExistingFile = .fail, createsDirectories: Bool = false) {
+    /// What becomes of a download that does not become whole: because it failed, or its process was killed.
+    public enum Unfinished: Hashable, Sendable {
+        /// Nothing is left of it; of a process that was killed, the hidden file is.
+        case removed
+        /// Its bytes lie beside the destination as `NAME.netwatch-part`, and beside that, as `NAME.netwatch-part.json`, what tells
+        /// which of them are valid. A later download to the same place goes on from there: of the same address, or of another one with
+        /// the same ``DownloadDestination/expectedDigest``. One task at a time has the part; another is refused
+        /// (``HTTPSessionError/Code/cannotWriteFile``).
+        case kept
+        /// As `kept`, but what lies there already is dropped when the first byte comes.
+        case keptAnew
+    }
+
+    /// A destination that replaces nothing and leaves nothing unless told to.
+    public init(
+        _ file: URL, existingFile: ExistingFile = .fail, createsDirectories: Bool = false, unfinished: Unfinished = .removed,
+        expectedDigest: ContentDigest? = nil
+    ) {
         self.file = file
         self.existingFile = existingFile
         self.createsDirectories = createsDirectories
+        self.unfinished = unfinished
+        self.expectedDigest = expectedDigest
     }
+
+    /// How the name of a part that is kept ends.
+    static let partSuffix = ".netwatch-part"
 }

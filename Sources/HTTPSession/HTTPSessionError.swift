@@ -1,4 +1,5 @@
 public import Foundation
+public import Reachability
 
 /// Why a transfer, or a task around it, did not give what was asked.
 ///
@@ -15,6 +16,7 @@ public struct HTTPSessionError: Error, Sendable, CustomStringConvertible {
         case insecureConnectionRefused = "insecure-connection-refused"
         case networkNotAllowed = "network-not-allowed"
         case handlerTimedOut = "handler-timed-out"
+        case interceptorFailed = "interceptor-failed"
         case misuse = "misuse"
         // The network.
         case timedOut = "timed-out"
@@ -48,6 +50,8 @@ public struct HTTPSessionError: Error, Sendable, CustomStringConvertible {
         case fileChanged = "file-changed"
         case cannotWriteFile = "cannot-write-file"
         case cannotMoveFile = "cannot-move-file"
+        case digestMismatch = "digest-mismatch"
+        case cannotResume = "cannot-resume"
         // What libcurl says and no other code names.
         case transferFailed = "transfer-failed"
     }
@@ -87,8 +91,13 @@ public struct HTTPSessionError: Error, Sendable, CustomStringConvertible {
     public let reason: String
     /// Where it happened.
     public var context: Context
+    /// What ``HTTPSessionManager/download(resuming:of:to:handlers:startsNow:)`` goes on from; `nil` where nothing was kept
+    /// (``SessionConfiguration/resumeDirectory``).
+    public internal(set) var resumeData: Data?
     /// The error below this one: a handler's, a serializer's, or the content-type error beside a status error.
     public let underlying: (any Error)?
+    /// What is missing on the way to the server, where the session has a path monitor and that has found it.
+    public internal(set) var cause: Cause?
 
     /// An error with its reason: one line, without a full stop and without secrets.
     public init(_ code: Code, _ reason: String, context: Context = Context(), underlying: (any Error)? = nil) {
@@ -112,7 +121,7 @@ public struct HTTPSessionError: Error, Sendable, CustomStringConvertible {
         switch code {
         case .cancelled: .cancelled
         case .invalidRequest: .badURL
-        case .invalidConfiguration, .misuse, .sessionInvalidated, .transferFailed: .unknown
+        case .invalidConfiguration, .misuse, .interceptorFailed, .sessionInvalidated, .transferFailed: .unknown
         case .insecureConnectionRefused, .redirectRefused: .appTransportSecurityRequiresSecureConnection
         case .networkNotAllowed: .dataNotAllowed
         case .handlerTimedOut, .timedOut: .timedOut
@@ -136,6 +145,7 @@ public struct HTTPSessionError: Error, Sendable, CustomStringConvertible {
         case .fileChanged: .requestBodyStreamExhausted
         case .cannotWriteFile: .cannotWriteToFile
         case .cannotMoveFile: .cannotMoveFile
+        case .digestMismatch, .cannotResume: .cannotDecodeRawData
         }
     }
 }

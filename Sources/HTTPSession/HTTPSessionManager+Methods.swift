@@ -67,6 +67,33 @@ extension HTTPSessionManager {
         }
     }
 
+    /// Goes on with a download that ended with an error or was cancelled, from its ``HTTPSessionError/resumeData``, in this process or a
+    /// later one that has the same ``SessionConfiguration/resumeDirectory``. Resume data stays good until the file is whole, and the
+    /// destination need not be the first one.
+    ///
+    /// `request` says what to ask for, with the fields and the options of the first one, or an address that is signed anew. Without it
+    /// the first address is asked, without fields of its own: these may be secrets, and are not kept.
+    ///
+    /// Where the bytes cannot be reused, the whole is asked for; where nothing is known of them and no request is given, the task ends
+    /// with ``HTTPSessionError/Code/cannotResume``.
+    public func download(
+        resuming resumeData: Data, of request: TransferRequest? = nil, to destination: DownloadDestination,
+        handlers: TransferHandlers? = nil, startsNow: Bool = true
+    ) -> TransferTask {
+        do throws(HTTPSessionError) {
+            guard let directory = core.settings.resumes else {
+                throw HTTPSessionError(.cannotResume, "the session has no resumeDirectory")
+            }
+            let record = try directory.record(of: resumeData)
+            return make(
+                request ?? TransferRequest(url: record.start), .download, .file(destination), handlers, 200...299, startsNow,
+                record: directory.hasPart(record) ? record : nil)
+        } catch {
+            if let request { return download(request, to: destination, handlers: handlers, startsNow: startsNow) }
+            return make(unresolved, .download, .file(destination), handlers, nil, false, failure: error)
+        }
+    }
+
     /// Reads a response as it comes (``TransferTask/chunks``).
     public func stream(_ address: String, parameters: Parameters? = nil, headerFields: HTTPFields = [:]) -> TransferTask {
         do throws(HTTPSessionError) {

@@ -102,6 +102,27 @@ public final class HTTPSessionManager: Sendable {
         return make(request, kind, .memory(maximumSize: limit), handlers, nil, startsNow)
     }
 
+    /// A task whose request's body is sent in as many requests as it takes: after a lost connection, a restart of the server or an answer
+    /// that says to come again (``RetryPolicy``), it asks the server how much it has, and sends the rest.
+    ///
+    /// ```swift
+    /// let request = TransferRequest(url: files, method: .post, body: .file(film))
+    /// let response = try await session.upload(request, resumably: .tus(metadata: ["filename": "film.mkv"])).value
+    /// ```
+    ///
+    /// The value is the answer that says that all is there; ``TransferResponse/url`` is the upload's place, where the answer came from it.
+    /// An answer with another status than 200 to 299 ends the task with ``HTTPSessionError/Code/unacceptableStatus``. The body has a length
+    /// that is known, and is the same whenever it is read: a file that changes ends the task (``HTTPSessionError/Code/fileChanged``).
+    ///
+    /// The upload's place has to be one that a redirect may lead to; what was meant for the request's own origin is not sent to another.
+    /// A cancelled upload stays with its server until that drops it.
+    public func upload(
+        _ request: TransferRequest, resumably kind: UploadProtocol, handlers: TransferHandlers? = nil, startsNow: Bool = true
+    ) -> TransferTask {
+        let limit = request.options.maximumResponseSize ?? configuration.maximumResponseSize
+        return make(request, .upload, .memory(maximumSize: limit), handlers, 200...299, startsNow, resumably: kind)
+    }
+
     /// A task whose response becomes a file. A status outside of 200 to 299 ends it with
     /// ``HTTPSessionError/Code/unacceptableStatus``: the text of an error page is no download.
     public func download(
@@ -122,7 +143,7 @@ public final class HTTPSessionManager: Sendable {
         _ request: TransferRequest, _ kind: TransferTask.Kind, _ destination: TransferJob.Destination,
         _ handlers: TransferHandlers?,
         _ statusCodes: ClosedRange<Int>?, _ startsNow: Bool, id: UInt64 = SessionCore.nextID(), buffer: ChunkBuffer? = nil,
-        failure: HTTPSessionError? = nil
+        failure: HTTPSessionError? = nil, record: ResumeDirectory.Record? = nil, resumably uploadProtocol: UploadProtocol? = nil
     ) -> TransferTask {
         let options = request.options
         let limits = TaskMachine.Limits(
@@ -132,11 +153,16 @@ public final class HTTPSessionManager: Sendable {
         var segments: [BodySegment] = []
         var origin = Origin.unknown
         var failure = failure
+        var upload: UploadJob?
         do throws(HTTPSessionError) {
             if let failure { throw failure }
             origin = try core.settings.check(request)
             segments = try request.body.segments()
             if case .file(let place) = destination { try PartialFile.check(place) }
+            if let uploadProtocol {
+                upload = try UploadJob(
+                    request, segments, uploadProtocol, allowsInsecure: configuration.followsInsecureRedirects)
+            }
         } catch {
             failure = error
         }
@@ -145,10 +171,10 @@ public final class HTTPSessionManager: Sendable {
             plan: TransferPlan(
                 request, logins: TaskLogins(), settings: core.settings, segments: segments, isElsewhere: false),
             destination: destination, limits: limits, retryPolicy: options.retryPolicy ?? configuration.retryPolicy,
-            acceptableStatusCodes: statusCodes)
+            record: record, acceptableStatusCodes: statusCodes, upload: upload)
         let task = TransferTask(
             id: id, request: request, kind: kind, handlers: handlers ?? self.handlers, job: job, core: core, chunkBuffer: buffer,
-            validation: validation)
+            validation: validation, decisions: decisions(of: handlers))
         if !startsNow, failure == nil { core.register(task) }
         core.outbox.detail(.taskCreated(task))
         if let failure {
@@ -160,6 +186,12 @@ public final class HTTPSessionManager: Sendable {
             core.outbox.flush()
         }
         return task
+    }
+
+    /// The session's handler speaks for all the tasks that have it, a task's own for that task.
+    private func decisions(of handlers: TransferHandlers?) -> ServerTrustDecisions? {
+        if let handlers { return handlers.serverTrust == nil ? nil : ServerTrustDecisions(capacity: 32) }
+        return self.handlers.serverTrust == nil ? nil : core.settings.decisions
     }
 
     /// Every task that has been started and has not ended.

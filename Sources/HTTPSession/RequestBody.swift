@@ -21,6 +21,7 @@ package enum BodySegment: Sendable {
     case data(Data)
     /// `length` bytes of the file from its beginning, measured when the body was put together.
     case file(path: String, length: Int64)
+    case filePart(FilePart)
     case stream(length: Int64?, make: BodyStreamFactory)
 
     /// In bytes; `nil` where only the end tells.
@@ -28,6 +29,7 @@ package enum BodySegment: Sendable {
         switch self {
         case .data(let data): Int64(data.count)
         case .file(_, let length): length
+        case .filePart(let part): part.count
         case .stream(let length, _): length
         }
     }

@@ -71,10 +71,17 @@ public struct SessionConfiguration: Sendable {
 
     /// When tasks try again by themselves.
     public var retryPolicy = RetryPolicy.default
-    /// Where the session has a ``PathMonitor``: a task whose network is gone waits for it, however long, under its resource timeout.
-    /// `false`: it ends with ``HTTPSessionError/Code/notConnected`` when its retries are used up.
+    /// Where the session has a ``PathMonitor``: a task whose network is gone, or is one that it may not use, waits for another, however
+    /// long, under its resource timeout. `false`: it ends with ``HTTPSessionError/Code/notConnected`` when its retries are used up, and
+    /// at once with ``HTTPSessionError/Code/networkNotAllowed``. At most 64 servers out of reach are watched at a time: the tasks of any
+    /// further one have their ``retryPolicy`` alone.
     public var waitsForConnectivity = true
-    /// Sent with every request that does not have the field itself.
+    /// Where the session keeps what its resume data stands for: made when it is needed, readable by its owner only. A download that ends
+    /// with an error, or is cancelled, then leaves a hidden part beside its destination, and resume data in its error
+    /// (``HTTPSessionError/resumeData``); at most 1,000 of them for seven days. `nil`: nothing is left.
+    public var resumeDirectory: URL?
+    /// Sent with every request that does not have the field itself. `Proxy-Authorization` is refused: a tunnel would lead it to the
+    /// server. A proxy's user and password are given in ``proxy``, in the credential store or by a challenge handler.
     public var additionalHeaderFields: HTTPFields = [:]
     /// Ask for gzip, deflate, br and zstd, as libcurl was built, and decompress. Downloads to files ask for no compression.
     public var decompressesResponses = true
@@ -82,7 +89,7 @@ public struct SessionConfiguration: Sendable {
     public var followsInsecureRedirects = false
     /// Where cookies are kept.
     public var cookies = CookieStorage.ephemeral
-    /// Where Strict-Transport-Security (RFC 6797) is remembered; `nil`: in memory, with the session.
+    /// Where Strict-Transport-Security (RFC 6797) is remembered, in a directory that is there; `nil`: in memory, with the session.
     public var hstsFile: URL?
     /// Obey Strict-Transport-Security.
     public var enforcesHSTS = true
@@ -184,7 +191,8 @@ extension SessionConfiguration {
         }
     }
 
-    /// Where cookies are kept. The public-suffix list that libcurl was built with decides which domains may set them.
+    /// Where cookies are kept. The public-suffix list that libcurl was built with decides which domains may set them. Of more than 3,000,
+    /// the oldest of those domains go that have the most.
     public enum CookieStorage: Hashable, Sendable {
         /// Nowhere: none are kept or sent, but those in a request's own fields.
         case none

@@ -15,6 +15,8 @@ public enum SessionEvent: Sendable {
     case waitingForConnectivity(TransferTask, HTTPSessionError)
     /// A download goes on behind its first `offset` bytes, of `total` where that is known.
     case downloadContinued(TransferTask, offset: Int64, total: Int64?)
+    /// An upload goes on behind its first `offset` bytes, which its server has.
+    case uploadContinued(TransferTask, offset: Int64)
     case transactionFinished(TransferTask, TransactionMetrics)
     case fileMoved(TransferTask, DownloadDestination)
     case fileMoveFailed(TransferTask, HTTPSessionError)

@@ -22,7 +22,8 @@ extension TransferTask {
         public let error: HTTPSessionError
     }
 
-    /// Posted when a task has ended; AFNetworking's `AFNetworkingTaskDidCompleteNotification`.
+    /// Posted when a task has ended, after the callbacks that were waiting for it; AFNetworking's
+    /// `AFNetworkingTaskDidCompleteNotification`.
     public struct DidComplete: NotificationCenter.AsyncMessage {
         /// The task.
         public typealias Subject = TransferTask
@@ -111,7 +112,7 @@ enum SessionNotifications {
         case .fileMoved(let task, let destination): center.post(TransferTask.DidMoveFile(file: destination.file), subject: task)
         case .fileMoveFailed(let task, let error): center.post(TransferTask.DidFailToMoveFile(error: error), subject: task)
         case .taskCreated, .requestStarted, .receivedInterimResponse, .receivedResponse, .redirected, .challenged, .willRetry,
-            .downloadContinued,
+            .downloadContinued, .uploadContinued,
             .transactionFinished, .sessionInvalidated:
             break
         }

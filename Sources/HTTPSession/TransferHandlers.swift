@@ -50,20 +50,27 @@ public struct TransferHandlers: Sendable {
     public var challenge: (@Sendable (AuthenticationChallenge) async -> ChallengeDisposition)?
 
     /// Asked about every server's certificates before they are believed, with what the session's policy says of them. The connection is
-    /// refused meanwhile and made again after the answer, which is kept for the same policy, host and certificates for an hour.
-    /// `nil`: the policy decides.
+    /// refused meanwhile and made again after the answer, which is kept for the same policy, host and certificates for an hour: that of
+    /// the session's handler for all tasks that have it, that of a task's own handler, and the connections that it allows, for that
+    /// task alone. `nil`: the policy decides.
     public var serverTrust: (@Sendable (ServerTrustChallenge) async -> ServerTrustDisposition)?
+
+    /// Asked about every request and every failure, in this order: each changes what the one before it has made, and the first that does
+    /// not leave a failure at that decides what follows.
+    public var interceptors: [any RequestInterceptor]
 
     /// Handlers for some of the questions.
     public init(
         response: (@Sendable (ResponseHead) async -> ResponseDisposition)? = nil,
         redirect: (@Sendable (Redirect) async -> RedirectDisposition)? = nil,
         challenge: (@Sendable (AuthenticationChallenge) async -> ChallengeDisposition)? = nil,
-        serverTrust: (@Sendable (ServerTrustChallenge) async -> ServerTrustDisposition)? = nil
+        serverTrust: (@Sendable (ServerTrustChallenge) async -> ServerTrustDisposition)? = nil,
+        interceptors: [any RequestInterceptor] = []
     ) {
         self.response = response
         self.redirect = redirect
         self.challenge = challenge
         self.serverTrust = serverTrust
+        self.interceptors = interceptors
     }
 }

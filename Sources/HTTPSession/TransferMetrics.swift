@@ -12,7 +12,7 @@ public struct TransferMetrics: Hashable, Sendable {
     public internal(set) var timeBackingOff = Duration.zero
     /// Waited for a network that had gone.
     public internal(set) var timeWaitingForConnectivity = Duration.zero
-    /// Bytes of a download that later attempts did not ask for again.
+    /// Bytes that later attempts did not ask for, or send, again.
     public internal(set) var bytesResumed: Int64 = 0
     /// One for each request, in their order; of a task that has made more, the latest 1,000.
     public internal(set) var transactions: [TransactionMetrics] = []

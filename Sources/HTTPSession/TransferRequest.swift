@@ -18,7 +18,8 @@ public struct TransferRequest: Sendable {
     /// How far to go for it.
     public var options: Options
 
-    /// How far to go for one request.
+    /// How far to go for one request. Timeouts are 1 ms to 10 years, sizes not negative: anything else ends the task
+    /// (``HTTPSessionError/Code/invalidRequest``).
     public struct Options: Hashable, Sendable {
         /// How long nothing may arrive or leave before the attempt ends (`URLSessionConfiguration.timeoutIntervalForRequest`).
         public var requestTimeout: Duration?

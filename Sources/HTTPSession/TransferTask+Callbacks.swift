@@ -6,7 +6,8 @@ extension TransferTask {
     ///
     /// Serializing runs beside the callbacks, never on `queue`, and `group` is entered until the last callback has run. `progress` is
     /// called at most every 50 ms, and with the last progress before the end. The task is handed to the callbacks for those who have
-    /// several, and given back.
+    /// several, and given back. One that nobody starts, and nobody holds any more, calls nothing and leaves `group`; a callback that
+    /// holds its task itself keeps it, and its session, until its end.
     @discardableResult
     public func respond<Serializer: ResponseSerializer>(
         with serializer: Serializer, on queue: DispatchQueue, group: DispatchGroup? = nil,
@@ -16,7 +17,8 @@ extension TransferTask {
     ) -> TransferTask where Serializer.Value: Sendable {
         group?.enter()
         if let progress { onProgress { value in queue.async { progress(value) } } }
-        onCompletion { result in
+        let completion = Completion(group: group) { task, result, callbacks in
+            callbacks.enter()
             Task {
                 let value: Result<Serializer.Value, HTTPSessionError>
                 do throws(HTTPSessionError) {
@@ -26,13 +28,15 @@ extension TransferTask {
                 }
                 queue.async {
                     switch value {
-                    case .success(let value): success(self, value)
-                    case .failure(let error): failure(self, error)
+                    case .success(let value): success(task, value)
+                    case .failure(let error): failure(task, error)
                     }
                     group?.leave()
+                    callbacks.leave()
                 }
             }
         }
+        onCompletion(completion)
         return self
     }
 }

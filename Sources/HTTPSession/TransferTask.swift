@@ -1,3 +1,4 @@
+internal import Dispatch
 internal import EventLoop
 internal import Foundation
 internal import HTTPTypes
@@ -35,18 +36,23 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
     public let request: TransferRequest
     let core: SessionCore
     let handlers: TransferHandlers
+    /// What ``TransferHandlers/serverTrust`` has said; `nil`: nobody is asked.
+    let decisions: ServerTrustDecisions?
     let validation: ResponseValidation
 
     private struct Shared: Sendable {
         var kind: Kind
         var state = State.suspended
+        /// On the monotonic clock.
+        var backsOffUntil: Int64?
         var job: TransferJob?
         var isCancelled = false
         var result: Result<TransferResponse, HTTPSessionError>?
         var waiters: [CheckedContinuation<Void, Never>] = []
-        var completions: [@Sendable (Result<TransferResponse, HTTPSessionError>) -> Void] = []
+        var completions: [Completion] = []
         var progress = TransferProgress()
-        var progressReaders: [AsyncStream<TransferProgress>.Continuation] = []
+        var progressReaders: [Int: AsyncStream<TransferProgress>.Continuation] = [:]
+        var lastReader = 0
         var watchers: [@Sendable (TransferProgress) -> Void] = []
     }
 
@@ -56,8 +62,9 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
 
     init(
         id: UInt64, request: TransferRequest, kind: Kind, handlers: TransferHandlers, job: TransferJob, core: SessionCore,
-        chunkBuffer: ChunkBuffer?, validation: ResponseValidation
+        chunkBuffer: ChunkBuffer?, validation: ResponseValidation, decisions: ServerTrustDecisions?
     ) {
+        self.decisions = decisions
         self.id = id
         self.request = request
         self.handlers = handlers
@@ -71,6 +78,10 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
     public var kind: Kind { shared.withLock { $0.kind } }
     /// Where the task is.
     public var state: State { shared.withLock { $0.state } }
+    /// How long until the next attempt, while the task is ``State/backingOff``; `nil` otherwise.
+    public var timeToNextAttempt: Duration? {
+        shared.withLock { $0.backsOffUntil }.map { .nanoseconds(max(0, $0 - MonotonicClock.now())) }
+    }
     /// How far it has come.
     public var currentProgress: TransferProgress { shared.withLock { $0.progress } }
     /// The result, once there is one.
@@ -81,11 +92,7 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
     /// Starts the task, or lets it go on. Nothing happens to one that runs or has ended; one that was never started ends with its
     /// session (``HTTPSessionError/Code/sessionInvalidated``).
     public func resume() {
-        let job = shared.withLock { shared in
-            defer { shared.job = nil }
-            return shared.job
-        }
-        guard let job else {
+        guard let job = shared.withLock({ $0.job.take() }) else {
             core.post(.resume(id))
             return
         }
@@ -96,17 +103,17 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
 
     /// Stops the task. A transfer under way is held: its connection stays open, and libcurl may have up to 32 MB of an HTTP/2 stream
     /// in memory meanwhile. A request that has not gone yet does not go; it takes its place in the queue again with ``resume()``. Its
-    /// timeouts but the resource timeout stand still.
+    /// timeouts but the resource timeout stand still; a wait before a retry passes meanwhile, and is not cut short.
     public func suspend() { core.post(.suspend(id)) }
 
     /// Ends the task as ``HTTPSessionError/Code/cancelled``, unless it has ended.
     public func cancel() {
-        let wasNeverStarted = shared.withLock { shared in
-            defer { shared.job = nil }
+        // Let go of behind the lock, as all that may be the user's: an object's end may ask the task.
+        let job = shared.withLock { shared in
             shared.isCancelled = true
-            return shared.job != nil
+            return shared.job.take()
         }
-        if wasNeverStarted {
+        if job != nil {
             fail(HTTPSessionError(.cancelled, "the task was cancelled before it started", context: context))
         } else {
             core.post(.cancel(id))
@@ -137,22 +144,45 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
     /// How far the task has come: the present first, then the latest whenever it has changed, at most every 50 ms; ends with the task.
     public var progress: AsyncStream<TransferProgress> {
         AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
-            let isFinished = shared.withLock { shared in
+            let reader = shared.withLock { shared -> Int? in
                 continuation.yield(shared.progress)
-                if shared.result == nil { shared.progressReaders.append(continuation) }
-                return shared.result != nil
+                guard shared.result == nil else { return nil }
+                shared.lastReader += 1
+                shared.progressReaders[shared.lastReader] = continuation
+                return shared.lastReader
             }
-            if isFinished { continuation.finish() }
+            guard let reader else { return continuation.finish() }
+            continuation.onTermination = { [weak self] _ in
+                _ = self?.shared.withLock { $0.progressReaders.removeValue(forKey: reader) }
+            }
         }
     }
 
+    /// How many read the progress now.
+    var progressReaderCount: Int { shared.withLock { $0.progressReaders.count } }
+
+    /// What hears of the end. It is given the task, because what held it would be held by it, and neither would end before it starts.
+    struct Completion: Sendable {
+        /// Entered already.
+        let group: DispatchGroup?
+        let call: @Sendable (TransferTask, Result<TransferResponse, HTTPSessionError>, Callbacks) -> Void
+    }
+
+    /// The callbacks that are still to run of one task's end.
+    typealias Callbacks = DispatchGroup
+
     /// Calls back with the result, on the session's delivery queue; at once where there is one.
-    func onCompletion(_ body: @escaping @Sendable (Result<TransferResponse, HTTPSessionError>) -> Void) {
+    func onCompletion(_ completion: Completion) {
         let result = shared.withLock { shared in
-            if shared.result == nil { shared.completions.append(body) }
+            if shared.result == nil { shared.completions.append(completion) }
             return shared.result
         }
-        if let result { core.deliver { body(result) } }
+        if let result { core.deliver { [self] in completion.call(self, result, Callbacks()) } }
+    }
+
+    deinit {
+        // Never started, and nobody can start it any more: its callbacks never run.
+        for completion in shared.withLock({ $0.completions }) { completion.group?.leave() }
     }
 
     /// The method and the address, without what may be secret.
@@ -162,7 +192,7 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
 
     /// Ends before it has begun.
     func fail(_ error: HTTPSessionError) {
-        shared.withLock { $0.job = nil }
+        _ = shared.withLock { $0.job.take() }
         chunkBuffer?.finish(error)
         core.completeUnstarted(self, error)
     }
@@ -172,29 +202,24 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
 
     /// The session ends, and the task has not been started.
     func refuseUnstarted() {
-        let wasUnstarted = shared.withLock { shared in
-            defer { shared.job = nil }
-            return shared.job != nil
-        }
-        if wasUnstarted { fail(SessionCore.invalidated(self)) }
+        if shared.withLock({ $0.job.take() }) != nil { fail(SessionCore.invalidated(self)) }
     }
 
     // MARK: Called by the session
 
     func become(_ state: State) { shared.withLock { $0.state = state } }
+    func backsOff(until moment: Int64?) { shared.withLock { $0.backsOffUntil = moment } }
     func become(_ kind: Kind) { shared.withLock { $0.kind = kind } }
 
     static let progressInterval: Int64 = 50_000_000
 
     func publish(_ progress: TransferProgress) {
-        shared.withLock { shared in
+        let watchers = shared.withLock { shared in
             shared.progress = progress
-            for reader in shared.progressReaders { reader.yield(progress) }
-            if !shared.watchers.isEmpty {
-                let watchers = shared.watchers
-                core.deliver { for watcher in watchers { watcher(progress) } }
-            }
+            for reader in shared.progressReaders.values { reader.yield(progress) }
+            return shared.watchers
         }
+        if !watchers.isEmpty { core.deliver { for watcher in watchers { watcher(progress) } } }
     }
 
     /// Calls back with the progress on the session's delivery queue, at most every 50 ms, and with the last one before the task ends.
@@ -206,32 +231,47 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         if present != TransferProgress() { core.deliver { body(present) } }
     }
 
-    /// - Returns: what waits for the result and has to be called off the session's thread.
-    func complete(
-        _ result: Result<TransferResponse, HTTPSessionError>
-    ) -> [@Sendable (Result<TransferResponse, HTTPSessionError>) -> Void] {
-        let (waiters, readers, progress, completions) = shared.withLock { shared in
-            guard shared.result == nil else {
-                return ([], [], shared.progress, [])
-                    as (
-                        [CheckedContinuation<Void, Never>], [AsyncStream<TransferProgress>.Continuation], TransferProgress,
-                        [@Sendable (Result<TransferResponse, HTTPSessionError>) -> Void]
-                    )
-            }
+    /// What is called when the task has ended, off the session's thread, and let go of there: what the user's closures hold may ask the
+    /// task or its session when it ends.
+    struct Ending: Sendable {
+        let result: Result<TransferResponse, HTTPSessionError>
+        fileprivate(set) var progress = TransferProgress()
+        fileprivate(set) var watchers: [@Sendable (TransferProgress) -> Void] = []
+        fileprivate(set) var completions: [Completion] = []
+
+        /// - Returns: the callbacks that are still to run.
+        func tell(_ task: TransferTask) -> Callbacks? {
+            for watcher in watchers { watcher(progress) }
+            guard !completions.isEmpty else { return nil }
+            let callbacks = Callbacks()
+            for completion in completions { completion.call(task, result, callbacks) }
+            return callbacks
+        }
+    }
+
+    /// - Returns: `nil` where the task has ended before.
+    func complete(_ result: Result<TransferResponse, HTTPSessionError>) -> Ending? {
+        var ending = Ending(result: result)
+        var waiters: [CheckedContinuation<Void, Never>] = []
+        var readers: [Int: AsyncStream<TransferProgress>.Continuation] = [:]
+        let isFirst = shared.withLock { shared in
+            guard shared.result == nil else { return false }
             shared.result = result
             shared.state = .finished
-            if !shared.watchers.isEmpty {
-                let (watchers, progress) = (shared.watchers, shared.progress)
-                core.deliver { for watcher in watchers { watcher(progress) } }
-            }
-            defer { (shared.waiters, shared.progressReaders, shared.completions, shared.watchers) = ([], [], [], []) }
-            return (shared.waiters, shared.progressReaders, shared.progress, shared.completions)
+            ending.progress = shared.progress
+            // Moved, not copied: nothing ends under the lock.
+            swap(&waiters, &shared.waiters)
+            swap(&readers, &shared.progressReaders)
+            swap(&ending.watchers, &shared.watchers)
+            swap(&ending.completions, &shared.completions)
+            return true
         }
+        guard isFirst else { return nil }
         for waiter in waiters { waiter.resume() }
-        for reader in readers {
-            reader.yield(progress)
+        for reader in readers.values {
+            reader.yield(ending.progress)
             reader.finish()
         }
-        return completions
+        return ending
     }
 }

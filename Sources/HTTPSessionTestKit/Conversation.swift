@@ -26,7 +26,7 @@ struct Conversation {
         case .serve: break
         case .end(let ending): return ending
         case .say(let reply):
-            var writer = ReplyWriter(reply, to: channel, isHeadRequest: false, closes: true)
+            var writer = ReplyWriter(reply, to: channel, isHeadRequest: false, closes: true, sent: count)
             return try writer.send() ?? .orderly
         }
         var details: ReceivedRequest.TLSDetails?
@@ -42,12 +42,12 @@ struct Conversation {
             }
         }
         let reader = RequestReader(channel)
-        var count = 0
+        var requests = 0
         while let head = try reader.head() {
-            count += 1
+            requests += 1
             var request = ReceivedRequest(
                 method: head.method, target: head.target, version: head.version, fields: head.fields, connection: number,
-                numberOnConnection: count, arrival: log.change { $0.nextArrival() }, tls: details)
+                numberOnConnection: requests, arrival: log.change { $0.nextArrival() }, tls: details)
             var closes = head.wantsClose
             var answer: Reply
             switch options.onHead(request) {
@@ -66,7 +66,7 @@ struct Conversation {
                 log.change { $0.record(request, limit: options.recordedRequests) }
                 return ending
             }
-            var writer = ReplyWriter(answer, to: channel, isHeadRequest: head.method == "HEAD", closes: closes)
+            var writer = ReplyWriter(answer, to: channel, isHeadRequest: head.method == "HEAD", closes: closes, sent: count)
             if let ending = try writer.send() { return ending }
             log.change { $0.answered += 1 }
             switch answer.afterwards {
@@ -80,6 +80,8 @@ struct Conversation {
         }
         return .orderly
     }
+
+    private func count(_ bytes: Int64) { log.change { $0.sentBodyBytes += bytes } }
 
     private func readBody(of head: RequestReader.Head, with reader: RequestReader, into request: inout ReceivedRequest) throws {
         var body: [UInt8] = []

@@ -75,6 +75,8 @@ public final class MisbehavingServer: Sendable {
         public internal(set) var failedHandshakes = 0
         /// Bytes of request bodies that have been read, also of requests that are not complete yet.
         public internal(set) var bodyBytes: Int64 = 0
+        /// Bytes of replies' bodies that the kernel has taken, also of replies that were broken off.
+        public internal(set) var sentBodyBytes: Int64 = 0
         private var arrivals = 0
 
         mutating func nextArrival() -> Int {

@@ -11,16 +11,19 @@ struct ReplyWriter {
     private let channel: Channel
     private let isHeadRequest: Bool
     private let closes: Bool
+    /// Told of each piece of the body that is out.
+    private let sent: (Int64) -> Void
     private var bodySent: Int64 = 0
     private var bodyStart: Int64?
 
     /// With `isHeadRequest` the request was HEAD, so that the body stays out; with `closes` the client has asked for the end of the
     /// connection, which the reply then announces.
-    init(_ reply: Reply, to channel: Channel, isHeadRequest: Bool, closes: Bool) {
+    init(_ reply: Reply, to channel: Channel, isHeadRequest: Bool, closes: Bool, sent: @escaping (Int64) -> Void = { _ in }) {
         self.reply = reply
         self.channel = channel
         self.isHeadRequest = isHeadRequest
         self.closes = closes
+        self.sent = sent
     }
 
     /// Sends it and returns how the connection ends after it; nil when it goes on.
@@ -126,6 +129,7 @@ struct ReplyWriter {
                 try channel.write(isChunked ? Array("\(String(count, radix: 16))\r\n".utf8) + bytes + [13, 10] : bytes)
                 offset += count
                 bodySent += count
+                sent(count)
                 if let cut = reply.cut, cut.point == .body(bodySent) { throw CutHere(ending: cut.ending) }
             }
         }

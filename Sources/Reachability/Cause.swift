@@ -57,6 +57,14 @@ public struct Cause: Hashable, Sendable {
         case refused
         case timeout
         case reset
+        case certificateExpired = "certificate-expired"
+        case certificateNotYetValid = "certificate-not-yet-valid"
+        case certificateUntrusted = "certificate-untrusted"
+        case handshakeFailed = "handshake-failed"
+        case status
+        case invalidResponse = "invalid-response"
+        case unexpectedBody = "unexpected-body"
+        case cannotWrite = "cannot-write"
         case sourceUnavailable = "source-unavailable"
         case portExhausted = "port-exhausted"
         case fileLimit = "file-limit"

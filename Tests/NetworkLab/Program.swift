@@ -28,12 +28,23 @@ public final class Program: Sendable {
         case closed
     }
 
+    /// What its descriptor 2 is.
+    public enum Errors: Sendable {
+        /// Read with ``Program/standardError``.
+        case file
+        /// The same as descriptor 1: with ``Output/terminal``, what a person sees.
+        case output
+        /// No descriptor 2 at all.
+        case closed
+    }
+
     /// Also the number of its process group.
     public let processID: Int32
     private let name: String
     private let pidfd: Descriptor
     private let file: Descriptor?
     private let errors: Descriptor
+    private let terminalEnd: Descriptor?
     private let lines: Locked<LineReader?>
     private let input: Locked<Descriptor?>
     private let exitCode = Locked<Int32?>(nil)
@@ -42,7 +53,7 @@ public final class Program: Sendable {
     /// in the test's own network namespace. `environment` adds to the test's own, and a nil there takes a variable away.
     public init(
         _ command: [String], on host: LabHost? = nil, environment: [String: String?] = [:], directory: String? = nil,
-        input: Input = .empty, output: Output = .pipe
+        input: Input = .empty, output: Output = .pipe, errors destination: Errors = .file
     ) throws {
         guard let first = command.first else { throw LabError("an empty command") }
         let path = try locate(first)
@@ -77,11 +88,17 @@ public final class Program: Sendable {
         case .closed: outputEnd = nil
         }
         let errors = try Descriptor.memory()
+        let errorsNumber: Int32? =
+            switch destination {
+            case .file: errors.number
+            case .output: outputEnd?.number
+            case .closed: nil
+            }
         let watchdog = try Watchdog.shared.get()
         let start = {
             let process = try spawn(
                 path, command, environment: allVariables, directory: directory, group: .own,
-                descriptors: [inputEnd?.number, outputEnd?.number, errors.number])
+                descriptors: [inputEnd?.number, outputEnd?.number, errorsNumber])
             return (process, try Descriptor(netwatch_pidfd_open(process), "pidfd_open"))
         }
         (processID, pidfd) = if let host { try host.perform(start) } else { try start() }
@@ -89,6 +106,7 @@ public final class Program: Sendable {
         name = command.joined(separator: " ")
         self.file = file
         self.errors = errors
+        terminalEnd = if case .terminal = output { reader } else { nil }
         lines = Locked(reader.map(LineReader.init))
         self.input = Locked(writer)
     }
@@ -137,6 +155,15 @@ public final class Program: Sendable {
         var rest: [String] = []
         while let line = try nextLine(within: max(.zero, limit - start.duration(to: .now))) { rest.append(line) }
         return rest
+    }
+
+    /// Gives an output of kind ``Output/terminal`` a size, and tells the program so.
+    public func resize(columns: Int32, rows: Int32 = 24) throws {
+        guard let terminalEnd, netwatch_set_terminal_size(terminalEnd.number, columns, rows) == 0 else {
+            throw LabError("\(name): its output is no terminal")
+        }
+        // It is not the program's controlling terminal, from which the kernel would tell it.
+        try signal(SIGWINCH)
     }
 
     /// Closes the reading end, as `| head -1` does when it has enough.

@@ -8,7 +8,7 @@ import Testing
 @Suite struct SimulationTests {
     private static let steps = 10_000
 
-    private static let seeds: [UInt64] = {
+    static let seeds: [UInt64] = {
         guard let text = ProcessInfo.processInfo.environment["NETWATCH_SIMULATION_SEEDS"] else { return Array(0..<6) }
         return text.split(separator: ",").flatMap { part -> [UInt64] in
             let bounds = part.split(separator: "-").compactMap { UInt64($0) }

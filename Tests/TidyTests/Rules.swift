@@ -7,7 +7,9 @@ enum Rules {
     /// Folders and files that hold values and rules only: no descriptor, no clock, no file.
     static let pure = [
         "Sources/Pacing", "Sources/Reachability/Path", "Sources/Reachability/Verdict", "Sources/Reachability/Interfaces",
-        "Sources/netwatch/Output", "Sources/HTTPSession/Request", "Sources/HTTPSession/Response", "Sources/HTTPSession/Task",
+        "Sources/netwatch/Output", "Sources/netwatch-transfer/Output", "Sources/Console/Text",
+        "Sources/HTTPSession/Request", "Sources/HTTPSession/Response", "Sources/HTTPSession/Resume",
+        "Sources/HTTPSession/Retry", "Sources/HTTPSession/Task", "Sources/HTTPSession/Upload",
     ]
 
     /// The folder that alone imports a C library.
@@ -25,7 +27,8 @@ enum Rules {
         file.isIn(pure) && !edges.contains(file.path)
     }
 
-    /// One folder talks to each C library; only HTTPSession loads Foundation (26 MB resident instead of 13); pure folders see no C.
+    /// One folder talks to each C library; only HTTPSession and the program
+    /// that transfers load Foundation (26 MB resident instead of 13); pure folders see no C.
     static func importWalls(_ file: SourceFile) -> [Finding] {
         guard file.isSwift, file.isIn(["Sources"]) else { return [] }
         return file.imports.compactMap { line, module in
@@ -37,8 +40,13 @@ enum Rules {
             if isPure(file) && ["CCurl", "CLibnl", "CLinux", "COpenSSL", "Dispatch", "Glibc", "Musl"].contains(module) {
                 return finding("pure code imports no \(module)")
             }
+            // What a monitor has in memory loads neither, by way of another module.
+            if module == "HTTPSession" && !file.isIn(["Sources/netwatch-transfer"]) {
+                return finding("HTTPSession brings libcurl and Foundation: only netwatch-transfer imports it")
+            }
             // Property lists, XML and Progress are Foundation's alone.
-            if module.hasPrefix("Foundation") && module != "FoundationEssentials" && !file.isIn(["Sources/HTTPSession"]) {
+            let foundation = ["Sources/HTTPSession", "Sources/netwatch-transfer"]
+            if module.hasPrefix("Foundation") && module != "FoundationEssentials" && !file.isIn(foundation) {
                 return finding("FoundationEssentials is enough: \(module) is not to be loaded")
             }
             return nil

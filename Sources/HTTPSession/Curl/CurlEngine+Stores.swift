@@ -1,8 +1,9 @@
 internal import CCurl
+internal import Glibc
 
 /// Cookies and HSTS, shared by the transfers of one session and by no others.
 extension CurlEngine {
-    func openStores(_ cookieLines: [String]) throws(HTTPSessionError) {
+    func openStores(_ cookieLines: [CookieLine]) throws(HTTPSessionError) {
         // All on one thread: a share needs no lock functions.
         let data = [(share, [CURL_LOCK_DATA_COOKIE, CURL_LOCK_DATA_HSTS]), (cookielessShare, [CURL_LOCK_DATA_HSTS])]
         for (share, kinds) in data {
@@ -11,7 +12,7 @@ extension CurlEngine {
             }
         }
         try attachStores(to: storeHandle, handlesCookies: true)
-        for line in cookieLines { try storeHandle.set(CURLOPT_COOKIELIST, line) }
+        for line in cookieLines { try setCookie(line) }
         guard let path = network.hstsPath, network.enforcesHSTS else { return }
         try storeHandle.set(CURLOPT_HSTS, path)
         // libcurl reads the file when a transfer begins, and this handle has none: one that ends before it looks for a network does.
@@ -29,24 +30,30 @@ extension CurlEngine {
     }
 
     /// Every cookie, a line each in Netscape's format.
-    var cookieLines: [String] {
+    var cookieLines: [CookieLine] {
         var pointer: UnsafeMutableRawPointer?
         guard netwatch_curl_get_pointer(storeHandle.raw, Int32(bitPattern: CURLINFO_COOKIELIST.rawValue), &pointer) == CURLE_OK,
             let pointer
         else { return [] }
         let first = pointer.assumingMemoryBound(to: curl_slist.self)
         defer { curl_slist_free_all(first) }
-        var lines: [String] = []
+        var lines: [CookieLine] = []
         var next: UnsafeMutablePointer<curl_slist>? = first
         while let item = next {
-            if let data = item.pointee.data { lines.append(String(cString: data)) }
+            if let data = item.pointee.data {
+                lines.append(CookieLine([UInt8](UnsafeRawBufferPointer(start: data, count: strlen(data)))))
+            }
             next = item.pointee.next
         }
         return lines
     }
 
     /// `ALL` clears the jar, `SESS` its session cookies; anything else is a cookie (CURLOPT_COOKIELIST).
-    func setCookie(_ line: String) throws(HTTPSessionError) {
-        try storeHandle.set(CURLOPT_COOKIELIST, line)
+    func setCookie(_ line: CookieLine) throws(HTTPSessionError) {
+        let text = UnsafeMutableRawBufferPointer.allocate(byteCount: line.bytes.count + 1, alignment: 1)
+        defer { text.deallocate() }
+        text.copyBytes(from: line.bytes)
+        text[line.bytes.count] = 0
+        try storeHandle.set(CURLOPT_COOKIELIST, pointer: text.baseAddress)
     }
 }

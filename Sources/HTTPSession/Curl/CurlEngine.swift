@@ -29,7 +29,7 @@ final class CurlEngine {
     var waker: Waker { loop.waker }
 
     /// An engine on the calling thread; `cookieLines` are of a former session, in Netscape's format.
-    init(_ network: NetworkOptions, cookieLines: [String]) throws(HTTPSessionError) {
+    init(_ network: NetworkOptions, cookieLines: [CookieLine]) throws(HTTPSessionError) {
         guard CurlLibrary.version >= CurlLibrary.minimumVersion else {
             throw HTTPSessionError(.invalidConfiguration, "libcurl \(CurlLibrary.versionText) is too old: 7.88 is needed")
         }

@@ -81,6 +81,7 @@ final class CurlTransfer {
     func attach() throws(HTTPSessionError) {
         try handle.set(CURLOPT_URL, plan.url)
         try handle.set(CURLOPT_HTTPHEADER, pointer: lines.raw)
+        try plan.applyIdleTime(to: handle)
         try handle.set(CURLOPT_ERRORBUFFER, pointer: errorText)
         try CurlTrampolines.attach(self, to: handle)
     }
@@ -112,7 +113,7 @@ final class CurlTransfer {
             if isSecure {
                 guard let trust else { return false }
                 guard let ssl = handle.tlsPointer, trust.admits(ssl) else {
-                    refusal = HTTPSessionError(.secureConnectionFailed, "the connection was not made under this session's policy")
+                    refusal = HTTPSessionError(.certificateUntrusted, "the connection was not made under this session's policy")
                     return false
                 }
                 secureFacts = TLSFacts(ssl: ssl)

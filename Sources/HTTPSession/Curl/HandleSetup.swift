@@ -1,4 +1,5 @@
-/// What an easy handle is set up for, but for what every attempt says anew: the address, the fields, and who is told.
+/// What an easy handle is set up for, but for what every attempt says anew: the address, the fields, how long a
+/// connection may have been idle, and who is told.
 ///
 /// Most attempts of a session ask for the same as the one before. They find their handle as it was; for any other it is reset, so that
 /// nothing of an earlier attempt is left on it.
@@ -10,7 +11,7 @@ final class HandleSetup: Equatable {
     /// `nil` for attempts of which libcurl keeps more than their options: a login leaves its nonce, a body its place.
     init?(_ plan: TransferPlan, trust: ServerTrust?) {
         guard plan.login == nil, plan.proxyLogin == nil, plan.body == .none else { return nil }
-        self.plan = plan.withoutAddressAndFields
+        self.plan = plan.lasting
         connectionTag = trust?.connectionTag
         proxyConnectionTag = trust?.proxyConnectionTag
     }

@@ -74,11 +74,7 @@ extension TransferPlan {
         if decompresses { try handle.set(CURLOPT_ACCEPT_ENCODING, "") }
         if let maximumSendRate { try handle.set(CURLOPT_MAX_SEND_SPEED_LARGE, offset: maximumSendRate) }
         if avoidsHTTP2 { try handle.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1)) }
-        if needsFreshConnection || maximumIdleSeconds == 0 {
-            try handle.set(CURLOPT_FRESH_CONNECT, true)
-        } else if let maximumIdleSeconds {
-            try handle.set(CURLOPT_MAXAGE_CONN, maximumIdleSeconds)
-        }
+        if needsFreshConnection { try handle.set(CURLOPT_FRESH_CONNECT, true) }
         if let login {
             try apply(login, user: CURLOPT_USERNAME, password: CURLOPT_PASSWORD, schemes: CURLOPT_HTTPAUTH, to: handle)
         }
@@ -89,6 +85,13 @@ extension TransferPlan {
             // A user in the proxy's own address may be sent by any scheme that the proxy offers.
             try handle.set(CURLOPT_PROXYAUTH, Int(bitPattern: ~0 & ~(UInt(1) << 31) & ~(UInt(1) << 4)))
         }
+    }
+
+    /// What every attempt says anew, where it matters: the seconds pass.
+    func applyIdleTime(to handle: EasyHandle) throws(HTTPSessionError) {
+        guard let maximumIdleSeconds else { return }
+        try handle.set(CURLOPT_FRESH_CONNECT, needsFreshConnection || maximumIdleSeconds == 0)
+        try handle.set(CURLOPT_MAXAGE_CONN, maximumIdleSeconds)
     }
 
     private func applyMethod(to handle: EasyHandle) throws(HTTPSessionError) {

@@ -110,6 +110,9 @@ public struct HTTPRequestSerializer: RequestSerializer {
         request.options.allowsExpensiveAccess = request.options.allowsExpensiveAccess ?? options.allowsExpensiveAccess
         request.options.allowsConstrainedAccess = request.options.allowsConstrainedAccess ?? options.allowsConstrainedAccess
         request.options.maximumResponseSize = request.options.maximumResponseSize ?? options.maximumResponseSize
+        request.options.waitsForConnectivity = request.options.waitsForConnectivity ?? options.waitsForConnectivity
+        request.options.retryPolicy = request.options.retryPolicy ?? options.retryPolicy
+        if request.options.priority == .default { request.options.priority = options.priority }
         return request
     }
 

@@ -155,7 +155,7 @@ public struct MultipartForm: Sendable {
             switch part.content {
             case .data(let data) where data.count <= Self.longestJoinedPart:
                 text += data
-            case .data, .file, .stream:
+            case .data, .file, .filePart, .stream:
                 segments += [.data(text), part.content]
                 text = Data()
             }

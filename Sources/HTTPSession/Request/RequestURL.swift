@@ -100,6 +100,15 @@ extension URL {
         let host = host(percentEncoded: true).map { $0.utf8.contains(UInt8(ascii: ":")) ? "[\($0)]" : $0 }
         return "\(scheme.map { "\($0)://" } ?? "")\(host ?? "")\(port)\(path(percentEncoded: true))"
     }
+
+    /// The same without user and password.
+    var withoutUser: URL {
+        guard user != nil || password != nil, var parts = URLComponents(url: self, resolvingAgainstBaseURL: true) else {
+            return self
+        }
+        (parts.user, parts.password) = (nil, nil)
+        return parts.url ?? self
+    }
 }
 
 extension HTTPSessionError.Context {
@@ -124,10 +133,14 @@ extension TransferRequest {
     }
 
     /// The fields that frame a message: the engine writes them.
+    /// Why that field is refused.
+    static let proxyCredentialPlace =
+        "Proxy-Authorization would go through a tunnel to the server behind it: a proxy's user and password are given with the session's proxy, in its credential store or by a challenge handler"
+
     static let framing: [HTTPField.Name] = [.contentLength, .transferEncoding, .connection]
 
     /// Throws ``HTTPSessionError/Code/invalidRequest`` for an address that cannot be asked, for fields of HTTP's framing and for HEAD
-    /// with a body.
+    /// with a body, and for options out of bounds.
     ///
     /// Line breaks and NUL need no check: no `HTTPField.Name` holds one, and swift-http-types makes each a space in a value. The places
     /// that take names and values as text refuse them instead (``HTTPFields``).
@@ -136,11 +149,29 @@ extension TransferRequest {
         if let name = Self.framing.first(where: headerFields.contains) {
             throw HTTPSessionError(.invalidRequest, "\(name.rawName) is the engine's to set", context: .init(of: self))
         }
+        guard headerFields[.proxyAuthorization] == nil else {
+            throw HTTPSessionError(.invalidRequest, TransferRequest.proxyCredentialPlace, context: .init(of: self))
+        }
         // libcurl would wait for the body that the response's length speaks of.
         if method == .head {
             guard case .none = body else {
                 throw HTTPSessionError(.invalidRequest, "HEAD is sent without a body", context: .init(of: self))
             }
         }
+        if let objection = options.objection {
+            throw HTTPSessionError(.invalidRequest, "options: \(objection)", context: .init(of: self))
+        }
+    }
+}
+
+extension TransferRequest.Options {
+    /// What of it cannot be meant, by the bounds of a session's configuration.
+    fileprivate var objection: String? {
+        for (name, value) in [
+            ("connectTimeout", connectTimeout), ("requestTimeout", requestTimeout), ("resourceTimeout", resourceTimeout),
+        ] {
+            if let value, !NetworkOptions.timeouts.contains(value) { return "\(name) is not 1 ms to 10 years" }
+        }
+        return maximumResponseSize ?? 0 < 0 ? "maximumResponseSize is negative" : nil
     }
 }

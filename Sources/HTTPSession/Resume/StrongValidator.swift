@@ -3,7 +3,7 @@ internal import Foundation
 /// What tells one version of a resource from every other, so that bytes of two responses may be joined (RFC 9110 section 8.8).
 ///
 /// It is as good as the server's word: one whose entity tags are made of seconds and size calls two versions of one second the same.
-enum StrongValidator: Hashable, Sendable, Codable {
+enum StrongValidator: Hashable, Sendable {
     /// An entity tag that is not weak, with its quotes.
     case entityTag(String)
     /// `Last-Modified`, as received, of a response whose `Date` is at least a second later (section 8.8.2.2).

@@ -11,31 +11,50 @@ final class ReachabilityGate {
         case release(UInt64, delay: Int64)
     }
 
-    /// Servers watched at a time: tasks of further ones have their retry policy alone.
+    /// Servers watched at a time: tasks of further ones have their retry policy alone, until one of these is back or given up.
     static let maximumWatches = 64
     /// Over how long so many tasks are spread when their server is back, each: the first goes at once and shows the way.
     private static let spread: Int64 = 1_000_000
 
     private final class Watch {
+        let number: UInt64
         let monitor: ServerMonitor
         let token: CallbackToken
         var cause: Cause?
-        /// In the order in which they came.
-        var waiting: [UInt64] = []
+        /// By when they came: thousands may wait, and leave one by one.
+        private var arrivals: [UInt64: Int] = [:]
+        private var lastArrival = 0
 
-        init(_ monitor: ServerMonitor, _ token: CallbackToken) {
+        init(_ number: UInt64, _ monitor: ServerMonitor, _ token: CallbackToken) {
+            self.number = number
             self.monitor = monitor
             self.token = token
         }
+
+        var isEmpty: Bool { arrivals.isEmpty }
+        /// In the order in which they came.
+        var tasks: [UInt64] { arrivals.sorted { $0.value < $1.value }.map(\.key) }
+
+        func add(_ id: UInt64) {
+            guard arrivals[id] == nil else { return }
+            lastArrival += 1
+            arrivals[id] = lastArrival
+        }
+
+        func remove(_ id: UInt64) { arrivals[id] = nil }
     }
 
     private let path: PathMonitor
     private let settings: ProbeSettings
-    private let report: @Sendable (Origin, ServerUpdate) -> Void
+    private let report: @Sendable (Origin, _ watch: UInt64, ServerUpdate) -> Void
     private var watches: [Origin: Watch] = [:]
+    private var lastNumber: UInt64 = 0
 
-    /// `report` is called on a thread of the monitor's, and what it is told belongs to ``changed(_:_:draw:)``.
-    init(_ path: PathMonitor, settings: ProbeSettings, report: @escaping @Sendable (Origin, ServerUpdate) -> Void) {
+    /// `report` is called on a thread of the monitor's, and what it is told belongs to ``changed(_:watch:_:draw:)``.
+    init(
+        _ path: PathMonitor, settings: ProbeSettings,
+        report: @escaping @Sendable (Origin, _ watch: UInt64, ServerUpdate) -> Void
+    ) {
         self.path = path
         self.settings = settings
         self.report = report
@@ -48,34 +67,36 @@ final class ReachabilityGate {
     /// - Returns: why it has to wait, where that is known.
     func failed(_ id: UInt64, at origin: Origin, endpoint: Endpoint, hasNoRoute: Bool) -> Cause? {
         guard let watch = watches[origin] ?? watch(origin, endpoint) else { return nil }
-        if !watch.waiting.contains(id) { watch.waiting.append(id) }
+        watch.add(id)
         if let cause = watch.cause { return cause }
         guard hasNoRoute, let present = path.currentPath, present.status == .unsatisfied else { return nil }
         return present.cause
     }
 
-    /// The task goes on, or has ended.
+    /// The task has had an answer, or has ended.
     func forget(_ id: UInt64, at origin: Origin) {
         guard let watch = watches[origin] else { return }
-        watch.waiting.removeAll { $0 == id }
-        if watch.waiting.isEmpty { watches[origin] = nil }
+        watch.remove(id)
+        if watch.isEmpty { watches[origin] = nil }
     }
 
-    /// The server's state has changed. `draw` gives a number below its argument.
-    func changed(_ origin: Origin, _ update: ServerUpdate, draw: (Int64) -> Int64) -> [Order] {
-        guard let watch = watches[origin] else { return [] }
+    /// The server's state has changed. `watch`: whose word it is; one that has been dropped may have said something that was still on
+    /// its way. `draw` gives a number below its argument.
+    func changed(_ origin: Origin, watch number: UInt64, _ update: ServerUpdate, draw: (Int64) -> Int64) -> [Order] {
+        guard let watch = watches[origin], watch.number == number else { return [] }
         switch update.state {
         case .unknown: return []
         case .unreachable:
             // A name that does not exist, or a route that an administrator refuses, will not be there for waiting.
             guard let cause = update.cause, ReachabilityGate.passes(cause) else { return [] }
             watch.cause = cause
-            return watch.waiting.map { .hold($0, cause) }
+            return watch.tasks.map { .hold($0, cause) }
         case .up, .degraded, .down:
             // Where it is down the network is back, and the retry policy counts.
             watches[origin] = nil
-            let width = ReachabilityGate.spread * Int64(watch.waiting.count)
-            return watch.waiting.enumerated().map { .release($1, delay: $0 == 0 ? 0 : draw(width)) }
+            let tasks = watch.tasks
+            let width = ReachabilityGate.spread * Int64(tasks.count)
+            return tasks.enumerated().map { .release($1, delay: $0 == 0 ? 0 : draw(width)) }
         }
     }
 
@@ -83,7 +104,8 @@ final class ReachabilityGate {
         guard watches.count < ReachabilityGate.maximumWatches,
             let monitor = try? ServerMonitor(endpoint, settings: settings, on: path)
         else { return nil }
-        let watch = Watch(monitor, monitor.onChange { [report] in report(origin, $0) })
+        lastNumber += 1
+        let watch = Watch(lastNumber, monitor, monitor.onChange { [report, lastNumber] in report(origin, lastNumber, $0) })
         watches[origin] = watch
         return watch
     }

@@ -13,10 +13,14 @@ struct RetryMachine: Sendable {
         var isIdempotent = false
         /// The connection had stood, so something may have been sent.
         var hasSent = true
+        /// The protocol says to come again, whatever the policy says of the status.
+        var isAskedFor = false
         /// A reused connection died before a byte of the answer: it says nothing of the server.
         var isDeadConnection = false
         /// Bytes came that the next attempt keeps.
         var hasProgressed = false
+        /// The handshake ended with a word: a server that is not believed, or one that does not want us, is the same at the next try.
+        var isRefusal = false
         /// What came was handed on, and cannot be taken back.
         var isBeyondRecall = false
 
@@ -46,10 +50,7 @@ struct RetryMachine: Sendable {
     /// `remaining`: until the task's time is over. `draw`: 64 random bits.
     mutating func decide(_ failure: Failure, remaining: Int64, draw: UInt64) -> Decision {
         guard failure.isRepeatable, isWorthIt(failure) else { return .giveUp }
-        if failure.hasProgressed {
-            (retries, hasRetriedDeadConnection) = (0, false)
-            backoff.reset()
-        }
+        if failure.hasProgressed { progressed() }
         if failure.isDeadConnection, !hasRetriedDeadConnection {
             hasRetriedDeadConnection = true
             return .retryDeadConnection
@@ -63,19 +64,25 @@ struct RetryMachine: Sendable {
         return .retry(delay: delay)
     }
 
+    /// The next failure is the first again.
+    mutating func progressed() {
+        (retries, hasRetriedDeadConnection) = (0, false)
+        backoff.reset()
+    }
+
     private func isWorthIt(_ failure: Failure) -> Bool {
+        if failure.isAskedFor { return true }
         if let status = failure.statusCode { return policy.statusCodes.contains(status) }
         switch failure.code {
-        case .timedOut, .notConnected, .cannotFindHost, .cannotConnectToHost, .connectionLost, .proxyFailed,
-            .secureConnectionFailed:
-            return true
+        case .timedOut, .notConnected, .cannotFindHost, .cannotConnectToHost, .connectionLost, .proxyFailed: return true
+        case .secureConnectionFailed: return !failure.isRefusal
         // The caller's own, what a second try finds again, and what nobody shall try to get around.
         case .cancelled, .invalidRequest, .invalidConfiguration, .sessionInvalidated, .insecureConnectionRefused,
-            .networkNotAllowed, .handlerTimedOut, .misuse, .certificateExpired, .certificateNotYetValid,
+            .networkNotAllowed, .handlerTimedOut, .interceptorFailed, .misuse, .certificateExpired, .certificateNotYetValid,
             .certificateHasUnknownRoot, .certificateRevoked, .certificateUntrusted, .pinMismatch, .clientCertificateRequired,
             .clientCertificateRejected, .badServerResponse, .unacceptableStatus, .unacceptableContentType, .authenticationFailed,
             .tooManyRedirects, .redirectRefused, .responseTooLarge, .cannotDecodeContent, .cannotEncodeRequest, .cannotReadFile,
-            .fileChanged, .cannotWriteFile, .cannotMoveFile, .transferFailed:
+            .fileChanged, .cannotWriteFile, .cannotMoveFile, .digestMismatch, .cannotResume, .transferFailed:
             return false
         }
     }

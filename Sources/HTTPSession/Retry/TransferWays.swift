@@ -15,8 +15,10 @@ struct TransferWays: Sendable {
 
     enum Fate: Hashable, Sendable {
         case fine
-        /// Nothing gets through; at the time given it is ``gone(_:)``, unless that changes.
+        /// Nothing gets through; at the time given it is ``doubtful(_:)``, unless that changes.
         case lost(until: Int64)
+        /// It may carry something yet, but what can be done again is better done over another way, for this reason.
+        case doubtful(String)
         /// It will carry nothing any more, for this reason.
         case gone(String)
     }
@@ -26,6 +28,8 @@ struct TransferWays: Sendable {
         var moment: Int64
     }
 
+    /// Whether all goes over an interface of the user's choice, wherever the routes lead.
+    private let isBound: Bool
     private var path: NetworkPath?
     /// Interfaces that carry nothing, by index, and since when.
     private var downSince: [UInt32: Int64] = [:]
@@ -33,6 +37,8 @@ struct TransferWays: Sendable {
     private var unrouted: [IPAddress.Family: Takeover] = [:]
     private var selected: [IPAddress.Family: UInt32] = [:]
     private var takeovers: [IPAddress.Family: Takeover] = [:]
+
+    init(isBound: Bool = false) { self.isBound = isBound }
 
     /// - Returns: whether connections may have died of the change.
     mutating func update(_ path: NetworkPath, now: Int64) -> Bool {
@@ -62,9 +68,9 @@ struct TransferWays: Sendable {
             return .gone("the address \(local) is gone")
         }
         if let since = downSince[interface.index] { return lost(since, now, "\(interface.name) is \(interface.level.rawValue)") }
-        if interface.addresses.contains(where: { !$0.isDefault && $0.contains(remote) }) { return .fine }
+        if isBound || interface.addresses.contains(where: { !$0.isDefault && $0.contains(remote) }) { return .fine }
         if let takeover = takeovers[local.family], takeover.interface == interface.index, takeover.moment > connection.since {
-            return .gone("another interface has taken over from \(interface.name)")
+            return .doubtful("another interface has taken over from \(interface.name)")
         }
         if let loss = unrouted[local.family], loss.interface == interface.index, loss.moment > connection.since {
             return lost(loss.moment, now, "there is no route")
@@ -72,9 +78,18 @@ struct TransferWays: Sendable {
         return .fine
     }
 
+    /// Of an attempt that has no connection yet, and so no address that could be looked for: whether the ways are other ones than when
+    /// it began. It is never ``Fate/gone(_:)``.
+    func fate(ofAttemptSince start: Int64, now: Int64) -> Fate {
+        guard !isBound else { return .fine }
+        if takeovers.values.contains(where: { $0.moment > start }) { return .doubtful("another interface has taken over") }
+        let losses = unrouted.values.map(\.moment) + selected.values.compactMap { downSince[$0] }
+        return losses.filter { $0 > start }.min().map { lost($0, now, "the way is lost") } ?? .fine
+    }
+
     private func lost(_ since: Int64, _ now: Int64, _ reason: String) -> Fate {
         let until = since + TransferWays.patience
-        return until <= now ? .gone(reason) : .lost(until: until)
+        return until <= now ? .doubtful(reason) : .lost(until: until)
     }
 
     private static func addresses(of path: NetworkPath) -> Set<IPAddress> {

@@ -28,7 +28,8 @@ final class HandshakeWatch: Sendable {
     static func sessionContext(
         _ policy: PreparedPolicy, host: String?, identity: ClientIdentity?, decisions: ServerTrustDecisions?
     ) -> Data {
-        var text = Data("\(policy.number) \(decisions?.generation ?? -1) \(identity == nil) \(host ?? "")\n".utf8)
+        let decided = decisions.map { "\($0.number).\($0.generation)" } ?? "-"
+        var text = Data("\(policy.number) \(decided) \(identity == nil) \(host ?? "")\n".utf8)
         for certificate in identity.map({ [$0.certificate] + $0.chain }) ?? [] { text += certificate.derBytes }
         return CertificateDecoding.sha256(text)
     }
@@ -87,6 +88,11 @@ final class HandshakeWatch: Sendable {
     func alertArrived(level: Int32, description: Int32) {
         guard level == SSL3_AL_FATAL else { return }
         record.withLock { $0.alert = .init(description: description, isProxys: isProxy) }
+    }
+
+    func alertSent(level: Int32) {
+        guard level == SSL3_AL_FATAL else { return }
+        record.withLock { $0.hasSentAlert = true }
     }
 
     /// Judges the peer. `context` holds its certificates, and afterwards the result that OpenSSL and libcurl read.

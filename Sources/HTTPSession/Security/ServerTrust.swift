@@ -52,6 +52,8 @@ package final class ServerTrust: Sendable {
         var wantsClientCertificate = false
         /// The fatal alert that the peer sent (RFC 8446 section 6).
         var alert: Alert?
+        /// Whether this side has ended the handshake with one: it has met a version, a cipher or a certificate that it does not want.
+        var hasSentAlert = false
         /// Why the connection was not even begun.
         var failure: HTTPSessionError?
         /// TLS sessions that were not resumed because they were made under something else.
@@ -180,6 +182,12 @@ package final class ServerTrust: Sendable {
         return identity == nil
             ? HTTPSessionError(.clientCertificateRequired, "\(server) asks for a client certificate: \(text)")
             : HTTPSessionError(.clientCertificateRejected, "\(server) refused the client certificate: \(text)")
+    }
+
+    /// Whether the handshake ended with a word, ours or the peer's, and not because the connection did. internal_error (80) alone says
+    /// nothing of the next one.
+    var wasRefused: Bool {
+        record.withLock { $0.failure != nil || $0.hasSentAlert || ($0.alert.map { $0.description != 80 } ?? false) }
     }
 
     private static func text(ofAlert description: Int32) -> String {

@@ -1,5 +1,6 @@
 internal import EventLoop
 internal import Foundation
+internal import Synchronization
 
 /// A server whose certificates wait for a handler's word.
 public struct ServerTrustChallenge: Sendable {
@@ -47,6 +48,9 @@ package final class ServerTrustDecisions: Sendable {
         var generation = 0
     }
     private let table = Locked(Table())
+    /// Unique in this process: what one handler believes is not what another does.
+    let number = lastNumber.add(1, ordering: .relaxed).newValue
+    private static let lastNumber = Atomic(0)
     private let capacity: Int
     private let lifetime: Duration
 

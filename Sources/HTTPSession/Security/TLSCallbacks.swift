@@ -21,8 +21,11 @@ enum TLSCallbacks {
     static let info: @convention(c) (OpaquePointer?, Int32, Int32) -> Void = { ssl, place, value in
         guard let ssl, place & (SSL_CB_HANDSHAKE_START | SSL_CB_ALERT) != 0, let watch = HandshakeWatch.of(ssl) else { return }
         if place & SSL_CB_HANDSHAKE_START != 0 { watch.handshakeStarts(ssl) }
-        if place & SSL_CB_ALERT != 0, place & SSL_CB_READ != 0 {
+        guard place & SSL_CB_ALERT != 0 else { return }
+        if place & SSL_CB_READ != 0 {
             watch.alertArrived(level: value >> 8, description: value & 0xFF)
+        } else {
+            watch.alertSent(level: value >> 8)
         }
     }
 

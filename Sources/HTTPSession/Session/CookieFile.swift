@@ -1,27 +1,36 @@
 internal import Foundation
 
+/// A cookie in Netscape's format, byte for byte: what is no UTF-8 goes back to its server as it came.
+struct CookieLine: Hashable, Sendable {
+    let bytes: [UInt8]
+
+    init(_ bytes: [UInt8]) { self.bytes = bytes }
+    init(_ text: String) { bytes = Array(text.utf8) }
+
+    /// To be read: repaired where it is no UTF-8.
+    var text: String { String(decoding: bytes, as: UTF8.self) }
+}
+
 /// A cookie jar in Netscape's format, a line a cookie.
 enum CookieFile {
     /// Nothing where there is no file: the first session finds none.
-    static func read(_ url: URL) throws(HTTPSessionError) -> [String] {
+    static func read(_ url: URL) throws(HTTPSessionError) -> [CookieLine] {
         guard FileManager.default.fileExists(atPath: url.path) else { return [] }
         let data: Data
         do { data = try Data(contentsOf: url) } catch {
             throw HTTPSessionError(.invalidConfiguration, "the cookie file '\(url.path)' cannot be read", underlying: error)
         }
-        return String(decoding: data, as: UTF8.self).split(whereSeparator: \.isNewline).map(String.init).filter { line in
-            // `#HttpOnly_` begins a cookie, any other `#` a comment; a cookie has seven columns.
-            (!line.hasPrefix("#") || line.hasPrefix("#HttpOnly_"))
-                && line.split(separator: "\t", omittingEmptySubsequences: false).count >= 7
+        return data.split(whereSeparator: { $0 == 0x0A || $0 == 0x0D }).map { CookieLine([UInt8]($0)) }.filter { line in
+            // `#HttpOnly_` begins a cookie, any other `#` a comment; a cookie has seven columns, and ends at no NUL.
+            (line.bytes.first != UInt8(ascii: "#") || line.bytes.starts(with: "#HttpOnly_".utf8))
+                && line.bytes.count { $0 == 0x09 } >= 6 && !line.bytes.contains(0)
         }
     }
 
     /// In one step, readable by its owner only.
-    static func write(_ lines: [String], to url: URL) throws(HTTPSessionError) {
-        let text = "# Netscape HTTP Cookie File\n" + lines.map { $0 + "\n" }.joined()
-        let file = PartialFile(DownloadDestination(url, existingFile: .replace), mode: 0o600)
-        try file.begin(expected: nil)
-        try file.write(Array(text.utf8))
-        _ = try file.commit()
+    static func write(_ lines: [CookieLine], to url: URL) throws(HTTPSessionError) {
+        var data = Data("# Netscape HTTP Cookie File\n".utf8)
+        for line in lines { data += line.bytes + [0x0A] }
+        try SmallFile.replace(url.path, with: data)
     }
 }

@@ -18,12 +18,12 @@ final class CookieKeeper {
     private let logger: Logger
     private let queue = DispatchQueue(label: "http-cookies")
     private let writing = Locked(Writing())
-    private var written: [String]
+    private var written: [CookieLine]
     /// When the file is due; `nil`: it is as it should be.
     private(set) var deadline: Int64?
 
     /// `lines` are those that the file has.
-    init(_ url: URL, lines: [String], logger: Logger) {
+    init(_ url: URL, lines: [CookieLine], logger: Logger) {
         self.url = url
         self.logger = logger
         written = lines
@@ -34,7 +34,7 @@ final class CookieKeeper {
     }
 
     /// Has the file written when that is due, and it would change.
-    func save(_ lines: @autoclosure () -> [String], now: Int64) {
+    func save(_ lines: @autoclosure () -> [CookieLine], now: Int64) {
         guard let deadline, deadline <= now else { return }
         guard !writing.withLock({ $0.isUnderWay }) else {
             self.deadline = now + CookieKeeper.delay
@@ -52,7 +52,7 @@ final class CookieKeeper {
     }
 
     /// The session's end: the file is as it should be when this returns, if it can be.
-    func finish(_ lines: [String]) {
+    func finish(_ lines: [CookieLine]) {
         queue.sync {
             guard lines != written || writing.withLock({ $0.hasFailed }) else { return }
             _ = CookieKeeper.write(lines, url, logger)
@@ -60,7 +60,7 @@ final class CookieKeeper {
     }
 
     /// A jar that cannot be written is not worth a session's end, but a word.
-    private static func write(_ lines: [String], _ url: URL, _ logger: Logger) -> Bool {
+    private static func write(_ lines: [CookieLine], _ url: URL, _ logger: Logger) -> Bool {
         do throws(HTTPSessionError) {
             try CookieFile.write(lines, to: url)
             return true

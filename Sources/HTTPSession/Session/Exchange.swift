@@ -27,6 +27,10 @@ struct Exchange {
         case returnToStart
         /// Nothing: what is here already is all.
         case complete
+        /// What the task's interceptors say of the response.
+        case interception
+        /// What the upload's machine says.
+        case upload
     }
 
     /// The longest body of a redirect or a challenge, in bytes.
@@ -35,6 +39,9 @@ struct Exchange {
     static let maximumExplanation = 64 << 10
 
     private(set) var hasBegun = false
+    /// The request as interceptors have made it, and whether they are at it.
+    var adapted: TransferRequest?
+    var isAdapting = false
     /// Whether the body may be longer than what comes.
     private(set) var decompresses = false
     private(set) var fetchStart = Date.distantPast
@@ -52,15 +59,33 @@ struct Exchange {
     var isRefused = false
     /// Why the body of a redirect or a challenge did not come whole, which matters only to whoever wants it.
     var failure: HTTPSessionError?
-    /// Whether it asks for what lies behind the bytes that are here; see ``Resumption``.
-    var asksForRest = false
+    /// What follows for an upload, and why its request is to be broken off.
+    var verdict: UploadMachine.Verdict?
+    /// How far into the body it had come when libcurl began it again.
+    var sentBeforeRewind: Int64 = 0
+    var stop: UploadMachine.Stop?
+    /// It asks for what lies behind the bytes that are here, by this; see ``Resumption``.
+    var restBasis: Resumption.Basis?
+    var asksForRest: Bool { restBasis != nil }
     /// How much of the body was here when it began.
     var receivedBefore: Int64 = 0
+    /// Whether its body goes behind those bytes. One that takes their place is no progress until it has been continued itself: a server
+    /// that knows no ranges would be asked for ever.
+    private(set) var isRest = false
+    /// The head of the response that the bytes here began with, where this one brings only their rest, or nothing more.
+    private(set) var wholeHead: ResponseHead?
 
     var isConnected: Bool { connectedAt != nil }
     var heldBody: Data {
         if case .held(let data) = body { return data.prefix(Exchange.maximumExplanation) }
         return Data()
+    }
+
+    /// Its response is about the bytes that are here already. `isRest`: and brings more of them.
+    mutating func continues(_ beginning: (head: ResponseHead?, destination: TransferJob.Destination)?, isRest: Bool) {
+        self.isRest = isRest
+        wholeHead = beginning?.head
+        destination = beginning?.destination
     }
 
     mutating func begin(_ plan: TransferPlan, at date: Date) {

@@ -10,16 +10,21 @@ enum SessionCommand: Sendable {
     case sourceReady(UInt64)
     /// A body's sink has room.
     case sinkReady(UInt64)
+    /// A request is not wanted to its end.
+    case breakOff(UInt64)
     // Indirect: the seldom ones that hold much would make room for as much in each of the others.
     indirect case answered(UInt64, question: Int, HandlerAnswer)
     indirect case delivered(UInt64, Result<ReceivedBody, HTTPSessionError>)
     /// A sink has nothing left of a body that is not wanted.
     indirect case discarded(UInt64, HTTPSessionError)
+    /// A download's file has been looked at.
+    indirect case partOpened(UInt64, Result<FileSink.Part?, HTTPSessionError>)
+    indirect case verified(UInt64, Result<Bool, HTTPSessionError>)
     case invalidate(cancelsTasks: Bool)
     case list(@Sendable ([TransferTask]) -> Void)
-    case cookies(CookieWish, @Sendable (Result<[String], HTTPSessionError>) -> Void)
+    case cookies(CookieWish, @Sendable (Result<[CookieLine], HTTPSessionError>) -> Void)
     indirect case pathChanged(NetworkPath)
-    indirect case serverChanged(Origin, ServerUpdate)
+    indirect case serverChanged(Origin, watch: UInt64, ServerUpdate)
     case end
 }
 
@@ -30,5 +35,8 @@ enum HandlerAnswer: Sendable {
     /// Another request, and its body as it is read.
     case modified(TransferRequest, Result<[BodySegment], HTTPSessionError>)
     case challenge(TransferHandlers.ChallengeDisposition)
+    case adapted(Result<TransferRequest, HTTPSessionError>)
+    /// And the error that it was asked about; `nil`: the response.
+    case intercepted(InterceptorDecision, HTTPSessionError?)
     case serverTrust(ServerTrustChallenge, ServerTrustDisposition)
 }

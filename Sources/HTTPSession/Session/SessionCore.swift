@@ -20,7 +20,7 @@ final class SessionCore: Sendable {
         let outbox = SessionOutbox(
             name: settings.configuration.name, telemetry: Telemetry(logger: settings.configuration.logger), monitors: monitors,
             postsNotifications: postsNotifications)
-        var cookieLines: [String] = []
+        var cookieLines: [CookieLine] = []
         if case .file(let url) = settings.network.cookies { cookieLines = try CookieFile.read(url) }
         let failure = Locked<HTTPSessionError?>(nil)
         let namespace = settings.configuration.networkNamespace
@@ -91,9 +91,15 @@ final class SessionCore: Sendable {
 
     /// The session's end ends it, for there may be somebody who awaits its value.
     func register(_ task: TransferTask) {
+        // Whoever held one may let go of it just now: then it ends with this, behind the lock.
+        var held: [TransferTask] = []
         unstarted.withLock { unstarted in
             if unstarted.entries.count >= unstarted.limit {
-                unstarted.entries.removeAll { $0.task?.isUnstarted != true }
+                unstarted.entries.removeAll { entry in
+                    guard let task = entry.task else { return true }
+                    held.append(task)
+                    return !task.isUnstarted
+                }
                 unstarted.limit = max(64, unstarted.entries.count * 2)
             }
             unstarted.entries.append(.init(task: task))
@@ -115,8 +121,10 @@ final class SessionCore: Sendable {
         outbox.flush()
     }
 
-    /// The tasks that the session's thread has under way. It answers within its turn, which waits for nothing.
+    /// The tasks that the session's thread has under way. It answers within its turn, which waits for nothing; on that thread itself,
+    /// where nobody could wait for it, there are none.
     var tasks: [TransferTask] {
+        guard !thread.isCurrent else { return [] }
         let answer = Locked<[TransferTask]>([])
         let answered = DispatchSemaphore(value: 0)
         let isOpen = mailbox.post(

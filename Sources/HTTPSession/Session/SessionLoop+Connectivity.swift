@@ -4,9 +4,9 @@ internal import Reachability
 
 /// What the path monitor tells.
 extension SessionLoop {
-    func serverChanged(_ origin: Origin, _ update: ServerUpdate) {
+    func serverChanged(_ origin: Origin, watch: UInt64, _ update: ServerUpdate) {
         guard let gate else { return }
-        for order in gate.changed(origin, update, draw: { .random(in: 0..<max(1, $0)) }) {
+        for order in gate.changed(origin, watch: watch, update, draw: { .random(in: 0..<max(1, $0)) }) {
             switch order {
             case .hold(let id, let cause): run(id)?.networkIsGone(cause)
             case .release(let id, let delay): run(id)?.networkIsBack(delay: delay)
@@ -17,16 +17,25 @@ extension SessionLoop {
     func pathChanged(_ path: NetworkPath) {
         if ways.update(path, now: now) { waysChangedAt = now }
         judgeConnections()
+        for run in allRuns { run.networkMayBeAllowed() }
     }
 
-    /// Ends what goes over a way that is gone.
+    /// Ends what goes over a way that is gone, or that another is better than.
     func judgeConnections() {
         judgesAt = nil
         for run in allRuns {
-            guard let connection = run.connection else { continue }
-            switch ways.fate(of: connection, now: now) {
+            let fate: TransferWays.Fate
+            if let connection = run.connection {
+                fate = ways.fate(of: connection, now: now)
+            } else if let start = run.connectingSince {
+                fate = ways.fate(ofAttemptSince: start, now: now)
+            } else {
+                continue
+            }
+            switch fate {
             case .fine: break
             case .lost(let until): judgesAt = min(judgesAt ?? until, until)
+            case .doubtful(let reason): run.connectionIsDoubtful(reason)
             case .gone(let reason): run.connectionIsGone(reason)
             }
         }

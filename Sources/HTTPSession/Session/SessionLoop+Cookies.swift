@@ -9,18 +9,19 @@ enum CookieWish: Sendable {
 }
 
 extension SessionLoop {
-    func fulfil(_ wish: CookieWish) -> Result<[String], HTTPSessionError> {
+    func fulfil(_ wish: CookieWish) -> Result<[CookieLine], HTTPSessionError> {
         do throws(HTTPSessionError) {
             switch wish {
             case .read: return .success(engine.cookieLines)
             case .set(let cookie): try set(cookie)
             case .delete(let cookie): try delete(cookie)
-            case .deleteAll: try engine.setCookie("ALL")
+            case .deleteAll: try engine.setCookie(CookieLine("ALL"))
             }
         } catch {
             return .failure(error)
         }
         cookieKeeper?.noteChange(now: now)
+        noteCookies(1)
         return .success(engine.cookieLines)
     }
 
@@ -28,14 +29,14 @@ extension SessionLoop {
         guard settings.network.cookies != .none else {
             throw HTTPSessionError(.invalidConfiguration, "the session keeps no cookies: see SessionConfiguration.cookies")
         }
-        let line = try cookie.line
+        let line = CookieLine(try cookie.line)
         let before = engine.cookieLines
         // libcurl would keep one for the host and one for its domain side by side.
         try delete(cookie)
         guard !cookie.hasExpired(at: Date()) else { return }
         try engine.setCookie(line)
         // It says nothing of a cookie that it does not take.
-        guard engine.cookieLines.contains(where: { Cookie(line: $0)?.isSame(as: cookie) == true }) else {
+        guard engine.cookieLines.contains(where: { Cookie(line: $0.text)?.isSame(as: cookie) == true }) else {
             try replaceAll(before)
             throw HTTPSessionError(.invalidRequest, "the cookie '\(cookie.name)' is not as its name or its domain demands")
         }
@@ -44,19 +45,55 @@ extension SessionLoop {
     /// libcurl can only clear the whole jar.
     private func delete(_ cookie: Cookie) throws(HTTPSessionError) {
         let lines = engine.cookieLines
-        let left = lines.filter { Cookie(line: $0)?.isSame(as: cookie) != true }
+        let left = lines.filter { Cookie(line: $0.text)?.isSame(as: cookie) != true }
         guard left.count < lines.count else { return }
         try replaceAll(left)
     }
 
-    private func replaceAll(_ lines: [String]) throws(HTTPSessionError) {
-        try engine.setCookie("ALL")
+    private func replaceAll(_ lines: [CookieLine]) throws(HTTPSessionError) {
+        try engine.setCookie(CookieLine("ALL"))
         for line in lines { try engine.setCookie(line) }
     }
 
     /// A response may have brought cookies.
     func noteCookies(in head: ResponseHead) {
-        guard let cookieKeeper, head.firstValue(of: "set-cookie") != nil else { return }
-        cookieKeeper.noteChange(now: now)
+        guard settings.network.cookies != .none, head.firstValue(of: "set-cookie") != nil else { return }
+        cookieKeeper?.noteChange(now: now)
+        noteCookies(head.values(of: "set-cookie").count)
+    }
+
+    /// libcurl has no limit. So many may have come that they have to be counted: some may have taken others' places.
+    private func noteCookies(_ count: Int) {
+        cookiesCome += count
+        guard cookiesCome > CookieBound.most else { return }
+        let lines = engine.cookieLines
+        let kept = CookieBound.kept(lines)
+        if kept.count < lines.count { try? replaceAll(kept) }
+        // Not again for each that follows.
+        cookiesCome = min(kept.count, CookieBound.most * 9 / 10)
+    }
+}
+
+/// How many cookies a session keeps.
+enum CookieBound {
+    /// RFC 6265 section 6.1 asks for as many at least.
+    static let most = 3_000
+
+    /// The newest of those domains that have more than their share, and all of the others'.
+    static func kept(_ lines: [CookieLine], most: Int = most) -> [CookieLine] {
+        guard lines.count > most else { return lines }
+        let domains = lines.map { $0.bytes.split(separator: 0x09, maxSplits: 1).first ?? [] }
+        var counts = domains.reduce(into: [:]) { $0[$1, default: 0] += 1 }
+        // The share is what is left for each when those that want less have it.
+        var (room, share) = (most, 0)
+        for (place, count) in counts.values.sorted().enumerated() {
+            share = room / (counts.count - place)
+            if count > share { break }
+            room -= count
+        }
+        return zip(lines, domains).filter { _, domain in
+            defer { counts[domain, default: 0] -= 1 }
+            return counts[domain, default: 0] <= share
+        }.map(\.0)
     }
 }

@@ -15,6 +15,10 @@ final class SessionLoop {
     @exclusivity(unchecked) var queue: TransferQueue
     private let mailbox: Mailbox<SessionCommand>
     @exclusivity(unchecked) private var runs: [UInt64: TaskRun] = [:]
+    /// How many cookies there may be.
+    var cookiesCome = 0
+    /// What the turn has done with, and the user's objects may be part of: the delivery queue lets go of it.
+    private var spent: [Any] = []
     private var raisedHosts: Set<String> = []
     /// Of hosts that have been in trouble. Where there is none, there is nothing to count.
     private var retryBudgets: [Origin: RetryBudget] = [:]
@@ -23,7 +27,7 @@ final class SessionLoop {
     private(set) var now = MonotonicClock.now()
     let gate: ReachabilityGate?
     private let pathToken: CallbackToken?
-    var ways = TransferWays()
+    var ways: TransferWays
     /// When connections may have died of a change of the network.
     var waysChangedAt: Int64?
     /// When connections that carry nothing are looked at again.
@@ -31,10 +35,11 @@ final class SessionLoop {
     private var isInvalidating = false
     private var hasEnded = false
 
-    init(settings: SessionSettings, cookieLines: [String], mailbox: Mailbox<SessionCommand>, outbox: SessionOutbox)
+    init(settings: SessionSettings, cookieLines: [CookieLine], mailbox: Mailbox<SessionCommand>, outbox: SessionOutbox)
         throws(HTTPSessionError)
     {
         engine = try CurlEngine(settings.network, cookieLines: cookieLines)
+        cookiesCome = cookieLines.count
         if case .file(let url) = settings.network.cookies {
             cookieKeeper = CookieKeeper(url, lines: engine.cookieLines, logger: settings.configuration.logger)
         } else {
@@ -44,8 +49,9 @@ final class SessionLoop {
         self.mailbox = mailbox
         self.outbox = outbox
         queue = TransferQueue(limits: settings.queueLimits)
+        ways = TransferWays(isBound: settings.network.interface != nil)
         gate = settings.path.map { path in
-            ReachabilityGate(path, settings: settings.probes) { mailbox.post(.serverChanged($0, $1)) }
+            ReachabilityGate(path, settings: settings.probes) { mailbox.post(.serverChanged($0, watch: $1, $2)) }
         }
         pathToken = settings.path?.onChange { mailbox.post(.pathChanged($0)) }
         mailbox.attach(engine.waker)
@@ -55,24 +61,31 @@ final class SessionLoop {
         while !hasEnded { turn() }
         for command in mailbox.close() {
             switch command {
-            case .add(let task, _): refuse(task)
+            case .add(let task, let job): refuse(task, job)
             case .list(let reader): reader([])
             case .cookies(let wish, let answer): answer(fulfil(wish))
             // Of tasks that have ended, or of a network that nobody uses any more.
-            case .resume, .suspend, .cancel, .sourceReady, .sinkReady, .answered, .delivered, .discarded, .invalidate,
-                .pathChanged,
-                .serverChanged, .end:
+            case .answered(_, _, let answer): letGo(answer)
+            case .resume, .suspend, .cancel, .sourceReady, .sinkReady, .breakOff, .delivered, .discarded, .partOpened, .verified,
+                .invalidate, .pathChanged, .serverChanged, .end:
                 break
             }
         }
         // What has been announced as over is over: the files are written.
         cookieKeeper?.finish(engine.cookieLines)
         engine.close()
+        outbox.flush(lettingGo: &spent)
         outbox.announceInvalidation()
     }
 
     /// It came too late.
-    private func refuse(_ task: TransferTask) { task.core.completeUnstarted(task, SessionCore.invalidated(task)) }
+    private func refuse(_ task: TransferTask, _ job: TransferJob) {
+        let error = SessionCore.invalidated(task)
+        task.chunkBuffer?.finish(error)
+        outbox.complete(task, .failure(error))
+        letGo(task)
+        letGo(job)
+    }
 
     private func turn() {
         now = MonotonicClock.now()
@@ -80,7 +93,7 @@ final class SessionLoop {
         engine.advance()
         if nextDeadline <= now { expire() }
         while admit() { engine.advance() }
-        outbox.flush()
+        outbox.flush(lettingGo: &spent)
         if isInvalidating, runs.isEmpty { hasEnded = true }
         guard !hasEnded else { return }
         cookieKeeper?.save(engine.cookieLines, now: now)
@@ -92,7 +105,7 @@ final class SessionLoop {
     private func handle(_ command: SessionCommand) {
         switch command {
         case .add(let task, let job):
-            guard !isInvalidating else { return refuse(task) }
+            guard !isInvalidating else { return refuse(task, job) }
             let run = TaskRun(task, job, loop: self)
             runs[task.id] = run
             run.handle(.resume)
@@ -101,16 +114,20 @@ final class SessionLoop {
         case .cancel(let id): runs[id]?.handle(.cancel)
         case .sourceReady(let id): runs[id]?.sourceReady()
         case .sinkReady(let id): runs[id]?.sinkReady()
-        case .answered(let id, let question, let answer): runs[id]?.answered(question, answer)
+        case .breakOff(let id): runs[id]?.breakOff()
+        case .answered(let id, let question, let answer):
+            if let run = runs[id] { run.answered(question, answer) } else { letGo(answer) }
         case .delivered(let id, let body): runs[id]?.delivered(body)
         case .discarded(let id, let error): runs[id]?.discarded(error)
+        case .partOpened(let id, let part): runs[id]?.partOpened(part)
+        case .verified(let id, let isRight): runs[id]?.verified(isRight)
         case .invalidate(let cancelsTasks):
             isInvalidating = true
             if cancelsTasks { for run in Array(runs.values) { run.handle(.cancel) } }
         case .list(let reader): reader(runs.values.map(\.task))
         case .cookies(let wish, let answer): answer(fulfil(wish))
         case .pathChanged(let path): pathChanged(path)
-        case .serverChanged(let origin, let update): serverChanged(origin, update)
+        case .serverChanged(let origin, let watch, let update): serverChanged(origin, watch: watch, update)
         case .end:
             isInvalidating = true
             for run in Array(runs.values) { run.handle(.cancel) }
@@ -183,7 +200,9 @@ final class SessionLoop {
 
     var allRuns: [TaskRun] { Array(runs.values) }
     func run(_ id: UInt64) -> TaskRun? { runs[id] }
-    func forget(_ id: UInt64) { runs[id] = nil }
+    func forget(_ id: UInt64) { if let run = runs.removeValue(forKey: id) { letGo(run) } }
+    /// Here it has been used for the last time.
+    func letGo(_ something: Any) { spent.append(something) }
 
     func post(_ command: SessionCommand) { mailbox.post(command) }
 }

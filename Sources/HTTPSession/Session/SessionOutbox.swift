@@ -20,6 +20,9 @@ final class SessionOutbox: Sendable {
     private struct Batch: Sendable {
         var results: [(task: TransferTask, result: Result<TransferResponse, HTTPSessionError>)] = []
         var events: [SessionEvent] = []
+        var endings: [(task: TransferTask, ending: TransferTask.Ending)] = []
+
+        var isEmpty: Bool { results.isEmpty && events.isEmpty }
     }
 
     init(name: String, telemetry: Telemetry, monitors: [any EventMonitor], postsNotifications: Bool) {
@@ -49,30 +52,41 @@ final class SessionOutbox: Sendable {
         }
     }
 
-    /// Hands over what the turn brought.
     func flush() {
-        // Released behind the lock: with the last of its tasks a session ends, which takes its thread's last turn.
-        let told = handover.withLock { _ in
-            let told = batch.withLock { batch in
-                defer { batch = Batch() }
-                return batch
-            }
-            handOver(told)
-            return told
-        }
-        withExtendedLifetime(told) {}
+        var nothing: [Any] = []
+        flush(lettingGo: &nothing)
     }
 
-    private func handOver(_ batch: Batch) {
-        for (task, result) in batch.results {
-            let completions = task.complete(result)
-            if !completions.isEmpty { queue.async { for completion in completions { completion(result) } } }
+    /// Hands over what the turn brought, and what it has done with. All of it is let go of on the delivery queue: the user's objects that
+    /// end with it may ask the session, which a lock or the session's own thread would wait for in vain.
+    func flush(lettingGo spent: inout [Any]) {
+        handover.withLock { _ in
+            var told = Batch()
+            batch.withLock { swap(&told, &$0) }
+            guard !told.isEmpty || !spent.isEmpty else { return }
+            for (task, result) in told.results {
+                if let ending = task.complete(result) { told.endings.append((task, ending)) }
+            }
+            let news = Parcel(consume told)
+            let rest = Parcel(spent)
+            spent = []
+            queue.async { [self] in
+                if let told = news.take() { tell(told) }
+                _ = rest.take()
+            }
         }
-        guard !batch.events.isEmpty else { return }
-        queue.async { [monitors, postsNotifications, events = batch.events] in
-            for event in events {
-                for monitor in monitors { monitor.handle(event) }
-                if postsNotifications { SessionNotifications.post(event) }
+    }
+
+    private func tell(_ told: Batch) {
+        var callbacks: [UInt64: TransferTask.Callbacks] = [:]
+        for (task, ending) in told.endings { callbacks[task.id] = ending.tell(task) }
+        for event in told.events {
+            for monitor in monitors { monitor.handle(event) }
+            guard postsNotifications else { continue }
+            if case .taskCompleted(let task, _) = event, let callbacks = callbacks[task.id] {
+                callbacks.notify(queue: queue) { SessionNotifications.post(event) }
+            } else {
+                SessionNotifications.post(event)
             }
         }
     }
@@ -83,11 +97,10 @@ final class SessionOutbox: Sendable {
     func announceInvalidation() {
         announce(.sessionInvalidated)
         flush()
-        let manager = invalidated.withLock { manager in
-            defer { manager = nil }
-            return manager
+        let parcel = Parcel(invalidated.withLock { $0.take() })
+        queue.async { [postsNotifications] in
+            guard let manager = parcel.take() ?? nil, postsNotifications else { return }
+            SessionNotifications.postInvalidation(of: manager)
         }
-        guard let manager, postsNotifications else { return }
-        queue.async { SessionNotifications.postInvalidation(of: manager) }
     }
 }

@@ -12,7 +12,9 @@ final class SessionSettings: Sendable {
     let path: PathMonitor?
     let security: SecuritySettings
     let proxies: ProxyOrigins
-    /// What handlers have said of servers, for the whole session.
+    /// Where resume data is kept.
+    let resumes: ResumeDirectory?
+    /// What the session's own handler has said of servers.
     let decisions = ServerTrustDecisions()
 
     init(_ configuration: SessionConfiguration, credentials: CredentialStore, path: PathMonitor?) throws(HTTPSessionError) {
@@ -22,6 +24,20 @@ final class SessionSettings: Sendable {
         network = try NetworkOptions(configuration)
         security = try SecuritySettings(configuration)
         proxies = ProxyOrigins(configuration.proxy, environment: ProcessInfo.processInfo.environment)
+        if let url = configuration.resumeDirectory, !url.isFileURL {
+            throw HTTPSessionError(.invalidConfiguration, "resumeDirectory is no file URL: \(excerpt(of: url.absoluteString))")
+        }
+        if let url = configuration.hstsFile {
+            var isDirectory: ObjCBool = false
+            let directory = url.deletingLastPathComponent().path
+            // libcurl would say nothing, and keep nothing.
+            guard url.isFileURL, FileManager.default.fileExists(atPath: directory, isDirectory: &isDirectory),
+                isDirectory.boolValue
+            else {
+                throw HTTPSessionError(.invalidConfiguration, "hstsFile: there is no directory '\(directory)'")
+            }
+        }
+        resumes = configuration.resumeDirectory.map { ResumeDirectory(url: $0) }
         queueLimits = TransferQueue.Limits(
             total: configuration.maximumConnections, perHost: configuration.maximumConnectionsPerHost,
             lookups: configuration.maximumConcurrentLookups)
@@ -41,20 +57,12 @@ final class SessionSettings: Sendable {
     /// What has to be reached before anything of `origin` is; `nil`: nothing that can be probed.
     func endpoint(for origin: Origin) -> Endpoint? {
         guard !origin.isLoopback, configuration.unixSocketPath == nil else { return nil }
-        switch configuration.proxy {
-        case .explicit(let text, except: []): return URL(string: text).flatMap { SessionSettings.endpoint($0) }
-        case .explicit: return nil
-        case .environment where SystemDefaults.namesProxy: return nil
-        case .environment, .none: break
+        if let proxy = proxies.address(before: origin) {
+            guard let host = proxy.host(percentEncoded: false), let port = proxy.port else { return nil }
+            return SessionSettings.endpoint(host: host, port: port)
         }
         let override = configuration.hostOverrides.first { $0.host.lowercased() == origin.host && $0.port == origin.port }
         return SessionSettings.endpoint(host: override?.addresses.first ?? origin.host, port: origin.port)
-    }
-
-    private static func endpoint(_ proxy: URL) -> Endpoint? {
-        guard let host = proxy.host(percentEncoded: false) else { return nil }
-        // libcurl's own default is 1080 for every kind of proxy (CURLOPT_PROXY(3)).
-        return endpoint(host: host, port: proxy.port ?? (proxy.scheme == "https" ? 443 : 1080))
     }
 
     private static func endpoint(host: String, port: Int) -> Endpoint? {

@@ -1,7 +1,32 @@
 internal import Foundation
 
-/// What follows from the answers of the user's handlers.
+/// The user's handlers: they are asked, and what follows from their answers.
 extension TaskRun {
+    /// Asks a handler of the user's, off this thread.
+    func ask(_ body: @escaping @Sendable () async -> HandlerAnswer) {
+        question += 1
+        handle(.handlerAsked)
+        let (id, number, core) = (task.id, question, task.core)
+        asking = Task { core.post(.answered(id, question: number, await body())) }
+    }
+
+    /// Nobody waits for the handler's word any more.
+    func withdrawQuestion() {
+        guard let asking else { return }
+        // What hears of it is the user's.
+        task.core.deliver { asking.cancel() }
+        self.asking = nil
+        question += 1
+    }
+
+    func answered(_ number: Int, _ answer: HandlerAnswer) {
+        guard number == question else { return loop.letGo(answer) }
+        question += 1
+        asking = nil
+        handle(.handlerAnswered)
+        apply(answer)
+    }
+
     func apply(_ answer: HandlerAnswer) {
         switch answer {
         case .response(let disposition):
@@ -11,13 +36,16 @@ extension TaskRun {
             if case .redirect(let proposed) = exchange.next { follow(proposed) }
         case .redirect(.modify): break
         case .modified(let request, .success(let segments)):
-            replaceBody(segments)
+            // An upload sends the part that is its turn, wherever to.
+            if upload == nil { replaceBody(segments) }
             follow(request)
         case .modified(_, .failure(let error)): end(with: error)
+        case .adapted(let result): adapted(result)
+        case .intercepted(let decision, let error): intercepted(decision, error)
         case .redirect(.refuse):
             settleForResponse()
         case .serverTrust(let challenge, let disposition):
-            settings.decisions.record(disposition, of: challenge, at: .now)
+            task.decisions?.record(disposition, of: challenge, at: .now)
             if disposition == .accept || (disposition == .performDefaultHandling && challenge.policyError == nil) {
                 goOn(with: request)
             } else {

@@ -10,15 +10,38 @@ extension TaskRun {
     func holds(after error: HTTPSessionError, _ failure: RetryMachine.Failure) -> Bool {
         // What fails as soon as it is let go counts as a try: else it would go round at the speed of the probes.
         guard !wasReleased, waitsForConnectivity, failure.isRepeatable, !failure.isDeadConnection,
-            TaskRun.isOfNetwork(error.code),
+            TaskRun.isOfNetwork(error.code), job.retryPolicy.maximumRetries != 0 || !failure.hasSent,
             let gate = loop.gate, let endpoint = settings.endpoint(for: origin)
         else { return false }
         gateOrigin = origin
         let hasNoRoute = error.code == .notConnected && error.underlying == nil
-        guard let cause = gate.failed(task.id, at: origin, endpoint: endpoint, hasNoRoute: hasNoRoute) else { return false }
+        guard let cause = gate.failed(task.id, at: origin, endpoint: endpoint, hasNoRoute: hasNoRoute) else {
+            if uncounted == nil { uncounted = retries }
+            return false
+        }
         wait(for: cause, after: error)
+        goOn(with: nextAttempt(), .endedUntilConnected)
+        return true
+    }
+
+    /// Waits for another network than the present one, which the request may not use.
+    ///
+    /// - Returns: whether the task waits.
+    func holds(untilAllowed error: HTTPSessionError) -> Bool {
+        guard error.code == .networkNotAllowed, waitsForConnectivity else { return false }
+        leaveGate()
+        waitsForAllowed = true
+        wait(error)
         goOn(with: request, .endedUntilConnected)
         return true
+    }
+
+    /// The path is another one.
+    func networkMayBeAllowed() {
+        guard waitsForAllowed, waitsSince != nil, settings.path?.currentPath?.status == .satisfied,
+            (try? settings.checkNetwork(for: request, to: origin)) != nil
+        else { return }
+        networkIsBack(delay: 0)
     }
 
     private var waitsForConnectivity: Bool {
@@ -30,10 +53,18 @@ extension TaskRun {
     }
 
     private func wait(for cause: Cause, after error: HTTPSessionError?) {
+        // Nor do the tries count that had failed of the same before it was known.
+        if let uncounted { retries = uncounted }
+        uncounted = nil
+        var reason = HTTPSessionError(.notConnected, "\(cause)", context: task.context, underlying: error)
+        reason.cause = cause
+        wait(reason)
+    }
+
+    private func wait(_ reason: HTTPSessionError) {
         waitsSince = loop.now
         task.become(.waitingForConnectivity)
-        loop.outbox.announce(
-            .waitingForConnectivity(task, HTTPSessionError(.notConnected, "\(cause)", context: task.context, underlying: error)))
+        loop.outbox.announce(.waitingForConnectivity(task, reason))
     }
 
     /// The server's probe says that the network is gone.
@@ -45,16 +76,27 @@ extension TaskRun {
 
     /// The server's probe gets through, or meets the server itself.
     func networkIsBack(delay: Int64) {
-        guard waitsSince != nil else { return }
+        guard waitsSince != nil else {
+            // Its tries have failed of something else.
+            uncounted = nil
+            return
+        }
         wasReleased = true
         if delay > 0 { task.become(.backingOff) }
         handle(.networkIsBack(delay: loop.stepped(delay)))
     }
 
-    /// It goes on, or ends.
-    func leaveGate() {
+    /// It goes on.
+    func stopWaiting() {
         if let since = waitsSince { metrics.timeWaitingForConnectivity += .nanoseconds(loop.now - since) }
         waitsSince = nil
+        waitsForAllowed = false
+    }
+
+    /// It has had an answer, or asks for none: until then the gate may learn why its attempts fail, however short they are.
+    func leaveGate() {
+        stopWaiting()
+        uncounted = nil
         guard let gateOrigin else { return }
         self.gateOrigin = nil
         loop.gate?.forget(task.id, at: gateOrigin)
@@ -66,6 +108,21 @@ extension TaskRun {
             let remote = IPAddress(ends.remote)
         else { return nil }
         return TransferWays.Connection(local: local, remote: remote, since: since)
+    }
+
+    /// Since when the attempt has been without a connection, where it has to have one from here to elsewhere.
+    var connectingSince: Int64? {
+        exchange.isConnected || origin.isLoopback || settings.configuration.unixSocketPath != nil ? nil : transfer?.started
+    }
+
+    /// What can be done again is, over another way; the rest is left to TCP.
+    func connectionIsDoubtful(_ reason: String) {
+        guard exchange.isConnected else {
+            // Nothing has been sent, and nothing has failed: it looks for its server anew, and that is no try.
+            abandonTransfer()
+            return goOn(with: request)
+        }
+        if job.retryPolicy.maximumRetries != 0, failure(.connectionLost).isRepeatable { connectionIsGone(reason) }
     }
 
     /// The connection carries nothing any more: what it was for is done on another, or ends.

@@ -18,22 +18,26 @@ extension TaskRun: TransferReceiver {
 
     func transferReceived(interim: ResponseHead) {
         noteActivity()
+        if upload != nil { takeUploadInterim(interim) }
         loop.outbox.detail(.receivedInterimResponse(task, interim))
     }
 
     func transferReceived(head: ResponseHead) -> Intake {
         noteActivity()
         serverQuestions = 0
+        needsFreshConnection = false
+        leaveGate()
         exchange.head = head
         loop.noteCookies(in: head)
         loop.outbox.detail(.receivedResponse(task, head))
         switch RedirectRules.decide(head, for: request, allowsInsecure: settings.configuration.followsInsecureRedirects) {
-        case .follow(let proposed):
+        // What an upload's request becomes by losing its method is none of the upload's.
+        case .follow(let proposed) where upload == nil || proposed.method == request.method:
             exchange.next = .redirect(proposed)
             exchange.body = .held(Data())
             return .taken
         case .refuse(let error): return .abort(error)
-        case .none: break
+        case .none, .follow: break
         }
         let challenges = answerableChallenges(head)
         guard challenges.isEmpty else {
@@ -50,7 +54,12 @@ extension TaskRun: TransferReceiver {
         wasReleased = false
         if hasPaidRetry, !job.retryPolicy.statusCodes.contains(head.statusCode) { loop.noteSuccess(of: origin) }
         hasPaidRetry = false
-        if let intake = takeRest(head) { return intake }
+        if let intake = takeUploadAnswer(head) ?? takeRest(head) { return intake }
+        if head.statusCode >= 400, isIntercepted {
+            exchange.next = .interception
+            exchange.body = .held(Data())
+            return .taken
+        }
         guard let handler = task.handlers.response else { return accept(head, .allow) }
         ask { .response(await handler(head)) }
         return .taken
@@ -77,18 +86,18 @@ extension TaskRun: TransferReceiver {
         let length = request.method == .head ? nil : head.bodyLength
         progress.expectedToReceive = length
         progress.received = 0
-        let (id, core) = (task.id, task.core)
         switch destination {
         case .memory(let maximumSize): sink = DataSink(maximumSize: maximumSize)
         case .file(let destination):
-            if (sink as? FileSink)?.destination != destination {
-                sink = FileSink(destination, worker: settings.worker(for: id)) { core.post(.sinkReady(id)) }
-            }
-            noteWhole(head)
+            let file = fileSink(destination)
+            noteWhole(head, to: destination)
+            file.sidecar = resumption.map { Sidecar(resumption: $0, start: task.request.url.withoutUser, boot: SidecarFile.boot) }
+            sink = file
         case .reader(let buffer): sink = ChunkSink(buffer)
         }
         exchange.destination = destination
         exchange.body = .kept
+        hasReturnedToStart = false
         sink?.begin(expected: length)
     }
 
@@ -122,7 +131,7 @@ extension TaskRun: TransferReceiver {
     private func keep(_ bytes: UnsafeRawBufferPointer) -> Intake {
         guard let sink else { return .taken }
         let total = progress.received + Int64(bytes.count)
-        if exchange.asksForRest, let whole = resumption?.total, total > whole {
+        if exchange.isRest, let whole = resumption?.total, total > whole {
             return .abort(HTTPSessionError(.badServerResponse, "the server sent more than the rest"))
         }
         if total > 8 << 20, exchange.decompresses, let arrived = transfer?.receivedBodyBytes,
@@ -157,7 +166,8 @@ extension TaskRun: TransferReceiver {
 
     func transferRewinds() -> Bool {
         source?.rewind()
-        progress.sent = 0
+        exchange.sentBeforeRewind = sentEnd
+        progress.sent = upload?.bodyStart ?? 0
         return true
     }
 
@@ -217,6 +227,8 @@ extension TaskRun: TransferReceiver {
         case .startOver: goOn(with: request)
         case .returnToStart: returnToStart()
         case .complete: endWithResponse()
+        case .interception: askInterceptors(about: nil)
+        case .upload: goOn(with: nextAttempt())
         case nil where isPart: continuePart()
         case nil:
             switch exchange.body {
@@ -228,7 +240,7 @@ extension TaskRun: TransferReceiver {
         }
     }
 
-    private func unacceptable(_ body: Data) -> HTTPSessionError {
+    func unacceptable(_ body: Data) -> HTTPSessionError {
         HTTPSessionError(
             .unacceptableStatus, "the server answered \(exchange.head?.statusCode ?? 0) \(exchange.head?.reasonPhrase ?? "")",
             context: .init(statusCode: exchange.head?.statusCode, responseBody: body))
@@ -239,9 +251,11 @@ extension TaskRun: TransferReceiver {
         guard [.cannotFindHost, .cannotConnectToHost].contains(error.code), let path = settings.path?.currentPath,
             path.status == .unsatisfied, !origin.isLoopback
         else { return error }
-        return HTTPSessionError(
+        var explanation = HTTPSessionError(
             .notConnected, path.cause.map { "\($0)" } ?? "there is no path to any network", context: error.context,
             underlying: error)
+        explanation.cause = path.cause
+        return explanation
     }
 
     // MARK: Redirects
@@ -271,6 +285,7 @@ extension TaskRun: TransferReceiver {
 
     /// The next request may go to another server, and through another proxy.
     func turn(to next: TransferRequest) {
+        isAskedAgain = false
         let place = Origin(next.url)
         logins.move(to: place, through: place.flatMap { settings.proxies.proxy(before: $0) })
         goOn(with: next)

@@ -6,49 +6,68 @@ internal import HTTPTypes
 extension TaskRun {
     /// The attempt has failed: another one follows, or the task ends with the error.
     func failed(with error: HTTPSessionError, facts: TransferFacts? = nil) {
+        upload?.lost(sent: sentEnd, hasSent: exchange.isConnected)
         var failure = self.failure(error.code)
         failure.isDeadConnection = error.code == .connectionLost && exchange.head == nil && facts?.wasResent == true
-        failure.hasProgressed = resumption != nil && progress.received > exchange.receivedBefore
-        failure.isBeyondRecall = task.kind == .stream && progress.received > 0
+        if resumption != nil { failure.hasProgressed = hasProgressed }
+        failure.isRefusal = exchange.trust?.wasRefused == true
+        if failure.hasProgressed { retries.progressed() }
         hasPaidRetry = false
+        isAskedAgain = true
         if holds(after: error, failure) { return }
         wasReleased = false
         switch decide(failure) {
+        case .giveUp where isIntercepted && !failure.isBeyondRecall: askInterceptors(about: error)
         case .giveUp: end(with: error)
         case .retryDeadConnection:
             needsFreshConnection = true
             metrics.retryCount += 1
             loop.outbox.announce(.willRetry(task, error))
-            goOn(with: request)
+            goOn(with: nextAttempt())
         case .retry(let delay): retry(after: error, delay: delay)
         }
     }
 
+    /// Whether bytes came that the next attempt keeps, of a body that has not begun anew.
+    private var hasProgressed: Bool {
+        resumption != nil && progress.received > exchange.receivedBefore && (exchange.isRest || exchange.receivedBefore == 0)
+    }
+
     /// How long to wait before the request is made again instead of taking this response, if it is to be made again.
     func retryDelay(insteadOf head: ResponseHead) -> Int64? {
-        guard head.statusCode >= 400 else { return nil }
+        if upload != nil { return uploadRetryDelay(insteadOf: head) }
+        return head.statusCode >= 400 ? retryDelay(for: head) : nil
+    }
+
+    /// `isAskedFor`: whatever the policy says of the status.
+    func retryDelay(for head: ResponseHead, isAskedFor: Bool = false) -> Int64? {
         var failure = self.failure(.unacceptableStatus)
         failure.statusCode = head.statusCode
+        failure.isAskedFor = isAskedFor
         failure.retryAfter = head.firstValue(of: "retry-after").flatMap { RetryAfter.parse($0, now: Date()) }
         guard case .retry(let delay) = decide(failure) else { return nil }
         return delay
     }
 
-    private func failure(_ code: HTTPSessionError.Code) -> RetryMachine.Failure {
-        RetryMachine.Failure(code: code, isIdempotent: request.isIdempotent, hasSent: exchange.isConnected)
+    func failure(_ code: HTTPSessionError.Code) -> RetryMachine.Failure {
+        RetryMachine.Failure(
+            code: code, isIdempotent: upload?.isRepeatable ?? request.isIdempotent, hasSent: exchange.isConnected,
+            hasProgressed: upload?.hasProgressed ?? false, isBeyondRecall: task.kind == .stream && progress.received > 0)
     }
 
     private func decide(_ failure: RetryMachine.Failure) -> RetryMachine.Decision {
-        retries.decide(failure, remaining: remainingTime, draw: .random(in: 0 ... .max))
+        upload?.hasProgressed = false
+        return retries.decide(failure, remaining: remainingTime, draw: .random(in: 0 ... .max))
     }
 
     func retry(after error: HTTPSessionError, delay: Int64) {
         metrics.retryCount += 1
         metrics.timeBackingOff += .nanoseconds(delay)
+        isAskedAgain = true
         loop.noteTrouble(with: origin)
         loop.outbox.announce(.willRetry(task, error))
         // It backs off even for no time: the budget is asked when the time is over.
-        goOn(with: request, delay: max(1, delay))
+        goOn(with: nextAttempt(), delay: max(1, delay))
     }
 
     // MARK: The rest of a download
@@ -64,38 +83,42 @@ extension TaskRun {
     func downloadLines() -> [String] {
         exchange.receivedBefore = progress.received
         guard isContinuable else { return [] }
-        guard let resumption, progress.received > 0, resumption.isSameResource(request.url) else {
+        guard let resumption, progress.received > 0, let basis = resumption.basis(at: request.url) else {
             return ["Accept-Encoding: identity"]
         }
-        exchange.asksForRest = true
-        return resumption.fieldLines(after: progress.received) + ["Accept-Encoding: identity"]
+        exchange.restBasis = basis
+        return resumption.fieldLines(after: progress.received, by: basis) + ["Accept-Encoding: identity"]
     }
 
     /// A new body begins: what can be known for later is kept.
-    func noteWhole(_ head: ResponseHead) {
-        resumption = isContinuable ? Resumption(whole: head, from: request.url, now: Date()) : nil
+    func noteWhole(_ head: ResponseHead, to destination: DownloadDestination) {
+        resumption =
+            isContinuable
+            ? Resumption(whole: head, from: request.url.withoutUser, expecting: destination.expectedDigest, now: Date()) : nil
+        beginning = resumption == nil ? nil : (head, .file(destination))
     }
 
     /// Takes the response for the rest of the body, if it is that.
     func takeRest(_ head: ResponseHead) -> Intake? {
-        guard exchange.asksForRest, let resumption else {
-            guard head.statusCode == 206, isContinuable else { return nil }
-            return .abort(HTTPSessionError(.badServerResponse, "the server sent a part (206) where the whole was asked for"))
-        }
-        switch resumption.judge(head, received: progress.received) {
-        case .append(let total):
-            hasReturnedToStart = false
-            self.resumption?.total = total
-            progress.expectedToReceive = total
-            metrics.bytesResumed += progress.received
-            exchange.destination = job.destination
-            exchange.body = .kept
-            loop.outbox.announce(.downloadContinued(task, offset: progress.received, total: total))
-            return .taken
-        case .keep where mayReturnToStart(head):
+        if mayReturnToStart(head) {
             hasReturnedToStart = true
             exchange.next = .returnToStart
             exchange.body = .held(Data())
+            return .taken
+        }
+        guard let basis = exchange.restBasis, let resumption else {
+            guard head.statusCode == 206, isContinuable else { return nil }
+            return .abort(HTTPSessionError(.badServerResponse, "the server sent a part (206) where the whole was asked for"))
+        }
+        switch resumption.judge(head, received: progress.received, by: basis) {
+        case .append(let total):
+            self.resumption?.total = total
+            progress.expectedToReceive = total
+            metrics.bytesResumed += progress.received
+            exchange.continues(beginning, isRest: true)
+            exchange.body = .kept
+            hasReturnedToStart = false
+            loop.outbox.announce(.downloadContinued(task, offset: progress.received, total: total))
             return .taken
         case .replace, .keep: return nil
         case .startOver:
@@ -105,31 +128,42 @@ extension TaskRun {
             return .abort(HTTPSessionError(.badServerResponse, "the rest is of another version"))
         case .complete:
             exchange.next = .complete
+            exchange.continues(beginning, isRest: false)
             exchange.body = .held(Data())
+            metrics.bytesResumed += progress.received
             return .taken
         }
     }
 
-    /// An address that a redirect led to may hold for a while only, as signed ones do: the first one then leads to another.
+    /// An address that a redirect led to may hold for a while only, as signed ones do: the first one then leads to another. Of one that
+    /// has just been led to, the answer is meant.
     private func mayReturnToStart(_ head: ResponseHead) -> Bool {
-        [401, 403, 404, 410].contains(head.statusCode) && request.url != task.request.url && !hasReturnedToStart
+        guard [401, 403, 404, 410].contains(head.statusCode), request.url != start.url, !hasReturnedToStart,
+            exchange.asksForRest || isAskedAgain, case .none = start.body
+        else { return false }
+        return [.get, .head].contains(start.method)
     }
 
     func returnToStart() {
         redirects = 0
-        turn(to: task.request)
+        turn(to: start)
     }
 
-    /// The part was shorter than what was asked for (RFC 9110 section 15.3.7): the rest of the rest follows.
+    /// The part was shorter than what was asked for (RFC 9110 section 15.3.7): the rest of the rest follows, after one that brought hardly
+    /// anything only when a wait is over. A server that sends byte by byte would be asked without a pause until it was done.
     func continuePart() {
-        guard progress.received > exchange.receivedBefore else {
-            return failed(with: HTTPSessionError(.connectionLost, "the server sent nothing of the rest"))
+        let count = progress.received - exchange.receivedBefore
+        guard count >= TaskRun.smallestPart else {
+            return failed(with: HTTPSessionError(.connectionLost, "the server sent \(count) bytes of the rest"))
         }
         goOn(with: request)
     }
 
+    /// In bytes.
+    private static let smallestPart: Int64 = 16 << 10
+
     var isPart: Bool {
-        guard exchange.asksForRest, case .kept = exchange.body, let total = resumption?.total else { return false }
+        guard exchange.isRest, case .kept = exchange.body, let total = resumption?.total else { return false }
         return progress.received < total
     }
 }

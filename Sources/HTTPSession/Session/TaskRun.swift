@@ -34,21 +34,39 @@ final class TaskRun {
     /// Where the gate knows of the task, and since when the task waits for it.
     var gateOrigin: Origin?
     var waitsSince: Int64?
+    /// Whether what it waits for is a network that the request may use.
+    var waitsForAllowed = false
     /// Whether the gate has let it go and no answer has come since.
     var wasReleased = false
+    /// The retries as they were before the failures that the gate may explain yet.
+    var uncounted: RetryMachine?
     /// Whether the host's budget has paid for the present attempt.
     var hasPaidRetry = false
     /// What a download has so far, where it can be continued.
     var resumption: Resumption?
+    var partState = PartState.unknown
+    /// Whether the digest has shown that what was here was of something else.
+    var hasDistrustedPart = false
+    /// The response that these bytes began with (`nil`: an earlier task's), and where they go: what comes behind them says neither.
+    var beginning: (head: ResponseHead?, destination: TransferJob.Destination)?
+    /// An upload that goes on where it stopped.
+    @exclusivity(unchecked) var upload: UploadMachine?
     /// Whether it has gone back to the first address since something came.
     var hasReturnedToStart = false
+    /// Whether the present address has been asked before.
+    var isAskedAgain = false
     /// Followed since the first address was asked.
     var redirects = 0
+    /// What is asked for at first: the task's request, or the one that an interceptor has put in its place.
+    var start: TransferRequest
+    var interceptions = 0
     private var started = Date()
-    private var question = 0
-    private var asking: Task<Void, Never>?
+    /// The questions to handlers are counted, and one at a time is asked.
+    var question = 0
+    var asking: Task<Void, Never>?
     private var publishedAt = Int64.min
     private var hasUnpublishedProgress = false
+    private var publishedBackOff: Int64?
     private var pendingResult: HTTPSessionError?
 
     init(_ task: TransferTask, _ job: TransferJob, loop: SessionLoop) {
@@ -56,11 +74,14 @@ final class TaskRun {
         self.job = job
         self.loop = loop
         request = task.request
+        start = task.request
         origin = job.origin
         bodySegments = job.segments
         host = job.host
         machine = TaskMachine(limits: job.limits)
         retries = RetryMachine(job.retryPolicy)
+        upload = job.upload?.machine
+        if upload != nil { request = nextAttempt() }
     }
 
     var settings: SessionSettings { loop.settings }
@@ -81,6 +102,15 @@ final class TaskRun {
     func handle(_ event: TaskMachine.Event) {
         for action in machine.handle(event, now: loop.now) { perform(action) }
         loop.wakes(at: machine.deadline)
+        publishBackOff()
+    }
+
+    private func publishBackOff() {
+        var end: Int64?
+        if case .backingOff(let until) = machine.state { end = until }
+        guard end != publishedBackOff else { return }
+        publishedBackOff = end
+        task.backsOff(until: end)
     }
 
     /// The ``deadline`` has come.
@@ -95,7 +125,7 @@ final class TaskRun {
     private func perform(_ action: TaskMachine.Action) {
         switch action {
         case .enqueue:
-            leaveGate()
+            stopWaiting()
             enqueue()
         case .dequeue:
             loop.queue.remove(task.id)
@@ -106,6 +136,7 @@ final class TaskRun {
             task.become(.suspended)
         case .letGo:
             task.become(.running)
+            beginIfReady()
             goesOn(transfer?.hold(false))
         case .abort: abandonTransfer()
         case .failTimedOut:
@@ -114,7 +145,9 @@ final class TaskRun {
             stopped(by: HTTPSessionError(.timedOut, "nothing came or went for \(limit)"))
         case .leave: leave()
         case .finish(let reason): finish(reason)
-        case .announceResumed: loop.outbox.announce(.taskResumed(task))
+        case .announceResumed:
+            if isBackingOff { task.become(.backingOff) }
+            loop.outbox.announce(.taskResumed(task))
         case .announceSuspended:
             leaveGate()
             task.become(.suspended)
@@ -138,13 +171,28 @@ final class TaskRun {
 
     private func begin(_ attempt: Int) {
         task.become(.running)
+        if let adapted = exchange.adapted { loop.letGo(adapted) }
         exchange = Exchange()
+        if !opensPart() { beginIfReady() }
+    }
+
+    /// The attempt under way may have waited for its file and for its interceptors.
+    func beginIfReady() {
+        guard machine.state == .running, !exchange.hasBegun, partState != .opening, !exchange.isAdapting, !adapts() else {
+            return
+        }
+        startTransfer(machine.attempts)
+    }
+
+    private func startTransfer(_ attempt: Int) {
         do throws(HTTPSessionError) {
             try settings.checkNetwork(for: request, to: origin)
             var plan =
-                attempt == 1
+                attempt == 1 && exchange.adapted == nil && upload == nil
                 ? job.plan
-                : TransferPlan(request, logins: logins, settings: settings, segments: segments, isElsewhere: origin != job.origin)
+                : TransferPlan(
+                    exchange.adapted ?? request, logins: logins, settings: settings, segments: segments,
+                    isElsewhere: origin != job.origin)
             plan.needsFreshConnection = needsFreshConnection
             if !origin.isLoopback { plan.maximumIdleSeconds = loop.maximumIdleSeconds }
             plan.avoidsHTTP2 = task.kind == .stream
@@ -163,14 +211,13 @@ final class TaskRun {
             exchange.begin(plan, at: Date())
             prepareSource(plan)
             if origin.scheme == "https" || settings.security.hasSecureProxy || loop.isRaised(origin.host) {
-                let decisions = task.handlers.serverTrust == nil ? nil : settings.decisions
-                exchange.trust = settings.security.trust(forHost: origin.host, decisions: decisions)
+                exchange.trust = settings.security.trust(forHost: origin.host, decisions: task.decisions)
             }
             transfer = try loop.engine.start(plan, for: self, trust: exchange.trust, now: loop.now)
             loop.outbox.detail(.requestStarted(task, attempt: attempt))
         } catch {
             exchange.hasLookedUp = true
-            end(with: error)
+            if !holds(untilAllowed: error) { end(with: error) }
         }
     }
 
@@ -180,11 +227,14 @@ final class TaskRun {
     }
 
     /// A handler has put another body in the place of the first.
-    func replaceBody(_ segments: [BodySegment]) { bodySegments = segments }
+    func replaceBody(_ segments: [BodySegment]) {
+        loop.letGo(bodySegments)
+        bodySegments = segments
+    }
 
     private func prepareSource(_ plan: TransferPlan) {
-        progress.sent = 0
-        progress.expectedToSend = segments.isEmpty ? nil : segments.totalLength
+        progress.sent = upload?.bodyStart ?? 0
+        progress.expectedToSend = upload?.length ?? (segments.isEmpty ? nil : segments.totalLength)
         guard plan.body != .none, !segments.isEmpty else {
             source = nil
             return
@@ -247,30 +297,6 @@ final class TaskRun {
         source = nil
     }
 
-    /// Asks a handler of the user's, off this thread.
-    func ask(_ body: @escaping @Sendable () async -> HandlerAnswer) {
-        question += 1
-        handle(.handlerAsked)
-        let (id, number, core) = (task.id, question, task.core)
-        asking = Task { core.post(.answered(id, question: number, await body())) }
-    }
-
-    /// Nobody waits for the handler's word any more.
-    private func withdrawQuestion() {
-        guard let asking else { return }
-        asking.cancel()
-        self.asking = nil
-        question += 1
-    }
-
-    func answered(_ number: Int, _ answer: HandlerAnswer) {
-        guard number == question else { return }
-        question += 1
-        asking = nil
-        handle(.handlerAnswered)
-        apply(answer)
-    }
-
     /// Another transaction of the same task follows, after `delay` nanoseconds.
     func goOn(with next: TransferRequest, delay: Int64 = 0) {
         if delay > 0 { task.become(.backingOff) }
@@ -279,10 +305,15 @@ final class TaskRun {
 
     func goOn(with next: TransferRequest, _ event: TaskMachine.Event) {
         do throws(HTTPSessionError) { origin = try settings.check(next) } catch { return end(with: error) }
+        if case .stream = request.body { loop.letGo(request) }
+        if case .multipart = request.body { loop.letGo(request) }
         request = next
         withdrawQuestion()
         handle(event)
-        if machine.state == .suspended { task.become(.suspended) }
+        if machine.state == .suspended {
+            leaveGate()
+            task.become(.suspended)
+        }
     }
 
     /// The task ends with an error.
@@ -292,7 +323,9 @@ final class TaskRun {
     }
 
     /// The last response is whole: its sink makes a result of it.
-    func endWithResponse() { handle(.ended) }
+    func endWithResponse() {
+        if !verifies() { handle(.ended) }
+    }
 
     private func finish(_ reason: TaskMachine.Reason) {
         withdrawQuestion()
@@ -313,7 +346,7 @@ final class TaskRun {
             }
             let (id, core) = (task.id, task.core)
             // Whoever hears of the end may end the program: nothing shall be left then.
-            if sink.discard(error, { core.post(.discarded(id, error)) }) { complete(.failure(error)) }
+            if sink.discard(error, { core.post(.discarded(id, $0)) }) { complete(.failure(error)) }
             return
         }
         guard let sink else { return complete(.success(ReceivedBody())) }
@@ -338,7 +371,7 @@ final class TaskRun {
         let result: Result<TransferResponse, HTTPSessionError>
         switch body {
         case .success(let body):
-            if let head = exchange.head {
+            if let head = exchange.wholeHead ?? exchange.head {
                 result = .success(
                     TransferResponse(
                         head: head, url: request.url, method: request.method, data: body.data, file: body.file, metrics: metrics))

@@ -15,12 +15,17 @@ final class TransferJob: Sendable {
     let destination: Destination
     let limits: TaskMachine.Limits
     let retryPolicy: RetryPolicy
+    /// What the download goes on from; `nil`: nothing, or what lies at its destination.
+    let record: ResumeDirectory.Record?
     /// Statuses that a file or a reader is given; others end the task. `nil`: all.
     let acceptableStatusCodes: ClosedRange<Int>?
+    /// `nil`: what is sent is sent by one request.
+    let upload: UploadJob?
 
     init(
         segments: [BodySegment], origin: Origin, host: TransferQueue.Host, plan: TransferPlan, destination: Destination,
-        limits: TaskMachine.Limits, retryPolicy: RetryPolicy, acceptableStatusCodes: ClosedRange<Int>?
+        limits: TaskMachine.Limits, retryPolicy: RetryPolicy, record: ResumeDirectory.Record?,
+        acceptableStatusCodes: ClosedRange<Int>?, upload: UploadJob?
     ) {
         self.segments = segments
         self.origin = origin
@@ -29,6 +34,8 @@ final class TransferJob: Sendable {
         self.destination = destination
         self.limits = limits
         self.retryPolicy = retryPolicy
+        self.record = record
         self.acceptableStatusCodes = acceptableStatusCodes
+        self.upload = upload
     }
 }

@@ -42,11 +42,12 @@ extension TransferPlan {
 }
 
 extension [BodySegment] {
-    /// In bytes; `nil` where only the end tells.
+    /// In bytes; `nil` where only the end tells. `.max` is more than can be sent, or said.
     var totalLength: Int64? {
         reduce(0) { sum, segment in
             guard let sum, let length = segment.length else { return nil }
-            return sum + length
+            let (longer, isTooLong) = sum.addingReportingOverflow(length)
+            return isTooLong ? .max : longer
         }
     }
 }

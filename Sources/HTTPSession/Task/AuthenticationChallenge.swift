@@ -26,11 +26,13 @@ public struct AuthenticationChallenge: Hashable, Sendable {
     /// How often credentials have been refused for this protection space by this task.
     public var previousFailureCount: Int
 
-    /// Everything in a response's `WWW-Authenticate` or `Proxy-Authenticate` fields that this library knows, strongest scheme first.
+    /// What a response's `WWW-Authenticate` or `Proxy-Authenticate` fields ask, of the first ``AuthenticateField/most`` that which this
+    /// library knows, strongest scheme first.
     package static func all(in head: ResponseHead, from origin: Origin) -> [AuthenticationChallenge] {
         let isProxy = head.statusCode == 407
         return head.values(of: isProxy ? "proxy-authenticate" : "www-authenticate", limit: 32)
             .flatMap { AuthenticateField.challenges(in: $0) }
+            .prefix(AuthenticateField.most)
             .compactMap { raw in
                 AuthenticationScheme(token: raw.scheme).map { scheme in
                     AuthenticationChallenge(
@@ -64,6 +66,10 @@ package enum AuthenticateField {
         package var token68: String?
     }
 
+    /// No server has as many schemes and realms for one place. Each is looked up, and its handler asked.
+    static let most = 32
+
+    /// The first ``most``.
     package static func challenges(in text: String) -> [Challenge] {
         var challenges: [Challenge] = []
         var scanner = Scanner(text)
@@ -79,6 +85,7 @@ package enum AuthenticateField {
                 let value = scanner.quotedOrToken()
                 challenges[challenges.count - 1].parameters[word.lowercased()] = value
             } else {
+                guard challenges.count < most else { break }
                 var challenge = Challenge(scheme: word)
                 challenge.token68 = scanner.token68()
                 challenges.append(challenge)

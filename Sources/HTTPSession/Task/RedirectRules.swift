@@ -15,19 +15,17 @@ package enum RedirectRules {
         guard [301, 302, 303, 307, 308].contains(head.statusCode), let location = head.firstValue(of: "location"),
             !location.isEmpty
         else { return .none }
-        // A reference without a fragment keeps that of the request (section 10.2.2).
-        guard var target = URL(string: location, relativeTo: request.url)?.absoluteURL, let origin = Origin(target) else {
-            return .refuse(refusal(head, "the redirect leads to no http or https address"))
+        var target: URL
+        switch resolve(location, from: request.url, allowsInsecure: allowsInsecure) {
+        case .success(let url): target = url
+        case .failure(let reason): return .refuse(refusal(head, "the redirect \(reason.text)"))
         }
+        // A reference without a fragment keeps that of the request (section 10.2.2).
         if target.fragment == nil, let fragment = request.url.fragment,
             var parts = URLComponents(url: target, resolvingAgainstBaseURL: true)
         {
             parts.percentEncodedFragment = fragment
             target = parts.url ?? target
-        }
-        let former = Origin(request.url)
-        guard origin.scheme == "https" || former?.scheme != "https" || allowsInsecure else {
-            return .refuse(refusal(head, "the redirect leads from https to http"))
         }
         var next = request
         next.url = target
@@ -36,10 +34,26 @@ package enum RedirectRules {
             next.body = .none
             for name in contentFields { next.headerFields[name] = nil }
         }
-        if origin != former {
+        if Origin(target) != Origin(request.url) {
             for name in privateFields { next.headerFields[name] = nil }
         }
         return .follow(next)
+    }
+
+    /// Why nothing follows a reference; what leads there comes before it in the sentence.
+    struct Reason: Error {
+        let text: String
+    }
+
+    /// Where a reference leads that came with the answer to a request for `url` (RFC 3986 section 5), if anything may follow it there.
+    static func resolve(_ reference: String, from url: URL, allowsInsecure: Bool) -> Result<URL, Reason> {
+        guard let target = URL(string: reference, relativeTo: url)?.absoluteURL, let origin = Origin(target) else {
+            return .failure(Reason(text: "leads to no http or https address"))
+        }
+        guard origin.scheme == "https" || Origin(url)?.scheme != "https" || allowsInsecure else {
+            return .failure(Reason(text: "leads from https to http"))
+        }
+        return .success(target)
     }
 
     /// 301 and 302 change POST to GET, as every client does (sections 15.4.2 and 15.4.3); 303 changes all but HEAD; 307 and 308 none.
@@ -52,7 +66,7 @@ package enum RedirectRules {
     }
 
     /// What describes a body that is no longer there.
-    private static let contentFields: [HTTPField.Name] = [
+    static let contentFields: [HTTPField.Name] = [
         .contentType, .contentLength, .contentEncoding, .contentLanguage, .contentLocation, .transferEncoding,
     ]
 

@@ -9,7 +9,8 @@
 ///   └───────────────suspend──────────────────┘ (the transfer is held, and keeps its place)
 /// ```
 ///
-/// A task whose network is gone waits for it as one that backs off waits for its time.
+/// A task whose network is gone waits for it as one that backs off waits for its time. One that is suspended while it backs off goes on
+/// backing off when it is resumed, until the same moment.
 package struct TaskMachine: Sendable {
     /// Where a task is.
     package enum State: Hashable, Sendable {
@@ -104,6 +105,8 @@ package struct TaskMachine: Sendable {
     private var lastActivity: Int64 = 0
     private var handlerSince: Int64?
     private var isReceiverFull = false
+    /// Until when the suspended task would back off.
+    private var backsOffUntil: Int64?
 
     package init(limits: Limits) { self.limits = limits }
 
@@ -134,6 +137,11 @@ package struct TaskMachine: Sendable {
         case (_, .finished): return []
         case (.resume, .suspended):
             if resourceDeadline == nil { resourceDeadline = sum(now, limits.resourceTimeout) }
+            if let until = backsOffUntil {
+                backsOffUntil = nil
+                state = .backingOff(until: until)
+                return [.announceResumed]
+            }
             state = .waiting
             return [.announceResumed, .enqueue]
         case (.resume, .suspendedHoldingTransfer):
@@ -147,7 +155,11 @@ package struct TaskMachine: Sendable {
         case (.suspend, .running):
             state = .suspendedHoldingTransfer
             return [.hold, .announceSuspended]
-        case (.suspend, .backingOff), (.suspend, .waitingForConnectivity):
+        case (.suspend, .backingOff(let until)):
+            state = .suspended
+            backsOffUntil = until
+            return [.announceSuspended]
+        case (.suspend, .waitingForConnectivity):
             state = .suspended
             return [.announceSuspended]
         case (.admitted, .waiting):
@@ -201,7 +213,12 @@ package struct TaskMachine: Sendable {
             }
             state = .backingOff(until: sum(now, delay))
             return []
-        case (.endedForNow, .suspendedHoldingTransfer), (.endedUntilConnected, .suspendedHoldingTransfer):
+        case (.endedForNow(let delay), .suspendedHoldingTransfer):
+            handlerSince = nil
+            state = .suspended
+            if delay > 0 { backsOffUntil = sum(now, delay) }
+            return [.leave]
+        case (.endedUntilConnected, .suspendedHoldingTransfer):
             handlerSince = nil
             state = .suspended
             return [.leave]

@@ -195,23 +195,18 @@ private struct FIFO: Sendable {
 
     private var entries: [Entry] = []
     private var head = 0
+    /// Those that stand before all of ``entries``, the last one first.
+    private var preferred: [Entry] = []
     private var removed: Set<UInt64> = []
 
-    var first: UInt64? { head < entries.count ? entries[head].id : nil }
+    var first: UInt64? { preferred.last?.id ?? (head < entries.count ? entries[head].id : nil) }
 
     mutating func append(_ entry: Entry) { entries.append(entry) }
 
-    mutating func prepend(_ entry: Entry) {
-        if head > 0 {
-            head -= 1
-            entries[head] = entry
-        } else {
-            entries.insert(entry, at: 0)
-        }
-    }
+    mutating func prepend(_ entry: Entry) { preferred.append(entry) }
 
     mutating func removeFirst() {
-        head += 1
+        if preferred.popLast() == nil { head += 1 }
         skip()
     }
 
@@ -219,14 +214,19 @@ private struct FIFO: Sendable {
         removed.insert(ticket)
         skip()
         // A first one that waits for long does not make a heap of those behind it that have gone.
-        guard removed.count > 64, removed.count * 2 > entries.count - head else { return }
+        guard removed.count > 64, removed.count * 2 > entries.count - head + preferred.count else { return }
         entries = entries[head...].filter { !removed.contains($0.ticket) }
+        preferred.removeAll { removed.contains($0.ticket) }
         head = 0
         removed = []
     }
 
     /// The first one is always one that waits.
     private mutating func skip() {
+        while let entry = preferred.last {
+            guard removed.remove(entry.ticket) != nil else { return }
+            preferred.removeLast()
+        }
         while head < entries.count, removed.remove(entries[head].ticket) != nil { head += 1 }
         if head > 32, head * 2 > entries.count {
             entries.removeFirst(head)

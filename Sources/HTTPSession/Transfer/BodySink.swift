@@ -11,8 +11,9 @@ protocol BodySink: AnyObject {
     func finishNow() -> ReceivedBody?
     /// All has come. `deliver` is called once, on any thread, when what was asked for is there.
     func finish(_ deliver: @escaping @Sendable (Result<ReceivedBody, HTTPSessionError>) -> Void)
-    /// Nothing shall be left of it. - Returns: whether that is so now; if not, `done` is called when it is, on any thread.
-    func discard(_ error: HTTPSessionError, _ done: @escaping @Sendable () -> Void) -> Bool
+    /// Nothing shall be left of it but what may be continued. - Returns: whether that is so now; if not, `done` is called when it is, on
+    /// any thread, with the error and its resume data.
+    func discard(_ error: HTTPSessionError, _ done: @escaping @Sendable (HTTPSessionError) -> Void) -> Bool
 }
 
 /// What a sink made of a body.
@@ -59,7 +60,7 @@ final class DataSink: BodySink {
         if let body = finishNow() { deliver(.success(body)) }
     }
 
-    func discard(_ error: HTTPSessionError, _ done: @escaping @Sendable () -> Void) -> Bool {
+    func discard(_ error: HTTPSessionError, _ done: @escaping @Sendable (HTTPSessionError) -> Void) -> Bool {
         data = Data()
         return true
     }

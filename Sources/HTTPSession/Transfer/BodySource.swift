@@ -27,14 +27,6 @@ final class BodySource {
 
     deinit { feed?.cancel() }
 
-    /// In bytes; `nil` where only the end tells.
-    var length: Int64? {
-        segments.reduce(0) { sum, segment in
-            guard let sum, let length = segment.length else { return nil }
-            return sum + length
-        }
-    }
-
     func rewind() {
         feed?.cancel()
         feed = nil
@@ -51,8 +43,10 @@ final class BodySource {
             switch segments[index] {
             case .data(let data): step = provide(data, into: room)
             case .file(let path, let length):
-                step = provide(
-                    from: { FileFeed.start(path: path, length: length, worker: self.worker, wake: self.wake) }, into: room)
+                let whole = FilePart(path: path, size: length, version: nil, range: 0..<length)
+                step = provide(from: { FileFeed.start(whole, worker: self.worker, wake: self.wake) }, into: room)
+            case .filePart(let part):
+                step = provide(from: { FileFeed.start(part, worker: self.worker, wake: self.wake) }, into: room)
             case .stream(let length, let make):
                 step = provide(from: { StreamFeed.start(make, length: length, wake: self.wake) }, into: room)
             }

@@ -22,7 +22,7 @@ final class ChunkSink: BodySink {
         deliver(.success(ReceivedBody()))
     }
 
-    func discard(_ error: HTTPSessionError, _ done: @escaping @Sendable () -> Void) -> Bool {
+    func discard(_ error: HTTPSessionError, _ done: @escaping @Sendable (HTTPSessionError) -> Void) -> Bool {
         buffer.finish(error)
         return true
     }

@@ -8,21 +8,20 @@ internal import Glibc
 final class FileFeed: @unchecked Sendable {
     static let chunkSize = 256 << 10
 
-    private let path: String
-    private let length: Int64
+    private let part: FilePart
     private var descriptor: Int32 = -1
     private var done: Int64 = 0
     private var opened = stat()
 
-    private init(path: String, length: Int64) {
-        self.path = path
-        self.length = length
-    }
+    private init(_ part: FilePart) { self.part = part }
+
+    private var path: String { part.path }
+    private var length: Int64 { part.count }
 
     deinit { if descriptor >= 0 { close(descriptor) } }
 
-    static func start(path: String, length: Int64, worker: FileWorker, wake: @escaping @Sendable () -> Void) -> ChunkFeed {
-        let file = FileFeed(path: path, length: length)
+    static func start(_ part: FilePart, worker: FileWorker, wake: @escaping @Sendable () -> Void) -> ChunkFeed {
+        let file = FileFeed(part)
         let feed = ChunkFeed(wake: wake) { feed in worker.run { file.fill(feed) } }
         worker.run { file.fill(feed) }
         return feed
@@ -49,7 +48,12 @@ final class FileFeed: @unchecked Sendable {
         descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw FileFailure.reading(path, errno) }
         guard fstat(descriptor, &opened) == 0 else { throw FileFailure.reading(path, errno) }
-        guard opened.st_size == length else { throw FileFailure.changed(path) }
+        guard opened.st_size == part.size, part.version == nil || part.version == FileVersion(opened) else {
+            throw FileFailure.changed(path)
+        }
+        if part.range.lowerBound > 0, lseek(descriptor, off_t(part.range.lowerBound), SEEK_SET) < 0 {
+            throw FileFailure.reading(path, errno)
+        }
         posix_fadvise(descriptor, 0, 0, POSIX_FADV_SEQUENTIAL)
     }
 
@@ -142,7 +146,8 @@ enum StreamFeed {
             }
         }
         // The stream may be waiting for something that never comes: it hears that nobody waits for it any more.
-        feed.onCancel { reading.cancel() }
+        // What hears of it is the user's, and not the session's thread's to run.
+        feed.onCancel { DispatchQueue.global().async { reading.cancel() } }
         return feed
     }
 }

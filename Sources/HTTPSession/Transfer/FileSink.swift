@@ -8,6 +8,9 @@ final class FileSink: BodySink {
     /// pieces of 16 KiB, 0.13 s of 128 KiB, 0.75 s of 256 KiB and 1.7 s of 1 MiB (ext4, Linux 6.18, a virtual machine).
     static let chunkSize = 128 << 10
     static let maximumWaiting = 8
+    /// How long bytes wait for the rest of their chunk, in nanoseconds: what waits is lost when the process is killed, and of a slow server
+    /// a chunk may be minutes.
+    static let longestWait: Int64 = 1_000_000_000
 
     let destination: DownloadDestination
     private let file: PartialFile
@@ -15,6 +18,9 @@ final class FileSink: BodySink {
     private let wake: @Sendable () -> Void
     private let queue = Locked(Queue())
     private var chunk: [UInt8] = []
+    private var flushedAt = MonotonicClock.now()
+    /// By what the next body may be continued.
+    var sidecar: Sidecar?
 
     private struct Queue: Sendable {
         /// To be written, or being written: the first one is out then.
@@ -24,22 +30,55 @@ final class FileSink: BodySink {
         var spare: [[UInt8]] = []
         var loopWaits = false
         var error: HTTPSessionError?
+        /// Whether nobody waits for a digest any more.
+        var isDiscarded = false
     }
 
     /// `wake` is called on any thread when there is room after ``Intake/pause``, or an error to be heard of.
-    init(_ destination: DownloadDestination, worker: FileWorker, wake: @escaping @Sendable () -> Void) {
+    init(
+        _ destination: DownloadDestination, keeping: PartialFile.Keeping = .nothing, worker: FileWorker,
+        wake: @escaping @Sendable () -> Void
+    ) {
         self.destination = destination
-        file = PartialFile(destination)
+        file = PartialFile(destination, keeping: keeping)
         self.worker = worker
         self.wake = wake
     }
 
     var failure: HTTPSessionError? { queue.withLock { $0.error } }
 
+    /// What an earlier download left.
+    typealias Part = (sidecar: Sidecar, length: Int64)
+
+    /// Looks for it; `answer` is called on any thread.
+    func reopen(_ answer: @escaping @Sendable (Result<Part?, HTTPSessionError>) -> Void) {
+        worker.run { [file] in
+            do throws(HTTPSessionError) {
+                answer(.success(try file.reopen().map { ($0, $1) }))
+            } catch {
+                answer(.failure(error))
+            }
+        }
+    }
+
+    /// Whether all that has come has this digest; `answer` is called on any thread.
+    func verify(_ digest: ContentDigest, _ answer: @escaping @Sendable (Result<Bool, HTTPSessionError>) -> Void) {
+        flush()
+        worker.run { [file, queue] in
+            do throws(HTTPSessionError) {
+                if let error = queue.withLock({ $0.error }) { throw error }
+                let found = try file.digest(digest.algorithm) { queue.withLock { $0.isDiscarded } }
+                answer(.success(found == digest))
+            } catch {
+                answer(.failure(error))
+            }
+        }
+    }
+
     func begin(expected: Int64?) {
         chunk.removeAll(keepingCapacity: true)
         chunk.reserveCapacity(Int(min(expected ?? .max, Int64(FileSink.chunkSize))))
-        perform { file throws(HTTPSessionError) in try file.begin(expected: expected) }
+        perform { [sidecar] file throws(HTTPSessionError) in try file.begin(expected: expected, sidecar) }
     }
 
     func take(_ bytes: UnsafeRawBufferPointer) -> Intake {
@@ -52,6 +91,7 @@ final class FileSink: BodySink {
             flush()
         }
         chunk.append(contentsOf: rest)
+        if MonotonicClock.now() >= flushedAt + FileSink.longestWait { flush() }
         return .taken
     }
 
@@ -65,6 +105,7 @@ final class FileSink: BodySink {
     }
 
     private func flush() {
+        flushedAt = MonotonicClock.now()
         guard !chunk.isEmpty else { return }
         queue.withLock { queue in
             queue.full.append(chunk)
@@ -113,18 +154,21 @@ final class FileSink: BodySink {
                 if let error = queue.withLock({ $0.error }) { throw error }
                 deliver(.success(ReceivedBody(file: try file.commit())))
             } catch {
-                file.discard()
-                deliver(.failure(error))
+                deliver(.failure(FileSink.letGo(file, error)))
             }
         }
     }
 
-    func discard(_ error: HTTPSessionError, _ done: @escaping @Sendable () -> Void) -> Bool {
-        chunk = []
-        worker.run { [file] in
-            file.discard()
-            done()
-        }
+    func discard(_ error: HTTPSessionError, _ done: @escaping @Sendable (HTTPSessionError) -> Void) -> Bool {
+        queue.withLock { $0.isDiscarded = true }
+        flush()
+        worker.run { [file] in done(FileSink.letGo(file, error)) }
         return false
+    }
+
+    private static func letGo(_ file: PartialFile, _ error: HTTPSessionError) -> HTTPSessionError {
+        var error = error
+        error.resumeData = file.discard(isWorthless: error.code == .digestMismatch)
+        return error
     }
 }

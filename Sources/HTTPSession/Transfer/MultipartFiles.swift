@@ -43,13 +43,13 @@ extension HTTPRequestSerializer {
     ///
     /// The file appears whole or not at all; one that is there is replaced. The caller removes it when it is not needed any more.
     /// A request without a form comes back as it is. Throws what reading the parts threw, ``HTTPSessionError/Code/fileChanged``,
-    /// ``HTTPSessionError/Code/cannotWriteFile`` or ``HTTPSessionError/Code/cancelled``.
+    /// ``HTTPSessionError/Code/cannotWriteFile``, ``HTTPSessionError/Code/cannotMoveFile`` or ``HTTPSessionError/Code/cancelled``.
     public func requestByWritingForm(
         of request: TransferRequest, to file: URL
     ) async throws(HTTPSessionError) -> TransferRequest {
         guard case .multipart(let form) = request.body else { return request }
         guard file.isFileURL else { throw HTTPSessionError(.invalidRequest, "the form is to be written to no file URL") }
-        try await FormFile.write(form.segments(), to: file.path(percentEncoded: false))
+        try await FormFile.write(form.segments(), to: file)
         var request = request
         request.body = .file(file)
         return request
@@ -61,42 +61,41 @@ private enum FormFile {
     private static let queue = DispatchQueue(label: "HTTPSession.FormFile")
     private static let chunkSize = 1 << 18
 
-    static func write(_ segments: [BodySegment], to path: String) async throws(HTTPSessionError) {
-        // Beside the file, for only there a rename is one step.
-        let partial = path + ".part"
-        let descriptor = try await onQueue {
-            let descriptor = open(partial, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
-            guard descriptor >= 0 else { throw failure(.cannotWriteFile, "cannot create", partial) }
-            return descriptor
-        }
+    static func write(_ segments: [BodySegment], to file: URL) async throws(HTTPSessionError) {
+        // Under a name of its own until it is whole, so that no file and no link of others is touched.
+        let partial = PartialFile(DownloadDestination(file, existingFile: .replace), mode: 0o600)
         do throws(HTTPSessionError) {
-            for segment in segments { try await append(segment, to: descriptor, partial) }
-            try await onQueue {
-                guard rename(partial, path) == 0 else { throw failure(.cannotWriteFile, "cannot replace", path) }
-            }
+            try await onQueue { try partial.begin(expected: segments.totalLength) }
+            for segment in segments { try await append(segment, to: partial) }
+            _ = try await onQueue { try partial.commit() }
         } catch {
-            close(descriptor)
-            unlink(partial)
+            await withCheckedContinuation { continuation in
+                queue.async {
+                    partial.discard()
+                    continuation.resume()
+                }
+            }
             throw error
         }
-        close(descriptor)
     }
 
-    private static func append(_ segment: BodySegment, to descriptor: Int32, _ path: String) async throws(HTTPSessionError) {
+    private static func append(_ segment: BodySegment, to file: PartialFile) async throws(HTTPSessionError) {
         switch segment {
-        case .data(let data): try await onQueue { try writeAll(data, to: descriptor, path) }
-        case .file(let source, let length): try await onQueue { try copy(source, length: length, to: descriptor, path) }
-        case .stream(let length, let make): try await drain(length, make, to: descriptor, path)
+        case .data(let data): try await onQueue { try file.write([UInt8](data)) }
+        case .file(let source, let length): try await onQueue { try copy(source, length: length, to: file) }
+        // Parts are taken of bodies that are sent, never of forms.
+        case .filePart: preconditionFailure("a form of parts of files")
+        case .stream(let length, let make): try await drain(length, make, to: file)
         }
     }
 
     private static func drain(
-        _ length: Int64?, _ make: BodyStreamFactory, to descriptor: Int32, _ path: String
+        _ length: Int64?, _ make: BodyStreamFactory, to file: PartialFile
     ) async throws(HTTPSessionError) {
         var written: Int64 = 0
         do {
             for try await chunk in try make() {
-                try await onQueue { try writeAll(chunk, to: descriptor, path) }
+                try await onQueue { try file.write([UInt8](chunk)) }
                 written += Int64(chunk.count)
             }
         } catch let error as HTTPSessionError {
@@ -110,40 +109,25 @@ private enum FormFile {
         }
     }
 
-    private static func copy(_ source: String, length: Int64, to descriptor: Int32, _ path: String) throws(HTTPSessionError) {
-        let input = open(source, O_RDONLY | O_CLOEXEC)
-        guard input >= 0 else { throw failure(.cannotReadFile, "cannot open", source) }
+    private static func copy(_ source: String, length: Int64, to file: PartialFile) throws(HTTPSessionError) {
+        // A pipe in the file's place makes nobody wait: it has nothing.
+        let input = open(source, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard input >= 0 else { throw FileFailure.reading(source, errno) }
         defer { close(input) }
         var buffer = [UInt8](repeating: 0, count: chunkSize)
         var copied: Int64 = 0
         while true {
             let count = read(input, &buffer, buffer.count)
             if count < 0 && errno == EINTR { continue }
-            guard count >= 0 else { throw failure(.cannotReadFile, "cannot read", source) }
+            guard count >= 0 else { throw FileFailure.reading(source, errno) }
             copied += Int64(count)
             // One byte more than measured is read on purpose: it shows that the file has grown.
             guard copied <= length, count > 0 || copied == length else {
                 throw HTTPSessionError(.fileChanged, "\(source) has not the \(length) bytes any more that it had")
             }
             if count == 0 { return }
-            try writeAll(Data(buffer[..<count]), to: descriptor, path)
+            try file.write(count == buffer.count ? buffer : Array(buffer[..<count]))
         }
-    }
-
-    private static func writeAll(_ data: Data, to descriptor: Int32, _ path: String) throws(HTTPSessionError) {
-        var rest = data[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-            if count < 0 && errno == EINTR { continue }
-            guard count > 0 else { throw failure(.cannotWriteFile, "cannot write", path) }
-            rest = rest.dropFirst(count)
-        }
-    }
-
-    private static func failure(_ code: HTTPSessionError.Code, _ what: String, _ path: String) -> HTTPSessionError {
-        let number = errno
-        return HTTPSessionError(
-            code, "\(what) \(path): \(String(cString: strerror(number)))", context: .init(systemError: number))
     }
 
     /// Runs `work`, which throws nothing but ``HTTPSessionError``, on the queue.

@@ -19,6 +19,9 @@ package struct NetworkOptions: Sendable {
     package var hstsPath: String?
     package var enforcesHSTS = true
 
+    /// What a timeout may be: 1 ms to 10 years.
+    static let timeouts: ClosedRange<Duration> = .milliseconds(1) ... .seconds(10 * 366 * 86_400)
+
     /// - Throws: what cannot be meant (``HTTPSessionError/Code/invalidConfiguration``), naming the field.
     package init(_ configuration: SessionConfiguration) throws(HTTPSessionError) {
         func check(_ isValid: Bool, _ reason: @autoclosure () -> String) throws(HTTPSessionError) {
@@ -34,11 +37,14 @@ package struct NetworkOptions: Sendable {
             ("connectTimeout", configuration.connectTimeout), ("requestTimeout", configuration.requestTimeout),
             ("resourceTimeout", configuration.resourceTimeout), ("handlerTimeout", configuration.handlerTimeout),
         ] {
-            try check(value >= .milliseconds(1) && value <= .seconds(10 * 366 * 86_400), "\(name) is not 1 ms to 10 years")
+            try check(NetworkOptions.timeouts.contains(value), "\(name) is not 1 ms to 10 years")
         }
         if let name = TransferRequest.framing.first(where: configuration.additionalHeaderFields.contains) {
             throw HTTPSessionError(.invalidConfiguration, "additionalHeaderFields: \(name.rawName) is the engine's to set")
         }
+        try check(
+            configuration.additionalHeaderFields[.proxyAuthorization] == nil,
+            "additionalHeaderFields: \(TransferRequest.proxyCredentialPlace)")
         if let limit = configuration.lowSpeedLimit {
             try check(limit.bytesPerSecond > 0 && limit.duration >= .seconds(1), "lowSpeedLimit is not at least 1 byte/s for 1 s")
             lowSpeedBytesPerSecond = min(limit.bytesPerSecond, Int(Int32.max))

@@ -5,23 +5,73 @@ internal import Glibc
 /// A file that is not there until it is whole.
 // @unchecked: its fields are touched only by jobs of one worker, which run one after another.
 final class PartialFile: @unchecked Sendable {
-    private let destination: DownloadDestination
-    private let mode: mode_t
-    private var descriptor: Int32 = -1
-    private var path = ""
+    /// What becomes of its bytes when it does not become whole.
+    struct Keeping: Hashable, Sendable {
+        /// Where they lie; `nil`: under a hidden name beside the destination, made at random.
+        var path: String?
+        /// Whether what an earlier download left there is asked for.
+        var continues = true
+        /// Where resume data is kept of it; `nil`: nobody asks for some.
+        var resumes: ResumeDirectory?
+        /// The record that the download goes on from.
+        var record: ResumeDirectory.Record?
 
-    /// `mode`: who may do what with it, less what the process's mask takes away (umask(2)).
-    init(_ destination: DownloadDestination, mode: mode_t = 0o666) {
-        self.destination = destination
-        self.mode = mode
+        static let nothing = Keeping()
+        /// Whether the sidecar is there while bytes come: others may look for them, also after a kill.
+        var isNamed: Bool { path != nil }
     }
 
-    deinit { discard() }
+    /// How much may come until it is synced and said so in the sidecar: this much is asked for again after a power loss.
+    static let syncedEvery: Int64 = 16 << 20
 
-    /// Makes the temporary file, or empties it; reserves the space where the length is known, so that a full disk shows at once.
-    func begin(expected: Int64?) throws(HTTPSessionError) {
+    private let destination: DownloadDestination
+    private let mode: mode_t
+    private let keeping: Keeping
+    private var descriptor: Int32 = -1
+    private var path = ""
+    private var offset: Int64 = 0
+    /// Says what the bytes are; `nil`: nothing by which they could be continued.
+    private var sidecar: Sidecar?
+    /// Whether a body has begun here: what was there before is gone then.
+    private var hasBegun = false
+
+    /// `mode`: who may do what with it, less what the process's mask takes away (umask(2)).
+    init(_ destination: DownloadDestination, mode: mode_t = 0o666, keeping: Keeping = .nothing) {
+        self.destination = destination
+        self.mode = mode
+        self.keeping = keeping
+    }
+
+    // Of a hidden part nobody could hear any more.
+    deinit { discard(isWorthless: !keeping.isNamed) }
+
+    // MARK: Beginning
+
+    /// Looks for what an earlier download left. - Returns: what it is, and how much of it is valid.
+    func reopen() throws(HTTPSessionError) -> (Sidecar, length: Int64)? {
+        if descriptor < 0 { try create() }
+        guard keeping.continues, let found = try SidecarFile.read(besides: path) else { return nil }
+        let length = found.validBytes(of: Int64(lseek(descriptor, 0, SEEK_END)), boot: SidecarFile.boot)
+        guard length > 0 else { return nil }
+        guard ftruncate(descriptor, off_t(length)) == 0, lseek(descriptor, off_t(length), SEEK_SET) >= 0 else {
+            throw FileFailure.writing(path, errno)
+        }
+        (sidecar, offset) = (found, length)
+        // In this run of the system it is the length that counts from now on.
+        if found.boot != SidecarFile.boot { try checkpoint() }
+        return (found, length)
+    }
+
+    /// A body begins: makes the file, or empties it. `sidecar`: by what it may be continued. Reserves the space where the length is
+    /// known, so that a full disk shows at once.
+    func begin(expected: Int64?, _ sidecar: Sidecar? = nil) throws(HTTPSessionError) {
         if descriptor < 0 { try create() }
         guard lseek(descriptor, 0, SEEK_SET) == 0, ftruncate(descriptor, 0) == 0 else { throw FileFailure.writing(path, errno) }
+        (self.sidecar, offset, hasBegun) = (sidecar, 0, true)
+        // Before the first byte: what is said of the file is never said of another version's bytes.
+        if keeping.isNamed {
+            if let sidecar { try SidecarFile.write(sidecar, besides: path) } else { SidecarFile.remove(besides: path) }
+        }
         if let expected, expected > 0 {
             // Not every file system can; one that is full says so.
             let number = netwatch_reserve_space(descriptor, expected)
@@ -41,22 +91,34 @@ final class PartialFile: @unchecked Sendable {
             }
         }
         try PartialFile.check(destination)
+        if let named = keeping.path {
+            descriptor = try LockedFile.open(named, mode: mode)
+            path = named
+            return
+        }
         // A name of at most 255 bytes (NAME_MAX), however long the destination's is.
         let stem = String(decoding: target.lastPathComponent.utf8.prefix(200), as: UTF8.self)
         let name = ".\(stem).\(String(UInt64.random(in: 0 ... .max), radix: 36)).part"
         path = target.deletingLastPathComponent().appendingPathComponent(name).path
         descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode)
         guard descriptor >= 0 else { throw FileFailure.writing(path, errno) }
+        if keeping.resumes != nil { flock(descriptor, LOCK_EX | LOCK_NB) }
     }
 
     /// Whether a file could be put there now.
     static func check(_ destination: DownloadDestination) throws(HTTPSessionError) {
         guard destination.file.isFileURL else { throw HTTPSessionError(.cannotWriteFile, "the destination is no file URL") }
+        // NAME_MAX. While it comes it has a shorter one, so that nothing else would tell before its end.
+        guard destination.file.lastPathComponent.utf8.count <= 255 else {
+            throw FileFailure.moving(destination.file.path, ENAMETOOLONG)
+        }
         var found = stat()
         guard lstat(destination.file.path, &found) == 0 else { return }
         guard found.st_mode & S_IFMT != S_IFDIR else { throw FileFailure.moving(destination.file.path, EISDIR) }
         if destination.existingFile == .fail { throw FileFailure.moving(destination.file.path, EEXIST) }
     }
+
+    // MARK: Bytes
 
     func write(_ bytes: [UInt8]) throws(HTTPSessionError) {
         var done = 0
@@ -68,39 +130,82 @@ final class PartialFile: @unchecked Sendable {
                 throw FileFailure.writing(path, errno)
             }
         }
+        offset += Int64(bytes.count)
+        if keeping.isNamed, let sidecar, offset - sidecar.synced >= PartialFile.syncedEvery { try checkpoint() }
     }
+
+    private func checkpoint() throws(HTTPSessionError) {
+        guard var sidecar else { return }
+        guard fdatasync(descriptor) == 0 else { throw FileFailure.writing(path, errno) }
+        (sidecar.synced, sidecar.boot) = (offset, SidecarFile.boot)
+        try SidecarFile.write(sidecar, besides: path)
+        self.sidecar = sidecar
+    }
+
+    /// The digest of what has been written; `isCancelled` is asked now and then, and ends it with `nil`.
+    func digest(_ algorithm: ContentDigest.Algorithm, isCancelled: () -> Bool) throws(HTTPSessionError) -> ContentDigest? {
+        guard let hasher = DigestHasher(algorithm) else {
+            throw HTTPSessionError(.transferFailed, "OpenSSL has no \(algorithm.rawValue)")
+        }
+        var buffer = [UInt8](repeating: 0, count: 256 << 10)
+        var done: Int64 = 0
+        while done < offset, !isCancelled() {
+            let count = pread(descriptor, &buffer, min(buffer.count, Int(offset - done)), off_t(done))
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw FileFailure.reading(path, count < 0 ? errno : EIO) }
+            buffer.withUnsafeBytes { hasher.update(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
+            done += Int64(count)
+        }
+        return done == offset ? hasher.finish() : nil
+    }
+
+    // MARK: The end
 
     /// Syncs the bytes and gives them their name.
     func commit() throws(HTTPSessionError) -> URL {
         if descriptor < 0 { try begin(expected: nil) }
-        let end = lseek(descriptor, 0, SEEK_CUR)
-        guard end >= 0, ftruncate(descriptor, end) == 0, fdatasync(descriptor) == 0 else {
+        guard ftruncate(descriptor, off_t(offset)) == 0, fdatasync(descriptor) == 0 else {
             throw FileFailure.writing(path, errno)
         }
-        let target = destination.file.path
-        switch destination.existingFile {
-        case .replace:
-            guard rename(path, target) == 0 else { throw FileFailure.moving(target, errno) }
-        case .fail:
-            // link(2) never replaces; where a file system has no links, a look and a rename must do.
-            if link(path, target) == 0 {
-                unlink(path)
-            } else if errno == EPERM || errno == EOPNOTSUPP {
-                try PartialFile.check(destination)
-                guard rename(path, target) == 0 else { throw FileFailure.moving(target, errno) }
-            } else {
-                throw FileFailure.moving(target, errno)
-            }
-        }
-        close(descriptor)
-        (descriptor, path) = (-1, "")
+        try FileMove.move(path, to: destination)
+        forget()
         return destination.file
     }
 
-    func discard() {
-        guard descriptor >= 0 else { return }
+    /// It does not become whole: what may be continued is kept where somebody asks for it, everything else is removed.
+    ///
+    /// - Returns: resume data, where some is kept.
+    @discardableResult
+    func discard(isWorthless: Bool = false) -> Data? {
+        guard descriptor >= 0 else { return nil }
+        // Nothing came: what was there before is there still.
+        if keeping.isNamed, !hasBegun, sidecar == nil {
+            var found = stat()
+            if fstat(descriptor, &found) == 0, found.st_size > 0 {
+                close(descriptor)
+                descriptor = -1
+                return nil
+            }
+        }
+        // Of a named one the sidecar is there already: where the disk has no room for a newer one it will do.
+        guard !isWorthless, sidecar != nil, offset > 0, keeping.isNamed || keeping.resumes != nil,
+            (try? checkpoint()) != nil || keeping.isNamed
+        else {
+            unlink(path)
+            forget()
+            return nil
+        }
+        let kept = path
         close(descriptor)
-        unlink(path)
+        (descriptor, path) = (-1, "")
+        return sidecar.flatMap { keeping.resumes?.keep(kept, start: $0.start, under: keeping.record) }
+    }
+
+    /// The part is none any more.
+    private func forget() {
+        if keeping.isNamed { SidecarFile.remove(besides: path) }
+        if let record = keeping.record { keeping.resumes?.remove(record) }
+        close(descriptor)
         (descriptor, path) = (-1, "")
     }
 }

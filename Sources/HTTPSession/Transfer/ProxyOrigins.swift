@@ -1,33 +1,41 @@
 internal import Foundation
 
-/// Which HTTP proxy stands before an origin, as libcurl will choose it: a proxy's credentials belong to the proxy, whatever is reached
-/// through it. Exceptions are not looked at, because only a proxy that has answered is asked about.
+/// Which proxy stands before an origin, as libcurl will choose it.
 struct ProxyOrigins: Sendable {
-    private let http: Origin?
-    private let https: Origin?
+    private let http: URL?
+    private let https: URL?
+    private let exceptions: ProxyExceptions
 
     init(_ proxy: SessionConfiguration.Proxy, environment: [String: String]) {
-        func first(_ names: [String]) -> Origin? {
-            names.lazy.compactMap { environment[$0] }.first { !$0.isEmpty }.flatMap(ProxyOrigins.origin)
+        func first(_ names: [String]) -> URL? {
+            names.lazy.compactMap { environment[$0] }.first { !$0.isEmpty }.flatMap(ProxyOrigins.url)
         }
         switch proxy {
-        case .none: (http, https) = (nil, nil)
-        case .explicit(let text, _):
-            let origin = ProxyOrigins.origin(text)
-            (http, https) = (origin, origin)
+        case .none: (http, https, exceptions) = (nil, nil, ProxyExceptions(""))
+        case .explicit(let text, let names):
+            let url = ProxyOrigins.url(text)
+            (http, https, exceptions) = (url, url, ProxyExceptions(names.joined(separator: ",")))
         case .environment:
             // HTTP_PROXY in capitals is not asked (CVE-2016-5385).
             http = first(["http_proxy", "all_proxy", "ALL_PROXY"])
             https = first(["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"])
+            exceptions = ProxyExceptions(environment["no_proxy"] ?? environment["NO_PROXY"] ?? "")
         }
     }
 
-    func proxy(before origin: Origin) -> Origin? { origin.scheme == "https" ? https : http }
+    /// An HTTP proxy: its credentials belong to it, whatever is reached through it. Exceptions are not looked at, because only a proxy
+    /// that has answered is asked about.
+    func proxy(before origin: Origin) -> Origin? { named(before: origin).flatMap { Origin($0) } }
+
+    /// The proxy of any kind, with its port, that has to be reached before the origin is; `nil`: the origin is reached directly.
+    func address(before origin: Origin) -> URL? { exceptions.contain(origin.host) ? nil : named(before: origin) }
+
+    private func named(before origin: Origin) -> URL? { origin.scheme == "https" ? https : http }
 
     /// CURLOPT_PROXY: without a scheme it is http, without a port 1080, or 443 for https.
-    private static func origin(_ text: String) -> Origin? {
+    private static func url(_ text: String) -> URL? {
         guard var parts = URLComponents(string: text.contains("://") ? text : "http://\(text)") else { return nil }
         if parts.port == nil { parts.port = parts.scheme?.lowercased() == "https" ? 443 : 1_080 }
-        return parts.url.flatMap { Origin($0) }
+        return parts.url
     }
 }

@@ -15,7 +15,12 @@ extension RequestBody {
             guard found.st_mode & S_IFMT == S_IFREG else { throw FileFailure.reading(url.path, EINVAL) }
             guard access(url.path, R_OK) == 0 else { throw FileFailure.reading(url.path, errno) }
             return [.file(path: url.path, length: Int64(found.st_size))]
-        case .multipart(let form): return form.segments()
+        case .multipart(let form):
+            let segments = form.segments()
+            guard segments.totalLength != .max else {
+                throw HTTPSessionError(.invalidRequest, "the form's parts say that they are 8 EiB long together, or more")
+            }
+            return segments
         case .stream(let length, let make):
             guard length ?? 0 >= 0 else { throw HTTPSessionError(.invalidRequest, "the body's length is negative") }
             return [.stream(length: length, make: make)]

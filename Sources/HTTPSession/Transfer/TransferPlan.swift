@@ -60,10 +60,12 @@ package struct TransferPlan: Hashable, Sendable {
         self.method = method
     }
 
-    /// What is asked for but for the address and the fields, in the form of a plan.
-    package var withoutAddressAndFields: TransferPlan {
+    /// What is asked for but for what every attempt says anew, in the form of a plan: address and fields, and how old a connection may
+    /// be, where that matters at all.
+    package var lasting: TransferPlan {
         var rest = self
         (rest.url, rest.headerLines) = ("", [])
+        if maximumIdleSeconds != nil { rest.maximumIdleSeconds = 0 }
         return rest
     }
 }

@@ -23,6 +23,11 @@ package enum NamespaceFiles {
         case refused(file: String, errno: Int32)
     }
 
+    /// Arranges the files of a namespace that has a name for the calling thread and for those that it starts from now on: for a program
+    /// that lives in it, before it has other threads.
+    @discardableResult
+    package static func arrange(forNamespace name: String) -> Outcome { arrange(from: "/etc/netns/\(name)") }
+
     /// Arranges the files of `directory` for the calling thread, which shall do nothing but resolve names from now on.
     static func arrange(from directory: String) -> Outcome {
         guard access(directory, F_OK) == 0 else { return .notAsked }

@@ -1,8 +1,7 @@
 import ArgumentParser
+import Console
 import FoundationEssentials
 import Glibc
-
-extension TextStyle.ColorChoice: ExpressibleByArgument {}
 
 /// Options that say how results are written.
 struct OutputOptions: ParsableArguments {

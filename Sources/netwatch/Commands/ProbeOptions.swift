@@ -1,4 +1,5 @@
 import ArgumentParser
+import Console
 import FoundationEssentials
 import Reachability
 
@@ -49,17 +50,5 @@ struct PacingOptions: ParsableArguments {
             interval: try TimeSpan.option("--interval", interval) ?? .seconds(10), timeout: try targets.timeout(),
             failAfter: failAfter, recoverAfter: recoverAfter, families: try network.families(), interface: network.interface
         )
-    }
-}
-
-extension TimeSpan {
-    /// The duration that an option was given, `nil` where it was not.
-    static func option(_ name: String, _ text: String?) throws(Failure) -> Duration? {
-        guard let text else { return nil }
-        do {
-            return try TimeSpan(text).duration
-        } catch {
-            throw .usage("\(name) \(text.isEmpty ? "''" : text)", error.description)
-        }
     }
 }

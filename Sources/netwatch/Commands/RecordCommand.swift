@@ -1,4 +1,5 @@
 import ArgumentParser
+import Console
 
 /// `netwatch record`: `watch`, and every input in a file.
 struct RecordCommand: ParsableCommand {

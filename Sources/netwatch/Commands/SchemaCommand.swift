@@ -1,4 +1,5 @@
 import ArgumentParser
+import Console
 
 /// `netwatch schema`: what programs may rely on, for programs.
 struct SchemaCommand: ParsableCommand {

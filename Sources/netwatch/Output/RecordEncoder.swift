@@ -1,3 +1,4 @@
+import Console
 import FoundationEssentials
 import Reachability
 
@@ -12,8 +13,6 @@ struct StreamHeader: Hashable {
 
 /// Records as JSON, one line each, without the newline. The keys and their order are those of the contract.
 struct RecordEncoder {
-    static let version = 1
-
     var header: StreamHeader
 
     func encode(_ record: Record) -> [UInt8] {
@@ -25,11 +24,7 @@ struct RecordEncoder {
     func write(_ record: Record, to writer: inout JSONWriter) {
         writer.object { writer in
             let moment = record.event.moment
-            writer.member("v", Self.version)
-            writer.member("seq", record.seq)
-            writer.member("ts", Timestamp.text(moment))
-            writer.member("mono_ns", moment.monotonicNanoseconds)
-            writer.member("type", record.kind.rawValue)
+            writer.recordHead(seq: record.seq, at: moment, type: record.kind.rawValue)
             switch record.event {
             case .path(let update) where update.isInitial: write(hello: update, to: &writer)
             case .path(let update): write(keysOf: update, to: &writer)
@@ -75,7 +70,7 @@ struct RecordEncoder {
         writer.array { writer in
             for interface in path.interfaces { write(interface, to: &writer) }
         }
-        write(path.cause, to: &writer)
+        writer.member(path.cause)
         writer.member("reasons", update.reasons.map(\.rawValue))
         writer.member("suppressed", update.suppressed)
         writer.member("consistent", path.isConsistent)
@@ -96,7 +91,7 @@ struct RecordEncoder {
     private func write(keysOf update: ServerUpdate, to writer: inout JSONWriter) {
         writer.member("target", update.endpoint.text)
         writer.member("status", update.state.rawValue)
-        write(update.cause, to: &writer)
+        writer.member(update.cause)
         writer.member("since", Timestamp.text(update.since))
         writer.member("rtt_ms", milliseconds: update.roundTrip)
         writer.member("address", update.address?.description)
@@ -118,33 +113,12 @@ struct RecordEncoder {
             writer.member("tls", milliseconds: nil)
             writer.member("http", milliseconds: nil)
         }
-        write(report.cause, to: &writer)
+        writer.member(report.cause)
     }
 
     private func write(gap reason: String, _ from: Moment, _ to: Moment, to writer: inout JSONWriter) {
         writer.member("reason", reason)
         writer.member("from", Timestamp.text(from))
         writer.member("to", Timestamp.text(to))
-    }
-
-    private func write(_ cause: Cause?, to writer: inout JSONWriter) {
-        writer.key("cause")
-        guard let cause else { return writer.null() }
-        writer.object { writer in
-            writer.member("layer", cause.layer.rawValue)
-            writer.member("code", cause.code.rawValue)
-            writer.member("detail", cause.detail)
-            writer.key("evidence")
-            writer.object { writer in
-                for (name, fact) in cause.evidence.sorted(by: { $0.key < $1.key }) {
-                    writer.key(name)
-                    switch fact {
-                    case .text(let text): writer.value(text)
-                    case .number(let number): writer.value(number)
-                    case .flag(let flag): writer.value(flag)
-                    }
-                }
-            }
-        }
     }
 }

@@ -1,3 +1,4 @@
+import Console
 import FoundationEssentials
 import Reachability
 
@@ -21,8 +22,9 @@ enum Schema {
         case nullable(Node)
     }
 
-    static let records = Record.Kind.allCases
-    static let identifier = "urn:netwatch:schema:v\(RecordEncoder.version)"
+    /// All types of records: those of the monitor's streams, and that of transfers.
+    static let records = Record.Kind.allCases.map(\.rawValue) + ["transfer"]
+    static let identifier = "urn:netwatch:schema:v\(RecordFormat.version)"
 
     static func encode() -> [UInt8] {
         var writer = JSONWriter(isIndented: true)
@@ -32,11 +34,11 @@ enum Schema {
             writer.member("title", "netwatch records and documents")
             writer.member(
                 "description",
-                "One line of a stream (netwatch watch, record, replay with --json), or the document of netwatch status --json. "
+                "One line of a stream (netwatch watch, record, replay, get with --json), or the document of netwatch status --json. "
                     + "Additions do not raise v: readers ignore types, keys and values that they do not know.")
             writer.key("anyOf")
             writer.array { writer in
-                for name in records.map(\.rawValue) + ["status"] { write(.reference(name), to: &writer) }
+                for name in records + ["status"] { write(.reference(name), to: &writer) }
             }
             writer.key("$defs")
             writer.object { writer in

@@ -1,3 +1,4 @@
+import Console
 import FoundationEssentials
 import Reachability
 
@@ -16,6 +17,7 @@ extension Schema {
                 record(.resync, [("reason", .words(ResyncReason.allCases.map(\.rawValue), "Why the kernel was asked anew"))])
             ),
             ("gap", record(.gap, gap)),
+            ("transfer", record(named: "transfer", transfer)),
             ("status", status),
             ("path_state", .object(path)),
             ("interface", interface),
@@ -23,13 +25,15 @@ extension Schema {
         ]
     }
 
-    private static func record(_ kind: Record.Kind, _ members: Members) -> Node {
+    private static func record(_ kind: Record.Kind, _ members: Members) -> Node { record(named: kind.rawValue, members) }
+
+    private static func record(named type: String, _ members: Members) -> Node {
         let common: Members = [
             ("v", .integer("The version of this format")),
             ("seq", .integer("From 0, without holes")),
             ("ts", .date("When the input that caused it was read, UTC, milliseconds")),
             ("mono_ns", .integer("The same on CLOCK_MONOTONIC, nanoseconds")),
-            ("type", .constant(kind.rawValue)),
+            ("type", .constant(type)),
         ]
         let superseded = Node.integer("How many records were dropped before this one because the reader did not keep up")
         return .object(common + members, optional: [("superseded", superseded)])
@@ -101,6 +105,20 @@ extension Schema {
 
     private static var gap: Members {
         [("reason", .words(["suspend", "stopped"], "")), ("from", .date("")), ("to", .date(""))]
+    }
+
+    private static var transfer: Members {
+        let states = ["waiting", "running", "suspended", "backing_off", "finished", "failed"]
+        return [
+            ("url", .text("As the user wrote it, without user and password")),
+            ("state", .words(states, "")),
+            ("received", .integer("Bytes of the file that are here, also from earlier runs")),
+            ("sent", .integer("Bytes of the file that the server has")),
+            ("total", .nullable(.integer("Bytes of the whole file"))),
+            ("resumed_from", .nullable(.integer("Where the last continuation began"))),
+            ("attempt", .integer("From 1; 0 before the first")),
+            ("cause", .nullable(.reference("cause"))),
+        ]
     }
 
     private static var status: Node {

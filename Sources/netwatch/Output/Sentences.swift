@@ -1,12 +1,8 @@
+import Console
 import FoundationEssentials
 import Reachability
 
 // What people read of the library's values, in one line without control characters.
-
-extension Cause {
-    /// `LAYER/CODE: DETAIL`.
-    var sentence: String { TextStyle.printable("\(layer.rawValue)/\(code.rawValue): \(detail)") }
-}
 
 extension NetworkPath {
     /// `via eth0 (wired), IPv4 IPv6 DNS, gateway 192.0.2.1`, or why there is none.

@@ -1,3 +1,4 @@
+import Console
 import FoundationEssentials
 import Reachability
 
@@ -26,7 +27,7 @@ struct StatusDocument: Hashable {
     func encode(with encoder: RecordEncoder) -> [UInt8] {
         var writer = JSONWriter()
         writer.object { writer in
-            writer.member("v", RecordEncoder.version)
+            writer.member("v", RecordFormat.version)
             writer.member("ts", Timestamp.text(moment))
             writer.key("path")
             writer.object { encoder.write(keysOf: path, to: &$0) }

@@ -1,4 +1,5 @@
 import CLinux
+import Console
 import FoundationEssentials
 import Glibc
 import Reachability

@@ -27,6 +27,13 @@ import Testing
         #expect(setup { $0.connectTimeoutMilliseconds = 1 } != first)
     }
 
+    @Test func `how long a connection may have been idle is said anew by every attempt, where it is said at all`() throws {
+        let first = try #require(setup { $0.maximumIdleSeconds = 3 })
+        #expect(setup { $0.maximumIdleSeconds = 4 } == first)
+        #expect(setup { $0.maximumIdleSeconds = 0 } == first)
+        #expect(setup() != first)
+    }
+
     @Test func `a server judged by one policy finds no setup of another`() throws {
         let plan = TransferPlan(url: "https://a.test/1", method: "GET")
         func trust(_ policy: PreparedPolicy) -> ServerTrust { ServerTrust(policy: policy, host: "a.test") }

@@ -157,4 +157,25 @@ import Testing
         #expect(serialized.options.allowsCellularAccess == false)
         #expect(serialized.options.handlesCookies == nil)
     }
+
+    @Test func `every option reaches a request that says nothing of it`() throws {
+        var serializer = HTTPRequestSerializer(headerFields: [:])
+        serializer.options.requestTimeout = .seconds(1)
+        serializer.options.resourceTimeout = .seconds(2)
+        serializer.options.connectTimeout = .seconds(3)
+        serializer.options.priority = .high
+        serializer.options.handlesCookies = false
+        serializer.options.allowsCellularAccess = false
+        serializer.options.allowsExpensiveAccess = false
+        serializer.options.allowsConstrainedAccess = false
+        serializer.options.waitsForConnectivity = false
+        serializer.options.retryPolicy = .never
+        serializer.options.maximumResponseSize = 4
+        let (set, unset) = (Mirror(reflecting: serializer.options), Mirror(reflecting: TransferRequest.Options()))
+        for (one, other) in zip(set.children, unset.children) {
+            #expect("\(one.value)" != "\(other.value)", "\(one.label ?? "") is not set above")
+        }
+        let url = try #require(URL(string: "http://example.com/"))
+        #expect(try serializer.serialize(TransferRequest(url: url), parameters: nil).options == serializer.options)
+    }
 }

@@ -19,6 +19,7 @@ import Testing
             switch segment {
             case .data(let data): bytes += data
             case .file(let path, let length): bytes += Data("<\(length) bytes of \(path)>".utf8)
+            case .filePart: Issue.record("a form is made of whole files")
             case .stream(_, let make): for try await chunk in try make() { bytes += chunk }
             }
         }
@@ -183,7 +184,7 @@ import Testing
             switch segment {
             case .data(let data): data.count > 1000 ? "large" : "text"
             case .file(let path, let length): "\(path) \(length)"
-            case .stream: "stream"
+            case .filePart, .stream: "\(segment)"
             }
         }
         #expect(kinds == ["text", "large", "text", "/tmp/a.png 7", "text"])

@@ -61,6 +61,14 @@ struct ResumptionTests {
         }
     }
 
+    @Test func `a date belongs to its query too`() throws {
+        let dated = try dated()
+        #expect(dated.isSameResource(try #require(URL(string: "https://HOST/file?signature=1"))))
+        for other in ["https://host/file", "https://host/file?signature=2", "https://host/file?"] {
+            #expect(!dated.isSameResource(try #require(URL(string: other))), "\(other)")
+        }
+    }
+
     @Test func `the rest is asked for under the validator, and when there is none, whether that is so`() throws {
         #expect(try tagged().fieldLines(after: 400) == ["Range: bytes=400-", "If-Range: \"a\""])
         #expect(try tagged().fieldLines(after: 1_000) == ["If-None-Match: \"a\""])
@@ -140,9 +148,47 @@ struct ResumptionTests {
         #expect(try tagged().judge(try head(412), received: 400) == .startOver)
     }
 
+    // MARK: Digests
+
+    private let digest = "Repr-Digest: sha-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:"
+
+    @Test func `with the digest of the whole, bytes may be continued elsewhere, and without a validator`() throws {
+        let digested = try #require(try resumption("Content-Length: 1000", digest))
+        let other = try #require(URL(string: "https://mirror/file"))
+        #expect(digested.validator == nil)
+        #expect(digested.basis(at: url) == .digest)
+        #expect(digested.basis(at: other) == .digest)
+        #expect(try tagged().basis(at: other) == nil)
+        let both = try #require(try resumption("Content-Length: 1000", "ETag: \"a\"", digest))
+        #expect(both.basis(at: url) == .validator(.entityTag("\"a\"")))
+        #expect(both.basis(at: other) == .digest)
+        #expect(both.fieldLines(after: 400, by: .digest) == ["Range: bytes=400-"])
+        // Another validator says nothing then; another length and another digest do.
+        let part = try head(206, "ETag: \"b\"", "Content-Range: bytes 400-999/1000")
+        #expect(both.judge(part, received: 400, by: .digest) == .append(total: 1_000))
+        let longer = try head(206, "Content-Range: bytes 400-1000/1001")
+        #expect(both.judge(longer, received: 400, by: .digest) == .startOver)
+        let elsewhere = digest.replacingOccurrences(of: "47DE", with: "47DF")
+        let otherwise = try head(206, elsewhere, "ETag: \"a\"", "Content-Range: bytes 400-999/1000")
+        #expect(both.judge(otherwise, received: 400) == .startOver)
+        #expect(both.judge(otherwise, received: 400, by: .digest) == .startOver)
+        #expect(both.judge(try head(416, "Content-Range: bytes */1000"), received: 1_000, by: .digest) == .complete)
+    }
+
     @Test func `errors say nothing of the bytes that are here`() throws {
         for status in [401, 403, 404, 408, 410, 429, 500, 503] {
             #expect(try tagged().judge(try head(status), received: 400) == .keep)
         }
+    }
+}
+
+extension Resumption {
+    /// At its own address.
+    fileprivate func judge(_ head: ResponseHead, received: Int64) -> Judgement {
+        judge(head, received: received, by: basis(at: url) ?? .digest)
+    }
+
+    fileprivate func fieldLines(after received: Int64) -> [String] {
+        fieldLines(after: received, by: basis(at: url) ?? .digest)
     }
 }

@@ -39,6 +39,20 @@ struct RetryMachineTests {
         #expect(decide(&machine) == .giveUp)
     }
 
+    @Test func `progress that another hand has noted counts as well`() {
+        var machine = RetryMachine(policy(1))
+        #expect(decide(&machine) == .retry(delay: 100))
+        machine.progressed()
+        #expect(decide(&machine) == .retry(delay: 100))
+        #expect(decide(&machine) == .giveUp)
+    }
+
+    @Test func `a handshake that ended with a word is not tried again, one that broke off is`() {
+        var machine = RetryMachine(policy())
+        #expect(decide(&machine, .secureConnectionFailed) { $0.isRefusal = true } == .giveUp)
+        #expect(decide(&machine, .secureConnectionFailed) == .retry(delay: 100))
+    }
+
     @Test func `without a number only the time ends it`() {
         var machine = RetryMachine(policy(nil))
         for _ in 0..<100 { #expect(decide(&machine) != .giveUp) }

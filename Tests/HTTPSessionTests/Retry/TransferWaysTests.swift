@@ -55,7 +55,7 @@ struct TransferWaysTests {
         // Told once more, it is not down anew.
         #expect(!update(&ways, down, at: 200))
         #expect(try fate(ways, at: 349) == .lost(until: 350_000_000))
-        #expect(try fate(ways, at: 350) == .gone("if1 is no-carrier"))
+        #expect(try fate(ways, at: 350) == .doubtful("if1 is no-carrier"))
         #expect(update(&ways, path(try interface(1, "192.0.2.2")), at: 400))
         #expect(try fate(ways, at: 400) == .fine)
     }
@@ -66,7 +66,7 @@ struct TransferWaysTests {
         _ = update(&ways, path(nil, try interface(1, "192.0.2.2")), at: 10)
         #expect(try fate(ways, to: "192.0.2.77", at: 9_999) == .fine)
         #expect(try fate(ways, at: 10) == .lost(until: 260_000_000))
-        #expect(try fate(ways, at: 260) == .gone("there is no route"))
+        #expect(try fate(ways, at: 260) == .doubtful("there is no route"))
     }
 
     @Test func `who never had a default route does not miss it`() throws {
@@ -80,12 +80,50 @@ struct TransferWaysTests {
         let (one, two) = (try interface(1, "192.0.2.2"), try interface(2, "198.51.100.2"))
         _ = update(&ways, path(one, two), at: 0)
         #expect(update(&ways, path(two, one), at: 10))
-        #expect(try fate(ways, at: 10) == .gone("another interface has taken over from if1"))
+        #expect(try fate(ways, at: 10) == .doubtful("another interface has taken over from if1"))
         #expect(try fate(ways, to: "192.0.2.77", at: 10) == .fine)
         #expect(try fate(ways, from: "198.51.100.2", at: 10) == .fine)
         // What was begun there later was meant so.
         let later = TransferWays.Connection(
             local: try address("192.0.2.2"), remote: try address("203.0.113.9"), since: 20_000_000)
         #expect(ways.fate(of: later, now: 30_000_000) == .fine)
+    }
+
+    @Test func `what is bound to an interface stays there while that carries something`() throws {
+        var ways = TransferWays(isBound: true)
+        let (one, two) = (try interface(1, "192.0.2.2"), try interface(2, "198.51.100.2"))
+        _ = update(&ways, path(one, two), at: 0)
+        _ = update(&ways, path(two, one), at: 10)
+        #expect(try fate(ways, at: 10) == .fine)
+        #expect(ways.fate(ofAttemptSince: 0, now: 10_000_000) == .fine)
+        _ = update(&ways, path(nil, one), at: 20)
+        #expect(try fate(ways, at: 9_999) == .fine)
+        _ = update(&ways, path(two, try interface(1, "192.0.2.2", level: .noCarrier)), at: 10_000)
+        #expect(try fate(ways, at: 10_250) == .doubtful("if1 is no-carrier"))
+        _ = update(&ways, path(two), at: 10_300)
+        #expect(try fate(ways, at: 10_300) == .gone("the address 192.0.2.2 is gone"))
+    }
+
+    @Test func `an attempt without a connection is judged by what has changed since it began`() throws {
+        func fate(_ ways: TransferWays, since start: Int64, at now: Int64) -> TransferWays.Fate {
+            ways.fate(ofAttemptSince: start * 1_000_000, now: now * 1_000_000)
+        }
+        var ways = TransferWays()
+        let (one, two) = (try interface(1, "192.0.2.2"), try interface(2, "198.51.100.2"))
+        #expect(fate(ways, since: 0, at: 1) == .fine)
+        _ = update(&ways, path(one, two), at: 10)
+        #expect(fate(ways, since: 0, at: 20) == .fine)
+        // Short losses are left to TCP, as those of connections are.
+        _ = update(&ways, path(nil, one), at: 100)
+        #expect(fate(ways, since: 50, at: 100) == .lost(until: 350_000_000))
+        #expect(fate(ways, since: 50, at: 350) == .doubtful("the way is lost"))
+        #expect(fate(ways, since: 150, at: 9_999) == .fine)
+        _ = update(&ways, path(two, one), at: 400)
+        #expect(fate(ways, since: 150, at: 400) == .doubtful("another interface has taken over"))
+        #expect(fate(ways, since: 500, at: 9_999) == .fine)
+        // A link that is down, though its route is there.
+        let down = try interface(2, "198.51.100.2", level: .noCarrier)
+        _ = update(&ways, path(down), at: 10_000)
+        #expect(fate(ways, since: 9_000, at: 10_100) == .lost(until: 10_250_000_000))
     }
 }

@@ -11,6 +11,7 @@ import Testing
 @Suite(.requiresNamespaces, .timeLimit(.minutes(20))) struct AllowedNetworkTests {
     private let monitor: PathMonitor
     private let host: LabHost
+    private let log = EventLog()
 
     init() async throws {
         host = try Lab().host()
@@ -42,8 +43,9 @@ import Testing
         try HTTPSessionManager(
             configuration: localConfiguration {
                 $0.hostOverrides = [.init(host: "named.example", port: Int(port), addresses: ["127.0.0.1"])]
+                $0.waitsForConnectivity = false
                 change(&$0)
-            }, reachability: monitor)
+            }, reachability: monitor, monitors: [log])
     }
 
     private func request(
@@ -101,6 +103,43 @@ import Testing
         let session = try session(server.port) { $0.allowsCellularAccess = false }
         #expect(await failure(session.data(try request(server)))?.code == .networkNotAllowed)
         #expect(server.requests.map(\.path) == ["/"])
+    }
+
+    @Test func `who waits for a network waits for one that may be used`() async throws {
+        let server = try MisbehavingServer { _ in Reply(body: "x") }
+        tell(.cellular)
+        let session = try session(server.port) { ($0.allowsCellularAccess, $0.waitsForConnectivity) = (false, true) }
+        let task = session.data(try request(server))
+        await log.await("waiting for connectivity")
+        #expect(task.state == .waitingForConnectivity)
+        // Neither none, nor another of the same kind.
+        tell(NetworkPath(status: .unsatisfied))
+        tell(.tunnel, below: .cellular)
+        let impatient = session.data(try request(server) { $0.waitsForConnectivity = false })
+        #expect(await failure(impatient)?.code == .networkNotAllowed)
+        #expect(server.requests.isEmpty)
+        tell(.wifi)
+        let response = try await task.value
+        #expect(response.data == Data("x".utf8))
+        #expect(response.metrics.retryCount == 0)
+        #expect(response.metrics.timeWaitingForConnectivity > .zero)
+    }
+
+    @Test func `a task that was on its way when the network changed waits for one that may be used`() async throws {
+        let server = try MisbehavingServer { [self] request in
+            if request.path == "/" {
+                tell(.cellular)
+                return .redirect(to: "/next")
+            }
+            return Reply(body: "x")
+        }
+        tell(.wired)
+        let session = try session(server.port) { ($0.allowsCellularAccess, $0.waitsForConnectivity) = (false, true) }
+        let task = session.data(try request(server))
+        await log.await("waiting for connectivity")
+        tell(.wifi)
+        #expect(try await task.value.data == Data("x".utf8))
+        #expect(server.requests.map(\.path) == ["/", "/next"])
     }
 
     @Test func `this machine and what is not known are never held back`() async throws {

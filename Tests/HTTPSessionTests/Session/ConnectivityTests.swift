@@ -111,6 +111,89 @@ import Testing
         gate.open()
     }
 
+    /// Packets to the other end of the interface go nowhere, and nobody says so.
+    private func swallow(_ interface: String, _ gateway: String) throws {
+        try client.ip("neigh replace \(gateway) lladdr 02:00:00:00:00:99 dev \(interface) nud permanent")
+    }
+
+    @Test func `an attempt without a connection begins anew over the interface that takes over, and that is no try`() async throws
+    {
+        let server = try server { Reply(body: .text($0.method)) }
+        let monitor = try await settledMonitor()
+        let session = try session(monitor) { $0.retryPolicy = .never }
+        try swallow("one", "10.9.1.1")
+        let task = session.data(TransferRequest(url: server.url(), method: .post, body: .data(Data("pay".utf8))))
+        await log.await("started 1")
+        try route("10.9.2.1", metric: 1)
+        let response = try await task.value
+        #expect(response.data == Data("POST".utf8))
+        #expect(response.metrics.retryCount == 0)
+        #expect(response.metrics.transactions.last?.localAddress == "10.9.2.2")
+        #expect(server.requests.count == 1)
+    }
+
+    @Test func `what cannot be done again is left to TCP when another interface takes over`() async throws {
+        // Packets come on an interface that the route back does not lead over.
+        for host in [client, site] { for name in ["all", "one", "two"] { try host.set("ipv4.conf.\(name).rp_filter", "0") } }
+        let (file, paid) = (try Gate(), try Gate())
+        let server = try server { $0.method == "POST" ? Reply(body: "paid").held(by: paid) : Self.half($0, until: file) }
+        let monitor = try await settledMonitor()
+        let session = try session(monitor)
+        let task = session.data(TransferRequest(url: server.url(), method: .post, body: .data(Data("pay".utf8))))
+        let download = session.download(TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file")))
+        await download.awaitProgress { $0.received == 500_000 }
+        try await server.awaitRequests(2)
+        try route("10.9.2.1", metric: 1)
+        // The one goes on elsewhere, the other where it was.
+        #expect(try await download.value.metrics.transactions.last?.localAddress == "10.9.2.2")
+        paid.open()
+        let response = try await task.value
+        #expect(response.data == Data("paid".utf8))
+        #expect(response.metrics.transactions.map(\.localAddress) == ["10.9.1.2"])
+        file.open()
+    }
+
+    @Test func `tries that fail before it is known that the gateway is silent are not counted`() async throws {
+        // Address resolution gives up after a tenth of a second, not after three of them.
+        try client.set("ipv4.neigh.one.retrans_time_ms", "40")
+        let count = Counter()
+        let server = try server { _ in count.add() <= 6 ? Reply(503) : Reply(body: "well") }
+        let monitor = try await settledMonitor()
+        let policy = RetryPolicy(maximumRetries: 6, baseDelay: .milliseconds(1), maximumDelay: .milliseconds(1))
+        let session = try session(monitor) { $0.retryPolicy = policy }
+        try site.ip("addr del 10.9.1.1/24 dev one")
+        try client.ip("neigh flush dev one")
+        let task = session.data(TransferRequest(url: server.url()))
+        await log.await("waiting for connectivity")
+        try site.ip("addr add 10.9.1.1/24 dev one")
+        // All tries are left for what the server does.
+        let response = try await task.value
+        #expect(response.data == Data("well".utf8))
+    }
+
+    @Test func `who never tries again waits for a network, and for no connection that was lost`() async throws {
+        let gate = try Gate()
+        let server = try server { Self.half($0, until: gate) }
+        let monitor = try await settledMonitor()
+        let session = try session(monitor) { $0.retryPolicy = .never }
+        let task = session.download(TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file")))
+        await task.awaitProgress { $0.received == 500_000 }
+        // Another task has it known that the gateway is silent.
+        try client.set("ipv4.neigh.one.retrans_time_ms", "40")
+        try site.ip("addr del 10.9.1.1/24 dev one")
+        try client.ip("neigh flush dev one")
+        var patient = TransferRequest(url: server.url())
+        patient.options.retryPolicy = RetryPolicy(
+            maximumRetries: nil, baseDelay: .milliseconds(1), maximumDelay: .milliseconds(1))
+        let other = session.data(patient)
+        await log.await("waiting for connectivity")
+        try client.ip("addr flush dev one")
+        #expect(await failure(task)?.code == .connectionLost)
+        #expect(other.state == .waitingForConnectivity)
+        other.cancel()
+        gate.open()
+    }
+
     @Test func `a download whose address is gone waits for another, and goes on there`() async throws {
         let gate = try Gate()
         let server = try server { Self.half($0, until: gate) }
@@ -122,6 +205,31 @@ import Testing
         let response = try await task.value
         #expect(try Data(contentsOf: folder.url("file")) == pattern(1_000_000))
         #expect(response.metrics.bytesResumed == 500_000)
+        #expect(response.metrics.transactions.last?.localAddress == "10.9.1.7")
+        gate.open()
+    }
+
+    @Test(arguments: [UploadProtocol.tus, .draft]) func `an upload whose address is gone waits for another, and goes on there`(
+        _ kind: UploadProtocol
+    ) async throws {
+        let gate = try Gate()
+        var options = UploadServer.Options()
+        (options.namespace, options.address) = (site.path, .ip("203.0.113.9", port: 0))
+        let server = try UploadServer(kind == .tus ? .tus : .draft, options: options) { turn in
+            let isFirst = turn.request.method == (kind == .tus ? "PATCH" : "POST") && turn.number <= 2
+            return isFirst ? .hold(afterBodyBytes: 500_000, .gate(gate)) : nil
+        }
+        let monitor = try await settledMonitor()
+        let body = RequestBody.data(pattern(32 << 20))
+        let task = try session(monitor).upload(TransferRequest(url: server.url, method: .post, body: body), resumably: kind)
+        try await server.awaitBodyBytes(500_000)
+        try client.ip("addr flush dev one")
+        await log.await("waiting for connectivity")
+        try client.ip("addr add 10.9.1.7/24 dev one")
+        try route("10.9.1.1")
+        let response = try await task.value
+        #expect(server.uploads.map { Data($0.bytes) } == [pattern(32 << 20)])
+        #expect(response.metrics.bytesResumed >= 500_000)
         #expect(response.metrics.transactions.last?.localAddress == "10.9.1.7")
         gate.open()
     }

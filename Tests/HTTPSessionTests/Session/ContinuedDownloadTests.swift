@@ -65,6 +65,68 @@ import Testing
         #expect(log.names.contains("continued 600000 of 1000000"))
     }
 
+    /// What a task answers that had its bytes from one whole response.
+    private func expectWholeResponse(_ response: TransferResponse, length: String?) throws {
+        #expect(response.statusCode == 200)
+        #expect(response.head.headerFields[.contentLength] == length)
+        #expect(response.file == folder.url("file"))
+        #expect(log.names.count { $0 == "moved" } == 1)
+        try expectWholeFile()
+    }
+
+    @Test func `the answer is the response that the bytes began with`() async throws {
+        let server = try server { Self.rest($0) }
+        let response = try await download(server)
+        try expectWholeResponse(response, length: "1000000")
+        #expect(response.metrics.transactions.map(\.statusCode) == [200, 206])
+    }
+
+    @Test func `so it is where nothing was missing any more`() async throws {
+        // All bytes came, but not the chunk that says so; how many there are, only the range beyond their end tells.
+        var whole = Reply(fields: ["ETag": "\"1\""], body: .pattern(size)).chunked().cut(afterBodyBytes: size)
+        whole.pieceBytes = 50_000
+        let server = try MisbehavingServer { [whole] request in
+            request["range"] == nil ? whole : Reply(416, fields: ["ETag": "\"1\"", "Content-Range": "bytes */1000000"])
+        }
+        let response = try await download(server)
+        try expectWholeResponse(response, length: nil)
+        #expect(response.metrics.transactions.map(\.statusCode) == [200, 416])
+    }
+
+    @Test func `and where the rest was all, but for its end`() async throws {
+        let server = try server { request in
+            request["if-none-match"] == nil ? Self.rest(request).chunked().cut(afterBodyBytes: 400_000) : Reply(304)
+        }
+        let response = try await download(server)
+        try expectWholeResponse(response, length: "1000000")
+        #expect(response.metrics.transactions.map(\.statusCode) == [200, 206, 304])
+    }
+
+    @Test func `a data task that became a download goes on as one`() async throws {
+        let server = try server { Self.rest($0) }
+        let place = DownloadDestination(folder.url("file"))
+        let policy = RetryPolicy(baseDelay: .milliseconds(1), maximumDelay: .milliseconds(1))
+        let session = try HTTPSessionManager(
+            configuration: localConfiguration { $0.retryPolicy = policy },
+            handlers: TransferHandlers(response: { _ in .becomeDownload(place) }), monitors: [log])
+        let response = try await session.data(TransferRequest(url: server.url())).value
+        try expectWholeResponse(response, length: "1000000")
+    }
+
+    @Test func `a server that knows no ranges is not asked for ever`() async throws {
+        let (count, size) = (Counter(), size)
+        let server = try MisbehavingServer { _ in
+            // A little more each time, which the next attempt loses again.
+            let end = Int64(count.add()) * 50_000
+            var reply = Reply(fields: ["ETag": "\"1\""], body: .pattern(size)).cut(afterBodyBytes: end, .truncated)
+            reply.pieceBytes = 10_000
+            return reply
+        }
+        let task = try session(2).download(TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file")))
+        #expect(await failure(task)?.code == .connectionLost)
+        #expect(server.requests.count == 3)
+    }
+
     @Test func `a strong date will do where there is no tag`() async throws {
         let date = "Sun, 06 Nov 1994 08:49:37 GMT"
         let server = try server(["Last-Modified": date, "Date": "Sun, 06 Nov 1994 09:49:37 GMT"]) { request in
@@ -133,6 +195,31 @@ import Testing
         // One failed; that the others were short was the server's wish.
         #expect(response.metrics.retryCount == 1)
         #expect(server.requests.count == 21)
+    }
+
+    @Test func `after a part that is hardly one, there is a wait`() async throws {
+        let server = try server { request in
+            let start = Int64(request["range"]?.dropFirst(6).dropLast() ?? "") ?? 0
+            return Self.rest(request, to: start < 900_000 ? 990_000 : min(start + 4_000, 1_000_000))
+        }
+        let response = try await download(server)
+        try expectWholeFile()
+        // The lost connection, and two parts that were followed by others.
+        #expect(response.metrics.retryCount == 3)
+        #expect(server.requests.count == 5)
+    }
+
+    @Test func `a server that has another version at every look is not asked for ever`() async throws {
+        let count = Counter()
+        let server = try MisbehavingServer { request in
+            guard request["range"] == nil else { return Self.rest(request, tag: "\"other\"") }
+            var reply = Reply(fields: ["ETag": "\"1\""], body: .pattern(1_000_000))
+            reply.pieceBytes = 10_000
+            return reply.cut(afterBodyBytes: Int64(count.add()) * 50_000, .truncated)
+        }
+        let task = try session(2).download(TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file")))
+        #expect(await failure(task)?.code == .connectionLost)
+        #expect(count.count == 3)
     }
 
     @Test func `every attempt that brings something gives the next ones their number again`() async throws {

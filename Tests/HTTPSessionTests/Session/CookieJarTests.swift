@@ -147,4 +147,42 @@ import Testing
             #expect(Cookie(line: line) == nil)
         }
     }
+
+    @Test func `what is no UTF-8 in one cookie stays as it was when another changes`() async throws {
+        let folder = try ScratchDirectory()
+        let latin = Array("127.0.0.1\tFALSE\t/\tFALSE\t0\ta\tcaf".utf8) + [0xE9]
+        try Data(latin + [0x0A]).write(to: folder.url("jar"))
+        let log = EventLog()
+        let session = try HTTPSessionManager(
+            configuration: localConfiguration { $0.cookies = .file(folder.url("jar")) }, monitors: [log])
+        try await session.cookies.set(Cookie(name: "b", value: "1", domain: "127.0.0.1"))
+        try await session.cookies.set(Cookie(name: "b", value: "2", domain: "127.0.0.1"))
+        #expect(try await session.cookies.all().map(\.value).sorted() == ["2", "caf\u{FFFD}"])
+        session.invalidate(cancelsTasks: true)
+        _ = await log.awaitInvalidation()
+        #expect(try Data(contentsOf: folder.url("jar")).split(separator: 0x0A).contains(Data(latin)))
+    }
+
+    @Test func `of too many cookies, the oldest of those domains go that have the most`() {
+        let lines = ["a\t1", "a\t2", "b\t1", "a\t3", "c\t1", "c\t2", "a\t4"].map { CookieLine($0) }
+        #expect(CookieBound.kept(lines, most: 7) == lines)
+        #expect(CookieBound.kept(lines, most: 6).map(\.text) == ["a\t2", "b\t1", "a\t3", "c\t1", "c\t2", "a\t4"])
+        #expect(CookieBound.kept(lines, most: 4).map(\.text) == ["b\t1", "c\t2", "a\t4"])
+    }
+
+    @Test func `a jar has its bound, whatever a server sets`() async throws {
+        let count = Counter()
+        let server = try MisbehavingServer { _ in
+            var reply = Reply()
+            let number = count.add()
+            reply.fields = (0..<50).map { HeaderField("Set-Cookie", "c\(number)-\($0)=v") }
+            return reply
+        }
+        let session = try localSession()
+        for _ in 0..<70 { _ = try await session.data(TransferRequest(url: server.url())).value }
+        let all = try await session.cookies.all()
+        #expect((2_700...3_300).contains(all.count))
+        #expect(all.contains { $0.name == "c70-49" })
+        #expect(!all.contains { $0.name == "c1-0" })
+    }
 }

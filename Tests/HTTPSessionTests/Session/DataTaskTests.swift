@@ -172,4 +172,22 @@ import Testing
         #expect(progress.completedUnitCount == 50_000)
         #expect(progress.isFinished)
     }
+
+    @Test(arguments: [Duration.zero, .seconds(-1), .seconds(Int64.min), .seconds(Int64.max), .seconds(-200 * 366 * 86_400)])
+    func `a request's timeouts have the bounds of a session's`(_ timeout: Duration) async throws {
+        let server = try MisbehavingServer { _ in .never }
+        let session = try localSession()
+        for option in [
+            \TransferRequest.Options.connectTimeout, \TransferRequest.Options.requestTimeout,
+            \TransferRequest.Options.resourceTimeout,
+        ] {
+            var request = TransferRequest(url: server.url())
+            request.options[keyPath: option] = timeout
+            let error = await failure(session.data(request))
+            #expect(error?.code == .invalidRequest && error?.reason.contains("10 years") == true)
+        }
+        var request = TransferRequest(url: server.url())
+        request.options.maximumResponseSize = -1
+        #expect(await failure(session.data(request))?.code == .invalidRequest)
+    }
 }

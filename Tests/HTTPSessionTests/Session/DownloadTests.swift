@@ -201,4 +201,18 @@ import Testing
         _ = await log.awaitInvalidation()
         #expect(folder.names == [])
     }
+
+    @Test func `a name that no file can have is found out before anything is asked for`() async throws {
+        let server = try MisbehavingServer { _ in Reply(body: "x") }
+        let (folder, session) = (try ScratchDirectory(), try localSession())
+        for (name, code) in [
+            (String(repeating: "ü", count: 127) + "a", nil), (String(repeating: "ü", count: 128), .cannotMoveFile),
+        ]
+            as [(String, HTTPSessionError.Code?)]
+        {
+            let task = session.download(TransferRequest(url: server.url()), to: .init(folder.url(name)))
+            #expect(await failure(task)?.code == code)
+        }
+        #expect(server.requests.count == 1)
+    }
 }

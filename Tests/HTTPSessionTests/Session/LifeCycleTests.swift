@@ -269,4 +269,24 @@ import Testing
         _ = await log.awaitInvalidation()
         try await server.awaitOpenConnections(0)
     }
+
+    @Test func `the end is posted behind the callbacks`() async throws {
+        let server = try MisbehavingServer { _ in Reply(fields: ["Content-Type": "application/json"], body: "{}") }
+        let session = try localSession()
+        for _ in 0..<100 {
+            let (told, end) = (Locked<[String]>([]), Signal())
+            let task = session.data(TransferRequest(url: server.url()), startsNow: false)
+            let token = NotificationCenter.default.addObserver(of: task, for: .taskDidComplete) { _ in
+                told.withLock { $0.append("posted") }
+                end.fire()
+            }
+            session.respond(
+                to: task, success: { _, _ in told.withLock { $0.append("called") } },
+                failure: { _, error in told.withLock { $0.append("\(error)") } })
+            task.resume()
+            await end.wait()
+            #expect(told.withLock { $0 } == ["called", "posted"])
+            NotificationCenter.default.removeObserver(token)
+        }
+    }
 }

@@ -187,6 +187,32 @@ import Testing
             proxies(.environment, ["HTTP_PROXY": "p:1", "http_proxy": "", "ALL_PROXY": "p:3"]) == ["http://p:3", "http://p:3"])
     }
 
+    @Test func `what has to be reached first is the proxy, where the origin is no exception`() throws {
+        func address(
+            _ origin: String, _ proxy: SessionConfiguration.Proxy, _ environment: [String: String] = [:]
+        ) throws -> String? {
+            let origins = ProxyOrigins(proxy, environment: environment)
+            return origins.address(before: try #require(Origin(request(origin).url)))?.absoluteString
+        }
+        #expect(try address("http://a/", .none, ["http_proxy": "p:1"]) == nil)
+        #expect(try address("http://a/", .explicit("socks5h://p")) == "socks5h://p:1080")
+        #expect(try address("https://a/", .explicit("https://p", except: ["b.example"])) == "https://p:443")
+        #expect(try address("https://x.B.example/", .explicit("https://p", except: [".b.example"])) == nil)
+        #expect(try address("https://xb.example/", .explicit("https://p", except: [".b.example"])) == "https://p:443")
+        let environment = [
+            "http_proxy": "p:1", "no_proxy": "10.0.0.0/8,192.0.2.7 [2001:db8::1],fd00::/8, name.", "NO_PROXY": "*",
+        ]
+        for excepted in ["10.1.2.3", "192.0.2.7", "[2001:db8::1]", "[fd12::1]", "name", "its.name", "name."] {
+            #expect(try address("http://\(excepted)/", .environment, environment) == nil, "\(excepted)")
+        }
+        for other in ["11.1.2.3", "192.0.2.8", "[2001:db8::2]", "surname", "p"] {
+            #expect(try address("http://\(other)/", .environment, environment) == "http://p:1", "\(other)")
+        }
+        #expect(try address("http://a/", .environment, ["http_proxy": "p:1", "NO_PROXY": "*"]) == nil)
+        #expect(try address("http://a/", .environment, ["http_proxy": "p:1", "no_proxy": "", "NO_PROXY": "*"]) == "http://p:1")
+        #expect(try address("https://a/", .environment, ["http_proxy": "p:1"]) == nil)
+    }
+
     @Test func `the environment names proxies, and who is reached without`() async throws {
         // In a process of its own: what it changes is everybody's.
         await #expect(processExitsWith: .success) {
@@ -219,5 +245,15 @@ import Testing
             _ = try await none.data(TransferRequest(url: plain.url())).value
             try #require(proxy.seen.connections + other.seen.connections == 2)
         }
+    }
+
+    @Test func `a proxy's credential among the fields, which a tunnel leads to the server, is refused`() async throws {
+        let server = try MisbehavingServer { _ in Reply() }
+        let fields: HTTPFields = [.proxyAuthorization: "Basic s3cret"]
+        let error = HTTPSessionError.thrown { try localSession { $0.additionalHeaderFields = fields } }
+        #expect(error?.code == .invalidConfiguration && error?.reason.contains("challenge handler") == true)
+        let refusal = await failure(try localSession().data(TransferRequest(url: server.url(), headerFields: fields)))
+        #expect(refusal?.code == .invalidRequest && refusal?.reason.contains("s3cret") == false)
+        #expect(server.requests.isEmpty)
     }
 }

@@ -28,6 +28,18 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
         #expect(server.requests.count == 3)
     }
 
+    @Test func `a task says when it tries again`() async throws {
+        let server = try server(failing: 1, with: Reply(503, fields: ["Retry-After": "1000"]))
+        let log = EventLog()
+        let task = try patientSession(monitors: [log]).data(TransferRequest(url: server.url()))
+        await log.await("retry unacceptable-status")
+        let wait = try #require(task.timeToNextAttempt)
+        #expect(wait > .seconds(900) && wait < .seconds(1001))
+        task.cancel()
+        _ = await failure(task)
+        #expect(task.timeToNextAttempt == nil)
+    }
+
     @Test func `what the last try brings is the result`() async throws {
         let server = try server(failing: 9, with: Reply(503, body: "ill"))
         let response = try await patientSession().data(TransferRequest(url: server.url())).value
@@ -113,6 +125,67 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
         #expect(task.state == .suspended)
         task.cancel()
         #expect(await failure(task)?.code == .cancelled)
+    }
+
+    @Test func `stopping a task that backs off does not shorten its wait`() async throws {
+        let server = try server(failing: 9, with: Reply(503, fields: ["Retry-After": "3600"]))
+        let log = EventLog()
+        let session = try patientSession(monitors: [log])
+        let task = session.data(TransferRequest(url: server.url()))
+        await log.await("retry unacceptable-status")
+        task.suspend()
+        await log.await("suspended")
+        task.resume()
+        _ = try await session.data(TransferRequest(url: server.url(), method: .post)).value
+        #expect(task.state == .backingOff)
+        task.cancel()
+        #expect(await failure(task)?.code == .cancelled)
+        #expect(server.requests.map(\.method) == ["GET", "POST"])
+    }
+
+    @Test func `the way from a dead connection to a new one is gone once`() async throws {
+        let server = try MisbehavingServer { request in
+            switch request.target {
+            case "/first": Reply().endingOnNextRequest()
+            case "/start": .redirect(to: "/end")
+            default: Reply(body: "end")
+            }
+        }
+        let session = try patientSession()
+        _ = try await session.data(TransferRequest(url: server.url("/first"))).value
+        let response = try await session.data(TransferRequest(url: server.url("/start"))).value
+        #expect(response.data == Data("end".utf8))
+        #expect(response.metrics.retryCount == 1)
+        #expect(response.metrics.transactions.last?.isReusedConnection == true)
+    }
+
+    @Test func `an address that held for a while only is asked for anew, also where nothing had come from it`() async throws {
+        let signatures = Counter()
+        let server = try MisbehavingServer { request in
+            switch request.target {
+            case "/start": .redirect(to: "/file?\(signatures.add())")
+            case "/file?1": request.arrival == 2 ? .none(.reset) : Reply(403)
+            case "/file?2": Reply(body: "well")
+            default: Reply(500)
+            }
+        }
+        let response = try await patientSession().data(TransferRequest(url: server.url("/start"))).value
+        #expect(response.data == Data("well".utf8))
+        #expect(server.requests.map(\.target) == ["/start", "/file?1", "/file?1", "/start", "/file?2"])
+    }
+
+    @Test func `of an address that has just been led to, the answer is meant; and nothing is sent twice for it`() async throws {
+        let server = try MisbehavingServer { request in
+            request.path.hasPrefix("/start") ? .redirect(303, to: "/gone") : request.arrival % 3 == 2 ? .none(.reset) : Reply(410)
+        }
+        let session = try patientSession()
+        let post = TransferRequest(url: server.url("/start"), method: .post, body: .data(Data("pay".utf8)))
+        #expect(try await session.data(post).value.statusCode == 410)
+        #expect(server.requests.map(\.method) == ["POST", "GET", "GET"])
+
+        let other = try MisbehavingServer { $0.path == "/start" ? .redirect(to: "/gone") : Reply(404) }
+        #expect(try await session.data(TransferRequest(url: other.url("/start"))).value.statusCode == 404)
+        #expect(other.requests.count == 2)
     }
 
     @Test func `chunks that were handed on are not taken back`() async throws {

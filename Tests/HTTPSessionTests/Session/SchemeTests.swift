@@ -3,6 +3,7 @@ import Foundation
 import HTTPSession
 import HTTPSessionTestKit
 import HTTPTypes
+import NetworkLab
 import Testing
 
 /// The schemes that are libcurl's business: NTLM ([MS-NLMP]) and Negotiate (RFC 4559).
@@ -71,5 +72,11 @@ import Testing
         // A bearer token says nothing here.
         let token = try localSession(handlers: answering(Credential(token: "t0ken")))
         #expect(await failure(token.data(TransferRequest(url: url)))?.code == .authenticationFailed)
+    }
+
+    @Test func `a memory of Strict-Transport-Security has to have its directory`() throws {
+        let folder = try ScratchDirectory()
+        let error = HTTPSessionError.thrown { try localSession { $0.hstsFile = folder.url("none/hsts") } }
+        #expect(error?.code == .invalidConfiguration && error?.reason.contains("hstsFile") == true)
     }
 }

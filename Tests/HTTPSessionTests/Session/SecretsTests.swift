@@ -163,4 +163,29 @@ import Testing
         let error = await failure(task)
         #expect(error?.reason.contains("\u{1B}") == false)
     }
+
+    @Test func `what holds secrets is printed and dumped without them`() async throws {
+        let server = try MisbehavingServer { _ in Reply(body: "s3cret").field("Set-Cookie", "a=s3cret") }
+        let session = try localSession {
+            $0.additionalHeaderFields[.authorization] = "Bearer s3cret"
+            $0.proxy = .explicit("http://user:s3cret@127.0.0.1:\(server.port)")
+        }
+        let url = try #require(URL(string: "http://user:s3cret@127.0.0.1:1/?token=s3cret#s3cret"))
+        let request = TransferRequest(
+            url: url, method: .post, headerFields: [.authorization: "Bearer s3cret"], body: .data(Data("s3cret".utf8)))
+        let task = session.data(request)
+        let response = try await task.value
+        let cookies = try await session.cookies.all()
+        #expect(cookies.count == 1)
+        for thing in [
+            request, session.configuration, SessionConfiguration.Proxy.explicit("http://user:s3cret@x:s3cret@h:1"), task, session,
+            response, response.received, cookies,
+        ] as [Any] {
+            var dumped = ""
+            dump(thing, to: &dumped)
+            for text in ["\(thing)", String(reflecting: thing), dumped] {
+                #expect(!text.contains("s3cret") && !text.isEmpty, "\(text)")
+            }
+        }
+    }
 }

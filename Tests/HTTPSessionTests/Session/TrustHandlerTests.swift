@@ -234,6 +234,18 @@ import Testing
         #expect(error?.code == .invalidConfiguration)
     }
 
+    @Test func `a server whose versions do not fit is not asked again`() async throws {
+        var tls = try ServerTLS.minted("leaf-chain")
+        tls.maximumVersion = .v1_2
+        let server = try MisbehavingServer(tls: tls) { _ in Reply(body: "x") }
+        let session = try session {
+            $0.securityPolicy.minimumTLSVersion = .v1_3
+            $0.retryPolicy = RetryPolicy(baseDelay: .milliseconds(1), maximumDelay: .milliseconds(1))
+        }
+        #expect(await failure(session.data(request(server)))?.code == .secureConnectionFailed)
+        #expect(server.seen.connections == 1)
+    }
+
     @Test func `a proxy is judged by its own policy, and never by the server's pins`() async throws {
         let own = try SelfSignedCertificate()
         let proxy = try ProxyServer(tls: own.serverTLS)
@@ -288,5 +300,18 @@ import Testing
         }
         #expect(throws: HTTPSessionError.self) { try RevocationLists(files: ["/nonexistent/crl.pem"]) }
         #expect(throws: HTTPSessionError.self) { try RevocationLists(Data("garbage".utf8)) }
+    }
+
+    @Test func `what a task's own handler says is said for that task`() async throws {
+        let server = try server("foreign-leaf-chain")
+        let session = try session()
+        for _ in 0..<2 {
+            let (yes, no) = (Judge(.accept), Judge(.reject))
+            #expect(await failure(session.data(request(server), handlers: yes.handlers)) == nil)
+            #expect(await failure(session.data(request(server), handlers: no.handlers)) != nil)
+            #expect(await failure(session.data(request(server)))?.code == .certificateHasUnknownRoot)
+            #expect(yes.asked.count == 1 && no.asked.count == 1)
+        }
+        #expect(server.requests.count == 2)
     }
 }

@@ -275,4 +275,13 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         #expect(response.statusCode == 413)
         #expect(response.data == Data("too much".utf8))
     }
+
+    @Test func `a form whose parts say more than can be sent is refused`() async throws {
+        let server = try MisbehavingServer { _ in Reply() }
+        var form = MultipartForm()
+        try form.appendPart(stream: { AsyncThrowingStream { $0.finish() } }, length: .max, name: "a", fileName: "b")
+        let task = try localSession().data(TransferRequest(url: server.url(), method: .post, body: .multipart(form)))
+        #expect(await failure(task)?.code == .invalidRequest)
+        #expect(server.requests.isEmpty)
+    }
 }

@@ -110,7 +110,16 @@ private typealias Challenge = AuthenticateField.Challenge
     }
 
     @Test func `a very long field is read in time`() {
-        #expect(parse(String(repeating: "Basic realm=\"x\", ", count: 10_000)).count == 10_000)
+        #expect(parse(String(repeating: "Basic realm=\"x\", ", count: 10_000)).count == AuthenticateField.most)
         #expect(parse("Basic realm=\"" + String(repeating: "\\\"", count: 100_000)).count == 1)
+    }
+
+    @Test func `of very many challenges the first are heard`() throws {
+        let text = (0..<39_000).map { "Basic realm=\"\($0)\"" }.joined(separator: ",")
+        #expect(parse(text).map(\.parameters) == (0..<32).map { ["realm": "\($0)"] })
+        let head = "HTTP/1.1 401 x\r\nWWW-Authenticate: \(text)\r\nWWW-Authenticate: Basic realm=x\r\n\r\n"
+        let response = try #require(ResponseHead(bytes: Array(head.utf8)))
+        let all = AuthenticationChallenge.all(in: response, from: .unknown)
+        #expect(all.count == 32)
     }
 }

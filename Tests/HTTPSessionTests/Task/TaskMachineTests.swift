@@ -85,12 +85,37 @@ private final class Transcript {
         #expect(task(.admitted, at: 61) == [.begin(attempt: 3)])
     }
 
-    @Test func `a task suspended while it backs off waits again when it is resumed`() {
+    @Test func `a task suspended while it backs off goes on backing off when it is resumed`() {
         let task = Transcript.running()
         _ = task(.endedForNow(delay: 50), at: 0)
         #expect(task(.suspend, at: 1) == [.announceSuspended])
-        #expect(task(.time, at: 60) == [])
-        #expect(task(.resume, at: 70) == [.announceResumed, .enqueue])
+        #expect(task(.time, at: 2) == [])
+        #expect(task(.resume, at: 3) == [.announceResumed])
+        #expect(task.machine.deadline == 50)
+        #expect(task(.time, at: 49) == [])
+        #expect(task(.time, at: 50) == [.enqueue])
+        // Once.
+        #expect(task(.suspend, at: 51) == [.dequeue, .announceSuspended])
+        #expect(task(.resume, at: 52) == [.announceResumed, .enqueue])
+    }
+
+    @Test func `a wait that has passed while the task was suspended is over at once, and can be prolonged like any other`() {
+        let task = Transcript.running()
+        _ = task(.endedForNow(delay: 50), at: 0)
+        _ = task(.suspend, at: 1)
+        #expect(task(.resume, at: 70) == [.announceResumed])
+        #expect(task.machine.deadline == 50)
+        #expect(task(.postponed(delay: 10), at: 70) == [])
+        #expect(task(.time, at: 79) == [])
+        #expect(task(.time, at: 80) == [.enqueue])
+    }
+
+    @Test func `an attempt that ends for a while while it is held backs off when resumed`() {
+        let task = Transcript.running()
+        _ = task(.suspend)
+        #expect(task(.endedForNow(delay: 50), at: 10) == [.leave])
+        #expect(task(.resume, at: 20) == [.announceResumed])
+        #expect(task(.time, at: 60) == [.enqueue])
     }
 
     @Test func `an attempt that ends for now while it is held begins again when resumed`() {

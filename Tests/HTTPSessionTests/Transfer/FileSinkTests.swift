@@ -53,7 +53,7 @@ import Testing
         _ = await rooms.next()
         #expect(give(body, from: taken, to: sink, piece: 16 << 10) > taken)
         await withCheckedContinuation { continuation in
-            if sink.discard(HTTPSessionError(.cancelled, ""), { continuation.resume() }) { continuation.resume() }
+            if sink.discard(HTTPSessionError(.cancelled, ""), { _ in continuation.resume() }) { continuation.resume() }
         }
         #expect(folder.names.isEmpty)
     }

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import HTTPSession
 import HTTPTypes
 import Testing
@@ -160,6 +161,29 @@ import Testing
             let code = await code { _ = try await task.value }
             #expect(code == .cancelled)
             #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).isEmpty)
+        }
+    }
+
+    @Test func `what others have beside the form's place stays as it is`() async throws {
+        try await withDirectory { directory in
+            var form = MultipartForm()
+            try form.appendPart(form: Data("value".utf8), name: "field")
+            let manager = FileManager.default
+            let (victim, precious) = (directory.appending(path: "victim"), Data("precious".utf8))
+            try precious.write(to: victim)
+            try precious.write(to: directory.appending(path: "a.part"))
+            try manager.createSymbolicLink(at: directory.appending(path: "b.part"), withDestinationURL: victim)
+            #expect(mkfifo(directory.appending(path: "c.part").path, 0o600) == 0)
+            let before = Set(try manager.contentsOfDirectory(atPath: directory.path))
+            for name in ["a", "b", "c"] {
+                _ = try await spill(form, to: directory.appending(path: name))
+                #expect(
+                    try manager.attributesOfItem(atPath: directory.appending(path: name).path)[.type] as? FileAttributeType
+                        == .typeRegular)
+            }
+            #expect(try Data(contentsOf: victim) == precious)
+            #expect(try Data(contentsOf: directory.appending(path: "a.part")) == precious)
+            #expect(Set(try manager.contentsOfDirectory(atPath: directory.path)) == before.union(["a", "b", "c"]))
         }
     }
 }

@@ -28,7 +28,7 @@ import Testing
         }
         look(schema)
         #expect(missing == [])
-        #expect((schema["anyOf"] as? [Any])?.count == Record.Kind.allCases.count + 1)
+        #expect((schema["anyOf"] as? [Any])?.count == Record.Kind.allCases.count + 2)
     }
 
     @Test(arguments: Samples.oneOfEach + [Samples.probe(failed: true), Samples.server(0, "[::1]:1", .unknown, initial: true)])

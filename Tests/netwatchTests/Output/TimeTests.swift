@@ -2,6 +2,7 @@ import Foundation
 import Reachability
 import Testing
 
+@testable import Console
 @testable import netwatch
 
 @Suite struct TimestampTests {

@@ -5,6 +5,7 @@ import Reachability
 import EventLoop
 import Testing
 
+@testable import Console
 @testable import netwatch
 
 @Suite(.timeLimit(.minutes(20))) struct HookTests {

@@ -4,6 +4,7 @@ import Reachability
 import EventLoop
 import Testing
 
+@testable import Console
 @testable import netwatch
 
 @Suite struct RecordStreamTests {

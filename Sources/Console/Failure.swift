@@ -1,0 +1,63 @@
+import FoundationEssentials
+package import Reachability
+
+/// The program's exit codes: sysexits.h and what shells and timeout(1) use.
+package enum ExitCode {
+    package static let holds: Int32 = 0
+    package static let doesNotHold: Int32 = 1
+    package static let undetermined: Int32 = 2
+    package static let usage: Int32 = 64
+    package static let badData: Int32 = 65
+    package static let noInput: Int32 = 66
+    package static let unavailable: Int32 = 69
+    package static let internalError: Int32 = 70
+    package static let system: Int32 = 71
+    package static let cannotCreate: Int32 = 73
+    package static let inputOutput: Int32 = 74
+    package static let notPermitted: Int32 = 77
+    package static let timedOut: Int32 = 124
+    package static let cannotExecute: Int32 = 126
+    package static let commandNotFound: Int32 = 127
+}
+
+/// Why the program ends with a code other than 0: one line on standard error.
+package struct Failure: Error, Hashable {
+    package let code: Int32
+    /// `WHAT: WHY`, with the way out where there is one.
+    package let message: String
+
+    package init(_ code: Int32, _ message: String) {
+        self.code = code
+        self.message = message
+    }
+
+    /// A mistake on the command line.
+    package static func usage(_ what: String, _ why: String) -> Failure {
+        Failure(ExitCode.usage, "\(what): \(why)")
+    }
+
+    package init(_ error: MonitorError) {
+        switch error {
+        case .noSuchNamespace(let namespace):
+            self.init(ExitCode.noInput, "--netns \(namespace): \(error); 'ip netns' lists them")
+        case .notPermitted(let namespace):
+            self.init(ExitCode.notPermitted, "--netns \(namespace): \(error); run it as root or with CAP_SYS_ADMIN")
+        case .system(let call, let number):
+            self.init(ExitCode.system, "\(call): \(errorText(number))")
+        case .recording(let path, let number):
+            self.init(ExitCode.cannotCreate, "\(path): cannot create: \(errorText(number))")
+        }
+    }
+
+    /// The line for standard error: whatever the parts held, it is one line and harmless to a terminal.
+    package var line: String { TextStyle.printable("netwatch: \(message.split(separator: "\n").joined(separator: " "))") }
+}
+
+/// Ends the program with a code and without a word: the output has said it.
+package struct SilentExit: Error, Hashable {
+    package let code: Int32
+
+    package init(code: Int32) {
+        self.code = code
+    }
+}

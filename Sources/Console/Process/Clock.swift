@@ -1,0 +1,14 @@
+import CLinux
+package import Reachability
+
+/// The readings of the clocks; nothing in `Output/` takes one.
+package enum Clock {
+    /// `CLOCK_MONOTONIC`, nanoseconds.
+    package static var nanoseconds: Int64 { netwatch_clock_nanoseconds(netwatch_CLOCK_MONOTONIC) }
+
+    package static var now: Moment {
+        Moment(
+            monotonicNanoseconds: nanoseconds, wallClockNanoseconds: netwatch_clock_nanoseconds(netwatch_CLOCK_REALTIME)
+        )
+    }
+}

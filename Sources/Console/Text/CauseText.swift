@@ -1,0 +1,30 @@
+package import Reachability
+
+extension Cause {
+    /// `LAYER/CODE: DETAIL`, in one line without control characters.
+    package var sentence: String { TextStyle.printable("\(layer.rawValue)/\(code.rawValue): \(detail)") }
+}
+
+extension JSONWriter {
+    /// The member `cause`: an object, or null.
+    package mutating func member(_ cause: Cause?) {
+        key("cause")
+        guard let cause else { return null() }
+        object { writer in
+            writer.member("layer", cause.layer.rawValue)
+            writer.member("code", cause.code.rawValue)
+            writer.member("detail", cause.detail)
+            writer.key("evidence")
+            writer.object { writer in
+                for (name, fact) in cause.evidence.sorted(by: { $0.key < $1.key }) {
+                    writer.key(name)
+                    switch fact {
+                    case .text(let text): writer.value(text)
+                    case .number(let number): writer.value(number)
+                    case .flag(let flag): writer.value(flag)
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,69 @@
+/// How many columns of a terminal text takes (Unicode Standard Annex 11, as wcwidth(3) has it), and text made to fit.
+package enum DisplayWidth {
+    /// The columns that the text takes. It shall be ``harmless(_:isUnicode:)``.
+    package static func columns(_ text: String) -> Int {
+        text.unicodeScalars.reduce(0) { $0 + columns($1) }
+    }
+
+    /// The text without what a terminal would act on or show out of its place: control characters, marks of direction, joiners. Where the
+    /// terminal shows ASCII only, other characters are question marks.
+    package static func harmless(_ text: String, isUnicode: Bool) -> String {
+        func isFine(_ scalar: Unicode.Scalar) -> Bool {
+            scalar.isASCII ? scalar.value >= 0x20 && scalar.value != 0x7f : isUnicode && isShown(scalar)
+        }
+        guard !text.unicodeScalars.allSatisfy(isFine) else { return text }
+        let mark: Unicode.Scalar = isUnicode ? "\u{fffd}" : "?"
+        return String(String.UnicodeScalarView(text.unicodeScalars.map { isFine($0) ? $0 : mark }))
+    }
+
+    /// The text cut to so many columns, with an ellipsis in place of what is missing.
+    package static func cut(_ text: String, to columns: Int, isUnicode: Bool) -> String {
+        guard self.columns(text) > columns else { return text }
+        let ellipsis = isUnicode ? "…" : "..."
+        guard columns > ellipsis.unicodeScalars.count else { return String(repeating: ".", count: max(0, columns)) }
+        var kept = String.UnicodeScalarView()
+        var left = columns - ellipsis.unicodeScalars.count
+        for scalar in text.unicodeScalars {
+            left -= self.columns(scalar)
+            guard left >= 0 else { break }
+            kept.append(scalar)
+        }
+        return String(kept) + ellipsis
+    }
+
+    /// The text cut or filled with spaces to exactly so many columns.
+    package static func fill(_ text: String, to columns: Int, isUnicode: Bool) -> String {
+        let cut = cut(text, to: columns, isUnicode: isUnicode)
+        return cut + String(repeating: " ", count: max(0, columns - self.columns(cut)))
+    }
+
+    private static func isShown(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned: false
+        default: true
+        }
+    }
+
+    private static func columns(_ scalar: Unicode.Scalar) -> Int {
+        guard scalar.value >= 0x300 else { return 1 }
+        switch scalar.properties.generalCategory {
+        case .nonspacingMark, .enclosingMark, .format: return 0
+        default: return isWide(scalar.value) ? 2 : 1
+        }
+    }
+
+    /// East Asian wide and full-width characters, and those that are shown as pictures.
+    private static func isWide(_ value: UInt32) -> Bool {
+        switch value {
+        case 0x1100...0x115f, 0x2e80...0x303e, 0x3041...0x33ff, 0x3400...0x4dbf, 0x4e00...0xa4cf, 0xa960...0xa97f,
+            0xac00...0xd7a3,
+            0xf900...0xfaff, 0xfe10...0xfe19, 0xfe30...0xfe6f, 0xff00...0xff60, 0xffe0...0xffe6, 0x231a...0x231b, 0x2329...0x232a,
+            0x23e9...0x23ec, 0x25fd...0x25fe, 0x2614...0x2615, 0x2648...0x2653, 0x26a1, 0x26bd...0x26be, 0x2705, 0x270a...0x270b,
+            0x2728, 0x274c, 0x274e, 0x2753...0x2755, 0x2795...0x2797, 0x2b1b...0x2b1c, 0x2b50, 0x16fe0...0x18cff,
+            0x1b000...0x1b2ff, 0x1f004, 0x1f0cf, 0x1f18e, 0x1f191...0x1f19a, 0x1f200...0x1f64f, 0x1f680...0x1f6ff,
+            0x1f7e0...0x1f7eb, 0x1f90c...0x1f9ff, 0x1fa70...0x1faff, 0x20000...0x3fffd:
+            true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,146 @@
+import FoundationEssentials
+
+/// Writes JSON (RFC 8259) into bytes, with the keys in the order in which they are given.
+///
+/// `JSONEncoder` promises no order of keys, and people compare records as text.
+package struct JSONWriter {
+    /// What has been written so far, UTF-8.
+    package private(set) var bytes: [UInt8] = []
+    private let isIndented: Bool
+    private var depth = 0
+    private var needsComma = false
+    private var followsKey = false
+
+    /// A writer of one line, or of an indented document.
+    package init(isIndented: Bool = false) {
+        self.isIndented = isIndented
+    }
+
+    package mutating func object(_ members: (inout JSONWriter) -> Void) {
+        nest(open: UInt8(ascii: "{"), close: UInt8(ascii: "}"), members)
+    }
+
+    package mutating func array(_ elements: (inout JSONWriter) -> Void) {
+        nest(open: UInt8(ascii: "["), close: UInt8(ascii: "]"), elements)
+    }
+
+    package mutating func key(_ name: String) {
+        separate()
+        quote(name)
+        bytes.append(UInt8(ascii: ":"))
+        if isIndented { bytes.append(UInt8(ascii: " ")) }
+        followsKey = true
+    }
+
+    package mutating func value(_ text: String?) {
+        guard let text else { return null() }
+        separate()
+        quote(text)
+        needsComma = true
+    }
+
+    package mutating func value(_ number: (some BinaryInteger)?) {
+        literal(number.map { String($0) } ?? "null")
+    }
+
+    package mutating func value(_ flag: Bool?) {
+        literal(flag.map { $0 ? "true" : "false" } ?? "null")
+    }
+
+    package mutating func null() {
+        literal("null")
+    }
+
+    /// A duration as a number of milliseconds with at most three decimals.
+    package mutating func milliseconds(_ duration: Duration?) {
+        literal(duration.map(Milliseconds.text) ?? "null")
+    }
+
+    private mutating func literal(_ text: String) {
+        separate()
+        bytes.append(contentsOf: text.utf8)
+        needsComma = true
+    }
+
+    private mutating func nest(open: UInt8, close: UInt8, _ body: (inout JSONWriter) -> Void) {
+        separate()
+        bytes.append(open)
+        depth += 1
+        needsComma = false
+        body(&self)
+        depth -= 1
+        if needsComma { breakLine() }
+        bytes.append(close)
+        needsComma = true
+    }
+
+    private mutating func separate() {
+        if followsKey {
+            followsKey = false
+            needsComma = false
+            return
+        }
+        if needsComma { bytes.append(UInt8(ascii: ",")) }
+        if depth > 0 { breakLine() }
+        needsComma = false
+    }
+
+    private mutating func breakLine() {
+        guard isIndented else { return }
+        bytes.append(UInt8(ascii: "\n"))
+        bytes.append(contentsOf: repeatElement(UInt8(ascii: " "), count: depth * 2))
+    }
+
+    private mutating func quote(_ text: String) {
+        bytes.append(UInt8(ascii: "\""))
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"):
+                bytes.append(UInt8(ascii: "\\"))
+                bytes.append(byte)
+            case UInt8(ascii: "\n"): bytes.append(contentsOf: "\\n".utf8)
+            case UInt8(ascii: "\r"): bytes.append(contentsOf: "\\r".utf8)
+            case UInt8(ascii: "\t"): bytes.append(contentsOf: "\\t".utf8)
+            // DEL needs no escape in JSON, but a terminal acts on it.
+            case 0..<0x20, 0x7f:
+                bytes.append(contentsOf: "\\u00".utf8)
+                bytes.append(contentsOf: [hexadecimal(byte >> 4), hexadecimal(byte & 15)])
+            default: bytes.append(byte)
+            }
+        }
+        bytes.append(UInt8(ascii: "\""))
+    }
+
+    private func hexadecimal(_ digit: UInt8) -> UInt8 {
+        digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10
+    }
+}
+
+extension JSONWriter {
+    package mutating func member(_ name: String, _ text: String?) {
+        key(name)
+        value(text)
+    }
+
+    package mutating func member(_ name: String, _ number: (some BinaryInteger)?) {
+        key(name)
+        value(number)
+    }
+
+    package mutating func member(_ name: String, _ flag: Bool?) {
+        key(name)
+        value(flag)
+    }
+
+    package mutating func member(_ name: String, _ texts: [String]) {
+        key(name)
+        array { writer in
+            for text in texts { writer.value(text) }
+        }
+    }
+
+    package mutating func member(_ name: String, milliseconds duration: Duration?) {
+        key(name)
+        self.milliseconds(duration)
+    }
+}

@@ -1,0 +1,90 @@
+import FoundationEssentials
+
+/// How text for people looks: with colours or without, and with which symbols.
+package struct TextStyle: Hashable {
+    /// What the user asks for with `--color`.
+    package enum ColorChoice: String, CaseIterable {
+        case auto, always, never
+    }
+
+    package enum Color: String {
+        case red = "31"
+        case green = "32"
+        case yellow = "33"
+        case cyan = "36"
+        case dim = "2"
+        case bold = "1"
+    }
+
+    /// A word's meaning, shown by a symbol and, where allowed, a colour: never by the colour alone.
+    package enum Mood {
+        case good, bad, uncertain, neutral
+    }
+
+    package var isColored: Bool
+    /// Whether the terminal shows characters beyond ASCII.
+    package var isUnicode: Bool
+
+    /// The style that the user's choice, `NO_COLOR` (no-color.org), `CLICOLOR_FORCE`, `TERM` and the locale ask for.
+    package init(choice: ColorChoice, isTerminal: Bool, environment: [String: String]) {
+        func isSet(_ name: String) -> Bool { environment[name].map { !$0.isEmpty } ?? false }
+        switch choice {
+        case .always: isColored = true
+        case .never: isColored = false
+        case .auto:
+            if isSet("NO_COLOR") {
+                isColored = false
+            } else if isSet("CLICOLOR_FORCE"), environment["CLICOLOR_FORCE"] != "0" {
+                isColored = true
+            } else {
+                isColored = isTerminal && isSet("TERM") && environment["TERM"] != "dumb"
+            }
+        }
+        // setlocale(3): the first of these that is set and not empty decides.
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].first(where: isSet).flatMap { environment[$0] } ?? ""
+        let name = locale.lowercased()
+        isUnicode = isTerminal && (name.contains("utf-8") || name.contains("utf8"))
+    }
+
+    package init(isColored: Bool = false, isUnicode: Bool = false) {
+        self.isColored = isColored
+        self.isUnicode = isUnicode
+    }
+
+    package func paint(_ text: String, _ color: Color) -> String {
+        isColored && !text.isEmpty ? "\u{1b}[\(color.rawValue)m\(text)\u{1b}[0m" : text
+    }
+
+    package func paint(_ text: String, _ mood: Mood) -> String {
+        switch mood {
+        case .good: paint(text, .green)
+        case .bad: paint(text, .red)
+        case .uncertain: paint(text, .yellow)
+        case .neutral: text
+        }
+    }
+
+    package func symbol(_ mood: Mood) -> String {
+        switch mood {
+        case .good: isUnicode ? "✓" : "+"
+        case .bad: isUnicode ? "✗" : "x"
+        case .uncertain: "?"
+        case .neutral: isUnicode ? "·" : "-"
+        }
+    }
+
+    /// The text cut or filled with spaces to a column.
+    package static func pad(_ text: String, _ width: Int) -> String {
+        text.count >= width ? text : text + String(repeating: " ", count: width - text.count)
+    }
+
+    /// The text without what a terminal would act on: names come from the kernel, which allows nearly any byte in them.
+    package static func printable(_ text: String) -> String {
+        guard text.unicodeScalars.contains(where: isControl) else { return text }
+        return String(String.UnicodeScalarView(text.unicodeScalars.map { isControl($0) ? "\u{fffd}" : $0 }))
+    }
+
+    private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
+        scalar.value < 0x20 || (0x7f..<0xa0).contains(scalar.value)
+    }
+}

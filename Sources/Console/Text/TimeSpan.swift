@@ -1,0 +1,70 @@
+import FoundationEssentials
+import Reachability
+
+/// A duration as people write it on the command line: `250ms`, `3s`, `2m`, `1h`.
+package struct TimeSpan: Hashable {
+    /// Why a text is none.
+    package struct ParseError: Error, Hashable, CustomStringConvertible {
+        package let description: String
+    }
+
+    /// The longest that can be asked for.
+    package static let longest = Duration.seconds(365 * 86_400)
+    package static let form = "write a whole number with ms, s, m or h, as in 250ms, 3s, 2m or 1h"
+
+    package let duration: Duration
+
+    package init(_ text: String) throws(ParseError) {
+        if text.first == "-", text.dropFirst().first?.isNumber ?? false {
+            throw ParseError(description: "must be above zero; \(Self.form)")
+        }
+        let digits = text.prefix { $0.isASCII && $0.isNumber }
+        let unit = text.dropFirst(digits.count)
+        let unitMilliseconds: Int64
+        switch unit {
+        case "ms": unitMilliseconds = 1
+        case "s": unitMilliseconds = 1000
+        case "m": unitMilliseconds = 60_000
+        case "h": unitMilliseconds = 3_600_000
+        case "" where !digits.isEmpty: throw ParseError(description: "the unit is missing; \(Self.form)")
+        default: throw ParseError(description: "not a duration; \(Self.form)")
+        }
+        guard !digits.isEmpty else { throw ParseError(description: "not a duration; \(Self.form)") }
+        let longest = Self.longest.components.seconds * 1000 / unitMilliseconds
+        guard let number = Int64(digits), number <= longest else {
+            throw ParseError(description: "longer than 365 days, the most that is allowed")
+        }
+        guard number > 0 else { throw ParseError(description: "must be above zero; \(Self.form)") }
+        duration = .milliseconds(number * unitMilliseconds)
+    }
+}
+
+extension TimeSpan {
+    /// How long ago something was, or how long it took, for a person: `850ms`, `3.1s`, `2m03s`, `1h02m`, `3d04h`.
+    package static func rough(_ duration: Duration) -> String {
+        let milliseconds = max(0, duration.saturatingNanoseconds / 1_000_000)
+        let seconds = milliseconds / 1000
+        switch seconds {
+        case ..<1: return "\(milliseconds)ms"
+        case ..<60: return "\(seconds).\(milliseconds % 1000 / 100)s"
+        case ..<3600: return "\(seconds / 60)m\(twoDigits(seconds % 60))s"
+        case ..<86_400: return "\(seconds / 3600)h\(twoDigits(seconds / 60 % 60))m"
+        default: return "\(seconds / 86_400)d\(twoDigits(seconds / 3600 % 24))h"
+        }
+    }
+
+    /// The time into a stream, to the millisecond while that says something: `+3.120s`, `+2m03.1s`, `+1h02m03s`.
+    package static func offset(_ duration: Duration) -> String {
+        let milliseconds = max(0, duration.saturatingNanoseconds / 1_000_000)
+        let seconds = milliseconds / 1000
+        switch seconds {
+        case ..<60: return "+\(seconds).\(String(milliseconds % 1000 + 1000).dropFirst())s"
+        case ..<3600: return "+\(seconds / 60)m\(twoDigits(seconds % 60)).\(milliseconds % 1000 / 100)s"
+        default: return "+\(seconds / 3600)h\(twoDigits(seconds / 60 % 60))m\(twoDigits(seconds % 60))s"
+        }
+    }
+
+    private static func twoDigits(_ number: Int64) -> String {
+        number < 10 ? "0\(number)" : "\(number)"
+    }
+}

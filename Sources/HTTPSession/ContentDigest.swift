@@ -1,0 +1,65 @@
+public import Foundation
+
+/// The digest of a whole file, which says more than any validator: that these are the bytes that were meant.
+public struct ContentDigest: Hashable, Sendable, Codable, CustomStringConvertible {
+    /// A hash function of RFC 9530 that is still safe.
+    public enum Algorithm: String, Hashable, Sendable, Codable, CaseIterable {
+        case sha256 = "sha-256"
+        case sha512 = "sha-512"
+
+        /// The digest's length in bytes.
+        public var length: Int {
+            switch self {
+            case .sha256: 32
+            case .sha512: 64
+            }
+        }
+    }
+
+    /// The hash function.
+    public let algorithm: Algorithm
+    /// The digest, ``Algorithm/length`` bytes.
+    public let bytes: Data
+
+    /// A digest; `nil` when its length is not the algorithm's.
+    public init?(_ algorithm: Algorithm, _ bytes: Data) {
+        guard bytes.count == algorithm.length else { return nil }
+        self.algorithm = algorithm
+        self.bytes = bytes
+    }
+
+    /// A SHA-256 digest as `sha256sum` prints it: 64 hexadecimal digits; anything else is `nil`.
+    public init?(sha256 hexadecimal: String) {
+        let digits = hexadecimal.utf8.compactMap { Character(UnicodeScalar($0)).hexDigitValue }
+        guard digits.count == 64, hexadecimal.utf8.count == 64 else { return nil }
+        algorithm = .sha256
+        bytes = Data(stride(from: 0, to: 64, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) })
+    }
+
+    /// The digest in hexadecimal digits.
+    public var hexadecimal: String { bytes.hexadecimal }
+
+    /// As `sha-256:` and hexadecimal digits.
+    public var description: String { "\(algorithm.rawValue):\(hexadecimal)" }
+
+    private enum CodingKeys: CodingKey { case algorithm, bytes }
+
+    /// Refuses a length that is not the algorithm's.
+    public init(from decoder: any Decoder) throws {
+        let values = try decoder.container(keyedBy: CodingKeys.self)
+        let algorithm = try values.decode(Algorithm.self, forKey: .algorithm)
+        guard let digest = ContentDigest(algorithm, try values.decode(Data.self, forKey: .bytes)) else {
+            throw DecodingError.dataCorruptedError(
+                forKey: .bytes, in: values, debugDescription: "not the length of the algorithm")
+        }
+        self = digest
+    }
+}
+
+extension Data {
+    /// Two lower-case digits a byte.
+    var hexadecimal: String {
+        let digits = Array("0123456789abcdef".utf8)
+        return String(decoding: flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+    }
+}

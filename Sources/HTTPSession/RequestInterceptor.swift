@@ -1,0 +1,44 @@
+/// Changes requests on their way out, and says what follows after one that failed: tokens that expire, addresses that are signed anew.
+///
+/// Asked off the session's thread, one question a task at a time, within ``SessionConfiguration/handlerTimeout``. Where a program has
+/// several, ``TransferHandlers/interceptors`` has their order. The idea is Alamofire's.
+public protocol RequestInterceptor: Sendable {
+    /// The request as it is to be sent; asked before every attempt at the origin that the task was made for, with what the task asks for.
+    /// Redirects to other origins are not shown to it, so that what it adds stays behind. It may change fields, options and the
+    /// address within its origin; the body stays the task's. What it throws ends the task
+    /// (``HTTPSessionError/Code/interceptorFailed``).
+    func adapt(_ request: TransferRequest) async throws -> TransferRequest
+
+    /// What follows after an attempt that failed, or was answered with 400 or above, and that the retry policy does not repeat.
+    /// Asked at most ten times a task.
+    func retry(after attempt: FailedAttempt) async -> InterceptorDecision
+}
+
+extension RequestInterceptor {
+    /// The request as it is.
+    public func adapt(_ request: TransferRequest) async throws -> TransferRequest { request }
+    /// Leaves it at that.
+    public func retry(after attempt: FailedAttempt) async -> InterceptorDecision { .proceed }
+}
+
+/// What a ``RequestInterceptor`` is told of an attempt.
+public struct FailedAttempt: Sendable {
+    /// As it was sent.
+    public let request: TransferRequest
+    /// The response of 400 or above; `nil` where there was none.
+    public let response: ResponseHead?
+    /// What went wrong; `nil` where there is a response.
+    public let error: HTTPSessionError?
+    /// How often interceptors have had the task try again.
+    public let retryCount: Int
+}
+
+/// What follows after an attempt that failed.
+public enum InterceptorDecision: Sendable {
+    /// The response or the error stands.
+    case proceed
+    /// The same once more, adapted anew, after so long.
+    case retry(after: Duration = .zero)
+    /// This request instead, with the task's own body: a download keeps what it has, where it may be put together with what comes.
+    case retryWith(TransferRequest)
+}

@@ -1,0 +1,82 @@
+internal import Foundation
+
+/// What lies beside the part of a file and alone says which of its bytes are valid: JSON, one object.
+///
+/// It is on the disk before the first byte of its version is, so that no byte is ever taken for one of another version.
+struct Sidecar: Hashable, Sendable {
+    /// What the bytes are the beginning of.
+    var resumption: Resumption
+    /// What was asked for, before redirects; without user and password.
+    var start: URL
+    /// Of the system's run in which it was written (/proc/sys/kernel/random/boot_id): what a program has written in this run is there,
+    /// whether or not the program lives.
+    var boot: String
+    /// So many bytes are on the disk, whatever happened to the machine.
+    var synced: Int64 = 0
+
+    /// The format that this code writes; a newer one is not read.
+    static let version = 1
+
+    /// How many bytes of a file of `length` are valid in the run `boot`.
+    func validBytes(of length: Int64, boot: String) -> Int64 {
+        let valid = self.boot == boot ? length : min(length, synced)
+        // What is longer than the whole has been written by somebody else.
+        return valid <= resumption.total ?? .max ? valid : 0
+    }
+
+    enum ReadingError: Error, Hashable {
+        /// It is none, or none any more.
+        case damaged
+        /// Of a version that comes after this one.
+        case newer(Int)
+    }
+
+    // The names on the disk; `URL` and the rest have no say in them.
+    private struct Stored: Codable {
+        var version: Int
+        var url: String
+        var start: String
+        var entity_tag: String?
+        var last_modified: String?
+        var total: Int64?
+        var digest: ContentDigest?
+        var boot: String
+        var synced: Int64
+    }
+
+    private struct StoredVersion: Codable {
+        var version: Int
+    }
+
+    func encoded() throws -> Data {
+        var stored = Stored(
+            version: Sidecar.version, url: resumption.url.absoluteString, start: start.absoluteString, total: resumption.total,
+            digest: resumption.digest, boot: boot, synced: synced)
+        switch resumption.validator {
+        case .entityTag(let tag): stored.entity_tag = tag
+        case .lastModified(let date): stored.last_modified = date
+        case nil: break
+        }
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return try encoder.encode(stored)
+    }
+}
+
+extension Sidecar {
+    init(decoding data: Data) throws(ReadingError) {
+        guard let version = try? JSONDecoder().decode(StoredVersion.self, from: data).version, version >= 1 else {
+            throw .damaged
+        }
+        guard version <= Sidecar.version else { throw .newer(version) }
+        guard let stored = try? JSONDecoder().decode(Stored.self, from: data), let url = URL(string: stored.url),
+            let start = URL(string: stored.start), stored.synced >= 0, stored.total ?? 0 >= 0
+        else { throw .damaged }
+        let validator = stored.entity_tag.map { StrongValidator.entityTag($0) } ?? stored.last_modified.map { .lastModified($0) }
+        guard
+            let resumption = Resumption(
+                url: url, validator: validator, total: stored.total, digest: stored.digest)
+        else { throw .damaged }
+        self.init(resumption: resumption, start: start, boot: stored.boot, synced: stored.synced)
+    }
+}

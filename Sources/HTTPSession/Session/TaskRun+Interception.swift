@@ -1,0 +1,85 @@
+internal import Foundation
+
+/// What the task's interceptors make of its requests and failures.
+extension TaskRun {
+    /// How often they may have the task try again.
+    static let maximumInterceptions = 10
+
+    /// Shows them the request, if it goes to the origin that it was made for. - Returns: whether ``adapted(_:)`` follows.
+    func adapts() -> Bool {
+        let interceptors = task.handlers.interceptors
+        guard !interceptors.isEmpty, exchange.adapted == nil, origin == Origin(start.url) else { return false }
+        exchange.isAdapting = true
+        ask { [request] in
+            var adapted = request
+            do {
+                for interceptor in interceptors { adapted = try await interceptor.adapt(adapted) }
+                return .adapted(.success(adapted))
+            } catch let error as HTTPSessionError {
+                return .adapted(.failure(error))
+            } catch {
+                return .adapted(
+                    .failure(HTTPSessionError(.interceptorFailed, "an interceptor failed: \(error)", underlying: error)))
+            }
+        }
+        return true
+    }
+
+    func adapted(_ result: Result<TransferRequest, HTTPSessionError>) {
+        exchange.isAdapting = false
+        do throws(HTTPSessionError) {
+            let adapted = try result.get()
+            guard try settings.check(adapted) == origin else {
+                throw HTTPSessionError(.interceptorFailed, "an interceptor changed the origin: it may do so only in a retry")
+            }
+            exchange.adapted = adapted
+        } catch {
+            return end(with: error)
+        }
+        beginIfReady()
+    }
+
+    /// Whether they are asked what follows after a response or an error.
+    var isIntercepted: Bool { !task.handlers.interceptors.isEmpty && interceptions < TaskRun.maximumInterceptions }
+
+    func askInterceptors(about error: HTTPSessionError?) {
+        let attempt = FailedAttempt(
+            request: exchange.adapted ?? request, response: error == nil ? exchange.head : nil, error: error,
+            retryCount: interceptions)
+        ask { [interceptors = task.handlers.interceptors] in
+            for interceptor in interceptors {
+                let decision = await interceptor.retry(after: attempt)
+                if case .proceed = decision { continue }
+                return .intercepted(decision, error)
+            }
+            return .intercepted(.proceed, error)
+        }
+    }
+
+    func intercepted(_ decision: InterceptorDecision, _ error: HTTPSessionError?) {
+        if case .proceed = decision {
+            if let error { end(with: error) } else { settleForResponse() }
+            return
+        }
+        interceptions += 1
+        metrics.retryCount += 1
+        loop.outbox.announce(.willRetry(task, error ?? unacceptable(exchange.heldBody)))
+        switch decision {
+        case .proceed: break
+        case .retry(let delay):
+            let delay = max(0, delay.wholeNanoseconds)
+            metrics.timeBackingOff += .nanoseconds(delay)
+            goOn(with: nextAttempt(), delay: delay)
+        // An upload's places are its server's.
+        case .retryWith where upload != nil: goOn(with: nextAttempt())
+        case .retryWith(var next):
+            // What has been read of it is the task's.
+            loop.letGo(next)
+            next.body = request.body
+            loop.letGo(start)
+            start = next
+            redirects = 0
+            turn(to: next)
+        }
+    }
+}

@@ -1,0 +1,100 @@
+internal import Foundation
+internal import HTTPTypes
+
+/// What a task needs to upload in several requests.
+struct UploadJob: Sendable {
+    let machine: UploadMachine
+    let body: ResumableBody
+
+    /// Checks the request, and looks at the body's files.
+    init(_ request: TransferRequest, _ segments: [BodySegment], _ kind: UploadProtocol, allowsInsecure: Bool)
+        throws(HTTPSessionError)
+    {
+        if let objection = kind.objection(to: request) { throw objection }
+        body = try ResumableBody(segments)
+        machine = UploadMachine(
+            kind.kind, length: body.length, isIdempotent: request.isIdempotent, allowsInsecure: allowsInsecure)
+    }
+}
+
+/// An upload that goes on where it stopped: its machine says which request is next, and here it becomes one.
+extension TaskRun {
+    /// What another attempt asks for: the same again, or of an upload what its machine says.
+    func nextAttempt() -> TransferRequest {
+        guard let upload, let body = job.upload?.body else { return request }
+        let next = upload.transferRequest(of: task.request)
+        replaceBody(body.part(from: upload.bodyStart, count: upload.bodyCount))
+        redirects = 0
+        let place = Origin(next.url)
+        logins.move(to: place, through: place.flatMap { settings.proxies.proxy(before: $0) })
+        return next
+    }
+
+    /// How far into the whole body the present request has come. libcurl begins it anew on a connection that has died, also where some of it
+    /// had arrived.
+    var sentEnd: Int64 { max(exchange.sentBeforeRewind, progress.sent) }
+
+    /// Tells the upload's machine of an answer, and asks the retry policy where it is to be asked.
+    ///
+    /// - Returns: how long to wait before the next attempt, if one follows because this one failed.
+    func uploadRetryDelay(insteadOf head: ResponseHead) -> Int64? {
+        guard let verdict = upload?.received(head, from: request.url, sent: sentEnd) else { return nil }
+        exchange.verdict = verdict
+        guard case .retry(let isAskedFor) = verdict else { return nil }
+        if let delay = retryDelay(for: head, isAskedFor: isAskedFor) { return delay }
+        let isGood = (200...299).contains(head.statusCode)
+        exchange.verdict = isGood ? .refuse(.init("the server does not say that the upload is complete")) : .final
+        return nil
+    }
+
+    /// What follows from the answer to an upload's request; `nil`: it is the last one, and the task's.
+    func takeUploadAnswer(_ head: ResponseHead) -> Intake? {
+        switch exchange.verdict {
+        case nil, .retry: return nil
+        case .final:
+            if (200...299).contains(head.statusCode), let upload { progress.sent = upload.length }
+            return nil
+        case .refuse(let refusal): return .abort(error(refusal, statusCode: head.statusCode))
+        case .next:
+            announceContinued(after: head)
+            exchange.next = .upload
+            exchange.body = .held(Data())
+            return .taken
+        }
+    }
+
+    /// An upload goes on behind what is there, after something went wrong.
+    private func announceContinued(after head: ResponseHead) {
+        guard case .append(let offset, _)? = upload?.request, offset > 0, request.method == .head || head.statusCode == 409
+        else { return }
+        metrics.bytesResumed += offset
+        loop.outbox.announce(.uploadContinued(task, offset: offset))
+    }
+
+    func takeUploadInterim(_ head: ResponseHead) {
+        guard exchange.stop == nil else { return }
+        exchange.stop = upload?.received(interim: head, from: request.url, sent: sentEnd)
+        // It comes from inside of libcurl, where nothing can be ended.
+        if exchange.stop != nil { task.core.post(.breakOff(task.id)) }
+    }
+
+    /// The request is not wanted to its end: what follows is known already, or it is the end.
+    func breakOff() {
+        guard let stop = exchange.stop, exchange.head == nil, transfer != nil, let upload else { return }
+        switch stop {
+        case .refuse(let refusal):
+            abandonTransfer()
+            end(with: error(refusal, statusCode: nil))
+        case .takesParts:
+            // What has gone whole is judged by its server.
+            guard sentEnd < upload.bodyStart + upload.bodyCount else { return }
+            abandonTransfer()
+            self.upload?.lost(sent: sentEnd, hasSent: true)
+            goOn(with: nextAttempt())
+        }
+    }
+
+    private func error(_ refusal: UploadMachine.Refusal, statusCode: Int?) -> HTTPSessionError {
+        HTTPSessionError(refusal.code, refusal.reason, context: .init(statusCode: statusCode))
+    }
+}

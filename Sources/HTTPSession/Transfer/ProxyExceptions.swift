@@ -1,0 +1,42 @@
+internal import Reachability
+
+/// The hosts that are reached without a proxy, as libcurl 7.88 reads them (CURLOPT_NOPROXY(3), lib/noproxy.c).
+struct ProxyExceptions: Sendable {
+    private let isEveryHost: Bool
+    private let names: [String]
+    private let networks: [IPPrefix]
+
+    /// Names, addresses and networks (`10.0.0.0/8`) with commas or spaces between them, or `*` alone.
+    init(_ list: String) {
+        let words = list.split { $0 == "," || $0 == " " }.map(String.init)
+        isEveryHost = words == ["*"]
+        networks = words.compactMap(ProxyExceptions.network)
+        names = words.map { word in
+            var name = word.lowercased()[...]
+            if name.hasSuffix(".") { name = name.dropLast() }
+            if name.hasPrefix(".") { name = name.dropFirst() }
+            return String(name)
+        }
+    }
+
+    /// Whether `host`, in lower case, is one of them, or below one of them.
+    func contain(_ host: String) -> Bool {
+        if isEveryHost { return true }
+        if let address = IPAddress(host) { return networks.contains { $0.contains(address) } }
+        let host = host.hasSuffix(".") ? String(host.dropLast()) : host
+        return names.contains { !$0.isEmpty && (host == $0 || host.hasSuffix(".\($0)")) }
+    }
+
+    private static func network(_ text: String) -> IPPrefix? {
+        let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+        guard let address = IPAddress(parts[0].trimmingBrackets) else { return nil }
+        let whole: UInt8 = address.family == .v4 ? 32 : 128
+        guard parts.count == 2 else { return IPPrefix(address, length: whole) }
+        guard let length = UInt8(parts[1]), length <= whole else { return nil }
+        return IPPrefix(address, length: length)
+    }
+}
+
+extension Substring {
+    fileprivate var trimmingBrackets: String { hasPrefix("[") && hasSuffix("]") ? String(dropFirst().dropLast()) : String(self) }
+}

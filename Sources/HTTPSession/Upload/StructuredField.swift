@@ -1,0 +1,212 @@
+/// Reads structured fields (RFC 9651 section 4.2) as strictly as it is asked there: what breaks a rule anywhere makes nothing of the whole
+/// field.
+struct StructuredField {
+    /// What an item says.
+    enum Item: Hashable, Sendable {
+        case integer(Int64)
+        case boolean(Bool)
+        /// A decimal, string, token, byte sequence, date or inner list. Nobody here reads one; all the same it has to be right.
+        case other
+    }
+
+    private struct Broken: Error {}
+
+    private var rest: Substring.UTF8View
+
+    private init(_ text: String) { rest = text[...].utf8 }
+
+    /// An item; its parameters are read and left out. `nil`: the field is to be ignored.
+    static func item(_ text: String) -> Item? {
+        read(text) { (field) throws(Broken) in try field.item() }
+    }
+
+    /// A dictionary; of a key that comes twice, the last value. `nil`: the field is to be ignored.
+    static func dictionary(_ text: String) -> [String: Item]? {
+        read(text) { (field) throws(Broken) in try field.dictionary() }
+    }
+
+    private static func read<Value>(_ text: String, _ body: (inout StructuredField) throws(Broken) -> Value) -> Value? {
+        var field = StructuredField(text)
+        field.skip(" ")
+        guard let value = try? body(&field) else { return nil }
+        field.skip(" ")
+        return field.rest.isEmpty ? value : nil
+    }
+
+    // MARK: Structures
+
+    private mutating func dictionary() throws(Broken) -> [String: Item] {
+        var members: [String: Item] = [:]
+        while !rest.isEmpty {
+            let key = try key()
+            if take("=") {
+                members[key] = rest.first == StructuredField.byte("(") ? try innerList() : try item()
+            } else {
+                members[key] = .boolean(true)
+                try parameters()
+            }
+            skip(" \t")
+            if rest.isEmpty { return members }
+            guard take(",") else { throw Broken() }
+            skip(" \t")
+            // A comma with nothing behind it.
+            if rest.isEmpty { throw Broken() }
+        }
+        return members
+    }
+
+    private mutating func innerList() throws(Broken) -> Item {
+        guard take("(") else { throw Broken() }
+        while true {
+            skip(" ")
+            if take(")") { break }
+            _ = try item()
+            guard rest.first == StructuredField.byte(" ") || rest.first == StructuredField.byte(")") else { throw Broken() }
+        }
+        try parameters()
+        return .other
+    }
+
+    private mutating func item() throws(Broken) -> Item {
+        let item = try bareItem()
+        try parameters()
+        return item
+    }
+
+    private mutating func parameters() throws(Broken) {
+        while take(";") {
+            skip(" ")
+            _ = try key()
+            if take("=") { _ = try bareItem() }
+        }
+    }
+
+    private mutating func key() throws(Broken) -> String {
+        guard let first = rest.first, StructuredField.isLower(first) || first == StructuredField.byte("*") else { throw Broken() }
+        return take { StructuredField.isLower($0) || StructuredField.isDigit($0) || StructuredField.isOne(of: "_-.*", $0) }
+    }
+
+    // MARK: Items
+
+    private mutating func bareItem() throws(Broken) -> Item {
+        guard let first = rest.first else { throw Broken() }
+        switch Unicode.Scalar(first) {
+        case "-", "0"..."9": return try number()
+        case "\"": return try string()
+        case "*", "A"..."Z", "a"..."z":
+            _ = take { StructuredField.isTokenByte($0) || StructuredField.isOne(of: ":/", $0) }
+            return .other
+        case ":": return try byteSequence()
+        case "?": return try boolean()
+        case "@":
+            rest.removeFirst()
+            // A date is a whole number of seconds.
+            guard case .integer = try number() else { throw Broken() }
+            return .other
+        default: throw Broken()
+        }
+    }
+
+    private mutating func number() throws(Broken) -> Item {
+        let isNegative = take("-")
+        let whole = take(StructuredField.isDigit)
+        guard !whole.isEmpty else { throw Broken() }
+        guard take(".") else {
+            guard whole.utf8.count <= 15, let value = Int64(whole) else { throw Broken() }
+            return .integer(isNegative ? -value : value)
+        }
+        let fraction = take(StructuredField.isDigit)
+        guard whole.utf8.count <= 12, (1...3).contains(fraction.utf8.count) else { throw Broken() }
+        return .other
+    }
+
+    private mutating func string() throws(Broken) -> Item {
+        guard take("\"") else { throw Broken() }
+        while let byte = rest.popFirst() {
+            switch byte {
+            case StructuredField.byte("\""): return .other
+            case StructuredField.byte("\\"):
+                guard let escaped = rest.popFirst(), StructuredField.isOne(of: "\"\\", escaped) else { throw Broken() }
+            case 0x20...0x7E: break
+            default: throw Broken()
+            }
+        }
+        throw Broken()
+    }
+
+    private mutating func byteSequence() throws(Broken) -> Item {
+        guard take(":") else { throw Broken() }
+        _ = take { StructuredField.isLetter($0) || StructuredField.isDigit($0) || StructuredField.isOne(of: "+/=", $0) }
+        guard take(":") else { throw Broken() }
+        return .other
+    }
+
+    private mutating func boolean() throws(Broken) -> Item {
+        guard take("?") else { throw Broken() }
+        if take("1") { return .boolean(true) }
+        guard take("0") else { throw Broken() }
+        return .boolean(false)
+    }
+
+    // MARK: Bytes
+
+    private mutating func take(_ character: Unicode.Scalar) -> Bool {
+        guard rest.first == StructuredField.byte(character) else { return false }
+        rest.removeFirst()
+        return true
+    }
+
+    private mutating func take(_ isTaken: (UInt8) -> Bool) -> String {
+        let taken = rest.prefix(while: isTaken)
+        rest = rest[taken.endIndex...]
+        return String(Substring(taken))
+    }
+
+    private mutating func skip(_ characters: StaticString) {
+        rest = rest.drop { StructuredField.isOne(of: characters, $0) }
+    }
+
+    private static func byte(_ character: Unicode.Scalar) -> UInt8 { UInt8(ascii: character) }
+    private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
+    private static func isLower(_ byte: UInt8) -> Bool { (0x61...0x7A).contains(byte) }
+    private static func isLetter(_ byte: UInt8) -> Bool { isLower(byte | 0x20) }
+    private static func isTokenByte(_ byte: UInt8) -> Bool {
+        isLetter(byte) || isDigit(byte) || isOne(of: "!#$%&'*+-.^_`|~", byte)
+    }
+
+    private static func isOne(of characters: StaticString, _ byte: UInt8) -> Bool {
+        characters.withUTF8Buffer { $0.contains(byte) }
+    }
+}
+
+extension ResponseHead {
+    /// The field's lines as one (RFC 9110 section 5.3); `nil` where there is none.
+    private func joined(_ name: StaticString) -> String? {
+        let lines = values(of: name)
+        return lines.isEmpty ? nil : lines.joined(separator: ", ")
+    }
+
+    /// A structured field that is a number not below zero.
+    func structuredInteger(of name: StaticString) -> Int64? {
+        guard case .integer(let value)? = joined(name).flatMap(StructuredField.item), value >= 0 else { return nil }
+        return value
+    }
+
+    /// A structured field that is a truth value.
+    func structuredBoolean(of name: StaticString) -> Bool? {
+        guard case .boolean(let value)? = joined(name).flatMap(StructuredField.item) else { return nil }
+        return value
+    }
+
+    /// A structured field that is a dictionary.
+    func structuredDictionary(of name: StaticString) -> [String: StructuredField.Item]? {
+        joined(name).flatMap(StructuredField.dictionary)
+    }
+
+    /// A field that is digits and nothing else, once.
+    func plainInteger(of name: StaticString) -> Int64? {
+        let lines = values(of: name, limit: 2)
+        guard lines.count == 1, !lines[0].isEmpty, lines[0].utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+        return Int64(lines[0])
+    }
+}

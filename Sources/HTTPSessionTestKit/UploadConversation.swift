@@ -1,0 +1,190 @@
+/// One connection to an ``UploadServer``, on its own thread.
+struct UploadConversation {
+    let number: Int
+    let channel: Channel
+    let dialect: UploadServer.Dialect
+    let options: UploadServer.Options
+    let fault: @Sendable (UploadServer.Turn) -> UploadServer.Fault?
+    let log: ServerLog<UploadServer.Seen>
+
+    /// The connection ends here.
+    private struct CutHere: Error {
+        let ending: Reply.Ending
+    }
+
+    /// One request.
+    private struct Request {
+        let head: RequestReader.Head
+        /// Its place among the server's.
+        let index: Int
+        let fault: UploadServer.Fault?
+
+        func field(_ name: String) -> String? { head.values(name).first }
+
+        func number(_ name: String) -> Int64? { field(name).flatMap { Int64($0) } }
+    }
+
+    /// Runs until the connection ends.
+    func run() {
+        do {
+            let reader = RequestReader(channel)
+            var count = 0
+            while let head = try reader.head() {
+                count += 1
+                var writer = ReplyWriter(
+                    try answer(head, count, reader), to: channel, isHeadRequest: head.method == "HEAD", closes: head.wantsClose)
+                if let ending = try writer.send() { return channel.end(ending) }
+            }
+            channel.end(.orderly)
+        } catch let cut as CutHere {
+            channel.end(cut.ending)
+        } catch ChannelEnd.stopped {
+            // The descriptor closes, and with it the connection.
+        } catch {
+            channel.end(.truncated)
+        }
+    }
+
+    // MARK: Requests
+
+    private func answer(_ head: RequestReader.Head, _ count: Int, _ reader: RequestReader) throws -> Reply {
+        let id = Int(head.target.dropFirst("/uploads/".count))
+        var (index, stored): (Int, Int64?) = (0, nil)
+        let received: ReceivedRequest = log.change { seen in
+            index = seen.requests.count
+            stored = id.flatMap { seen.uploads[$0] }.map { Int64($0.bytes.count) }
+            let request = ReceivedRequest(
+                method: head.method, target: head.target, version: head.version, fields: head.fields, connection: number,
+                numberOnConnection: count, arrival: index + 1, tls: nil)
+            seen.requests.append(request)
+            return request
+        }
+        let request = Request(
+            head: head, index: index,
+            fault: fault(UploadServer.Turn(number: index + 1, request: received, stored: stored)))
+        if case .forget = request.fault, let id { log.change { $0.uploads[id] = nil } }
+        if case .refuse(let reply) = request.fault { return reply.closing() }
+        if dialect == .tus, request.field("tus-resumable") != "1.0.0" {
+            return Reply(412, fields: ["Tus-Version": "1.0.0"]).closing()
+        }
+        switch head.method {
+        case "POST", "PUT": return try create(request, reader)
+        case "HEAD": return state(id, request)
+        case "PATCH": return try append(id, request, reader)
+        default: return Reply(405).closing()
+        }
+    }
+
+    private func create(_ request: Request, _ reader: RequestReader) throws -> Reply {
+        let id = log.change { seen in
+            seen.created += 1
+            seen.uploads[seen.created] = UploadServer.Upload(
+                length: request.number("upload-length"), fields: request.head.fields, writer: 1)
+            return seen.created
+        }
+        let location = "\(options.locationPrefix)/uploads/\(id)"
+        guard dialect == .draft else {
+            try readBody(of: request, to: nil, reader)
+            return reply(request, Reply(201, fields: ["Location": location]))
+        }
+        if let version = options.interopVersion {
+            let limit = options.limit.map { "Upload-Limit: \($0)\r\n" } ?? ""
+            try channel.write(
+                "HTTP/1.1 104 Upload Resumption Supported\r\nLocation: \(location)\r\n"
+                    + "Upload-Draft-Interop-Version: \(version)\r\n\(limit)\r\n")
+        }
+        try readBody(of: request, to: (id, 1), reader)
+        return finished(id, request, Reply(201, fields: ["Location": location]))
+    }
+
+    private func state(_ id: Int?, _ request: Request) -> Reply {
+        guard let id, let upload = takeTurn(id) else { return Reply(404) }
+        var reply = Reply(dialect == .tus ? 200 : 204, fields: ["Cache-Control": "no-store"])
+        reply = reply.field("Upload-Offset", "\(claimed(request) ?? Int64(upload.bytes.count))")
+        if let length = upload.length { reply = reply.field("Upload-Length", "\(length)") }
+        if dialect == .draft { reply = reply.field("Upload-Complete", upload.isComplete ? "?1" : "?0") }
+        if let limit = options.limit { reply = reply.field("Upload-Limit", limit) }
+        return self.reply(request, reply)
+    }
+
+    private func append(_ id: Int?, _ request: Request, _ reader: RequestReader) throws -> Reply {
+        let type = dialect == .tus ? "application/offset+octet-stream" : "application/partial-upload"
+        guard request.field("content-type") == type else { return Reply(415).closing() }
+        guard let id, let upload = takeTurn(id) else { return Reply(404).closing() }
+        guard request.number("upload-offset") == Int64(upload.bytes.count), !upload.isComplete else {
+            let reply = Reply(409).closing()
+            return dialect == .tus ? reply : reply.field("Upload-Offset", "\(upload.bytes.count)")
+        }
+        try readBody(of: request, to: (id, upload.writer), reader)
+        guard dialect == .tus else { return finished(id, request, Reply(204)) }
+        let stored = log.state.uploads[id]?.bytes.count ?? 0
+        return reply(request, Reply(204, fields: ["Upload-Offset": "\(claimed(request) ?? Int64(stored))"]))
+    }
+
+    /// The draft's answer to a body that came whole.
+    private func finished(_ id: Int, _ request: Request, _ partial: Reply) -> Reply {
+        guard request.field("upload-complete") == "?1" else {
+            return reply(request, request.field("upload-complete") == nil ? Reply(200) : partial.field("Upload-Complete", "?0"))
+        }
+        log.change { $0.uploads[id]?.isComplete = true }
+        return reply(request, Reply(200, fields: ["Upload-Complete": "?1"], body: "taken"))
+    }
+
+    private func reply(_ request: Request, _ reply: Reply) -> Reply {
+        if case .answer(let wish) = request.fault { return wish }
+        return dialect == .tus ? reply.field("Tus-Resumable", "1.0.0") : reply
+    }
+
+    private func claimed(_ request: Request) -> Int64? {
+        if case .claim(let count) = request.fault { return count }
+        return nil
+    }
+
+    // MARK: Uploads
+
+    /// Whoever still sends to the upload is no longer listened to.
+    private func takeTurn(_ id: Int) -> UploadServer.Upload? {
+        log.change { seen in
+            seen.uploads[id]?.writer += 1
+            return seen.uploads[id]
+        }
+    }
+
+    /// Reads a body, and puts it behind what is there while nobody else has taken the turn.
+    private func readBody(of request: Request, to place: (id: Int, writer: Int)?, _ reader: RequestReader) throws {
+        var (end, losing, ending): (Int64?, Int64, Reply.Ending) = (nil, 0, .reset)
+        var hold: (after: Int64, wait: Reply.Wait)?
+        switch request.fault {
+        case .cut(let count, let lost, let how): (end, losing, ending) = (count, lost, how)
+        case .silence(let how): ending = how
+        case .hold(let count, let wait): hold = (count, wait)
+        default: break
+        }
+        var count: Int64 = 0
+        if end == 0 { throw CutHere(ending: ending) }
+        if let wait = hold?.wait, hold?.after == 0 {
+            try channel.wait(wait)
+            hold = nil
+        }
+        _ = try reader.body(of: request.head) { part in
+            let taken = part.prefix(Int(min(Int64(part.count), (end ?? .max) - count)))
+            let kept = taken.prefix(Int(max(0, min(Int64(taken.count), (end.map { $0 - losing } ?? .max) - count))))
+            count += Int64(taken.count)
+            log.change { seen in
+                seen.bodyBytes += Int64(taken.count)
+                seen.requests[request.index].bodyLength += Int64(taken.count)
+                guard let place, seen.uploads[place.id]?.writer == place.writer else { return }
+                seen.uploads[place.id]?.bytes += kept
+            }
+            if count == end { throw CutHere(ending: ending) }
+            if let held = hold, count >= held.after {
+                hold = nil
+                try channel.wait(held.wait)
+            }
+        }
+        if case .silence = request.fault {
+            if let place, request.field("upload-complete") == "?1" { log.change { $0.uploads[place.id]?.isComplete = true } }
+            throw CutHere(ending: ending)
+        }
+    }
+}

@@ -1,0 +1,79 @@
+import Console
+import Foundation
+import HTTPSession
+
+/// What is to be downloaded, and where to: decided before anything starts, without a look at the disk.
+struct GetPlan: Hashable {
+    struct Item: Hashable {
+        var url: URL
+        /// As the user wrote it, without user and password.
+        var address: String
+        /// The path of the file to be.
+        var file: String
+        var digest: ContentDigest?
+
+        /// Its name, for people.
+        var name: String { String(file.split(separator: "/").last ?? "") }
+    }
+
+    var items: [Item]
+    /// Where the files go, where the user said so: it is made if it is missing.
+    var directory: String?
+    var beginsAnew = false
+
+    init(urls: [String], output: String? = nil, directory: String? = nil, sha256: String? = nil) throws(Failure) {
+        guard !urls.isEmpty else { throw .usage("get", "the URL is missing; see 'netwatch get --help'") }
+        guard output == nil || directory == nil else { throw .usage("-o -d", "they exclude each other") }
+        if urls.count > 1 {
+            if output != nil { throw .usage("-o", "it names one file, and there are \(urls.count) URLs; use -d") }
+            if sha256 != nil { throw .usage("--sha256", "it is of one file, and there are \(urls.count) URLs") }
+        }
+        if let output, output.isEmpty || output == "-" {
+            throw .usage("-o '\(output)'", "write the name of a file; nothing can be continued on standard output")
+        }
+        if directory?.isEmpty == true { throw .usage("-d ''", "write the name of a directory") }
+        let digest = try sha256.map { (text) throws(Failure) -> ContentDigest in
+            guard let digest = ContentDigest(sha256: text) else {
+                throw .usage("--sha256 '\(text)'", "write 64 hexadecimal digits, as sha256sum prints them")
+            }
+            return digest
+        }
+        self.directory = directory
+        items = []
+        for text in urls {
+            let url = try GetPlan.url(text)
+            let name = FileName.of(url)
+            let file = output ?? directory.map { "\($0.hasSuffix("/") ? $0 : "\($0)/")\(name)" } ?? name
+            if let other = items.first(where: { $0.file == file }) {
+                throw .usage(
+                    "get",
+                    "\(other.address) and \(GetPlan.withoutUser(text)) would both be '\(file)'; download them one by one with -o")
+            }
+            items.append(Item(url: url, address: GetPlan.withoutUser(text), file: file, digest: digest))
+        }
+    }
+
+    private static func url(_ text: String) throws(Failure) -> URL {
+        let shown = withoutUser(text)
+        guard let colon = text.firstRange(of: "://") else {
+            throw .usage("URL '\(shown)'", "the scheme is missing; write http:// or https:// before it")
+        }
+        let scheme = text[..<colon.lowerBound].lowercased()
+        guard scheme == "http" || scheme == "https" else {
+            throw .usage("URL '\(shown)'", "scheme: '\(scheme)' is not spoken; http and https are")
+        }
+        do {
+            return try TransferRequest(urlString: text).url
+        } catch {
+            throw .usage("URL '\(shown)'", error.reason)
+        }
+    }
+
+    /// What a log may hold.
+    static func withoutUser(_ text: String) -> String {
+        guard let start = text.firstRange(of: "://")?.upperBound else { return text }
+        let authority = text[start...].prefix { !"/?#".contains($0) }
+        guard let sign = authority.lastIndex(of: "@") else { return text }
+        return String(text[..<start] + text[text.index(after: sign)...])
+    }
+}

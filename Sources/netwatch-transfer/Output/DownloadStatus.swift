@@ -1,0 +1,202 @@
+import Console
+import Reachability
+
+/// What happens to one download, as far as somebody is told.
+enum DownloadEvent: Hashable {
+    /// It has its turn.
+    case started
+    /// A request is about to go.
+    case requested
+    /// The server has answered.
+    case answered(status: Int, phrase: String)
+    case redirected(to: String)
+    /// It goes on behind so many bytes.
+    case continued(offset: Int64, total: Int64?)
+    /// Another attempt follows.
+    case failedForNow(Trouble)
+    /// It goes on when the network is back.
+    case networkGone(Trouble)
+    case finished
+    case failed(Trouble)
+    /// By a signal; what is here is kept where it may be continued.
+    case stopped
+}
+
+/// One download as it is now: events and samples go in, states come out. The contract's states are ``word``.
+struct DownloadStatus: Hashable {
+    enum Phase: Hashable {
+        /// Others come first.
+        case queued
+        /// Nothing has come of the present attempt.
+        case connecting
+        case receiving
+        case waitingForNetwork(Trouble)
+        case backingOff(Trouble)
+        case finished
+        case failed(Trouble)
+        case stopped
+
+        var isOver: Bool {
+            switch self {
+            case .finished, .failed, .stopped: true
+            case .queued, .connecting, .receiving, .waitingForNetwork, .backingOff: false
+            }
+        }
+    }
+
+    /// As the user wrote it, without user and password.
+    let url: String
+    /// Of the file, for people.
+    let name: String
+    private(set) var phase = Phase.queued
+    /// Since when the phase holds.
+    private(set) var since: Moment
+    /// When it had its turn.
+    private(set) var startedAt: Moment?
+    private(set) var received: Int64 = 0
+    private(set) var total: Int64?
+    /// Where the last continuation began; `nil`: all of it came in one piece so far.
+    private(set) var resumedFrom: Int64?
+    /// Of those bytes, how many were here before this run.
+    private(set) var keptBefore: Int64 = 0
+    private(set) var attempt = 0
+    /// How long until the next attempt, when ``since`` or the last sample was taken.
+    private(set) var nextAttemptAt: Int64?
+    private var meter: RateMeter?
+    /// Whether a request of the present attempt has gone.
+    private var isTrying = false
+    /// Whether anything has come in this run.
+    private var hasBegun = false
+    /// Since when the network is gone, also over attempts that found it so.
+    private var offlineSince: Moment?
+
+    init(url: String, name: String, at now: Moment) {
+        self.url = url
+        self.name = name
+        since = now
+    }
+
+    /// - Returns: whether the state is another one, which is told at once.
+    mutating func see(_ event: DownloadEvent, at now: Moment) -> Bool {
+        guard !phase.isOver else { return false }
+        switch event {
+        case .started:
+            startedAt = now
+            return enter(.connecting, now)
+        case .requested:
+            // A redirect and a challenge belong to the same attempt.
+            guard !isTrying else { return false }
+            isTrying = true
+            attempt += 1
+            return enter(.connecting, now)
+        case .answered(let status, _):
+            guard phase == .connecting, (200...299).contains(status) else { return false }
+            offlineSince = nil
+            // A part is told of by what follows it.
+            if status != 206 { hasBegun = true }
+            return enter(.receiving, now)
+        case .redirected: return false
+        case .continued(let offset, let total):
+            if !hasBegun { keptBefore = offset }
+            hasBegun = true
+            resumedFrom = offset
+            received = max(received, offset)
+            if let total { self.total = total }
+            meter = RateMeter(bytes: received, at: now.monotonicNanoseconds)
+            (phase, since, offlineSince) = (.receiving, now, nil)
+            return true
+        case .failedForNow(let trouble):
+            isTrying = false
+            return enter(.backingOff(trouble), now)
+        case .networkGone(let trouble):
+            isTrying = false
+            let isOther = enter(.waitingForNetwork(trouble), now)
+            offlineSince = offlineSince ?? now
+            since = offlineSince ?? now
+            return isOther
+        case .finished:
+            total = received
+            return enter(.finished, now)
+        case .failed(let trouble): return enter(.failed(trouble), now)
+        case .stopped: return enter(.stopped, now)
+        }
+    }
+
+    private mutating func enter(_ phase: Phase, _ now: Moment) -> Bool {
+        let isSame = self.phase == phase
+        self.phase = phase
+        nextAttemptAt = nil
+        meter = phase == .receiving ? RateMeter(bytes: received, at: now.monotonicNanoseconds) : nil
+        if !isSame { since = now }
+        return !isSame
+    }
+
+    /// How far the transfer has come; `wait`: how long until the next attempt.
+    mutating func sample(received: Int64, total: Int64?, wait: Duration? = nil, at now: Moment) {
+        guard phase != .queued, !phase.isOver else { return }
+        // Of a whole that begins anew nothing was continued.
+        if received < resumedFrom ?? 0 { (resumedFrom, keptBefore) = (nil, 0) }
+        self.received = received
+        if let total { self.total = total }
+        meter?.add(bytes: received, at: now.monotonicNanoseconds)
+        if case .backingOff = phase { nextAttemptAt = wait.map { now.advanced(by: $0).monotonicNanoseconds } }
+    }
+
+    /// Bytes a second over the last seconds.
+    func rate(at now: Moment) -> Int64? { meter?.rate(at: now.monotonicNanoseconds) }
+
+    /// How long nothing has come although something should; `nil`: something does.
+    func silence(at now: Moment) -> Duration? {
+        guard let silence = meter?.silence(at: now.monotonicNanoseconds), silence >= RateMeter.window, !isWhole else {
+            return nil
+        }
+        return .nanoseconds(silence)
+    }
+
+    func timeLeft(at now: Moment) -> Duration? {
+        guard let total, let rate = rate(at: now), rate > 0 else { return nil }
+        return .nanoseconds(Int64(min(9e18, Double(max(0, total - received)) / Double(rate) * 1e9)))
+    }
+
+    func timeToNextAttempt(at now: Moment) -> Duration? {
+        nextAttemptAt.map { .nanoseconds(max(0, $0 - now.monotonicNanoseconds)) }
+    }
+
+    /// Everything has come, and is being looked at and given its name.
+    var isWhole: Bool { phase == .receiving && total == received && received > 0 }
+
+    /// 0 to 100, rounded down; `nil` while the length is not known.
+    var percent: Int? { DownloadStatus.percent(received, of: total) }
+
+    static func percent(_ received: Int64, of total: Int64?) -> Int? {
+        guard let total else { return nil }
+        return total <= 0 ? 100 : Int(Double(max(0, min(received, total))) / Double(total) * 100)
+    }
+
+    /// What stands in its way, or has ended it.
+    var trouble: Trouble? {
+        switch phase {
+        case .waitingForNetwork(let trouble), .backingOff(let trouble), .failed(let trouble): trouble
+        case .queued, .connecting, .receiving, .finished, .stopped: nil
+        }
+    }
+
+    /// The contract's word for the state.
+    enum Word: String, CaseIterable {
+        case waiting, running, suspended
+        case backingOff = "backing_off"
+        case finished, failed
+    }
+
+    var word: Word {
+        switch phase {
+        case .queued, .waitingForNetwork: .waiting
+        case .connecting, .receiving: .running
+        case .backingOff: .backingOff
+        case .finished: .finished
+        case .failed: .failed
+        // It can go on, and does not.
+        case .stopped: .suspended
+        }
+    }
+}

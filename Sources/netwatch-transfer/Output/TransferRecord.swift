@@ -1,0 +1,56 @@
+import Console
+import Reachability
+
+/// A record of type `transfer`: one download at one moment.
+struct TransferRecord: Hashable {
+    var status: DownloadStatus
+    var moment: Moment
+    /// How many records on the same download were dropped before this one.
+    var superseded = 0
+
+    /// One line of JSON, without the newline.
+    func encode(seq: Int) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.object { writer in
+            writer.recordHead(seq: seq, at: moment, type: "transfer")
+            writer.member("url", status.url)
+            writer.member("state", status.word.rawValue)
+            writer.member("received", status.received)
+            writer.member("sent", 0)
+            writer.member("total", status.total)
+            writer.member("resumed_from", status.resumedFrom)
+            writer.member("attempt", status.attempt)
+            writer.member(status.trouble?.cause)
+            if superseded > 0 { writer.member("superseded", superseded) }
+        }
+        return writer.bytes
+    }
+}
+
+/// Records that wait for a slow reader; of too many, a newer one replaces an older one of the same download.
+struct RecordBacklog {
+    /// About a mebibyte of lines.
+    static let limit = 2_000
+
+    private var waiting: [(place: Int, record: TransferRecord)] = []
+    private var nextSeq = 0
+
+    var isEmpty: Bool { waiting.isEmpty }
+
+    /// Adds a record of the download at this place.
+    mutating func push(_ record: TransferRecord, of place: Int) {
+        var record = record
+        if waiting.count >= Self.limit, let index = waiting.firstIndex(where: { $0.place == place }) {
+            record.superseded += waiting[index].record.superseded + 1
+            waiting.remove(at: index)
+        }
+        waiting.append((place, record))
+    }
+
+    /// The next line, numbered.
+    mutating func take() -> [UInt8]? {
+        guard !waiting.isEmpty else { return nil }
+        defer { nextSeq += 1 }
+        return waiting.removeFirst().record.encode(seq: nextSeq)
+    }
+}

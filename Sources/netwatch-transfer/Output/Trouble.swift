@@ -1,0 +1,100 @@
+import Console
+import Foundation
+import HTTPSession
+import Reachability
+
+/// Why a transfer does not go on, or has ended: for people, for programs, and for what follows from it.
+struct Trouble: Hashable {
+    /// What is to be done about it.
+    enum Kind: Hashable {
+        /// The library has tried again for as long as it may.
+        case temporary
+        /// The library does not try again, but what it met may pass.
+        case odd
+        /// Trying again finds the same.
+        case lasting
+        /// A file here, with the program's exit code.
+        case file(code: Int32)
+    }
+
+    /// One line without a full stop.
+    var words: String
+    var cause: Cause
+    var kind: Kind
+
+    /// Whether it may be otherwise the next time.
+    var mayPass: Bool { kind == .temporary || kind == .odd }
+}
+
+extension Trouble {
+    init(_ error: HTTPSessionError) {
+        kind = Trouble.kind(of: error)
+        words = error.reason.trimmingCharacters(in: .whitespaces)
+        cause = error.cause ?? Trouble.cause(of: error, words)
+    }
+
+    private static func kind(of error: HTTPSessionError) -> Kind {
+        switch error.code {
+        case .timedOut, .notConnected, .cannotFindHost, .cannotConnectToHost, .connectionLost, .proxyFailed,
+            .secureConnectionFailed:
+            return .temporary
+        case .unacceptableStatus:
+            return error.context.statusCode.map(Trouble.isTemporary) ?? false ? .temporary : .lasting
+        case .badServerResponse, .transferFailed: return .odd
+        case .cannotReadFile: return .file(code: ExitCode.inputOutput)
+        case .cannotWriteFile, .cannotMoveFile:
+            let number = error.context.systemError
+            // A disk that is full, over its quota or broken; whatever else there is, the file could not be made.
+            let isOfDisk = [ENOSPC, EDQUOT, EFBIG, EIO].contains(number)
+            return .file(code: isOfDisk ? ExitCode.inputOutput : ExitCode.cannotCreate)
+        case .cancelled, .invalidRequest, .invalidConfiguration, .sessionInvalidated, .insecureConnectionRefused,
+            .networkNotAllowed, .handlerTimedOut, .misuse, .interceptorFailed, .certificateExpired, .certificateNotYetValid,
+            .certificateHasUnknownRoot, .certificateRevoked, .certificateUntrusted, .pinMismatch, .clientCertificateRequired,
+            .clientCertificateRejected, .unacceptableContentType, .authenticationFailed, .tooManyRedirects, .redirectRefused,
+            .responseTooLarge, .cannotDecodeContent, .cannotEncodeRequest, .fileChanged, .digestMismatch, .cannotResume:
+            return .lasting
+        }
+    }
+
+    /// The statuses after which `get` tries again: all that say that the fault is the server's, or that it is busy.
+    static let temporaryStatuses = Set([408, 429] + Array(500...599))
+
+    static func isTemporary(_ status: Int) -> Bool { temporaryStatuses.contains(status) }
+
+    private static func cause(of error: HTTPSessionError, _ words: String) -> Cause {
+        var evidence: [String: Cause.Evidence] = ["error": .text(error.code.rawValue)]
+        if let number = error.context.systemError { evidence["errno"] = .number(Int(number)) }
+        if let number = error.context.curlCode { evidence["curl_code"] = .number(Int(number)) }
+        let (layer, code) = place(of: error)
+        if code == .status, let status = error.context.statusCode { evidence["status"] = .number(status) }
+        return Cause(layer, code, detail: words, evidence: evidence)
+    }
+
+    private static func place(of error: HTTPSessionError) -> (Cause.Layer, Cause.Code) {
+        switch error.code {
+        case .notConnected: (.route, .noRoute)
+        case .cannotFindHost: (.dns, .nameNotFound)
+        case .cannotConnectToHost, .proxyFailed:
+            switch error.context.systemError {
+            case ENETUNREACH: (.network, .netUnreachable)
+            case EHOSTUNREACH: (.network, .hostUnreachable)
+            case EADDRNOTAVAIL: (.local, .sourceUnavailable)
+            default: (.tcp, .refused)
+            }
+        case .timedOut: (.tcp, .timeout)
+        case .connectionLost: (.tcp, .reset)
+        case .certificateExpired: (.tls, .certificateExpired)
+        case .certificateNotYetValid: (.tls, .certificateNotYetValid)
+        case .certificateHasUnknownRoot, .certificateRevoked, .certificateUntrusted, .pinMismatch: (.tls, .certificateUntrusted)
+        case .secureConnectionFailed, .clientCertificateRequired, .clientCertificateRejected: (.tls, .handshakeFailed)
+        case .unacceptableStatus, .authenticationFailed: (.http, .status)
+        case .digestMismatch: (.http, .unexpectedBody)
+        case .cannotReadFile, .cannotWriteFile, .cannotMoveFile, .fileChanged: (.local, .cannotWrite)
+        case .cancelled, .invalidRequest, .invalidConfiguration, .sessionInvalidated, .insecureConnectionRefused,
+            .networkNotAllowed, .handlerTimedOut, .misuse, .interceptorFailed, .badServerResponse, .unacceptableContentType,
+            .tooManyRedirects,
+            .redirectRefused, .responseTooLarge, .cannotDecodeContent, .cannotEncodeRequest, .cannotResume, .transferFailed:
+            (.http, .invalidResponse)
+        }
+    }
+}

@@ -1,0 +1,57 @@
+import CLinux
+import Console
+import Glibc
+import Reachability
+
+/// Whether files can be put where they shall be: found out before anything is asked of a server.
+enum Destination {
+    /// Makes the directory that the user named, and looks at each place. A link to a file stands for that file.
+    static func prepare(_ plan: inout GetPlan) throws(Failure) {
+        if let directory = plan.directory { try make(directory) }
+        for index in plan.items.indices { plan.items[index].file = try checked(plan.items[index].file) }
+    }
+
+    private static func make(_ directory: String) throws(Failure) {
+        var path = directory.hasPrefix("/") ? "/" : ""
+        for part in directory.split(separator: "/") {
+            path += "\(part)/"
+            if mkdir(path, 0o777) != 0, errno != EEXIST, errno != EROFS, errno != EACCES { throw failure(directory, errno) }
+        }
+        var found = stat()
+        guard stat(directory, &found) == 0 else { throw failure(directory, errno) }
+        guard found.st_mode & S_IFMT == S_IFDIR else { throw failure(directory, ENOTDIR) }
+    }
+
+    private static func checked(_ file: String) throws(Failure) -> String {
+        var found = stat()
+        var path = file
+        if stat(file, &found) == 0 {
+            let kind = found.st_mode & S_IFMT
+            guard kind != S_IFDIR else { throw failure(file, EISDIR) }
+            // The whole file takes the place of what is there: of a device nothing would be left.
+            guard kind == S_IFREG else {
+                throw Failure(ExitCode.cannotCreate, "\(file): cannot create: it is there, and no file")
+            }
+            if let resolved = realpath(file, nil) {
+                path = String(cString: resolved)
+                free(resolved)
+            }
+        } else if errno != ENOENT || file.hasSuffix("/") {
+            throw failure(file, file.hasSuffix("/") ? EISDIR : errno)
+        }
+        let parent = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+        guard stat(parent, &found) == 0 else { throw failure(file, errno) }
+        guard found.st_mode & S_IFMT == S_IFDIR else { throw failure(file, ENOTDIR) }
+        guard access(parent, W_OK | X_OK) == 0 else { throw failure(file, errno) }
+        return path
+    }
+
+    private static func failure(_ path: String, _ number: Int32) -> Failure {
+        Failure(ExitCode.cannotCreate, "\(path): cannot create: \(errorText(number))")
+    }
+
+    /// Whether a later run can go on from what is there.
+    static func isKept(_ file: String) -> Bool {
+        access("\(file).netwatch-part", R_OK) == 0 && access("\(file).netwatch-part.json", R_OK) == 0
+    }
+}

@@ -1,0 +1,73 @@
+import CLinux
+import Console
+import EventLoop
+import Glibc
+import HTTPSession
+import HTTPTypes
+import Reachability
+
+/// What the session's delivery thread hands to the main thread, and an eventfd that wakes poll(2).
+final class EventInbox: EventMonitor {
+    struct Entry: Sendable {
+        var task: UInt64
+        var event: DownloadEvent
+        var moment: Moment
+    }
+
+    private struct State: Sendable {
+        var entries: [Entry] = []
+        var isOver = false
+    }
+
+    /// Readable while there may be something to take.
+    let descriptor: Int32
+    private let state = Locked(State())
+
+    /// - Throws: ``Failure`` with code 71 where the system gives no descriptor.
+    init() throws(Failure) {
+        descriptor = eventfd(0, netwatch_EFD_FLAGS)
+        guard descriptor >= 0 else { throw Failure(ExitCode.system, "eventfd: \(errorText(errno))") }
+    }
+
+    deinit { close(descriptor) }
+
+    func handle(_ event: SessionEvent) {
+        switch event {
+        case .requestStarted(let task, _): put(task, .requested)
+        case .receivedResponse(let task, let head):
+            put(task, .answered(status: head.statusCode, phrase: head.reasonPhrase))
+        case .redirected(let task, let head): put(task, .redirected(to: head.headerFields[.location] ?? ""))
+        case .willRetry(let task, let error): put(task, .failedForNow(Trouble(error)))
+        case .waitingForConnectivity(let task, let error): put(task, .networkGone(Trouble(error)))
+        case .downloadContinued(let task, let offset, let total): put(task, .continued(offset: offset, total: total))
+        case .taskCompleted(let task, .success): put(task, .finished)
+        case .taskCompleted(let task, .failure(let error)):
+            put(task, error.code == .cancelled ? .stopped : .failed(Trouble(error)))
+        case .sessionInvalidated:
+            state.withLock { $0.isOver = true }
+            eventfd_write(descriptor, 1)
+        case .taskCreated, .taskResumed, .taskSuspended, .receivedInterimResponse, .challenged, .transactionFinished, .fileMoved,
+            .fileMoveFailed, .uploadContinued:
+            break
+        }
+    }
+
+    private func put(_ task: TransferTask, _ event: DownloadEvent) {
+        let entry = Entry(task: task.id, event: event, moment: Clock.now)
+        state.withLock { $0.entries.append(entry) }
+        eventfd_write(descriptor, 1)
+    }
+
+    /// All that came since the last call; makes `descriptor` unreadable until the next event.
+    func takeAll() -> [Entry] {
+        var count: eventfd_t = 0
+        eventfd_read(descriptor, &count)
+        return state.withLock { state in
+            defer { state.entries = [] }
+            return state.entries
+        }
+    }
+
+    /// Whether the session has said its last word.
+    var isOver: Bool { state.withLock { $0.isOver } }
+}

@@ -1,0 +1,57 @@
+import Foundation
+import HTTPSessionTestKit
+import NetworkLab
+import Testing
+
+/// An upload by curl(1), step by step.
+@Suite(.timeLimit(.minutes(20)), .requires("/usr/bin/curl"))
+struct UploadServerTests {
+    private let folder: ScratchDirectory
+
+    init() throws {
+        folder = try ScratchDirectory()
+        try Data(ReplyBody.patternBytes(from: 0, count: 100_000)).write(to: URL(fileURLWithPath: folder.file("body")))
+        try Data(ReplyBody.patternBytes(from: 40_000, count: 60_000)).write(to: URL(fileURLWithPath: folder.file("rest")))
+    }
+
+    private func curl(_ method: String, _ url: String, _ fields: [String], _ body: String? = nil) throws -> (
+        output: String, code: Int32
+    ) {
+        try Curl().run(
+            ["-i", "-X", method] + (method == "HEAD" ? ["-I"] : []) + fields.flatMap { ["-H", $0] }
+                + (body.map { ["--data-binary", "@" + folder.file($0)] } ?? []) + [url])
+    }
+
+    @Test func `a tus upload is made, cut, asked about and finished`() throws {
+        let server = try UploadServer(.tus) { $0.number == 2 ? .cut(afterBodyBytes: 50_000, losing: 10_000) : nil }
+        let (url, version, type) = (
+            server.url.absoluteString, "Tus-Resumable: 1.0.0", "Content-Type: application/offset+octet-stream"
+        )
+        #expect(try curl("POST", url, [version, "Upload-Length: 100000"]).output.contains("Location: /uploads/1\r\n"))
+        #expect(try curl("PATCH", url + "/1", [version, type, "Upload-Offset: 0"], "body").code != 0)
+        #expect(try curl("HEAD", url + "/1", [version]).output.contains("Upload-Offset: 40000\r\n"))
+        #expect(try curl("PATCH", url + "/1", [version, type, "Upload-Offset: 0"], "body").output.contains(" 409 "))
+        #expect(
+            try curl("PATCH", url + "/1", [version, type, "Upload-Offset: 40000"], "rest").output
+                .contains("Upload-Offset: 100000\r\n"))
+        #expect(try curl("HEAD", url + "/1", []).output.contains(" 412 "))
+        #expect(try curl("HEAD", url + "/2", [version]).output.contains(" 404 "))
+        #expect(server.uploads.map(\.bytes) == [ReplyBody.patternBytes(from: 0, count: 100_000)])
+    }
+
+    @Test func `a draft's upload is announced, cut and finished`() throws {
+        let server = try UploadServer(.draft) { $0.number == 1 ? .cut(afterBodyBytes: 40_000) : nil }
+        let url = server.url.absoluteString
+        let first = try curl("POST", url, ["Upload-Complete: ?1", "Upload-Length: 100000"], "body")
+        #expect(first.code != 0)
+        let state = try curl("HEAD", url + "/1", []).output
+        #expect(state.contains("Upload-Offset: 40000\r\n") && state.contains("Upload-Complete: ?0\r\n"))
+        let type = "Content-Type: application/partial-upload"
+        let end = try curl("PATCH", url + "/1", [type, "Upload-Offset: 40000", "Upload-Complete: ?1"], "rest").output
+        #expect(end.contains("Upload-Complete: ?1\r\n"))
+        #expect(server.uploads.map(\.isComplete) == [true])
+        #expect(server.uploads.map(\.bytes) == [ReplyBody.patternBytes(from: 0, count: 100_000)])
+        let whole = try curl("POST", url, ["Upload-Complete: ?1"], "body").output
+        #expect(whole.hasPrefix("HTTP/1.1 104 ") && whole.contains("Upload-Draft-Interop-Version: 8\r\n"))
+    }
+}

@@ -1,0 +1,17 @@
+import NetworkLab
+import Testing
+
+/// The short form of `make chaos`.
+@Suite(.requiresNamespaces, .timeLimit(.minutes(20))) struct ChaosTests {
+    @Test func `every transfer ends whole, whatever happens to its way, its server and its process`() throws {
+        // On a busy machine more is under way when something breaks.
+        let program = try Program([
+            try Programs.built("chaos"), "--downloads", "20", "--uploads", "8", "--mebibytes", "3", "--kills", "5", "--ratio",
+            "150",
+        ])
+        let lines = try program.remainingLines(within: .seconds(900))
+        print(lines.joined(separator: "\n"))
+        #expect(try program.wait() == 0)
+        #expect(lines.first?.hasPrefix("chaos: seed ") == true)
+    }
+}

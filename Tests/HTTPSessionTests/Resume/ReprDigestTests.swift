@@ -1,0 +1,41 @@
+import Foundation
+import Testing
+
+@testable import HTTPSession
+
+struct ReprDigestTests {
+    /// Of nothing, as `openssl dgst` says it.
+    private let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+    private let encoded = "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
+
+    @Test func `a digest is read as it is written`() throws {
+        let digest = try #require(ContentDigest(sha256: empty))
+        #expect(digest.description == "sha-256:\(empty)")
+        #expect(ContentDigest(sha256: empty.uppercased()) == digest)
+        #expect(ReprDigest.parse("sha-256=:\(encoded):") == digest)
+        #expect(ReprDigest.parse("md5=:AAAA:,\t sha-256=:\(encoded): ") == digest)
+        #expect(DigestHasher(.sha256)?.finish() == digest)
+        #expect(try JSONDecoder().decode(ContentDigest.self, from: JSONEncoder().encode(digest)) == digest)
+    }
+
+    @Test func `of several the strongest counts`() throws {
+        let long = Data(repeating: 7, count: 64).base64EncodedString()
+        #expect(ReprDigest.parse("sha-256=:\(encoded):, sha-512=:\(long):")?.algorithm == .sha512)
+    }
+
+    @Test(arguments: [
+        "", "sha-256", "sha-256=", "sha-256=:", "sha-256=::", "sha-256=:AAAA:",
+        "sha-256=47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=",
+        "SHA-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:", "unixsum=:AAAA:",
+    ]) func `what is malformed or of another algorithm says nothing`(_ text: String) {
+        #expect(ReprDigest.parse(text) == nil)
+    }
+
+    @Test(arguments: ["", "e3b0", "z3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"])
+    func `what is no SHA-256 is none`(_ text: String) {
+        #expect(ContentDigest(sha256: text) == nil)
+        #expect(throws: DecodingError.self) {
+            try JSONDecoder().decode(ContentDigest.self, from: Data(#"{"algorithm":"sha-256","bytes":"AAAA"}"#.utf8))
+        }
+    }
+}

@@ -1,0 +1,43 @@
+import Foundation
+import Testing
+
+@testable import HTTPSession
+
+struct SidecarTests {
+    private func sidecar(_ validator: StrongValidator? = .entityTag("\"a\""), total: Int64? = 1_000) throws -> Sidecar {
+        let url = try #require(URL(string: "https://host/file?signature=1"))
+        let digest = try #require(ContentDigest(.sha256, Data(repeating: 1, count: 32)))
+        let resumption = try #require(Resumption(url: url, validator: validator, total: total, digest: digest))
+        return Sidecar(resumption: resumption, start: try #require(URL(string: "https://host/start")), boot: "this", synced: 400)
+    }
+
+    @Test func `what is written is read`() throws {
+        for validator in [nil, .entityTag("W\"/\\\u{1F600}\""), StrongValidator.lastModified("Sun, 06 Nov 1994 08:49:37 GMT")] {
+            let sidecar = try sidecar(validator, total: nil)
+            #expect(try Sidecar(decoding: try sidecar.encoded()) == sidecar)
+        }
+    }
+
+    @Test func `in the run in which it was written the length counts, in another what was synced`() throws {
+        let sidecar = try sidecar()
+        #expect(sidecar.validBytes(of: 700, boot: "this") == 700)
+        #expect(sidecar.validBytes(of: 700, boot: "another") == 400)
+        #expect(sidecar.validBytes(of: 300, boot: "another") == 300)
+        #expect(sidecar.validBytes(of: 1_000, boot: "this") == 1_000)
+        // Somebody else has written to it.
+        #expect(sidecar.validBytes(of: 1_001, boot: "this") == 0)
+    }
+
+    @Test(arguments: [
+        "", "{}", "[]", "\u{0}", #"{"version":0}"#, #"{"version":1}"#,
+        #"{"version":1,"url":"https://host/","start":"https://host/","boot":"x","synced":-1,"entity_tag":"\"a\""}"#,
+        #"{"version":1,"url":"https://host/","start":"https://host/","boot":"x","synced":0}"#,
+        #"{"version":1,"url":"https://host/","start":"https://host/","boot":"x","synced":0,"total":-1,"entity_tag":"\"a\""}"#,
+    ]) func `what is none is damaged`(_ text: String) {
+        #expect(throws: Sidecar.ReadingError.damaged) { try Sidecar(decoding: Data(text.utf8)) }
+    }
+
+    @Test func `a newer one is not read`() {
+        #expect(throws: Sidecar.ReadingError.newer(2)) { try Sidecar(decoding: Data(#"{"version":2}"#.utf8)) }
+    }
+}

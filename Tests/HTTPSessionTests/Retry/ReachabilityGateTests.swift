@@ -1,0 +1,82 @@
+import Foundation
+import Glibc
+import NetworkLab
+import Testing
+
+@testable import HTTPSession
+@testable import Reachability
+
+/// A gate on a network where nothing is: its watches learn nothing that the tests do not say.
+@Suite(.requiresNamespaces, .timeLimit(.minutes(20))) struct ReachabilityGateTests {
+    private let host: LabHost
+    private let gate: ReachabilityGate
+    private let cause = Cause(.link, .noCarrier, detail: "no carrier")
+
+    init() async throws {
+        host = try Lab().host()
+        let monitor = try PathMonitor(namespace: NetworkNamespace(host.path))
+        _ = await monitor.awaitSettled()
+        gate = ReachabilityGate(monitor, settings: ProbeSettings()) { _, _, _ in }
+    }
+
+    private func origin(_ number: Int = 0) throws -> Origin {
+        try #require(URL(string: "https://203.0.113.\(number)/").flatMap { Origin($0) })
+    }
+
+    private func failed(_ id: UInt64, at number: Int = 0, hasNoRoute: Bool = false) throws -> Cause? {
+        let endpoint = try Endpoint("203.0.113.\(number):443")
+        return gate.failed(id, at: try origin(number), endpoint: endpoint, hasNoRoute: hasNoRoute)
+    }
+
+    /// The word of a watch; the first that the gate makes is 1.
+    private func changed(_ state: ServerUpdate.State, watch: UInt64 = 1) throws -> [ReachabilityGate.Order] {
+        let moment = Moment(monotonicNanoseconds: 0, wallClockNanoseconds: 0)
+        let update = ServerUpdate(
+            endpoint: try Endpoint("203.0.113.0:443"), state: state, cause: state == .unreachable ? cause : nil, since: moment,
+            address: nil, interface: nil, roundTrip: nil, isInitial: false, moment: moment)
+        return gate.changed(try origin(), watch: watch, update) { $0 - 1 }
+    }
+
+    @Test func `tasks are held together, and let go in the order in which they came`() throws {
+        for id in [7, 3, 9] as [UInt64] { #expect(try failed(id) == nil) }
+        #expect(try failed(3) == nil)
+        #expect(try changed(.unreachable) == [.hold(7, cause), .hold(3, cause), .hold(9, cause)])
+        #expect(try failed(4) == cause)
+        gate.forget(3, at: try origin())
+        // The first at once, the others within a millisecond for each.
+        let late: Int64 = 2_999_999
+        #expect(try changed(.up) == [.release(7, delay: 0), .release(9, delay: late), .release(4, delay: late)])
+        #expect(try changed(.up) == [])
+    }
+
+    @Test func `the word of a watch that was given up is not taken for that of the next`() throws {
+        _ = try failed(1)
+        gate.forget(1, at: try origin())
+        _ = try failed(2)
+        #expect(try changed(.unreachable, watch: 1) == [])
+        #expect(try failed(3) == nil)
+        #expect(try changed(.up, watch: 2) == [.release(2, delay: 0), .release(3, delay: 1_999_999)])
+    }
+
+    @Test func `beyond the greatest number of servers, tasks have their retries alone`() throws {
+        for number in 0..<ReachabilityGate.maximumWatches { #expect(try failed(UInt64(number), at: number) == nil) }
+        // Not even what the path says holds one: nobody would let it go.
+        #expect(try failed(100, at: 100, hasNoRoute: true) == nil)
+        gate.forget(5, at: try origin(5))
+        #expect(try failed(100, at: 100, hasNoRoute: true) != nil)
+    }
+
+    @Test func `ten thousand tasks come and go in no time`() throws {
+        func processorTime() -> Int64 {
+            var time = timespec()
+            clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+            return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+        }
+        let start = processorTime()
+        for id in 0..<10_000 as Range<UInt64> { _ = try failed(id) }
+        for id in 0..<10_000 as Range<UInt64> { gate.forget(id, at: try origin()) }
+        // 0.2 s of the processor in a debug build; where each looked at all the others it was 11 s.
+        let spent = processorTime() - start
+        #expect(spent < 3_000_000_000, "\(spent) ns")
+    }
+}

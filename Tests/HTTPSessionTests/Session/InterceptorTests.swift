@@ -1,0 +1,194 @@
+import EventLoop
+import Foundation
+import HTTPSession
+import HTTPSessionTestKit
+import HTTPTypes
+import NetworkLab
+import Testing
+
+@Suite(.timeLimit(.minutes(20))) struct InterceptorTests {
+    private let log = EventLog()
+
+    private func session(_ interceptors: any RequestInterceptor...) throws -> HTTPSessionManager {
+        try HTTPSessionManager(
+            configuration: localConfiguration(), handlers: TransferHandlers(interceptors: interceptors), monitors: [log])
+    }
+
+    /// Does what its closures say.
+    private struct Interceptor: RequestInterceptor {
+        var adapting: @Sendable (TransferRequest) async throws -> TransferRequest = { $0 }
+        var retrying: @Sendable (FailedAttempt) async -> InterceptorDecision = { _ in .proceed }
+
+        func adapt(_ request: TransferRequest) async throws -> TransferRequest { try await adapting(request) }
+        func retry(after attempt: FailedAttempt) async -> InterceptorDecision { await retrying(attempt) }
+    }
+
+    private static func adding(_ value: String) -> Interceptor {
+        Interceptor(adapting: { request in
+            var request = request
+            let field = HTTPField.Name("X-Seen")
+            if let field { request.headerFields[field] = (request.headerFields[field].map { $0 + "," } ?? "") + value }
+            return request
+        })
+    }
+
+    // MARK: Adapting
+
+    @Test func `each interceptor changes what the one before it has made, before every attempt`() async throws {
+        let count = Counter()
+        let server = try MisbehavingServer { _ in count.add() == 1 ? Reply(503).field("Retry-After", "0") : Reply(body: "done") }
+        let manager = try HTTPSessionManager(
+            configuration: localConfiguration { $0.retryPolicy = RetryPolicy(baseDelay: .milliseconds(1)) },
+            handlers: TransferHandlers(interceptors: [Self.adding("a"), Self.adding("b")]))
+        #expect(try await manager.data(TransferRequest(url: server.url())).string() == "done")
+        #expect(server.requests.map { $0["x-seen"] } == ["a,b", "a,b"])
+    }
+
+    @Test func `what an interceptor adds stays within the origin`() async throws {
+        let other = try MisbehavingServer { _ in Reply(body: "there") }
+        let address = other.url("/there").absoluteString
+        let server = try MisbehavingServer { request in
+            switch request.path {
+            case "/first": Reply(302).field("Location", "/second")
+            case "/second": Reply(302).field("Location", address)
+            default: Reply(404)
+            }
+        }
+        _ = try await session(Self.adding("a")).data(TransferRequest(url: server.url("/first"))).value
+        #expect(server.requests.map { $0["x-seen"] } == ["a", "a"])
+        #expect(other.requests.map { $0["x-seen"] } == [nil])
+    }
+
+    @Test func `what an interceptor throws ends the task, and nothing is sent`() async throws {
+        struct Trouble: Error {}
+        let server = try MisbehavingServer { _ in Reply() }
+        let throwing = try session(Interceptor(adapting: { _ in throw Trouble() }))
+        let error = await failure(throwing.data(TransferRequest(url: server.url())))
+        #expect(error?.code == .interceptorFailed)
+        #expect(error?.underlying is Trouble)
+        let elsewhere = try #require(URL(string: "http://127.0.0.1:1/"))
+        let leading = try session(Interceptor(adapting: { _ in TransferRequest(url: elsewhere) }))
+        #expect(await failure(leading.data(TransferRequest(url: server.url())))?.code == .interceptorFailed)
+        #expect(server.requests.isEmpty)
+    }
+
+    @Test func `an interceptor that never answers is an error, and one whose task is cancelled is too`() async throws {
+        let server = try MisbehavingServer { _ in Reply() }
+        let hanging = Interceptor(adapting: { request in
+            try await Task.sleep(for: .seconds(3_600))
+            return request
+        })
+        let manager = try HTTPSessionManager(
+            configuration: localConfiguration { $0.handlerTimeout = .milliseconds(50) },
+            handlers: TransferHandlers(interceptors: [hanging]))
+        #expect(await failure(manager.data(TransferRequest(url: server.url())))?.code == .handlerTimedOut)
+        let patient = try session(hanging).data(TransferRequest(url: server.url()))
+        patient.suspend()
+        patient.resume()
+        patient.cancel()
+        #expect(await failure(patient)?.code == .cancelled)
+    }
+
+    // MARK: Retrying
+
+    @Test func `an interceptor may have the task try again, so many times`() async throws {
+        let server = try MisbehavingServer { _ in Reply(418, body: "no") }
+        let stubborn = Interceptor(retrying: { attempt in
+            attempt.response?.statusCode == 418 ? .retry(after: .milliseconds(1)) : .proceed
+        })
+        let response = try await session(stubborn).data(TransferRequest(url: server.url(), method: .post)).value
+        #expect(response.statusCode == 418)
+        #expect(String(decoding: response.data, as: UTF8.self) == "no")
+        #expect(server.requests.count == 11)
+        #expect(response.metrics.retryCount == 10)
+        #expect(log.names.count { $0 == "retry unacceptable-status" } == 10)
+    }
+
+    @Test func `an interceptor hears of errors too`() async throws {
+        let count = Counter()
+        let server = try MisbehavingServer { _ in
+            count.add() == 1 ? Reply(body: .pattern(1_000)).cut(afterBodyBytes: 10, .reset) : Reply(body: "done")
+        }
+        let told = Locked<[HTTPSessionError.Code?]>([])
+        let interceptor = Interceptor(retrying: { attempt in
+            told.withLock { $0.append(attempt.error?.code) }
+            return .retry()
+        })
+        #expect(try await session(interceptor).data(TransferRequest(url: server.url())).string() == "done")
+        #expect(told.withLock { $0 } == [.connectionLost])
+    }
+
+    @Test func `a download whose address has expired goes on at the one that an interceptor gives`() async throws {
+        let folder = try ScratchDirectory()
+        let count = Counter()
+        let server = try MisbehavingServer { request in
+            switch (request.target, count.add()) {
+            case (_, 1): Reply(body: .pattern(1_000_000)).field("ETag", "\"1\"").cut(afterBodyBytes: 600_000, .truncated)
+            case ("/file?signature=1", _): Reply(403, body: "expired")
+            case (_, _) where request["if-range"] == "\"1\"":
+                Reply(206, body: ReplyBody([.pattern(from: 600_000, count: 400_000)])).field("ETag", "\"1\"")
+                    .field("Content-Range", "bytes 600000-999999/1000000")
+            default: Reply(500)
+            }
+        }
+        let fresh = server.url("/file?signature=2")
+        let signing = Interceptor(retrying: { attempt in
+            attempt.error != nil
+                ? .retry() : attempt.response?.statusCode == 403 ? .retryWith(TransferRequest(url: fresh)) : .proceed
+        })
+        let response = try await session(signing).download(
+            TransferRequest(url: server.url("/file?signature=1")), to: DownloadDestination(folder.url("file"))
+        ).value
+        #expect(try Data(contentsOf: folder.url("file")) == pattern(1_000_000))
+        #expect(response.metrics.bytesResumed == 600_000)
+        #expect(server.requests.map(\.target) == ["/file?signature=1", "/file?signature=1", "/file?signature=2"])
+    }
+
+    // MARK: Tokens
+
+    /// Believes only `new`.
+    private func guarded() throws -> MisbehavingServer {
+        try MisbehavingServer { $0["authorization"] == "Bearer new" ? Reply(body: "in") : Reply(401, body: "out") }
+    }
+
+    @Test func `a token is refreshed once, however many wait for it`() async throws {
+        let server = try guarded()
+        let refreshes = Counter()
+        let (begun, mayEnd) = (Signal(), Signal())
+        let tokens = BearerAuthentication(token: "old") { expired in
+            #expect(expired == "old")
+            refreshes.add()
+            begun.fire()
+            await mayEnd.wait()
+            return "new"
+        }
+        let session = try session(tokens)
+        let tasks = (0..<20).map { _ in session.data(TransferRequest(url: server.url())) }
+        await begun.wait()
+        await log.await("response 401")
+        mayEnd.fire()
+        for task in tasks { #expect(try await task.string() == "in") }
+        #expect(refreshes.count == 1)
+        #expect(tokens.token == "new")
+        #expect(server.requests.count { $0["authorization"] == "Bearer new" } == 20)
+    }
+
+    @Test func `without a token the first is fetched, and one that is refused anew stands refused`() async throws {
+        let server = try guarded()
+        let tokens = BearerAuthentication { _ in "new" }
+        #expect(try await session(tokens).data(TransferRequest(url: server.url())).string() == "in")
+        let refreshes = Counter()
+        let useless = BearerAuthentication(token: "a") { _ in "b\(refreshes.add())" }
+        #expect(try await session(useless).data(TransferRequest(url: server.url())).value.statusCode == 401)
+        #expect(refreshes.count == 2)
+    }
+
+    @Test func `a refresh that fails leaves the response, and without a token is an error`() async throws {
+        struct Refused: Error {}
+        let server = try guarded()
+        let expired = BearerAuthentication(token: "old") { _ in throw Refused() }
+        #expect(try await session(expired).data(TransferRequest(url: server.url())).value.statusCode == 401)
+        let none = BearerAuthentication { _ in throw Refused() }
+        #expect(await failure(try session(none).data(TransferRequest(url: server.url())))?.code == .authenticationFailed)
+    }
+}

@@ -1,0 +1,101 @@
+import Foundation
+import HTTPSessionTestKit
+import HTTPTypes
+import Testing
+
+@testable import HTTPSession
+
+/// What a user's closures hold may ask anything of its task and its session when it ends.
+@Suite(.timeLimit(.minutes(5))) struct LettingGoTests {
+    private final class Held: Sendable {
+        let end: @Sendable () -> Void
+        init(_ end: @escaping @Sendable () -> Void) { self.end = end }
+        deinit { end() }
+    }
+
+    @Test func `what a progress callback holds may ask its task when it ends`() async throws {
+        let server = try MisbehavingServer { _ in Reply(body: "x") }
+        let session = try localSession()
+        let (ends, ended) = AsyncStream.makeStream(of: TransferTask.State.self)
+        for _ in 0..<20 {
+            let tasks = (0..<20).map { _ in session.data(TransferRequest(url: server.url()), startsNow: false) }
+            for task in tasks {
+                let held = Held { ended.yield(task.state) }
+                task.respond(
+                    with: HTTPResponseSerializer(), on: .global(), progress: { _ in withExtendedLifetime(held) {} },
+                    success: { _, _ in }, failure: { _, _ in })
+            }
+            for task in tasks { task.resume() }
+            for task in tasks { _ = try await task.value }
+        }
+        var states = ends.makeAsyncIterator()
+        for _ in 0..<400 { #expect(await states.next() == .finished) }
+    }
+
+    @Test(arguments: ["handler", "body", "session"])
+    func `what a task holds ends off the session's thread, and may ask for the session's tasks`(_ place: String) async throws {
+        let server = try MisbehavingServer { request in
+            request.path == "/redirect" ? .redirect(to: "/") : Reply(body: "x")
+        }
+        let (ends, ended) = AsyncStream.makeStream(of: String.self)
+        var session: HTTPSessionManager? = try localSession { $0.name = "letting-go" }
+        for number in 0..<200 {
+            let held = Held { [weak session] in
+                _ = session?.tasks
+                ended.yield(threadName())
+            }
+            var request = TransferRequest(url: server.url(number % 2 == 0 ? "/" : "/redirect"))
+            var handlers = TransferHandlers()
+            if place == "body" {
+                request.method = .put
+                request.body = .stream(length: 1) {
+                    withExtendedLifetime(held) {
+                        AsyncThrowingStream {
+                            $0.yield(Data([1])); $0.finish()
+                        }
+                    }
+                }
+            } else {
+                handlers.response = { _ in withExtendedLifetime(held) { .allow } }
+            }
+            // Nobody but the session holds it.
+            _ = session?.data(request, handlers: handlers)
+        }
+        if place == "session" { session?.invalidate(cancelsTasks: true) }
+        if place == "session" { session = nil }
+        var threads = ends.makeAsyncIterator()
+        for _ in 0..<200 { #expect(await threads.next() != "letting-go") }
+    }
+
+    @Test func `a task that nobody started and nobody holds ends with its callbacks, and lets its session end`() async throws {
+        let server = try MisbehavingServer { _ in Reply() }
+        let (released, group) = (Signal(), DispatchGroup())
+        weak var forgotten: TransferTask?
+        do {
+            let held = Held { released.fire() }
+            let session = try localSession()
+            let task = session.data(TransferRequest(url: server.url()), startsNow: false)
+            forgotten = task
+            task.respond(
+                with: HTTPResponseSerializer(), on: .global(), group: group,
+                success: { _, _ in withExtendedLifetime(held) {} }, failure: { _, _ in })
+        }
+        await released.wait()
+        #expect(forgotten == nil)
+        #expect(group.wait(timeout: .now()) == .success)
+    }
+
+    @Test func `readers of progress that have left are let go of`() async throws {
+        let server = try MisbehavingServer { _ in .never }
+        let task = try localSession().data(TransferRequest(url: server.url()))
+        for _ in 0..<100 { for await _ in task.progress { break } }
+        #expect(task.progressReaderCount == 0)
+        task.cancel()
+        _ = await failure(task)
+    }
+}
+
+private func threadName() -> String {
+    let name = try? String(contentsOfFile: "/proc/thread-self/comm", encoding: .utf8)
+    return name?.trimmingCharacters(in: .whitespacesAndNewlines) ?? ""
+}

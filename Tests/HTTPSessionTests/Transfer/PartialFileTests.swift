@@ -1,0 +1,67 @@
+import Foundation
+import NetworkLab
+import Testing
+
+@testable import HTTPSession
+
+struct PartialFileTests {
+    private let folder: ScratchDirectory
+
+    init() throws { folder = try ScratchDirectory() }
+
+    @Test(.requiresMounts, arguments: [DownloadDestination.ExistingFile.fail, .replace])
+    func `a part on another file system is copied into its place`(existingFile: DownloadDestination.ExistingFile) throws {
+        try FileManager.default.createDirectory(at: folder.url("other"), withIntermediateDirectories: false)
+        let destination = DownloadDestination(folder.url("file"), existingFile: existingFile)
+        try withOwnMounts { [folder] in
+            try #require(mount("none", folder.file("other"), "tmpfs", 0, nil) == 0)
+            let part = PartialFile(destination, keeping: .init(path: folder.file("other/part")))
+            try part.begin(expected: 600_000)
+            try part.write([UInt8](repeating: 7, count: 600_000))
+            #expect(try part.commit() == folder.url("file"))
+            #expect(access(folder.file("other/part"), F_OK) != 0)
+        }
+        #expect(try Data(contentsOf: folder.url("file")) == Data(repeating: 7, count: 600_000))
+        #expect(folder.names == ["file", "other"])
+    }
+
+    @Test(.requiresMounts) func `a disk without room for the copy leaves the part`() throws {
+        try FileManager.default.createDirectory(at: folder.url("small"), withIntermediateDirectories: false)
+        try withOwnMounts { [folder] in
+            try #require(mount("none", folder.file("small"), "tmpfs", 0, "size=64k") == 0)
+            let destination = DownloadDestination(folder.url("small/file"))
+            let resumption = Resumption(url: folder.url("x"), validator: .entityTag("\"1\""), total: 600_000, digest: nil)
+            let part = PartialFile(destination, keeping: .init(path: folder.file("part")))
+            try part.begin(
+                expected: nil, Sidecar(resumption: try #require(resumption), start: folder.url("x"), boot: SidecarFile.boot))
+            try part.write([UInt8](repeating: 7, count: 600_000))
+            #expect(throws: HTTPSessionError.self) { try part.commit() }
+            part.discard()
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder.file("small")).isEmpty)
+        }
+        #expect(folder.names == ["part", "part.json", "small"])
+    }
+
+    @Test func `the sidecar says what is synced, every 16 MiB`() throws {
+        let resumption = Resumption(url: folder.url("x"), validator: .entityTag("\"1\""), total: nil, digest: nil)
+        let sidecar = Sidecar(resumption: try #require(resumption), start: folder.url("x"), boot: SidecarFile.boot)
+        let part = PartialFile(DownloadDestination(folder.url("file")), keeping: .init(path: folder.file("part")))
+        try part.begin(expected: nil, sidecar)
+        #expect(try SidecarFile.read(besides: folder.file("part"))?.synced == 0)
+        for _ in 0..<40 { try part.write([UInt8](repeating: 7, count: 1 << 20)) }
+        #expect(try SidecarFile.read(besides: folder.file("part"))?.synced == 32 << 20)
+        part.discard()
+        #expect(try SidecarFile.read(besides: folder.file("part"))?.synced == 40 << 20)
+        let next = PartialFile(DownloadDestination(folder.url("file")), keeping: .init(path: folder.file("part")))
+        #expect(try next.reopen()?.length == 40 << 20)
+        _ = try next.commit()
+        #expect(folder.names == ["file"])
+    }
+
+    @Test(arguments: [
+        (EPERM, true), (EOPNOTSUPP, true), (ENOSYS, true), (EMLINK, true), (EXDEV, true), (EEXIST, false), (ENOENT, false),
+    ])
+    func `where a file system has no links, a rename must do`(_ number: Int32, _ isWithout: Bool) {
+        #expect(FileMove.isWithoutLinks(number) == isWithout)
+    }
+}

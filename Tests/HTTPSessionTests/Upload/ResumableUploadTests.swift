@@ -1,0 +1,393 @@
+import EventLoop
+import Foundation
+import HTTPSession
+import HTTPSessionTestKit
+import HTTPTypes
+import NetworkLab
+import Testing
+
+/// Uploads that go on where they stopped, against a server that loses, refuses and forgets. The body has 1,000,000 bytes.
+@Suite(.timeLimit(.minutes(20))) struct ResumableUploadTests {
+    private let folder: ScratchDirectory
+    private let log = EventLog()
+    private static let size: Int64 = 1_000_000
+
+    init() throws {
+        folder = try ScratchDirectory()
+        try pattern(Self.size).write(to: folder.url("body"))
+    }
+
+    private func session(_ retries: Int? = 4, _ change: (inout SessionConfiguration) -> Void = { _ in }) throws
+        -> HTTPSessionManager
+    {
+        let policy = RetryPolicy(maximumRetries: retries, baseDelay: .milliseconds(1), maximumDelay: .milliseconds(1))
+        return try HTTPSessionManager(
+            configuration: localConfiguration {
+                $0.retryPolicy = policy
+                change(&$0)
+            }, monitors: [log])
+    }
+
+    private func request(_ server: UploadServer, _ body: RequestBody? = nil, _ fields: HTTPFields = [:]) -> TransferRequest {
+        TransferRequest(url: server.url, method: .post, headerFields: fields, body: body ?? .file(folder.url("body")))
+    }
+
+    private func methods(_ server: UploadServer) -> String { server.requests.map(\.method).joined(separator: " ") }
+
+    private func expectWhole(_ server: UploadServer, at index: Int = 0, location: SourceLocation = #_sourceLocation) throws {
+        let upload = try #require(server.uploads.dropFirst(index).first, sourceLocation: location)
+        #expect(Data(upload.bytes) == pattern(Self.size), sourceLocation: location)
+    }
+
+    /// The faults of the first requests of one method, one after another.
+    private static func faults(_ faults: [UploadServer.Fault?], of method: String = "PATCH")
+        -> @Sendable (UploadServer.Turn) -> UploadServer.Fault?
+    {
+        let rest = Locked(faults)
+        return { turn in
+            guard turn.request.method == method else { return nil }
+            return rest.withLock { $0.isEmpty ? nil : $0.removeFirst() }
+        }
+    }
+
+    // MARK: tus
+
+    @Test func `a tus upload is made, sent and done`() async throws {
+        let server = try UploadServer(.tus)
+        let task = try session().upload(request(server), resumably: .tus(metadata: ["filename": "body"]))
+        let response = try await task.value
+        #expect(response.statusCode == 204)
+        #expect(response.url.path == "/uploads/1")
+        #expect(methods(server) == "POST PATCH")
+        #expect(server.requests[0]["upload-metadata"] == "filename Ym9keQ==")
+        #expect(server.requests[0]["content-length"] == "0")
+        #expect(task.kind == .upload)
+        #expect(task.currentProgress.sent == Self.size)
+        #expect(task.currentProgress.expectedToSend == Self.size)
+        #expect(response.metrics.bytesResumed == 0)
+        try expectWhole(server)
+    }
+
+    @Test(arguments: [UploadProtocol.tus, .draft]) func `twenty cuts cost next to nothing`(_ kind: UploadProtocol) async throws {
+        let cuts = Counter()
+        let server = try UploadServer(kind == .tus ? .tus : .draft) { turn in
+            let mayCut = turn.request.method == "PATCH" || kind == .draft && turn.request.method == "POST"
+            return mayCut && cuts.add() <= 20 ? .cut(afterBodyBytes: 49_000, losing: 4_000) : nil
+        }
+        let response = try await session().upload(request(server), resumably: kind).value
+        try expectWhole(server)
+        #expect(response.metrics.retryCount == 20)
+        #expect(server.bodyBytes <= Self.size * 115 / 100)
+        #expect(server.requests.count { $0.method == "HEAD" } == 20)
+        #expect(log.names.contains("continued 45000"))
+        #expect(log.names.contains("continued 900000"))
+        #expect(response.metrics.bytesResumed == (1...20).reduce(0) { $0 + $1 * 45_000 })
+    }
+
+    @Test(arguments: [UploadProtocol.tus, .draft]) func `memory, a form and a stream are read again from where the server is`(
+        _ kind: UploadProtocol
+    ) async throws {
+        let pieces = stride(from: 0, to: 1_000_000, by: 70_001).map { pattern(Self.size)[$0..<min(1_000_000, $0 + 70_001)] }
+        let stream = RequestBody.stream(length: Self.size) {
+            AsyncThrowingStream { continuation in
+                for piece in pieces { continuation.yield(piece) }
+                continuation.finish()
+            }
+        }
+        for body in [RequestBody.data(pattern(Self.size)), stream] {
+            let server = try UploadServer(
+                kind == .tus ? .tus : .draft,
+                fault: Self.faults([.cut(afterBodyBytes: 300_000), .cut(afterBodyBytes: 99_999), .cut(afterBodyBytes: 0)]))
+            _ = try await session().upload(request(server, body), resumably: kind).value
+            try expectWhole(server)
+        }
+        var form = MultipartForm()
+        try form.appendPart(fileURL: folder.url("body"), name: "file")
+        try form.appendPart(form: pattern(50_000), name: "data")
+        let server = try UploadServer(
+            kind == .tus ? .tus : .draft,
+            fault: Self.faults([.cut(afterBodyBytes: 100), .cut(afterBodyBytes: 400_000), .cut(afterBodyBytes: 620_000)]))
+        _ = try await session().upload(request(server, .multipart(form)), resumably: kind).value
+        let bytes = Data(try #require(server.uploads.first).bytes)
+        #expect(Int64(bytes.count) == form.contentLength)
+        #expect(bytes.range(of: pattern(Self.size)) != nil)
+        #expect(bytes.range(of: pattern(50_000)) != nil)
+    }
+
+    @Test func `a server in trouble is waited for, as the policy and it say`() async throws {
+        let server = try UploadServer(.tus) { turn in
+            switch turn.number {
+            case 1: .refuse(Reply(503, fields: ["Retry-After": "0"]))
+            case 3: .refuse(Reply(500))
+            case 4: .refuse(Reply(429))
+            case 6: .refuse(Reply(408))
+            case 8: .refuse(Reply(423))
+            default: nil
+            }
+        }
+        let response = try await session(nil).upload(request(server), resumably: .tus).value
+        #expect(methods(server) == "POST POST PATCH HEAD HEAD PATCH HEAD PATCH HEAD PATCH")
+        #expect(response.metrics.retryCount == 5)
+        try expectWhole(server)
+    }
+
+    @Test func `the server's wish to be left alone is kept`() async throws {
+        let server = try UploadServer(
+            .tus, fault: Self.faults([.answer(Reply(503, fields: ["Retry-After": "1"])), nil]))
+        let start = ContinuousClock.now
+        _ = try await session().upload(request(server), resumably: .tus).value
+        #expect(ContinuousClock.now - start >= .seconds(1))
+    }
+
+    @Test func `an end that got lost is found out`() async throws {
+        for kind in [UploadProtocol.tus, .draft] {
+            let server = try UploadServer(
+                kind == .tus ? .tus : .draft, fault: Self.faults([.silence()], of: kind == .tus ? "PATCH" : "POST"))
+            let task = try session().upload(request(server), resumably: kind)
+            #expect(try await task.value.statusCode == (kind == .tus ? 200 : 204))
+            #expect(methods(server) == (kind == .tus ? "POST PATCH HEAD" : "POST HEAD"))
+            #expect(task.currentProgress.sent == Self.size)
+            try expectWhole(server)
+        }
+    }
+
+    @Test func `a conflict is asked about, and a forgotten upload made anew`() async throws {
+        let server = try UploadServer(.tus, fault: Self.faults([.refuse(Reply(409)), .cut(afterBodyBytes: 300_000), .forget]))
+        _ = try await session().upload(request(server), resumably: .tus).value
+        #expect(methods(server) == "POST PATCH HEAD PATCH HEAD PATCH POST PATCH")
+        #expect(server.uploads.count == 1)
+        try expectWhole(server)
+    }
+
+    @Test func `a server that says more than was sent, or too much too often, ends it`() async throws {
+        var server = try UploadServer(.tus, fault: Self.faults([.claim(Self.size + 1)]))
+        var error = await failure(try session().upload(request(server), resumably: .tus))
+        #expect(error?.code == .badServerResponse)
+        server = try UploadServer(.tus) { turn in
+            switch turn.request.method {
+            case "PATCH": .cut(afterBodyBytes: 100_000)
+            case "HEAD": .claim(999_999)
+            default: nil
+            }
+        }
+        // A small body: what was sent is known to the byte.
+        error = await failure(try session().upload(request(server, .data(pattern(200_000))), resumably: .tus))
+        #expect(error?.code == .badServerResponse)
+        // It takes bytes and says that it has not.
+        server = try UploadServer(.tus) { turn in ["PATCH", "HEAD"].contains(turn.request.method) ? .claim(0) : nil }
+        error = await failure(try session(3).upload(request(server), resumably: .tus))
+        #expect([.unacceptableStatus, .badServerResponse].contains(error?.code))
+        #expect(server.requests.count < 12)
+    }
+
+    @Test func `a server without tus, of another version, or that refuses, is told apart`() async throws {
+        let plain = try MisbehavingServer { _ in Reply(201, fields: ["Location": "/things/1"]) }
+        var request = TransferRequest(url: plain.url(), method: .post, body: .file(folder.url("body")))
+        var error = await failure(try session().upload(request, resumably: .tus))
+        #expect(error?.reason == "the server speaks no tus, and not 1.0.0")
+        #expect(plain.requests.map(\.bodyLength) == [0])
+        let old = try MisbehavingServer { _ in Reply(412, fields: ["Tus-Version": "0.2.2"]) }
+        request.url = old.url()
+        error = await failure(try session().upload(request, resumably: .tus))
+        #expect(error?.reason == "the server speaks tus 0.2.2, and not 1.0.0")
+        let server = try UploadServer(.tus, fault: Self.faults([.answer(Reply(422, body: "no films"))]))
+        error = await failure(try session().upload(self.request(server), resumably: .tus))
+        #expect(error?.code == .unacceptableStatus)
+        #expect(error?.context.statusCode == 422)
+        #expect(error?.context.responseBody == Data("no films".utf8))
+    }
+
+    @Test func `an empty upload is done when it is made`() async throws {
+        for kind in [UploadProtocol.tus, .draft] {
+            let server = try UploadServer(kind == .tus ? .tus : .draft)
+            _ = try await session().upload(request(server, .data(Data())), resumably: kind).value
+            #expect(server.requests.count == 1)
+            #expect(server.uploads.map(\.length) == [0])
+        }
+    }
+
+    // MARK: The draft
+
+    @Test func `a draft's upload goes at once, and its answer is the resource's`() async throws {
+        let server = try UploadServer(.draft)
+        let task = try session().upload(request(server), resumably: .draft)
+        #expect(try await task.value.data == Data("taken".utf8))
+        #expect(server.requests.map(\.method) == ["POST"])
+        #expect(server.requests[0]["upload-complete"] == "?1")
+        #expect(server.requests[0]["upload-draft-interop-version"] == "8")
+        try expectWhole(server)
+    }
+
+    @Test func `a server that knows nothing of the draft gets a plain upload`() async throws {
+        let server = try MisbehavingServer { Reply(body: "\($0.bodyLength)") }
+        let request = TransferRequest(url: server.url(), method: .put, body: .file(folder.url("body")))
+        #expect(try await session().upload(request, resumably: .draft).value.data == Data("1000000".utf8))
+        #expect(server.requests.count == 1)
+    }
+
+    @Test(arguments: [7, nil]) func `another version's 104 is none`(_ version: Int?) async throws {
+        var options = UploadServer.Options()
+        options.interopVersion = version
+        let server = try UploadServer(.draft, options: options, fault: Self.faults([.cut(afterBodyBytes: 500_000)], of: "POST"))
+        // A POST that may have been executed is not made again.
+        let error = await failure(try session().upload(request(server), resumably: .draft))
+        #expect(error?.code == .connectionLost)
+        #expect(server.requests.count == 1)
+        // A PUT is, from its beginning.
+        var put = request(server)
+        put.method = .put
+        _ = try await session().upload(put, resumably: .draft).value
+        try expectWhole(server, at: 1)
+    }
+
+    @Test func `a limit of parts is kept to`() async throws {
+        // More than the kernel takes while nobody reads.
+        let size: Int64 = 32 << 20
+        var options = UploadServer.Options()
+        options.limit = "max-append-size=8000000, max-size=40000000"
+        let stuck: @Sendable (UploadServer.Turn) -> UploadServer.Fault? = {
+            $0.number == 1 ? .hold(afterBodyBytes: 0, .forever) : nil
+        }
+        let server = try UploadServer(.draft, options: options, fault: stuck)
+        _ = try await session().upload(request(server, .data(pattern(size))), resumably: .draft).value
+        #expect(server.uploads.map { Data($0.bytes) } == [pattern(size)])
+        #expect(methods(server) == "POST HEAD PATCH PATCH PATCH PATCH PATCH")
+        #expect(server.requests.map { $0["upload-complete"] } == ["?1", nil, "?0", "?0", "?0", "?0", "?1"])
+        #expect(server.requests.allSatisfy { $0.bodyLength <= 8_000_000 })
+        options.limit = "max-size=999999"
+        let small = try UploadServer(.draft, options: options, fault: stuck)
+        let error = await failure(try session().upload(request(small, .data(pattern(size))), resumably: .draft))
+        #expect(error?.code == .invalidRequest)
+    }
+
+    @Test func `a conflict and an error say where to go on`() async throws {
+        let server = try UploadServer(.draft) { turn in
+            switch turn.number {
+            case 1: .cut(afterBodyBytes: 400_000)
+            case 3: .refuse(Reply(409, fields: ["Upload-Offset": "400000"]))
+            case 4: .answer(Reply(502))
+            default: nil
+            }
+        }
+        _ = try await session().upload(request(server), resumably: .draft).value
+        // All of it was there when the server had its trouble.
+        #expect(methods(server) == "POST HEAD PATCH PATCH HEAD")
+        try expectWhole(server)
+    }
+
+    // MARK: What is refused
+
+    @Test func `what cannot be read again, or has no length, is refused before it is sent`() async throws {
+        let server = try UploadServer(.tus)
+        let stream = RequestBody.stream(length: nil) { AsyncThrowingStream { $0.finish() } }
+        var error = await failure(try session().upload(request(server, stream), resumably: .tus))
+        #expect(error?.code == .invalidRequest)
+        #expect(error?.reason == "an upload that goes on where it stopped needs a body of known length")
+        error = await failure(try session().upload(TransferRequest(url: server.url, method: .post), resumably: .tus))
+        #expect(error?.reason == "there is no body to upload")
+        error = await failure(try session().upload(request(server, .file(folder.url("none"))), resumably: .tus))
+        #expect(error?.code == .cannotReadFile)
+        #expect(server.requests.isEmpty)
+    }
+
+    @Test func `a file that is another one by then is not joined`() async throws {
+        let (path, folder) = (self.folder.file("body"), folder)
+        let server = try UploadServer(.tus) { turn in
+            if turn.request.method == "HEAD" { try? Data(count: 1_000_000).write(to: folder.url("body")) }
+            return turn.number == 2 ? .cut(afterBodyBytes: 500_000) : nil
+        }
+        let error = await failure(try session().upload(request(server), resumably: .tus))
+        #expect(error?.code == .fileChanged)
+        #expect(FileManager.default.fileExists(atPath: path))
+        #expect(server.uploads.map(\.bytes.count) == [500_000])
+    }
+
+    // MARK: Other origins
+
+    @Test func `a place at another origin gets the bytes and no credentials`() async throws {
+        let other = try MisbehavingServer { request in Reply(204, fields: ["Upload-Offset": "\(request.bodyLength)"]) }
+        var options = UploadServer.Options()
+        options.locationPrefix = other.origin
+        let server = try UploadServer(.tus, options: options)
+        let response = try await session().upload(
+            request(server, nil, [.authorization: "Bearer secret", .userAgent: "me"]), resumably: .tus
+        ).value
+        #expect(response.url.absoluteString == other.origin + "/uploads/1")
+        #expect(server.requests[0]["authorization"] == "Bearer secret")
+        #expect(other.requests.map { $0["authorization"] } == [nil])
+        #expect(other.requests.map { $0["user-agent"] } == ["me"])
+        #expect(other.requests.map(\.bodyLength) == [Self.size])
+    }
+
+    @Test func `redirects that keep the method are followed, with the part that is the turn`() async throws {
+        let server = try UploadServer(.tus) { turn in
+            switch turn.number {
+            case 1: .refuse(.redirect(307, to: "/uploads?again"))
+            case 3: .cut(afterBodyBytes: 250_000)
+            case 5: .refuse(.redirect(308, to: turn.request.path))
+            default: nil
+            }
+        }
+        let response = try await session().upload(request(server), resumably: .tus).value
+        #expect(methods(server) == "POST POST PATCH HEAD PATCH PATCH")
+        #expect(response.metrics.redirectCount == 2)
+        try expectWhole(server)
+        let other = try UploadServer(.tus) { _ in .refuse(.redirect(303, to: "/uploads")) }
+        let error = await failure(try session().upload(request(other), resumably: .tus))
+        #expect(error?.context.statusCode == 303)
+        #expect(other.requests.count == 1)
+    }
+
+    @Test func `a challenge in the middle is met`() async throws {
+        let server = try UploadServer(.tus) { turn in
+            if turn.number == 2 { return .cut(afterBodyBytes: 250_000) }
+            return turn.number > 2 && turn.request["authorization"] == nil ? .refuse(.unauthorized("Basic realm=\"x\"")) : nil
+        }
+        let handlers = TransferHandlers(challenge: { _ in .useCredential(Credential(user: "me", password: "secret")) })
+        _ = try await session().upload(request(server), resumably: .tus, handlers: handlers).value
+        try expectWhole(server)
+    }
+
+    // MARK: Control
+
+    @Test func `suspended in the middle, it goes on; cancelled, it ends`() async throws {
+        let gate = try Gate()
+        let server = try UploadServer(
+            .tus,
+            fault: Self.faults([.hold(afterBodyBytes: 100_000, .gate(gate)), .hold(afterBodyBytes: 100_000, .forever)]))
+        let session = try session()
+        let task = session.upload(request(server), resumably: .tus)
+        try await server.awaitBodyBytes(100_000)
+        task.suspend()
+        await log.await("suspended")
+        task.resume()
+        gate.open()
+        _ = try await task.value
+        try expectWhole(server)
+        let second = session.upload(request(server), resumably: .tus, startsNow: false)
+        second.resume()
+        try await server.awaitBodyBytes(1_100_000)
+        second.cancel()
+        #expect(await failure(second)?.code == .cancelled)
+    }
+
+    @Test func `without retries a lost connection is the end`() async throws {
+        // On a connection of its own: one that is used again and dies before an answer is never the end.
+        let made = Reply(201, fields: ["Location": "/uploads/1", "Tus-Resumable": "1.0.0"]).closing()
+        let server = try UploadServer(.tus) { $0.number == 1 ? .answer(made) : .cut(afterBodyBytes: 500_000) }
+        let error = await failure(try session(0).upload(request(server), resumably: .tus))
+        #expect(error?.code == .connectionLost)
+    }
+
+    @Test func `progress is what is there and what is on its way`() async throws {
+        let server = try UploadServer(.tus, fault: Self.faults([.cut(afterBodyBytes: 600_000), .cut(afterBodyBytes: 0)]))
+        let task = try session().upload(request(server), resumably: .tus, startsNow: false)
+        let seen = Task { await task.progress.reduce(into: [TransferProgress]()) { $0.append($1) } }
+        task.resume()
+        _ = try await task.value
+        let all = await seen.value
+        #expect(all.allSatisfy { $0.sent <= Self.size })
+        #expect(all.last?.sent == Self.size)
+        #expect(all.dropFirst().allSatisfy { $0.expectedToSend == nil || $0.expectedToSend == Self.size })
+    }
+}

@@ -1,0 +1,142 @@
+import Foundation
+import Pacing
+import Testing
+
+@testable import HTTPSession
+
+/// A server that keeps what it gets, and the way to it, which loses requests and answers. What a good client never asks for is a fault.
+private struct UnreliableServer {
+    let kind: UploadProtocol
+    let length: Int64
+    let limit: Int64?
+    var stored: Int64?
+    var isComplete = false
+    var wasComplete = false
+    var mayFail = true
+    var hasSaidLimit = false
+    var faults: [String] = []
+
+    private let url = URL(string: "https://host/files") ?? URL(fileURLWithPath: "/")
+
+    init(_ kind: UploadProtocol, length: Int64, limit: Int64?) {
+        (self.kind, self.length, self.limit) = (kind, length, limit)
+    }
+
+    private var isTus: Bool { kind == .tus }
+
+    private func head(_ status: Int, _ fields: [String]) -> ResponseHead? {
+        let text = "HTTP/1.1 \(status) X\r\n" + (fields + ["Tus-Resumable: 1.0.0"]).map { $0 + "\r\n" }.joined() + "\r\n"
+        return ResponseHead(bytes: Array(text.utf8))
+    }
+
+    private mutating func limitFields() -> [String] {
+        guard let limit, !isTus else { return [] }
+        hasSaidLimit = true
+        return ["Upload-Limit: max-append-size=\(limit)"]
+    }
+
+    /// Takes the machine's request. - Returns: what follows from the answer; `nil` where none came.
+    mutating func serve(_ machine: inout UploadMachine, _ generator: inout SplitMix64) -> UploadMachine.Verdict? {
+        let chance = mayFail ? Int.random(in: 0..<12, using: &generator) : 11
+        if chance == 0 {
+            machine.lost(sent: machine.bodyStart, hasSent: false)
+            return nil
+        }
+        if chance == 1, isTus { stored = nil }
+        var (offset, count): (Int64, Int64) = (machine.bodyStart, machine.bodyCount)
+        if offset < 0 || offset + count > length { faults.append("\(machine.request) of \(length)") }
+        if hasSaidLimit, let limit, count > limit { faults.append("\(count) bytes beyond the limit \(limit)") }
+        var (status, fields): (Int, [String])
+        switch machine.request {
+        case .create:
+            if machine.location != nil { faults.append("made while it is there") }
+            if wasComplete, !machine.isIdempotent, length > 0 { faults.append("made again, and had been complete") }
+            stored = 0
+            isComplete = false
+            if !isTus, chance != 2, let head = head(104, ["Location: /up", "Upload-Draft-Interop-Version: 8"] + limitFields()) {
+                // A client that goes on all the same is judged by its answer.
+                _ = machine.received(interim: head, from: url, sent: 0)
+            }
+            (status, fields) = (201, ["Location: /up"])
+        case .askOffset:
+            if machine.location == nil { faults.append("asked without a place") }
+            guard let stored else { return answer(404, [], &machine, sent: offset) }
+            fields = ["Upload-Offset: \(stored)", "Upload-Length: \(length)", "Upload-Complete: ?\(isComplete ? 1 : 0)"]
+            if chance == 3 {
+                machine.lost(sent: offset, hasSent: true)
+                return nil
+            }
+            return answer(chance == 4 ? 503 : 200, chance == 4 ? [] : fields + limitFields(), &machine, sent: offset)
+        case .append:
+            guard let stored else { return answer(404, [], &machine, sent: offset + count) }
+            if stored != offset || chance == 5 || isComplete {
+                return answer(409, isTus ? [] : ["Upload-Offset: \(stored)"], &machine, sent: offset + count)
+            }
+            (status, fields) = (204, [])
+        }
+        // So much of it has gone, and so much of that has arrived.
+        let sent = chance == 6 || chance == 7 ? Int64.random(in: 0...count, using: &generator) : count
+        let arrived = sent < count || chance == 8 ? Int64.random(in: 0...sent, using: &generator) : count
+        offset += arrived
+        stored = offset
+        let isWhole = arrived == count
+        if isWhole, offset == length {
+            isComplete = true
+            wasComplete = true
+        }
+        if chance == 6 || chance == 7 || chance == 9 {
+            machine.lost(sent: machine.bodyStart + sent, hasSent: true)
+            return nil
+        }
+        if !isWhole || chance == 10 {
+            (status, fields) = (503, [])
+        } else if isTus {
+            fields.append("Upload-Offset: \(offset)")
+        } else {
+            fields.append("Upload-Complete: ?\(isComplete ? 1 : 0)")
+        }
+        return answer(status, fields, &machine, sent: machine.bodyStart + sent)
+    }
+
+    private func answer(_ status: Int, _ fields: [String], _ machine: inout UploadMachine, sent: Int64) -> UploadMachine.Verdict?
+    {
+        head(status, fields).map { machine.received($0, from: url, sent: sent) }
+    }
+}
+
+@Suite struct UploadMachineRandomTests {
+    @Test(arguments: [UploadProtocol.tus, .draft], [nil, 7, 64])
+    func `whatever is lost, the upload ends whole, or is known not to`(_ kind: UploadProtocol, _ limit: Int64?) {
+        for seed in UInt64(0)..<2_000 {
+            var generator = SplitMix64(seed: seed)
+            let length = Int64.random(in: 0...100, using: &generator)
+            var server = UnreliableServer(kind, length: length, limit: limit)
+            var machine = UploadMachine(
+                kind.kind, length: length, isIdempotent: .random(using: &generator), allowsInsecure: false)
+            var (steps, end): (Int, UploadMachine.Verdict?) = (0, nil)
+            while end == nil, steps < 400 {
+                steps += 1
+                // A server that gets well ends every upload.
+                server.mayFail = steps < 60
+                switch server.serve(&machine, &generator) {
+                case nil:
+                    // Without a place, and where a second execution may do harm, the task ends here.
+                    if !machine.isRepeatable { end = .final }
+                case .next, .retry: break
+                case let verdict?: end = verdict
+                }
+            }
+            #expect(server.faults == [], "seed \(seed)")
+            switch end {
+            case nil: Issue.record("seed \(seed): no end, \(machine)")
+            case .refuse(let refusal):
+                #expect(refusal.reason.contains("may have been complete"), "seed \(seed)")
+                #expect(server.wasComplete || machine.isEndInDoubt, "seed \(seed)")
+            case .final:
+                // Gone three times, or without a place.
+                if server.stored != nil, machine.location != nil, length > 0 { #expect(server.isComplete, "seed \(seed)") }
+            case .next, .retry: break
+            }
+        }
+    }
+}

@@ -1,0 +1,185 @@
+import FoundationEssentials
+import Pacing
+
+@testable import HTTPSession
+
+/// Downloads from one server over one network, at random, through the machines of tasks, retries and budgets, the queue and the rules
+/// of resumption. Every action is checked against what must be true; see ``SimulatedTask``.
+struct TransferSimulation {
+    private static let places = 2
+    private static let url = URL(string: "https://host/file") ?? URL(fileURLWithPath: "/")
+    private static let host = TransferQueue.Host(scheme: "https", name: "host", port: 443, needsLookup: false)
+
+    private(set) var now: Int64 = 1
+    private(set) var isNetworkUp = true
+    private(set) var finished = 0
+    private(set) var good = 0
+    private(set) var resumedBytes: Int64 = 0
+    private var dice: SplitMix64
+    private var server: SimulatedServer
+    private var queue = TransferQueue(limits: .init(total: places, perHost: places, lookups: 1))
+    private var budget: RetryBudget?
+    private var budgetSince: Int64 = 0
+    private var paid = 0.0
+    private var tasks: [SimulatedTask] = []
+    private var lastID: UInt64 = 0
+
+    init(seed: UInt64) {
+        dice = SplitMix64(seed: seed)
+        server = SimulatedServer(seed: seed &+ 1)
+    }
+
+    mutating func run(steps: Int) throws {
+        for _ in 0..<4 { addTask() }
+        for _ in 0..<steps { try step() }
+        // Nothing that is left is beyond help: with a network, in time, all of it ends.
+        isNetworkUp = true
+        for index in tasks.indices {
+            try change(index) { task, world in
+                try task.networkIsBack(delay: 0, &world)
+                try task.handle(.cancel, &world)
+                guard task.isFinished else { throw SimulatedTask.Violation(description: "cancelled, and goes on") }
+            }
+        }
+        guard queue.running == 0, queue.waiting == 0 else { throw SimulatedTask.Violation(description: "places that nobody has") }
+    }
+
+    private mutating func addTask() {
+        lastID += 1
+        let policies = [
+            RetryPolicy.default, .never, .persistent, RetryPolicy(maximumRetries: 2, baseDelay: .zero, maximumDelay: .zero),
+            RetryPolicy(maximumRetries: 9, baseDelay: .milliseconds(1), maximumDelay: .seconds(4)),
+        ]
+        let limits = TaskMachine.Limits(
+            requestTimeout: 3_000_000_000, resourceTimeout: random(in: 20_000_000_000...600_000_000_000),
+            handlerTimeout: 2_000_000_000)
+        tasks.append(
+            SimulatedTask(
+                id: lastID, policy: policies.randomElement(using: &dice) ?? .default, isIdempotent: chance(85),
+                url: TransferSimulation.url, limits: limits))
+    }
+
+    private mutating func step() throws {
+        now += chance(90) ? random(in: 0...50_000_000) : random(in: 0...2_000_000_000)
+        for index in tasks.indices where (tasks[index].machine.deadline ?? .max) <= now {
+            try change(index) { task, world in try task.timePassed(&world) }
+        }
+        let index = Int.random(in: tasks.indices, using: &dice)
+        switch Int.random(in: 0..<200, using: &dice) {
+        case 0: server.change()
+        case 1..<5: try switchNetwork()
+        case 5..<10: try change(index) { task, world in try task.suspend(&world) }
+        case 10..<40: try change(index) { task, world in try task.handle(.resume, &world) }
+        case 40: try change(index) { task, world in try task.handle(.cancel, &world) }
+        case 41..<44: try change(index) { task, world in try task.handle(.receiverFull, &world) }
+        case 44..<50: try change(index) { task, world in try task.handle(.receiverReady, &world) }
+        case 50..<54: if !isNetworkUp { try change(index) { task, world in try task.networkIsGone(&world) } }
+        case 54..<56: try stray(index)
+        default: try change(index) { task, world in try task.advance(&world) }
+        }
+        try admit()
+        for index in tasks.indices where tasks[index].isFinished { try replace(index) }
+    }
+
+    /// What comes too late, or from nobody: it changes nothing that it should not.
+    private mutating func stray(_ index: Int) throws {
+        guard !tasks[index].isUnderWay else { return }
+        let events: [TaskMachine.Event] = [
+            .activity, .endedUntilConnected, .handlerAsked, .handlerAnswered, .endedForNow(delay: 5), .receiverReady,
+        ]
+        let event = events.randomElement(using: &dice) ?? .activity
+        let before = tasks[index].machine.state
+        try change(index) { task, world in try task.handle(event, &world) }
+        guard tasks[index].machine.state == before else {
+            throw SimulatedTask.Violation(description: "\(event) moved \(before)")
+        }
+    }
+
+    private mutating func switchNetwork() throws {
+        isNetworkUp.toggle()
+        guard isNetworkUp else { return }
+        for index in tasks.indices {
+            let delay = chance(50) ? 0 : random(in: 1...5_000_000)
+            try change(index) { task, world in try task.networkIsBack(delay: delay, &world) }
+        }
+    }
+
+    private mutating func replace(_ index: Int) throws {
+        finished += 1
+        if tasks[index].isGood { good += 1 }
+        resumedBytes += tasks[index].resumedBytes
+        addTask()
+        tasks.swapAt(index, tasks.count - 1)
+        let old = tasks.removeLast()
+        guard queue.remove(old.id) == false else { throw SimulatedTask.Violation(description: "finished, and still in line") }
+    }
+
+    private mutating func change(
+        _ index: Int, _ body: (inout SimulatedTask, inout TransferSimulation) throws -> Void
+    ) throws {
+        var task = tasks[index]
+        try body(&task, &self)
+        for wish in task.takeWishes() {
+            switch wish {
+            case .place: queue.add(task.id, to: TransferSimulation.host, priority: .default, isFirst: task.machine.attempts > 0)
+            case .noPlace: queue.remove(task.id)
+            case .placeIsFree: queue.left(task.id, from: TransferSimulation.host, isAbandoned: false, now: now)
+            }
+        }
+        tasks[index] = task
+    }
+
+    private mutating func admit() throws {
+        while let id = queue.admit(now: now) {
+            guard let index = tasks.firstIndex(where: { $0.id == id }) else {
+                throw SimulatedTask.Violation(description: "a place for nobody")
+            }
+            try change(index) { task, world in try task.handle(.admitted, &world) }
+        }
+        guard tasks.count(where: \.isUnderWay) <= TransferSimulation.places else {
+            throw SimulatedTask.Violation(description: "more transfers than places")
+        }
+    }
+
+    // MARK: For the tasks
+
+    mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &dice) < percent }
+    mutating func random(in range: ClosedRange<Int64>) -> Int64 { .random(in: range, using: &dice) }
+    mutating func draw() -> UInt64 { dice.next() }
+    mutating func answer(to lines: [String]) -> SimulatedServer.Answer? { server.answer(to: lines) }
+    func length(of version: Int) -> Int64 { server.lengths[version] }
+
+    // MARK: The budget
+
+    mutating func noteTrouble() {
+        guard budget == nil else { return }
+        (budget, budgetSince) = (RetryBudget(now: now), now)
+    }
+
+    mutating func noteRequest() {
+        guard budget != nil else { return }
+        budget?.requested()
+        paid -= 0.2
+    }
+
+    mutating func noteSuccess() {
+        guard budget != nil else { return }
+        budget?.succeeded()
+        paid -= 1
+    }
+
+    /// How long a retry has to wait; `nil`: it may begin.
+    mutating func retryWait() throws -> Int64? {
+        guard budget?.take(now: now) == false else {
+            if budget != nil { paid += 1 }
+            // Ten, one a second, a fifth of the requests, and what came back.
+            let limit = 10 + Double(now - budgetSince) / 1e9
+            guard paid <= limit + 0.001 else {
+                throw SimulatedTask.Violation(description: "\(paid) retries where \(limit) are paid for")
+            }
+            return nil
+        }
+        let wait = budget?.wait(now: now) ?? 0
+        return max(1, wait)
+    }
+}

@@ -1,0 +1,71 @@
+import Console
+import Foundation
+import Testing
+
+@testable import netwatch
+@testable import netwatch_transfer
+
+@Suite struct FileNameTests {
+    @Test(arguments: [
+        ("http://h/a/big.iso", "big.iso"), ("http://h/a%20b.txt?x=/y#z", "a b.txt"), ("http://h", "index.html"),
+        ("http://h/", "index.html"), ("http://h/dir/", "index.html"), ("http://h/a%2Fb", "a_b"),
+        ("http://h/%2e%2e", "index.html"),
+        ("http://h/..%2f..%2fetc%2fpasswd", "_._.._etc_passwd"), ("http://h/.bashrc", "_bashrc"), ("http://h/a%00b%0ac", "a_b_c"),
+        ("http://h/%ff%fe", "%ff%fe"), ("http://h/n%C3%A4me", "näme"), ("http://h/%E6%97%A5", "日"),
+        ("http://h/a%1b%5B2Jb", "a_[2Jb"),
+    ])
+    func isTheLastSegment(_ address: String, _ name: String) throws {
+        #expect(FileName.of(try #require(URL(string: address))) == name)
+    }
+
+    @Test func aLongNameKeepsItsEnd() throws {
+        let url = try #require(URL(string: "http://h/" + String(repeating: "%C3%A4", count: 300) + ".tar.gz"))
+        let name = FileName.of(url)
+        #expect(name.utf8.count <= 200 && name.utf8.count > 190 && name.hasSuffix(".gz"))
+    }
+}
+
+@Suite struct GetPlanTests {
+    @Test func filesAreNamedAndPlaced() throws {
+        #expect(try GetPlan(urls: ["http://h/a", "http://h/b?c"]).items.map(\.file) == ["a", "b"])
+        #expect(try GetPlan(urls: ["http://h/a"], directory: "x/").items.map(\.file) == ["x/a"])
+        #expect(try GetPlan(urls: ["http://h/a"], output: "y/z").items.map(\.file) == ["y/z"])
+        #expect(try GetPlan(urls: ["https://user:secret@h/a?b"]).items.map(\.address) == ["https://h/a?b"])
+    }
+
+    @Test(arguments: [
+        ("get", "get: the URL is missing; see 'netwatch get --help'"),
+        ("get ftp://h/a", "URL 'ftp://h/a': scheme: 'ftp' is not spoken; http and https are"),
+        ("get h/a", "URL 'h/a': the scheme is missing; write http:// or https:// before it"),
+        ("get http://", "URL 'http://': the URL has no host, or one that is not written as hosts are"),
+        ("get http://h/a http://i/a", "get: http://h/a and http://i/a would both be 'a'; download them one by one with -o"),
+        ("get -o x http://h/a http://i/b", "-o: it names one file, and there are 2 URLs; use -d"),
+        ("get -o x -d y http://h/a", "-o -d: they exclude each other"),
+        ("get -o - http://h/a", "-o '-': write the name of a file; nothing can be continued on standard output"),
+        ("get --sha256 12 http://h/a", "--sha256 '12': write 64 hexadecimal digits, as sha256sum prints them"),
+        ("get --sha256 12 http://h/a http://h/b", "--sha256: it is of one file, and there are 2 URLs"),
+        (
+            "get --limit-rate 1.5M http://h/a",
+            "--limit-rate 1.5M: write a whole number of bytes a second, as in 500000, 500k or 2M"
+        ),
+        ("get --parallel 0 http://h/a", "--parallel 0: must be from 1 to 64"),
+        ("get --timeout 5 http://h/a", "--timeout 5: the unit is missing; \(TimeSpan.form)"),
+        ("get -4 -6 http://h/a", "-4 -6: they exclude each other; leave both out for both families"),
+        ("get --elsewhere", "get: unknown option '--elsewhere'; see 'netwatch get --help'"),
+    ])
+    func isRefused(_ line: String, _ message: String) {
+        #expect(throws: Failure(64, message)) { try TransferCommands.run(line.split(separator: " ").map(String.init)) }
+    }
+}
+
+@Suite struct TransferProgramTests {
+    @Test func theOtherProgramHasGetAndItsHelp() {
+        #expect(TransferProgram.arguments(of: ["get", "-q", "x"]) == ["get", "-q", "x"])
+        #expect(TransferProgram.arguments(of: ["help", "get"]) == ["get", "--help"])
+        #expect(TransferProgram.arguments(of: ["help", "watch"]) == nil)
+        #expect(TransferProgram.arguments(of: ["watch", "get:1"]) == nil)
+        #expect(
+            TransferProgram.places(besides: "/usr/bin/netwatch")
+                == ["/usr/bin/netwatch-transfer", "/usr/bin/../libexec/netwatch/netwatch-transfer"])
+    }
+}

@@ -1,0 +1,107 @@
+import EventLoop
+import Foundation
+import HTTPSessionTestKit
+
+@testable import HTTPSession
+
+/// A server with one file, which it serves as a good server does, or as it is told.
+final class FileSource: Sendable {
+    struct Behaviour: Sendable {
+        var tag = "\"1\""
+        /// A reply stops after so many bytes of the file, until ``FileSource/release()``.
+        var stopsAt: Int64?
+        var bytesPerSecond: Int?
+        /// So many requests are answered with 503.
+        var failures = 0
+    }
+
+    let server: MisbehavingServer
+    private let behaviour: Locked<Behaviour>
+    private let size: Int64
+    private let gate: Gate
+
+    init(size: Int64, at address: ListeningAddress = .loopback, namespace: String? = nil) throws {
+        let behaviour = Locked(Behaviour())
+        let gate = try Gate()
+        self.behaviour = behaviour
+        self.size = size
+        self.gate = gate
+        var options = MisbehavingServer.Options()
+        options.namespace = namespace
+        server = try MisbehavingServer(at: address, options: options) { request in
+            let present = behaviour.withLock { behaviour in
+                defer { behaviour.failures = max(0, behaviour.failures - 1) }
+                return behaviour
+            }
+            if request.path == "/missing" { return Reply(404) }
+            if present.failures > 0 { return Reply(503) }
+            let start = request["range"].flatMap { Int64($0.dropFirst("bytes=".count).dropLast()) } ?? 0
+            let isPart = start > 0 && request["if-range"] ?? present.tag == present.tag
+            let first = isPart ? start : 0
+            var body = ReplyBody.pattern(size)
+            body.segments = [.pattern(from: first, count: size - first)]
+            if let stop = present.stopsAt, first < stop {
+                body.segments = [
+                    .pattern(from: first, count: stop - first), .wait(.gate(gate)), .pattern(from: stop, count: size - stop),
+                ]
+            }
+            var reply = Reply(isPart ? 206 : 200, fields: ["ETag": present.tag], body: body)
+            if isPart { reply = reply.field("Content-Range", "bytes \(first)-\(size - 1)/\(size)") }
+            if let speed = present.bytesPerSecond { reply = reply.slow(bytesPerSecond: speed) }
+            return reply
+        }
+    }
+
+    func change(_ change: (inout Behaviour) -> Void) { behaviour.withLock { change(&$0) } }
+
+    /// Lets the replies go on that have stopped.
+    func release() { gate.open() }
+
+    var url: String { server.origin + "/big.bin" }
+    var whole: Data { Data(ReplyBody.patternBytes(from: 0, count: Int(size))) }
+
+    var digest: String {
+        get throws {
+            guard let hasher = DigestHasher(.sha256) else { throw CancellationError() }
+            whole.withUnsafeBytes { hasher.update($0) }
+            guard let digest = hasher.finish() else { throw CancellationError() }
+            return digest.hexadecimal
+        }
+    }
+}
+
+/// A line of `netwatch get --json`.
+struct TransferLine: Decodable {
+    struct Cause: Decodable {
+        var layer: String
+        var code: String
+        var detail: String
+    }
+
+    var seq: Int
+    var type: String
+    var url: String
+    var state: String
+    var received: Int64
+    var total: Int64?
+    var resumed_from: Int64?
+    var attempt: Int
+    var cause: Cause?
+
+    init(_ line: String) throws { self = try JSONDecoder().decode(TransferLine.self, from: Data(line.utf8)) }
+}
+
+/// Draws that can be had again (SplitMix64).
+struct SeededNumbers: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}

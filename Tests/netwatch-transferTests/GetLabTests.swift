@@ -1,0 +1,99 @@
+import Foundation
+import Glibc
+import HTTPSessionTestKit
+import NetworkLab
+import Testing
+
+/// The built program in a host of its own, whose only uplink goes and comes. The server is at 203.0.113.9 behind it.
+@Suite(.serialized, .requiresNamespaces, .timeLimit(.minutes(20))) struct GetLabTests {
+    private let lab = Lab()
+    private let client: LabHost
+    private let site: LabHost
+    private let folder: ScratchDirectory
+    private let source: FileSource
+
+    init() throws {
+        client = try lab.host(loopback: true)
+        site = try lab.host(loopback: true)
+        folder = try ScratchDirectory()
+        try site.ip("addr add 203.0.113.9/32 dev lo")
+        try lab.connect(client, "up0", site, "down0")
+        try site.ip("addr add 10.9.1.1/24 dev down0")
+        try site.ip("link set down0 up")
+        try client.ip("addr add 10.9.1.2/24 dev up0")
+        try client.ip("link set up0 up")
+        try client.ip("route add default via 10.9.1.1")
+        source = try FileSource(size: 1_000_000, at: .ip("203.0.113.9", port: 0), namespace: site.path)
+    }
+
+    private func get(
+        _ arguments: String..., environment: [String: String?] = [:], output: Program.Output = .pipe,
+        errors: Program.Errors = .file
+    ) throws -> Program {
+        try Program(
+            [try Programs.netwatch, "get", "--netns", client.path] + arguments + [source.url], environment: environment,
+            directory: folder.path, output: output, errors: errors)
+    }
+
+    private var file: Data? { try? Data(contentsOf: URL(fileURLWithPath: folder.file("big.bin"))) }
+
+    @Test func aCableThatIsPulledIsWaitedForInWords() async throws {
+        source.change { $0.stopsAt = 500_000 }
+        let program = try get(environment: ["TERM": "dumb"], output: .terminal, errors: .output)
+        _ = try program.nextLine { $0.contains("big.bin: from ") }
+        try await source.server.awaitSeen { $0.sentBodyBytes >= 500_000 }
+        try site.ip("link set down0 down")
+        let line = try program.nextLine { $0.contains("waiting for the network") }
+        #expect(line.contains("big.bin: "))
+        #expect(line.contains(" %, waiting for the network: link: ") && line.contains("up0"))
+        #expect(line.contains(/, since \d\d:\d\d\r?$/))
+        source.change { $0.stopsAt = nil }
+        try site.ip("link set down0 up")
+        _ = try program.nextLine(within: .seconds(60)) { $0.contains("big.bin: continued at ") }
+        #expect(try program.wait(within: .seconds(60)) == 0)
+        #expect(file == source.whole)
+        source.release()
+    }
+
+    @Test func aProgramLearnsTheLayerThatIsMissing() async throws {
+        source.change { $0.stopsAt = 500_000 }
+        let program = try get("--json")
+        try await source.server.awaitSeen { $0.sentBodyBytes >= 500_000 }
+        try client.ip("addr flush dev up0")
+        let waiting = try TransferLine(program.nextLine { $0.contains(#""state":"waiting""#) && $0.contains(#""attempt":1"#) })
+        #expect(waiting.cause != nil && ["address", "route"].contains(waiting.cause?.layer))
+        source.change { $0.stopsAt = nil }
+        try client.ip("addr add 10.9.1.2/24 dev up0")
+        try client.ip("route add default via 10.9.1.1")
+        let lines = try program.remainingLines(within: .seconds(60)).map(TransferLine.init)
+        #expect(try program.wait() == 0)
+        #expect(lines.last?.state == "finished")
+        #expect((lines.last?.resumed_from ?? 0) > 0)
+        #expect(file == source.whole)
+        source.release()
+    }
+
+    @Test func outOfTimeItSaysWhatItWaitedFor() throws {
+        try client.ip("route del default")
+        let program = try get("-q", "--timeout", "2s")
+        #expect(try program.wait(within: .seconds(60)) == 1)
+        #expect(program.standardError.hasPrefix("netwatch: \(source.url): timed out after 2s: route: "))
+    }
+
+    @Test func aDiskThatIsFullHasItsCode() throws {
+        let small = try FileSource(size: 4 << 20)
+        let script = "mount -t tmpfs -o size=1m none \"$1\" && cd \"$1\" && exec \"$0\" get -q \"$2\""
+        let program = try Program(
+            ["unshare", "--mount", "sh", "-c", script, try Programs.netwatch, folder.path, small.url])
+        #expect(try program.wait(within: .seconds(60)) == 74)
+        #expect(program.standardError.hasPrefix("netwatch: get: cannot write '"))
+        #expect(program.standardError.contains(": No space left on device"))
+    }
+
+    @Test func namespacesThatAreNoneHaveTheirCode() throws {
+        let program = try Program(
+            [try Programs.netwatch, "get", "--netns", "netwatch-no-such", "http://h/x"], directory: folder.path)
+        #expect(try program.wait() == 66)
+        #expect(program.standardError.hasPrefix("netwatch: --netns netwatch-no-such: "))
+    }
+}

@@ -1,0 +1,145 @@
+import Console
+import Reachability
+import Testing
+
+@testable import netwatch_transfer
+
+/// Milliseconds after an arbitrary start, which is 12:00:00 UTC.
+func moment(_ milliseconds: Int64) -> Moment {
+    Moment(
+        monotonicNanoseconds: 1_000_000_000_000 + milliseconds * 1_000_000,
+        wallClockNanoseconds: 1_785_672_000_000_000_000 + milliseconds * 1_000_000)
+}
+
+enum Troubles {
+    static let busy = Trouble(
+        words: "the server answered 503", cause: Cause(.http, .status, detail: "the server answered 503"), kind: .temporary)
+    static let noCarrier = Trouble(
+        words: "link: wlan0 has no carrier", cause: Cause(.link, .noCarrier, detail: "wlan0 has no carrier"), kind: .temporary)
+    static let gone = Trouble(
+        words: "the server answered 404", cause: Cause(.http, .status, detail: "the server answered 404"), kind: .lasting)
+}
+
+func download(_ name: String = "big.bin") -> DownloadStatus {
+    DownloadStatus(url: "http://example.test/\(name)", name: name, at: moment(0))
+}
+
+@Suite struct DownloadStatusTests {
+    @Test func aDownloadThatMeetsNothing() {
+        var status = download()
+        #expect(status.word == .waiting)
+        #expect(status.see(.started, at: moment(1)) == true)
+        #expect(status.word == .running && status.attempt == 0)
+        #expect(status.see(.requested, at: moment(2)) == false)
+        #expect(status.attempt == 1)
+        #expect(status.see(.answered(status: 200, phrase: "OK"), at: moment(3)) == true)
+        status.sample(received: 250, total: 1_000, at: moment(1_003))
+        #expect((status.percent, status.rate(at: moment(1_003))) == (25, 250))
+        #expect(status.timeLeft(at: moment(1_003)) == .seconds(3))
+        status.sample(received: 1_000, total: 1_000, at: moment(2_000))
+        #expect(status.isWhole)
+        #expect(status.see(.finished, at: moment(2_001)) == true)
+        #expect(status.word == .finished)
+        #expect((status.total, status.resumedFrom, status.keptBefore) == (1_000, nil, 0))
+        #expect(status.see(.failed(Troubles.gone), at: moment(3_000)) == false, "what is over is over")
+    }
+
+    @Test func aRedirectBelongsToItsAttempt() {
+        var status = download()
+        for event in [DownloadEvent.started, .requested, .answered(status: 302, phrase: ""), .redirected(to: "/x"), .requested] {
+            _ = status.see(event, at: moment(1))
+        }
+        #expect((status.attempt, status.phase) == (1, .connecting))
+    }
+
+    @Test func aRetryCountsAnAttemptAndSaysWhy() {
+        var status = download()
+        _ = status.see(.started, at: moment(0))
+        _ = status.see(.requested, at: moment(0))
+        #expect(status.see(.failedForNow(Troubles.busy), at: moment(10)) == true)
+        status.sample(received: 0, total: nil, wait: .seconds(8), at: moment(10))
+        #expect(
+            (status.word, status.trouble, status.timeToNextAttempt(at: moment(3_010))) == (
+                .backingOff, Troubles.busy, .seconds(5)
+            ))
+        #expect(status.see(.failedForNow(Troubles.busy), at: moment(20)) == false, "the same state is not told twice")
+        #expect(status.see(.requested, at: moment(8_010)) == true)
+        #expect((status.attempt, status.trouble) == (2, nil))
+    }
+
+    @Test func whatWasHereCountsForNoRate() {
+        var status = download()
+        _ = status.see(.started, at: moment(0))
+        status.sample(received: 610_000, total: 1_000_000, at: moment(1))
+        _ = status.see(.requested, at: moment(2))
+        _ = status.see(.answered(status: 206, phrase: ""), at: moment(3))
+        #expect(status.see(.continued(offset: 610_000, total: 1_000_000), at: moment(3)) == true)
+        status.sample(received: 611_000, total: 1_000_000, at: moment(1_003))
+        #expect((status.rate(at: moment(1_003)), status.percent) == (1_000, 61))
+        #expect((status.resumedFrom, status.keptBefore) == (610_000, 610_000))
+        // The rest was of another version after all.
+        status.sample(received: 1_000, total: 900_000, at: moment(2_003))
+        #expect((status.resumedFrom, status.keptBefore) == (nil, 0))
+        #expect(status.rate(at: moment(2_003)) == nil)
+    }
+
+    @Test func aContinuationOfThisRunKeepsNothingFromBefore() {
+        var status = download()
+        for event in [DownloadEvent.started, .requested, .answered(status: 200, phrase: "")] {
+            _ = status.see(event, at: moment(0))
+        }
+        status.sample(received: 500, total: 1_000, at: moment(500))
+        _ = status.see(.failedForNow(Troubles.busy), at: moment(600))
+        _ = status.see(.requested, at: moment(700))
+        _ = status.see(.continued(offset: 500, total: 1_000), at: moment(800))
+        #expect((status.resumedFrom, status.keptBefore, status.attempt) == (500, 0, 2))
+    }
+
+    @Test func theNetworkIsGoneSinceItWasFirstFoundGone() {
+        var status = download()
+        _ = status.see(.started, at: moment(0))
+        _ = status.see(.requested, at: moment(0))
+        _ = status.see(.networkGone(Troubles.noCarrier), at: moment(1_000))
+        _ = status.see(.requested, at: moment(60_000))
+        _ = status.see(.networkGone(Troubles.noCarrier), at: moment(61_000))
+        #expect((status.word, status.since) == (.waiting, moment(1_000)))
+        _ = status.see(.requested, at: moment(70_000))
+        _ = status.see(.continued(offset: 1, total: nil), at: moment(70_001))
+        _ = status.see(.networkGone(Troubles.noCarrier), at: moment(80_000))
+        #expect(status.since == moment(80_000))
+    }
+
+    @Test func aSignalSuspendsIt() {
+        var status = download()
+        _ = status.see(.started, at: moment(0))
+        #expect(status.see(.stopped, at: moment(5)) == true)
+        #expect((status.word, status.trouble) == (.suspended, nil))
+    }
+}
+
+@Suite struct RateMeterTests {
+    private func time(_ milliseconds: Int64) -> Int64 { milliseconds * 1_000_000 }
+
+    @Test func theRateIsThatOfTheLastFiveSeconds() {
+        var meter = RateMeter(bytes: 0, at: 0)
+        #expect(meter.rate(at: time(400)) == nil, "too short to say")
+        for tenth in 1...100 { meter.add(bytes: Int64(tenth) * 1_000, at: time(Int64(tenth) * 100)) }
+        #expect(meter.rate(at: time(10_000)) == 10_000)
+        for tenth in 101...200 { meter.add(bytes: 100_000, at: time(Int64(tenth) * 100)) }
+        #expect((meter.rate(at: time(20_000)), meter.silence(at: time(20_000))) == (0, time(10_000)))
+    }
+
+    @Test func manySamplesAreFew() {
+        var meter = RateMeter(bytes: 0, at: 0)
+        for number in 1...100_000 { meter.add(bytes: Int64(number), at: Int64(number) * 100_000) }
+        #expect(abs((meter.rate(at: 10_000_000_000) ?? 0) - 10_000) < 300)
+    }
+
+    @Test func fewerBytesThanBeforeBeginAnew() {
+        var meter = RateMeter(bytes: 1_000, at: 0)
+        meter.add(bytes: 10, at: time(1_000))
+        #expect(meter.rate(at: time(1_100)) == nil)
+        meter.add(bytes: 1_010, at: time(2_000))
+        #expect(meter.rate(at: time(2_000)) == 1_000)
+    }
+}
