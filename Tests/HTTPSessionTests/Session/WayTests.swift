@@ -205,7 +205,8 @@ import Testing
         let host = try Lab().host(loopback: true)
         var options = MisbehavingServer.Options()
         options.namespace = host.path
-        let server = try MisbehavingServer(options: options) { _ in Reply(body: "inside") }
+        // An address of this test's own: outside, another test's server may have the same port.
+        let server = try MisbehavingServer(at: .ip("127.19.68.211", port: 0), options: options) { _ in Reply(body: "inside") }
         let inside = try localSession { $0.networkNamespace = NetworkNamespace(host.path) }
         #expect(try await inside.data(TransferRequest(url: server.url())).value.data == Data("inside".utf8))
         #expect(await failure(try localSession().data(TransferRequest(url: server.url())))?.code == .cannotConnectToHost)
