@@ -48,6 +48,9 @@ static inline CURLcode netwatch_curl_get_offset(CURL *easy, int info, curl_off_t
 static inline CURLcode netwatch_curl_get_string(CURL *easy, int info, char **value) {
     return (curl_easy_getinfo)(easy, (CURLINFO)info, value);
 }
+static inline CURLcode netwatch_curl_get_socket(CURL *easy, int info, curl_socket_t *value) {
+    return (curl_easy_getinfo)(easy, (CURLINFO)info, value);
+}
 static inline CURLcode netwatch_curl_get_pointer(CURL *easy, int info, void **value) {
     return (curl_easy_getinfo)(easy, (CURLINFO)info, value);
 }

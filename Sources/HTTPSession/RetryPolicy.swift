@@ -16,6 +16,8 @@ public struct RetryPolicy: Hashable, Sendable {
     public var baseDelay: Duration
     /// The longest wait, whatever the number of the retry. A `Retry-After` may ask for more.
     public var maximumDelay: Duration
+    /// The longest wait that a `Retry-After` is granted: a response that asks for more is the result.
+    public var maximumRetryAfter: Duration
     /// The statuses of responses that are tried again (RFC 9110 section 15).
     public var statusCodes: Set<Int>
 
@@ -30,11 +32,12 @@ public struct RetryPolicy: Hashable, Sendable {
     /// A policy of its own numbers. A number or delay below zero counts as zero.
     public init(
         maximumRetries: Int? = 4, baseDelay: Duration = .milliseconds(500), maximumDelay: Duration = .seconds(60),
-        statusCodes: Set<Int> = [408, 429, 500, 502, 503, 504]
+        maximumRetryAfter: Duration = .seconds(3_600), statusCodes: Set<Int> = [408, 429, 500, 502, 503, 504]
     ) {
         self.maximumRetries = maximumRetries.map { max(0, $0) }
         self.baseDelay = max(.zero, baseDelay)
         self.maximumDelay = max(.zero, maximumDelay)
+        self.maximumRetryAfter = max(.zero, maximumRetryAfter)
         self.statusCodes = statusCodes
     }
 }

@@ -11,7 +11,8 @@ public struct SessionConfiguration: Sendable {
     public var insecureHTTP = InsecureHTTP.refused
     /// Which version of HTTP is asked for.
     public var httpVersion = HTTPVersion.automatic
-    /// Connections to one host at a time, 1 to 1,000. Over HTTP/2, requests share a connection and this bounds connections only.
+    /// Connections to one host at a time, 1 to 1,000. Over HTTP/2, requests share a connection and this bounds connections only. Streams
+    /// have a connection each, and leave one for all others where the host speaks HTTP/2.
     public var maximumConnectionsPerHost = 6
     /// Connections of the session at a time, and transfers under way, 1 to 10,000.
     public var maximumConnections = 256

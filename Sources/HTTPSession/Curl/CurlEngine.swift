@@ -21,6 +21,9 @@ final class CurlEngine {
     let network: NetworkOptions
     let overrides: LineList
     @exclusivity(unchecked) private var idleHandles: [(handle: EasyHandle, setup: HandleSetup?)] = []
+    let sockets = IdleSockets()
+    /// Those that have, or are about to have, all of their answer while they still send.
+    private var answered: [CurlTransfer] = []
     private var isClosed = false
     @exclusivity(unchecked) private var transfers: [ObjectIdentifier: CurlTransfer] = [:]
     /// When libcurl wants to be called without a socket being ready, on the monotonic clock.
@@ -53,7 +56,9 @@ final class CurlEngine {
     private func setLimits() throws(HTTPSessionError) {
         let limits: [(CURLMoption, Int)] = [
             (CURLMOPT_PIPELINING, Int(CURLPIPE_MULTIPLEX)),
-            (CURLMOPT_MAX_HOST_CONNECTIONS, network.maximumConnectionsPerHost),
+            // What would wait here has a place in the queue already, and its time runs; so there is one more for HTTP/2's requests, which
+            // the queue admits beside transfers that have a connection each.
+            (CURLMOPT_MAX_HOST_CONNECTIONS, network.maximumConnectionsPerHost.map { $0 + 1 } ?? 0),
             (CURLMOPT_MAX_TOTAL_CONNECTIONS, network.maximumConnections),
             (CURLMOPT_MAXCONNECTS, network.maximumConnections),
         ]
@@ -90,7 +95,8 @@ final class CurlEngine {
         let (handle, isSetUp) = try takeHandle(for: setup)
         let transfer: CurlTransfer
         do throws(HTTPSessionError) {
-            transfer = try CurlTransfer(plan, network, receiver: receiver, handle: handle, trust: trust, setup: setup, now: now)
+            transfer = try CurlTransfer(
+                plan, network, receiver: receiver, handle: handle, engine: self, trust: trust, setup: setup, now: now)
             if !isSetUp {
                 try transfer.setUp(network)
                 try attachStores(to: handle, handlesCookies: plan.handlesCookies)
@@ -196,13 +202,26 @@ final class CurlEngine {
             else { continue }
             let code = netwatch_curl_message_result(message)
             transfers.removeValue(forKey: ObjectIdentifier(transfer))
+            if code == CURLE_OK { sockets.noteEnd(of: transfer.handle) }
             curl_multi_remove_handle(multi, raw)
             transfer.finish(code)
             retire(transfer, isWhole: code == CURLE_OK)
             hasEnded = true
         }
+        for transfer in answered where transfers[ObjectIdentifier(transfer)] != nil && transfer.isAnswered {
+            transfers.removeValue(forKey: ObjectIdentifier(transfer))
+            curl_multi_remove_handle(multi, transfer.handle.raw)
+            transfer.finish(CURLE_OK)
+            retire(transfer, isWhole: false)
+            hasEnded = true
+        }
+        answered.removeAll()
         return hasEnded
     }
+
+    /// libcurl 7.88 reads nothing more of an HTTP/2 stream whose answer is whole by its length, neither that the server takes more nor
+    /// that it wants no more, and goes round without a pause until the request is out. What is not out when its turn is over does not go.
+    func noteAnswered(_ transfer: CurlTransfer) { answered.append(transfer) }
 
     // MARK: Called by libcurl
 

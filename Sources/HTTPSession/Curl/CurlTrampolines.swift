@@ -79,8 +79,10 @@ enum CurlTrampolines {
     private static let beforeRequest:
         @convention(c) (
             UnsafeMutableRawPointer?, UnsafeMutablePointer<CChar>?, UnsafeMutablePointer<CChar>?, Int32, Int32
-        ) -> Int32 = { context, _, _, _, _ in
-            transfer(context)?.mayRequest() == true ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
+        ) -> Int32 = { context, remoteAddress, _, remotePort, localPort in
+            let connection = IdleSockets.Connection(
+                remoteAddress: remoteAddress.map { String(cString: $0) } ?? "", remotePort: remotePort, localPort: localPort)
+            return transfer(context)?.mayRequest(on: connection) == true ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
         }
 
     /// CURLOPT_SOCKOPTFUNCTION: nothing is set; a socket is made when its address is known.

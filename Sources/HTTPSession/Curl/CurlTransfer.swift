@@ -9,6 +9,8 @@ final class CurlTransfer {
     let plan: TransferPlan
     let receiver: any TransferReceiver
     let handle: EasyHandle
+    // The engine ends every transfer before it ends.
+    private unowned let engine: CurlEngine
     private let lines: LineList
     /// `nil` where nothing is encrypted.
     let trust: ServerTrust?
@@ -27,6 +29,7 @@ final class CurlTransfer {
     /// The head of a 401 or 407 that libcurl may still answer by itself: known to be the last one when a body or the end follows.
     private var pendingHead: ResponseHead?
     private var hasDeliveredHead = false
+    private var trailerSize = 0
     /// The last answer of a proxy to CONNECT (RFC 9110 section 9.3.6).
     private var tunnelHead: ResponseHead?
     private var requests = 0
@@ -47,12 +50,13 @@ final class CurlTransfer {
     private let proxyHasUser: Bool
 
     init(
-        _ plan: TransferPlan, _ network: NetworkOptions, receiver: any TransferReceiver, handle: EasyHandle, trust: ServerTrust?,
-        setup: HandleSetup?, now: Int64
+        _ plan: TransferPlan, _ network: NetworkOptions, receiver: any TransferReceiver, handle: EasyHandle, engine: CurlEngine,
+        trust: ServerTrust?, setup: HandleSetup?, now: Int64
     ) throws(HTTPSessionError) {
         self.plan = plan
         self.receiver = receiver
         self.handle = handle
+        self.engine = engine
         self.trust = trust
         self.setup = setup
         started = now
@@ -96,9 +100,14 @@ final class CurlTransfer {
 
     /// `CURLOPT_PREREQFUNCTION`. Without it libcurl sends a request again, whatever its method, when a reused connection dies before
     /// an answer; another request is right only in answer to a response, which is how authentication goes on.
-    func mayRequest() -> Bool {
+    func mayRequest(on connection: IdleSockets.Connection) -> Bool {
         if isHeld {
             wasHeldBack = true
+            return false
+        }
+        // As one that has died: nothing has been sent.
+        if requests == 0, handle.long(CURLINFO_NUM_CONNECTS) == 0, engine.sockets.hasSurplus(on: connection) {
+            wasResent = true
             return false
         }
         requests += 1
@@ -131,8 +140,15 @@ final class CurlTransfer {
     }
 
     func receiveHeader(_ line: UnsafeRawBufferPointer) -> Int {
-        // Trailer fields (RFC 9110 section 6.5), also those that look like another head.
-        if hasDeliveredHead { return line.count }
+        // Trailer fields (RFC 9110 section 6.5), also those that look like another head: nobody reads them, and they come to an end.
+        if hasDeliveredHead {
+            trailerSize += line.count
+            guard trailerSize <= CurlTransfer.maximumHeadSize else {
+                return refuse(
+                    HTTPSessionError(.badServerResponse, "the trailers are longer than \(CurlTransfer.maximumHeadSize) bytes"))
+            }
+            return line.count
+        }
         let isStatusLine =
             line.count > 5 && line[0] == 0x48 && line[1] == 0x54 && line[2] == 0x54 && line[3] == 0x50 && line[4] == 0x2F
         if isStatusLine && (isHeadComplete || head.isEmpty) {
@@ -190,7 +206,9 @@ final class CurlTransfer {
         pendingHead = nil
         hasDeliveredHead = true
         switch receiver.transferReceived(head: complete) {
-        case .taken, .pause: return true
+        case .taken, .pause:
+            noteAnswer()
+            return true
         case .abort(let error):
             refusal = error
             return false
@@ -204,7 +222,9 @@ final class CurlTransfer {
         }
         if let pendingHead, !deliver(pendingHead) { return 0 }
         switch receiver.transferReceived(bytes: bytes) {
-        case .taken: return bytes.count
+        case .taken:
+            noteAnswer()
+            return bytes.count
         case .pause:
             isReceivingPaused = true
             return Int(CURL_WRITEFUNC_PAUSE)
@@ -315,13 +335,33 @@ final class CurlTransfer {
                 _ = deliver(tunnelHead)
                 return nil
             }
-            try CurlFailure.check(code, evidence())
+            if !isWhole(despite: code) { try CurlFailure.check(code, evidence()) }
             if let pendingHead { _ = deliver(pendingHead) }
             if let refusal { return refusal }
             return hasDeliveredHead ? nil : HTTPSessionError(.badServerResponse, "the server sent no HTTP response")
         } catch {
             return error
         }
+    }
+
+    /// Whether all of the response had come before its stream or connection ended as `code` says: a server need not read the rest of
+    /// a request that it has answered (RFC 9113 section 8.1).
+    private func isWhole(despite code: CURLcode) -> Bool {
+        [CURLE_HTTP2, CURLE_HTTP2_STREAM, CURLE_SEND_ERROR, CURLE_RECV_ERROR].contains(code) && isAnswered
+    }
+
+    /// Whether the response is whole by its length, and its receiver has it.
+    var isAnswered: Bool {
+        guard hasDeliveredHead, refusal == nil, !isReceivingPaused else { return false }
+        let status = handle.long(CURLINFO_RESPONSE_CODE)
+        if plan.method == "HEAD" || status == 204 || status == 304 { return true }
+        let length = handle.offset(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T)
+        return length >= 0 && length == receivedBodyBytes
+    }
+
+    private func noteAnswer() {
+        guard plan.body != .none, handle.long(CURLINFO_HTTP_VERSION) == Int(CURL_HTTP_VERSION_2_0), isAnswered else { return }
+        engine.noteAnswered(self)
     }
 
     private func evidence() -> CurlEvidence {

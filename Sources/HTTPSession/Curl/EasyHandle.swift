@@ -56,6 +56,13 @@ struct EasyHandle {
         return pointer.assumingMemoryBound(to: curl_tlssessioninfo.self).pointee.internals
     }
 
+    /// The socket of the connection last used (CURLINFO_ACTIVESOCKET), if that is still there.
+    var socket: curl_socket_t? {
+        var socket: curl_socket_t = -1
+        let code = netwatch_curl_get_socket(raw, Int32(bitPattern: CURLINFO_ACTIVESOCKET.rawValue), &socket)
+        return code == CURLE_OK && socket >= 0 ? socket : nil
+    }
+
     func string(_ info: CURLINFO) -> String? {
         var value: UnsafeMutablePointer<CChar>?
         guard netwatch_curl_get_string(raw, Int32(bitPattern: info.rawValue), &value) == CURLE_OK, let value else { return nil }

@@ -56,6 +56,7 @@ struct RetryMachine: Sendable {
             return .retryDeadConnection
         }
         if let maximum = policy.maximumRetries, retries >= maximum { return .giveUp }
+        guard failure.retryAfter ?? 0 <= policy.maximumRetryAfter.wholeNanoseconds else { return .giveUp }
         let drawn = backoff.next(draw: draw)
         // The server's wish, and a little more, so that those whom it told the same do not come together.
         let delay = failure.retryAfter.map { $0.addingSaturating(drawn) } ?? drawn

@@ -175,6 +175,11 @@ final class SessionLoop {
         retryBudgets[origin] = RetryBudget(now: now)
     }
 
+    /// One task at a time looks a name up. What waits for its answer has waited as long: else the last of ten had ten timeouts.
+    func nameIsUnanswered(_ host: TransferQueue.Host) {
+        for id in queue.waiting(for: host) { runs[id]?.isNameUnanswered = true }
+    }
+
     func noteRequest(to origin: Origin) {
         if !retryBudgets.isEmpty { retryBudgets[origin]?.requested() }
     }

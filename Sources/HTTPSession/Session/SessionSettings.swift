@@ -21,9 +21,12 @@ final class SessionSettings: Sendable {
         self.configuration = configuration
         self.credentials = credentials
         self.path = path
-        network = try NetworkOptions(configuration)
+        var network = try NetworkOptions(configuration)
         security = try SecuritySettings(configuration)
         proxies = ProxyOrigins(configuration.proxy, environment: ProcessInfo.processInfo.environment)
+        // libcurl takes all hosts behind a proxy for one; the queue does not.
+        if !proxies.isEmpty { network.maximumConnectionsPerHost = nil }
+        self.network = network
         if let url = configuration.resumeDirectory, !url.isFileURL {
             throw HTTPSessionError(.invalidConfiguration, "resumeDirectory is no file URL: \(excerpt(of: url.absoluteString))")
         }

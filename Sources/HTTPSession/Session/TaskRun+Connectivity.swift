@@ -137,4 +137,20 @@ extension TaskRun {
         exchange.failure = error
         conclude()
     }
+
+    // MARK: The host's name
+
+    var isLookingUp: Bool { exchange.hasBegun && !exchange.isConnected && !exchange.hasLookedUp }
+
+    func noteLookedUp() { loop.queue.lookedUp(task.id, to: host, now: loop.now) }
+
+    /// The attempt's time is over: where it went by with a look-up, it is over for all that have waited for that.
+    func noteUnansweredName() {
+        if isLookingUp, host.needsLookup { loop.nameIsUnanswered(host) }
+    }
+
+    func failWithoutName() {
+        isNameUnanswered = false
+        failed(with: HTTPSessionError(.timedOut, "the host's name was looked up for an earlier task, without an answer"))
+    }
 }

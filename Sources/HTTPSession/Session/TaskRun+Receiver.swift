@@ -176,7 +176,7 @@ extension TaskRun: TransferReceiver {
     func transferFinished(_ error: HTTPSessionError?, facts: TransferFacts) {
         transferIsOver()
         // Only a timeout leaves a look-up behind that goes on: every other end comes after its answer.
-        if error?.code != .timedOut || facts.nameLookup != nil { exchange.hasLookedUp = true }
+        if error?.code != .timedOut || facts.nameLookup != nil { exchange.hasLookedUp = true } else { noteUnansweredName() }
         if facts.wasRaised, error != nil {
             loop.raise(origin.host)
             return goOn(with: request)

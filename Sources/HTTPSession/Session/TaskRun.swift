@@ -15,7 +15,7 @@ final class TaskRun {
     private(set) var request: TransferRequest
     private(set) var origin: Origin
     private var bodySegments: [BodySegment]
-    private var host: TransferQueue.Host
+    private(set) var host: TransferQueue.Host
     private(set) var transfer: CurlTransfer?
     var source: BodySource?
     var sink: (any BodySink)?
@@ -26,6 +26,8 @@ final class TaskRun {
     @exclusivity(unchecked) var progress = TransferProgress()
     @exclusivity(unchecked) var logins = TaskLogins()
     var needsFreshConnection = false
+    /// While the task waited for another's look-up of its host's name, that had no answer.
+    var isNameUnanswered = false
     /// How often in a row the server's certificates had to be asked about.
     var serverQuestions = 0
     /// A farm of servers may have a certificate each; one that has a new one for every connection never ends.
@@ -129,6 +131,7 @@ final class TaskRun {
             enqueue()
         case .dequeue:
             loop.queue.remove(task.id)
+            isNameUnanswered = false
             task.become(.suspended)
         case .begin(let attempt): begin(attempt)
         case .hold:
@@ -141,6 +144,7 @@ final class TaskRun {
         case .abort: abandonTransfer()
         case .failTimedOut:
             abandonTransfer()
+            noteUnansweredName()
             let limit = Duration.nanoseconds(job.limits.requestTimeout)
             stopped(by: HTTPSessionError(.timedOut, "nothing came or went for \(limit)"))
         case .leave: leave()
@@ -159,15 +163,13 @@ final class TaskRun {
         task.become(.waiting)
         // Only here: what leaves the queue leaves the line that it stood in.
         host = origin == job.origin ? job.host : settings.host(of: origin)
+        if task.kind == .stream { host = host.alone }
         if metrics.transactions.isEmpty, machine.attempts == 0 { started = Date() }
         // A task on its way (a redirect, a challenge, another try) goes before those that have not begun.
         loop.queue.add(task.id, to: host, priority: request.options.priority, isFirst: machine.attempts > 0)
     }
 
-    private func leave() {
-        loop.queue.left(
-            task.id, from: host, isAbandoned: exchange.hasBegun && !exchange.isConnected && !exchange.hasLookedUp, now: loop.now)
-    }
+    private func leave() { loop.queue.left(task.id, from: host, isAbandoned: isLookingUp, now: loop.now) }
 
     private func begin(_ attempt: Int) {
         task.become(.running)
@@ -187,6 +189,7 @@ final class TaskRun {
     private func startTransfer(_ attempt: Int) {
         do throws(HTTPSessionError) {
             try settings.checkNetwork(for: request, to: origin)
+            guard !isNameUnanswered else { return failWithoutName() }
             var plan =
                 attempt == 1 && exchange.adapted == nil && upload == nil
                 ? job.plan
@@ -195,7 +198,11 @@ final class TaskRun {
                     isElsewhere: origin != job.origin)
             plan.needsFreshConnection = needsFreshConnection
             if !origin.isLoopback { plan.maximumIdleSeconds = loop.maximumIdleSeconds }
-            plan.avoidsHTTP2 = task.kind == .stream
+            if task.kind == .stream {
+                plan.avoidsHTTP2 = true
+                // While it waits for its reader, what has been decompressed of it has to be kept.
+                if plan.decompresses { plan.headerLines.append("Accept-Encoding: identity") }
+            }
             if task.kind == .download {
                 (plan.decompresses, plan.bufferSize) = (false, 256 << 10)
                 plan.headerLines += downloadLines()
@@ -282,10 +289,6 @@ final class TaskRun {
 
     func noteActivity() { _ = machine.handle(.activity, now: loop.now) }
     func noteReceiverFull() { _ = machine.handle(.receiverFull, now: loop.now) }
-
-    func noteLookedUp() {
-        loop.queue.lookedUp(task.id, to: host, now: loop.now)
-    }
 
     func noteProtocol(_ facts: TransferFacts) {
         if facts.networkProtocol == "h2" { loop.queue.multiplexes(host) }

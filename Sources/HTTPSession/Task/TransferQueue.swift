@@ -13,20 +13,31 @@ package struct TransferQueue: Sendable {
         package let port: Int
         /// Whether the name has to be looked up: it is no address and not overridden.
         package let needsLookup: Bool
+        /// Whether each transfer has a connection of its own there, also where the host multiplexes.
+        package let isAlone: Bool
 
-        package init(scheme: String, name: String, port: Int, needsLookup: Bool) {
+        package init(scheme: String, name: String, port: Int, needsLookup: Bool, isAlone: Bool = false) {
             self.scheme = scheme
             self.name = name
             self.port = port
             self.needsLookup = needsLookup
+            self.isAlone = isAlone
             var hasher = Hasher()
             hasher.combine(scheme)
             hasher.combine(name)
             hasher.combine(port)
+            hasher.combine(isAlone)
             fingerprint = hasher.finalize()
         }
 
         package func hash(into hasher: inout Hasher) { hasher.combine(fingerprint) }
+
+        /// The same host for those that are alone.
+        package var alone: Host { Host(scheme: scheme, name: name, port: port, needsLookup: needsLookup, isAlone: true) }
+        /// The other line to the same host.
+        fileprivate var sibling: Host {
+            Host(scheme: scheme, name: name, port: port, needsLookup: needsLookup, isAlone: !isAlone)
+        }
     }
 
     package typealias ID = UInt64
@@ -69,6 +80,7 @@ package struct TransferQueue: Sendable {
     private var places: [ID: (host: Host, priority: Int, ticket: UInt64)] = [:]
     private var lastTicket: UInt64 = 0
     private var hosts: [Host] = []
+    private var hasLinesAlone = false
     private var turn = 0
     private var lookups = 0
     private var abandoned: [Int64] = []
@@ -84,6 +96,7 @@ package struct TransferQueue: Sendable {
         if lines[host] == nil {
             lines[host] = Line()
             hosts.append(host)
+            if host.isAlone { hasLinesAlone = true }
         }
         remove(id)
         lastTicket += 1
@@ -134,13 +147,26 @@ package struct TransferQueue: Sendable {
         return nil
     }
 
+    /// The tasks in the host's line.
+    package func waiting(for host: Host) -> [ID] { places.filter { $0.value.host == host }.map(\.key) }
+
     /// When ``admit(now:)`` may give more without another event; `nil`: only an event can change it.
     package var deadline: Int64? { places.isEmpty ? nil : abandoned.min() }
 
     private func mayStart(_ line: Line, _ host: Host, _ now: Int64) -> Bool {
-        guard line.running < (line.isMultiplexed ? limits.perMultiplexedHost : limits.perHost) else { return false }
+        if line.isMultiplexed {
+            guard line.running < limits.perMultiplexedHost else { return false }
+        } else {
+            guard line.running + siblingConnections(of: host) < limits.perHost else { return false }
+        }
         guard needsLookup(line, host, now) else { return true }
         return line.resolver == nil && lookups + abandoned.count < limits.lookups
+    }
+
+    /// What the other line to the same host has taken of the host's connections.
+    private func siblingConnections(of host: Host) -> Int {
+        guard hasLinesAlone, let sibling = lines[host.sibling] else { return 0 }
+        return sibling.isMultiplexed ? min(1, sibling.running) : sibling.running
     }
 
     private func needsLookup(_ line: Line, _ host: Host, _ now: Int64) -> Bool {
@@ -155,7 +181,9 @@ package struct TransferQueue: Sendable {
     }
 
     /// The host's answers come over HTTP/2: its requests share a connection.
-    package mutating func multiplexes(_ host: Host) { lines[host]?.isMultiplexed = true }
+    package mutating func multiplexes(_ host: Host) {
+        if !host.isAlone { lines[host]?.isMultiplexed = true }
+    }
 
     /// The task is no longer under way. `isAbandoned`: it was given up, maybe while its name was looked up.
     package mutating func left(_ id: ID, from host: Host, isAbandoned: Bool, now: Int64) {

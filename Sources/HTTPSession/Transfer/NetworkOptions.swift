@@ -4,7 +4,8 @@ internal import HTTPTypes
 /// What every transfer of a session has in common, in the form in which an engine takes it.
 package struct NetworkOptions: Sendable {
     package var httpVersion = SessionConfiguration.HTTPVersion.automatic
-    package var maximumConnectionsPerHost = 6
+    /// `nil`: the queue's limit alone.
+    package var maximumConnectionsPerHost: Int? = 6
     package var maximumConnections = 256
     package var proxy = SessionConfiguration.Proxy.environment
     package var addressFamily = SessionConfiguration.AddressFamily.any

@@ -23,6 +23,9 @@ struct ProxyOrigins: Sendable {
         }
     }
 
+    /// Whether everything is reached directly.
+    var isEmpty: Bool { http == nil && https == nil }
+
     /// An HTTP proxy: its credentials belong to it, whatever is reached through it. Exceptions are not looked at, because only a proxy
     /// that has answered is asked about.
     func proxy(before origin: Origin) -> Origin? { named(before: origin).flatMap { Origin($0) } }

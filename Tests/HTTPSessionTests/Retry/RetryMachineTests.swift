@@ -85,6 +85,10 @@ struct RetryMachineTests {
         let busy = { (failure: inout RetryMachine.Failure) in (failure.statusCode, failure.retryAfter) = (503, 5_000) }
         #expect(decide(&machine, .unacceptableStatus, busy) == .retry(delay: 5_100))
         #expect(decide(&machine, .unacceptableStatus, remaining: 5_200, busy) == .giveUp)
+        var limited = policy()
+        limited.maximumRetryAfter = .nanoseconds(4_999)
+        var impatient = RetryMachine(limited)
+        #expect(decide(&impatient, .unacceptableStatus, busy) == .giveUp)
         let never = { (failure: inout RetryMachine.Failure) in (failure.statusCode, failure.retryAfter) = (503, .max) }
         #expect(decide(&machine, .unacceptableStatus, never) == .giveUp)
     }

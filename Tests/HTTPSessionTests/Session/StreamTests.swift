@@ -26,6 +26,14 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
         #expect(try await task.value.statusCode == 200)
     }
 
+    @Test func `a stream asks for no compression, and undoes what comes all the same`() async throws {
+        let server = try MisbehavingServer { _ in .gzip(.gzip(pattern(100_000))) }
+        let (data, error) = await drain(try localSession().stream(TransferRequest(url: server.url())))
+        #expect(error == nil)
+        #expect(data == pattern(100_000))
+        #expect(server.requests.first?.values("accept-encoding") == ["identity"])
+    }
+
     @Test func `a piece arrives before the next one is sent`() async throws {
         let gate = try Gate()
         let server = try MisbehavingServer { _ in Reply(body: .texts(["one", "two"], between: .gate(gate))).chunked() }

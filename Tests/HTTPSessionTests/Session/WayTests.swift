@@ -335,6 +335,16 @@ import Testing
         for task in tasks { #expect(await failure(task)?.code == .cancelled) }
     }
 
+    @Test func `whoever waits for a look-up that nobody answers ends with it`() async throws {
+        let resolver = try SilentResolver(namespace: host.path)
+        let session = try session { $0.connectTimeout = .milliseconds(500) }
+        let tasks = try (0..<20).map { _ in session.data(try request("silent.example")) }
+        for task in tasks { #expect(await failure(task)?.code == .timedOut) }
+        // One look-up: it asks for A and AAAA.
+        #expect(resolver.names.count <= 2)
+        session.invalidate(cancelsTasks: true)
+    }
+
     @Test func `names that are refused at once do not hold up others`() async throws {
         // Nobody listens at the name server's port: the kernel says so, and the look-up ends.
         let session = try session { $0.maximumConcurrentLookups = 1 }

@@ -23,11 +23,19 @@ private struct Model {
     }
 
     func mayStart(_ task: Task, _ now: Int64) -> Bool {
-        let limit = multiplexed.contains(task.host) ? limits.perMultiplexedHost : limits.perHost
-        guard running.count < limits.total, running.count(where: { $0.host == task.host }) < limit else { return false }
+        let running = running.filter { $0.host.name == task.host.name }
+        let alone = running.count { $0.host.isAlone }
+        let together = running.count - alone
+        guard self.running.count < limits.total else { return false }
+        if multiplexed.contains(task.host) {
+            guard together < limits.perMultiplexedHost else { return false }
+        } else {
+            let areMultiplexed = multiplexed.contains { $0.name == task.host.name }
+            guard alone + (areMultiplexed ? min(1, together) : together) < limits.perHost else { return false }
+        }
         guard needsLookup(task.host, now) else { return true }
         return !running.contains { $0.host == task.host && $0.isLookingUp }
-            && running.count(where: \.isLookingUp) + abandoned.count(where: { $0 > now }) < limits.lookups
+            && self.running.count(where: \.isLookingUp) + abandoned.count(where: { $0 > now }) < limits.lookups
     }
 
     /// The first of each host's line of each priority.
@@ -50,7 +58,10 @@ private struct Model {
 }
 
 @Suite struct TransferQueueRandomTests {
-    private static let hosts = (0..<6).map { TransferQueue.Host.named("h\($0)", looksUp: $0 < 4) }
+    private static let hosts = (0..<6).flatMap {
+        let host = TransferQueue.Host.named("h\($0)", looksUp: $0 < 4)
+        return $0 % 2 == 0 ? [host] : [host, host.alone]
+    }
 
     private static func add(
         _ id: UInt64, _ host: TransferQueue.Host, _ queue: inout TransferQueue, _ model: inout Model,
@@ -114,7 +125,7 @@ private struct Model {
                     guard let task = model.running.randomElement(using: &generator), Int.random(in: 0..<9, using: &generator) == 0
                     else { break }
                     queue.multiplexes(task.host)
-                    model.multiplexed.insert(task.host)
+                    if !task.host.isAlone { model.multiplexed.insert(task.host) }
                 default:
                     guard let index = model.running.indices.randomElement(using: &generator) else { break }
                     let task = model.running.remove(at: index)

@@ -84,6 +84,23 @@ extension TransferQueue {
         #expect(queue.admitAll() == [3, 4, 5])
     }
 
+    @Test func `those that have a connection each leave one for the others of a host that speaks HTTP/2`() {
+        var queue = queue(total: 100, perHost: 3)
+        queue.add(1, to: one, priority: .default)
+        #expect(queue.admitAll() == [1])
+        for id: UInt64 in 11...14 { queue.add(id, to: one.alone, priority: .default) }
+        #expect(queue.admitAll() == [11, 12])
+        queue.add(2, to: one, priority: .default)
+        #expect(queue.admitAll() == [])
+        queue.multiplexes(one)
+        #expect(queue.admitAll() == [2])
+        queue.left(1, from: one, isAbandoned: false, now: 0)
+        queue.left(2, from: one, isAbandoned: false, now: 0)
+        #expect(queue.admitAll() == [13])
+        queue.add(3, to: one, priority: .default)
+        #expect(queue.admitAll() == [3])
+    }
+
     @Test func `one task looks a name up, the others of its host wait for the answer`() {
         var queue = queue()
         let named = TransferQueue.Host.named("named.example", looksUp: true)

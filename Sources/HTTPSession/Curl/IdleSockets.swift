@@ -1,0 +1,55 @@
+internal import CCurl
+internal import Glibc
+
+/// The sockets of an engine's HTTP/1 connections, to look at one before it carries another request.
+///
+/// What a server sends behind its answer would be taken for the answer to the next request: such a connection carries none. libcurl
+/// 7.88 sees only a connection that was closed meanwhile, and does not tell its socket while a request is about to go.
+final class IdleSockets {
+    /// A connection by its far end and its near port.
+    struct Connection: Hashable {
+        var remoteAddress: String
+        var remotePort: Int32
+        var localPort: Int32
+    }
+
+    private var sockets: [Connection: curl_socket_t] = [:]
+    /// Before so many are known, those that are closed are not looked for.
+    private var limit = 256
+
+    /// An exchange has ended well, and its handle is not yet out of its multi handle.
+    func noteEnd(of handle: EasyHandle) {
+        // The socket of one that was used again is known.
+        guard handle.long(CURLINFO_NUM_CONNECTS) > 0, handle.long(CURLINFO_HTTP_VERSION) <= Int(CURL_HTTP_VERSION_1_1),
+            let socket = handle.socket, let address = handle.string(CURLINFO_PRIMARY_IP)
+        else { return }
+        let connection = Connection(
+            remoteAddress: address, remotePort: Int32(truncatingIfNeeded: handle.long(CURLINFO_PRIMARY_PORT)),
+            localPort: Int32(truncatingIfNeeded: handle.long(CURLINFO_LOCAL_PORT)))
+        // A Unix socket has no port: one is not told from another.
+        guard connection.localPort > 0 else { return }
+        if sockets.count >= limit {
+            sockets = sockets.filter { $0.value != socket && IdleSockets.port(of: $0.value) == $0.key.localPort }
+            limit = max(256, sockets.count * 2)
+        }
+        sockets[connection] = socket
+    }
+
+    /// Whether bytes have come on a connection where nothing has been asked. Over TLS they may be a farewell, or a ticket: a new
+    /// connection is as good then.
+    func hasSurplus(on connection: Connection) -> Bool {
+        guard let socket = sockets[connection] else { return false }
+        var byte: UInt8 = 0
+        return recv(socket, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) > 0
+    }
+
+    private static func port(of socket: curl_socket_t) -> Int32? {
+        var address = sockaddr_in6()
+        var length = socklen_t(MemoryLayout<sockaddr_in6>.size)
+        let result = withUnsafeMutablePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(socket, $0, &length) }
+        }
+        // The port is at the same place in both families.
+        return result == 0 ? Int32(UInt16(bigEndian: address.sin6_port)) : nil
+    }
+}

@@ -1,0 +1,45 @@
+import Foundation
+import HTTPSession
+import HTTPSessionTestKit
+import HTTPTypes
+import Testing
+
+/// Servers that say more than they were asked.
+@Suite(.timeLimit(.minutes(10))) struct SurplusTests {
+    private static let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nOK"
+    private static let surplus = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nEVIL"
+
+    /// Answers the first request, and when the gate opens one that was never made; every other as it should be.
+    private static func reply(to request: ReceivedRequest, _ gate: Gate) -> Reply {
+        guard request.arrival == 1 else { return Reply(body: "right") }
+        return .raw(ReplyBody([.bytes(Array(answer.utf8)), .wait(.gate(gate)), .bytes(Array(surplus.utf8)), .wait(.forever)]))
+    }
+
+    @Test(arguments: [false, true])
+    func `what comes behind an answer does not answer the next request`(isSecure: Bool) async throws {
+        let gate = try Gate()
+        let certificate = try SelfSignedCertificate(names: ["127.0.0.1"])
+        let server = try MisbehavingServer(tls: isSecure ? certificate.serverTLS : nil) { Self.reply(to: $0, gate) }
+        let policy = try SecurityPolicy.trusting(certificate)
+        let session = try localSession { $0.securityPolicy = policy }
+        #expect(try await session.data(TransferRequest(url: server.url())).value.data == Data("OK".utf8))
+        gate.open()
+        try await server.awaitSeen { $0.sentBodyBytes >= Self.answer.utf8.count + Self.surplus.utf8.count }
+        // A POST too: nothing of it has been sent when the connection is left alone.
+        let response = try await session.data(TransferRequest(url: server.url(), method: .post)).value
+        #expect(response.data == Data("right".utf8))
+        #expect(response.metrics.retryCount == 1)
+        #expect(server.requests.map(\.connection) == [1, 2])
+    }
+
+    @Test func `trailers without end are an error`() async throws {
+        let server = try MisbehavingServer { _ in
+            let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n"
+            let field = Array("Field: \(String(repeating: "v", count: 1_000))\r\n".utf8)
+            return .raw(ReplyBody([.bytes(Array(head.utf8))] + (0..<1_000).map { _ in .bytes(field) } + [.wait(.forever)]))
+        }
+        let error = await failure(try localSession().data(TransferRequest(url: server.url())))
+        #expect(error?.code == .badServerResponse)
+        #expect(error?.reason.contains("trailers") == true)
+    }
+}
