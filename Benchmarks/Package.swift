@@ -44,6 +44,20 @@ let package = Package(
             dependencies: [.product(name: "HTTPSessionTestKit", package: "netwatch")],
             swiftSettings: strict
         ),
+        // Downloads that meet faults, by this package's program and by others': the table of docs/compared.md.
+        .executableTarget(
+            name: "FaultComparison",
+            dependencies: [.product(name: "HTTPSessionTestKit", package: "netwatch")],
+            swiftSettings: strict
+        ),
+        .executableTarget(name: "URLSessionDownload", swiftSettings: strict),
+        .executableTarget(
+            name: "AsyncHTTPClientDownload",
+            dependencies: [
+                .product(name: "AsyncHTTPClient", package: "async-http-client"), .product(name: "NIOCore", package: "swift-nio"),
+            ],
+            swiftSettings: strict
+        ),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -1,0 +1,25 @@
+import Foundation
+
+/// The same faults for every downloader, as the table of docs/compared.md. It takes the folder of the built products.
+@main struct FaultComparison {
+    static func main() throws {
+        guard CommandLine.arguments.count == 2 else {
+            FileHandle.standardError.write(Data("FaultComparison PRODUCTS: run it as scripts/bench faults\n".utf8))
+            exit(64)
+        }
+        let clients = Client.all(products: CommandLine.arguments[1])
+        for client in clients where !FileManager.default.isExecutableFile(atPath: client.program) {
+            FileHandle.standardError.write(Data("faults: no \(client.program)\n".utf8))
+            exit(69)
+        }
+        print("| what happens | \(clients.map(\.name).joined(separator: " | ")) |")
+        print("|---|\(String(repeating: "---|", count: clients.count))")
+        for fault in Fault.allCases {
+            let cells = try clients.map { client in
+                let (outcome, share) = try client.meets(fault)
+                return "\(outcome.rawValue) \(String(format: "%.2f", share))"
+            }
+            print("| \(fault.rawValue) | \(cells.joined(separator: " | ")) |")
+        }
+    }
+}
