@@ -1,5 +1,6 @@
 internal import Foundation
 internal import HTTPTypes
+internal import Pacing
 
 extension TransferPlan {
     /// What the request asks for, with what the session adds. `isElsewhere`: a redirect has led to another origin, where the
@@ -46,8 +47,7 @@ extension [BodySegment] {
     var totalLength: Int64? {
         reduce(0) { sum, segment in
             guard let sum, let length = segment.length else { return nil }
-            let (longer, isTooLong) = sum.addingReportingOverflow(length)
-            return isTooLong ? .max : longer
+            return sum.addingSaturated(length)
         }
     }
 }
