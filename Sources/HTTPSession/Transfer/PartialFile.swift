@@ -1,4 +1,5 @@
 internal import CLinux
+internal import EventLoop
 internal import Foundation
 internal import Glibc
 
@@ -51,14 +52,14 @@ final class PartialFile: @unchecked Sendable {
     func reopen() throws(HTTPSessionError) -> (Sidecar, length: Int64)? {
         if descriptor < 0 { try create() }
         guard keeping.continues, let found = try SidecarFile.read(besides: path) else { return nil }
-        let length = found.validBytes(of: Int64(lseek(descriptor, 0, SEEK_END)), boot: SidecarFile.boot)
+        let length = found.validBytes(of: Int64(lseek(descriptor, 0, SEEK_END)), boot: BootIdentifier.current)
         guard length > 0 else { return nil }
         guard ftruncate(descriptor, off_t(length)) == 0, lseek(descriptor, off_t(length), SEEK_SET) >= 0 else {
             throw FileFailure.writing(path, errno)
         }
         (sidecar, offset) = (found, length)
         // In this run of the system it is the length that counts from now on.
-        if found.boot != SidecarFile.boot { try checkpoint() }
+        if found.boot != BootIdentifier.current { try checkpoint() }
         return (found, length)
     }
 
@@ -137,7 +138,7 @@ final class PartialFile: @unchecked Sendable {
     private func checkpoint() throws(HTTPSessionError) {
         guard var sidecar else { return }
         guard fdatasync(descriptor) == 0 else { throw FileFailure.writing(path, errno) }
-        (sidecar.synced, sidecar.boot) = (offset, SidecarFile.boot)
+        (sidecar.synced, sidecar.boot) = (offset, BootIdentifier.current)
         try SidecarFile.write(sidecar, besides: path)
         self.sidecar = sidecar
     }

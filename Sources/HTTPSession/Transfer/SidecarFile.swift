@@ -6,12 +6,6 @@ internal import Glibc
 enum SidecarFile {
     static func path(of part: String) -> String { part + ".json" }
 
-    /// This run of the system; empty, and so equal to no other, where the kernel does not tell.
-    static let boot: String = {
-        guard let text = try? String(contentsOfFile: "/proc/sys/kernel/random/boot_id", encoding: .utf8) else { return "" }
-        return text.trimmingCharacters(in: .whitespacesAndNewlines)
-    }()
-
     /// `nil` where there is none, or one that says nothing.
     static func read(besides part: String) throws(HTTPSessionError) -> Sidecar? {
         let path = path(of: part)
