@@ -4,6 +4,7 @@ import Foundation
 import Glibc
 import HTTPSessionTestKit
 import NetworkLab
+import Pacing
 import Testing
 
 @testable import HTTPSession
@@ -187,7 +188,7 @@ import Testing
 
     @Test func killedAtRandomMomentsItStillFinishes() async throws {
         let seed = UInt64.random(in: 0 ... .max)
-        var random = SeededNumbers(seed: seed)
+        var random = SplitMix64(seed: seed)
         let size: Int64 = 16 << 20
         let source = try FileSource(size: size)
         // It cannot be whole before the last run.
