@@ -15,7 +15,7 @@ enum FileMove {
                 return
             }
             if FileMove.isWithoutLinks(errno) {
-                try PartialFile.check(destination)
+                try destination.check()
                 if rename(path, target) == 0 { return }
             }
         }

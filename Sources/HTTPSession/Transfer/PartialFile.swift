@@ -91,7 +91,7 @@ final class PartialFile: @unchecked Sendable {
                 throw HTTPSessionError(.cannotWriteFile, "cannot make the directory of '\(target.path)'", underlying: error)
             }
         }
-        try PartialFile.check(destination)
+        try destination.check()
         if let named = keeping.path {
             descriptor = try LockedFile.open(named, mode: mode)
             path = named
@@ -104,19 +104,6 @@ final class PartialFile: @unchecked Sendable {
         descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode)
         guard descriptor >= 0 else { throw FileFailure.writing(path, errno) }
         if keeping.resumes != nil { flock(descriptor, LOCK_EX | LOCK_NB) }
-    }
-
-    /// Whether a file could be put there now.
-    static func check(_ destination: DownloadDestination) throws(HTTPSessionError) {
-        guard destination.file.isFileURL else { throw HTTPSessionError(.cannotWriteFile, "the destination is no file URL") }
-        // NAME_MAX. While it comes it has a shorter one, so that nothing else would tell before its end.
-        guard destination.file.lastPathComponent.utf8.count <= 255 else {
-            throw FileFailure.moving(destination.file.path, ENAMETOOLONG)
-        }
-        var found = stat()
-        guard lstat(destination.file.path, &found) == 0 else { return }
-        guard found.st_mode & S_IFMT != S_IFDIR else { throw FileFailure.moving(destination.file.path, EISDIR) }
-        if destination.existingFile == .fail { throw FileFailure.moving(destination.file.path, EEXIST) }
     }
 
     // MARK: Bytes
