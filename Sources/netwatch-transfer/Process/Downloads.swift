@@ -255,13 +255,21 @@ final class Downloads {
             _ = inbox.takeAll()
             report.refresh(statuses, at: Clock.now)
             let isEnded = inbox.isOver || Clock.nanoseconds >= limit
-            if report.isDrained, isEnded { break }
+            // A reader that is gone takes no more records.
+            if report.isDrained || isOutputGone, isEnded { break }
             wait(until: isEnded ? nil : limit)
         }
         if let ending { return ending }
         // One URL has its own code; of several, whatever they failed of.
         let code = codes.isEmpty ? ExitCode.holds : plan.items.count == 1 ? codes[0] : ExitCode.doesNotHold
         return .finished(code: code)
+    }
+
+    private var isOutputGone: Bool {
+        switch ending {
+        case .readerGone?, .outputFailed?: true
+        case .finished?, .signal?, nil: false
+        }
     }
 
     /// One line, whatever was under way.
