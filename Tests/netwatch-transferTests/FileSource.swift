@@ -70,7 +70,7 @@ final class FileSource: Sendable {
     }
 }
 
-/// A line of `netwatch get --json`.
+/// A line of `netwatch get --json` and `netwatch put --json`.
 struct TransferLine: Decodable {
     struct Cause: Decodable {
         var layer: String
@@ -83,6 +83,7 @@ struct TransferLine: Decodable {
     var url: String
     var state: String
     var received: Int64
+    var sent: Int64
     var total: Int64?
     var resumed_from: Int64?
     var attempt: Int

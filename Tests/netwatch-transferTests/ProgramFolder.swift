@@ -1,7 +1,9 @@
 import Foundation
+import HTTPSessionTestKit
 import NetworkLab
 
-/// A directory in which the built program runs, as a shell starts it: `netwatch get`, which becomes the program that transfers.
+/// A directory in which the built program runs, as a shell starts it: `netwatch get` and `netwatch put`, which become the program that
+/// transfers.
 struct ProgramFolder {
     let scratch: ScratchDirectory
 
@@ -25,6 +27,16 @@ struct ProgramFolder {
         variables.merge(environment) { $1 }
         return try Program(
             [try Programs.netwatch] + words, environment: variables, directory: path, output: output, errors: errors)
+    }
+
+    func put(_ arguments: String...) throws -> Program { try run(["put"] + arguments) }
+
+    /// Makes a file of so many bytes, as ``ReplyBody/patternBytes(from:count:)`` has them.
+    @discardableResult
+    func make(_ name: String, size: Int) throws -> [UInt8] {
+        let bytes = ReplyBody.patternBytes(from: 0, count: size)
+        try Data(bytes).write(to: URL(fileURLWithPath: file(name)))
+        return bytes
     }
 
     func content(_ name: String) -> Data? { try? Data(contentsOf: URL(fileURLWithPath: file(name))) }

@@ -33,6 +33,13 @@ extension Trouble {
         cause = error.cause ?? Trouble.cause(of: error, words)
     }
 
+    /// An answer that the library takes for one like another, and that says no.
+    init(_ answer: TransferAnswer) {
+        var reason = "the server answered \(answer.status)"
+        if !answer.phrase.isEmpty { reason += " \(answer.phrase)" }
+        self.init(HTTPSessionError(.unacceptableStatus, reason, context: .init(statusCode: answer.status)))
+    }
+
     private static func kind(of error: HTTPSessionError) -> Kind {
         switch error.code {
         case .timedOut, .notConnected, .cannotFindHost, .cannotConnectToHost, .connectionLost, .proxyFailed,
