@@ -1,4 +1,5 @@
 import Console
+import Foundation
 import Testing
 
 @testable import netwatch_transfer

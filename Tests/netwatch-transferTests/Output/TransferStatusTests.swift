@@ -142,4 +142,31 @@ func download(_ name: String = "big.bin") -> TransferStatus {
         meter.add(bytes: 1_010, at: time(2_000))
         #expect(meter.rate(at: time(2_000)) == 1_000)
     }
+
+    @Test func `an upload moves when bytes go, whatever is answered on the way`() {
+        var status = TransferStatus(.upload, url: "http://example.test/film", name: "film", at: moment(0))
+        _ = status.see(.started, at: moment(0))
+        _ = status.see(.requested, at: moment(1))
+        #expect(status.see(.answered(status: 201, phrase: "Created"), at: moment(2)) == false)
+        #expect(status.phase == .connecting)
+        _ = status.see(.requested, at: moment(3))
+        status.sample(bytes: 400, total: 1_000, at: moment(4))
+        #expect((status.phase, status.attempt, status.percent) == (.moving, 1, 40))
+        _ = status.see(.failedForNow(Troubles.busy), at: moment(5))
+        _ = status.see(.requested, at: moment(6))
+        // Of what went, some was lost.
+        _ = status.see(.continued(offset: 300, total: 1_000), at: moment(7))
+        #expect((status.bytes, status.resumedFrom, status.attempt, status.keptBefore) == (300, 300, 2, 0))
+        status.sample(bytes: 1_000, total: 1_000, at: moment(8))
+        #expect(StateWords(offset: 0).words(status, at: moment(8)) == "all has gone, waiting for the answer")
+        #expect(status.see(.finished, at: moment(9)) == true)
+    }
+
+    @Test func `records say which way the bytes went`() {
+        var status = TransferStatus(.upload, url: "http://example.test/film", name: "film", at: moment(0))
+        _ = status.see(.started, at: moment(0))
+        status.sample(bytes: 400, total: 1_000, at: moment(4))
+        let line = String(decoding: TransferRecord(status: status, moment: moment(5)).encode(seq: 0), as: UTF8.self)
+        #expect(line.contains(#""state":"running","received":0,"sent":400,"total":1000"#))
+    }
 }
