@@ -27,8 +27,10 @@ struct Trouble: Hashable {
 }
 
 extension Trouble {
-    init(_ error: HTTPSessionError) {
+    init(_ error: HTTPSessionError, of direction: TransferStatus.Direction = .download) {
         kind = Trouble.kind(of: error)
+        // A server that answers an upload otherwise than its protocol has it does so again.
+        if direction == .upload, error.code == .badServerResponse, error.context.statusCode != nil { kind = .lasting }
         words = error.reason.trimmingCharacters(in: .whitespaces)
         cause = error.cause ?? Trouble.cause(of: error, words)
     }

@@ -48,7 +48,8 @@ final class EventInbox: EventMonitor {
             put(task, .continued(offset: offset, total: task.currentProgress.expectedToSend))
         case .taskCompleted(let task, .success): put(task, .finished)
         case .taskCompleted(let task, .failure(let error)):
-            put(task, error.code == .cancelled ? .stopped : .failed(Trouble(error)))
+            let trouble = Trouble(error, of: task.kind == .download ? .download : .upload)
+            put(task, error.code == .cancelled ? .stopped : .failed(trouble))
         case .sessionInvalidated:
             state.withLock { $0.isOver = true }
             eventfd_write(descriptor, 1)
