@@ -145,6 +145,8 @@ struct TransferStatus: Hashable {
     /// How far the transfer has come; `wait`: how long until the next attempt.
     mutating func sample(bytes: Int64, total: Int64?, wait: Duration? = nil, at now: Moment) {
         guard phase != .queued, !phase.isOver else { return }
+        // Until the request that follows the server's word, the library has no word of its own.
+        let bytes = direction == .upload ? max(bytes, resumedFrom ?? 0) : bytes
         // Of a whole that begins anew nothing was continued.
         if bytes < resumedFrom ?? 0 { (resumedFrom, keptBefore) = (nil, 0) }
         if direction == .upload, bytes > self.bytes {

@@ -156,6 +156,7 @@ func download(_ name: String = "big.bin") -> TransferStatus {
         _ = status.see(.requested, at: moment(6))
         // Of what went, some was lost.
         _ = status.see(.continued(offset: 300, total: 1_000), at: moment(7))
+        status.sample(bytes: 0, total: 1_000, at: moment(7))
         #expect((status.bytes, status.resumedFrom, status.attempt, status.keptBefore) == (300, 300, 2, 0))
         status.sample(bytes: 1_000, total: 1_000, at: moment(8))
         #expect(StateWords(offset: 0).words(status, at: moment(8)) == "all has gone, waiting for the answer")
