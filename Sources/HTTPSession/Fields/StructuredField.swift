@@ -139,7 +139,8 @@ struct StructuredField {
 
     private mutating func byteSequence() throws(Broken) -> Item {
         guard take(":") else { throw Broken() }
-        var base64 = take { StructuredField.isLetter($0) || StructuredField.isDigit($0) || StructuredField.isOne(of: "+/=", $0) }
+        var base64 = take { StructuredField.isLetter($0) || StructuredField.isDigit($0) || StructuredField.isOne(of: "+/", $0) }
+        base64 += take { $0 == StructuredField.byte("=") }
         guard take(":") else { throw Broken() }
         // Section 4.2.7: padding may be missing.
         if !base64.hasSuffix("=") { base64 += String(repeating: "=", count: (4 - base64.utf8.count % 4) % 4) }
