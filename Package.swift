@@ -105,7 +105,7 @@ let package = Package(
             name: "netwatch-transferTests",
             dependencies: [
                 "netwatch-transfer", "netwatch", "Console", "HTTPSession", "HTTPSessionTestKit", "Reachability", "EventLoop",
-                "NetworkLab", "CLinux",
+                "Pacing", "NetworkLab", "CLinux",
             ]
         ),
         .testTarget(name: "SimulationTests", dependencies: ["Reachability", "HTTPSession", "NetlinkBytes", "Pacing"]),

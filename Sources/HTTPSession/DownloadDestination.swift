@@ -9,7 +9,8 @@ public struct DownloadDestination: Hashable, Sendable {
     public enum ExistingFile: Hashable, Sendable {
         /// The download fails (``HTTPSessionError/Code/cannotMoveFile``), before anything is asked of the server.
         case fail
-        /// The new file takes the place of the old one, in one step.
+        /// The new file takes the place of the old one, in one step; of a symbolic link's too. What is no file, such as a directory or a
+        /// device, is left alone: the download fails as with ``fail``.
         case replace
     }
 

@@ -158,7 +158,7 @@ public final class HTTPSessionManager: Sendable {
             if let failure { throw failure }
             origin = try core.settings.check(request)
             segments = try request.body.segments()
-            if case .file(let place) = destination { try PartialFile.check(place) }
+            if case .file(let place) = destination { try place.check() }
             if let uploadProtocol {
                 upload = try UploadJob(
                     request, segments, uploadProtocol, allowsInsecure: configuration.followsInsecureRedirects)

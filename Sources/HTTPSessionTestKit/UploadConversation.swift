@@ -64,6 +64,7 @@ struct UploadConversation {
             fault: fault(UploadServer.Turn(number: index + 1, request: received, stored: stored)))
         if case .forget = request.fault, let id { log.change { $0.uploads[id] = nil } }
         if case .refuse(let reply) = request.fault { return reply.closing() }
+        if head.method == "OPTIONS" { return offer }
         if dialect == .tus, request.field("tus-resumable") != "1.0.0" {
             return Reply(412, fields: ["Tus-Version": "1.0.0"]).closing()
         }
@@ -72,6 +73,14 @@ struct UploadConversation {
         case "HEAD": return state(id, request)
         case "PATCH": return try append(id, request, reader)
         default: return Reply(405).closing()
+        }
+    }
+
+    /// What the server says of itself.
+    private var offer: Reply {
+        switch dialect {
+        case .tus: Reply(204, fields: ["Tus-Resumable": "1.0.0", "Tus-Version": "1.0.0,0.2.2", "Tus-Extension": "creation"])
+        case .draft: Reply(204, fields: ["Upload-Limit": options.limit ?? "min-size=0"])
         }
     }
 

@@ -39,9 +39,7 @@ package struct LeadingEdge: Hashable, Sendable {
     }
 
     private var earliestNext: Int64? {
-        guard let latestRun else { return nil }
-        let (time, overflow) = latestRun.addingReportingOverflow(intervalNanoseconds)
-        return overflow ? .max : time
+        latestRun?.addingSaturated(intervalNanoseconds)
     }
 
     private mutating func run(_ now: Int64) {

@@ -1,4 +1,5 @@
 public import FoundationEssentials
+internal import Pacing
 
 /// One reading of the clocks, taken once a turn of the event loop and passed to everything decided in that turn.
 ///
@@ -52,12 +53,4 @@ extension Duration {
 
     /// The duration in milliseconds with its fraction.
     package var milliseconds: Double { Double(saturatingNanoseconds) / 1_000_000 }
-}
-
-extension Int64 {
-    func addingSaturated(_ other: Int64) -> Int64 {
-        let (sum, overflow) = addingReportingOverflow(other)
-        if overflow { return other < 0 ? .min : .max }
-        return sum
-    }
 }

@@ -1,14 +1,14 @@
 import ArgumentParser
 import Console
 
-/// The program that `netwatch get` becomes: transfers need libcurl and all of Foundation, which a monitor shall not have in memory.
+/// The program that `netwatch get` and `netwatch put` become: transfers need libcurl and all of Foundation, which a monitor shall not have in memory.
 @main
 struct TransferCommands: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "netwatch",
-        abstract: "The transfers of netwatch: 'netwatch get' runs this program.",
+        abstract: "The transfers of netwatch: 'netwatch get' and 'netwatch put' run this program.",
         version: CommandProgram.version,
-        subcommands: [GetCommand.self]
+        subcommands: [GetCommand.self, PutCommand.self]
     )
 
     static func main() { CommandProgram.main(run) }

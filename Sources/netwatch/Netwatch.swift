@@ -20,13 +20,13 @@ struct Netwatch: ParsableCommand {
         discussion: "\(examples)\n\nA TARGET is HOST:PORT, with IPv6 addresses in brackets. Nothing is probed that is not named.",
         version: version,
         subcommands: [
-            WatchCommand.self, StatusCommand.self, WaitCommand.self, GetCommand.self, RecordCommand.self, ReplayCommand.self,
-            SchemaCommand.self,
+            WatchCommand.self, StatusCommand.self, WaitCommand.self, GetCommand.self, PutCommand.self, RecordCommand.self,
+            ReplayCommand.self, SchemaCommand.self,
         ]
     )
 
     /// Commands of the contract that come with later versions.
-    static let laterCommands: Set<String> = ["probe", "why", "put", "serve", "history", "report", "config"]
+    static let laterCommands: Set<String> = ["probe", "why", "serve", "history", "report", "config"]
 
     static func main() { CommandProgram.main(run) }
 

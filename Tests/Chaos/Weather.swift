@@ -4,30 +4,14 @@ import Pacing
 
 /// A client with two uplinks to the server's host, which flap and take turns.
 final class Weather: Sendable {
-    let client: LabHost
-    let site: LabHost
-    private let lab = Lab()
+    private let uplinks: Uplinks
+
+    var client: LabHost { uplinks.client }
+    var site: LabHost { uplinks.site }
 
     init() throws {
-        client = try lab.host(loopback: true)
-        site = try lab.host(loopback: true)
-        try site.ip("addr add 203.0.113.9/32 dev lo")
-        for (name, network) in [("one", "10.9.1"), ("two", "10.9.2")] {
-            try lab.connect(client, name, site, name)
-            for (host, address) in [(site, "\(network).1"), (client, "\(network).2")] {
-                try host.ip("link set \(name) addrgenmode none")
-                try host.ip("addr add \(address)/24 dev \(name)")
-                try host.ip("link set \(name) up")
-            }
-        }
-        try take("one")
-    }
-
-    /// What goes out from now on goes there.
-    private func take(_ name: String) throws {
-        for (index, other) in ["one", "two"].enumerated() {
-            try client.ip("route replace default via 10.9.\(index + 1).1 dev \(other) metric \(other == name ? 10 : 20)")
-        }
+        uplinks = try Uplinks("one", "two")
+        try uplinks.take("one")
     }
 
     struct Counts: Sendable {
@@ -50,7 +34,7 @@ final class Weather: Sendable {
                 for name in names { try site.ip("link set \(name) up") }
                 counts.flaps += names.count
                 if Int.random(in: 0..<4, using: &random) == 0 {
-                    try take(name)
+                    try uplinks.take(name)
                     counts.changes += 1
                 }
             } catch is CancellationError {

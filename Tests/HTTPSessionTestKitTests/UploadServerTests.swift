@@ -39,6 +39,13 @@ struct UploadServerTests {
         #expect(server.uploads.map(\.bytes) == [ReplyBody.patternBytes(from: 0, count: 100_000)])
     }
 
+    @Test func `a server says what it speaks`() throws {
+        let tus = try UploadServer(.tus)
+        #expect(try curl("OPTIONS", tus.url.absoluteString, []).output.contains("Tus-Version: 1.0.0"))
+        let draft = try UploadServer(.draft)
+        #expect(try curl("OPTIONS", draft.url.absoluteString, []).output.contains("Upload-Limit: min-size=0\r\n"))
+    }
+
     @Test func `a draft's upload is announced, cut and finished`() throws {
         let server = try UploadServer(.draft) { $0.number == 1 ? .cut(afterBodyBytes: 40_000) : nil }
         let url = server.url.absoluteString

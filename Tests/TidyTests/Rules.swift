@@ -8,7 +8,7 @@ enum Rules {
     static let pure = [
         "Sources/Pacing", "Sources/Reachability/Path", "Sources/Reachability/Verdict", "Sources/Reachability/Interfaces",
         "Sources/netwatch/Output", "Sources/netwatch-transfer/Output", "Sources/Console/Text",
-        "Sources/HTTPSession/Request", "Sources/HTTPSession/Response", "Sources/HTTPSession/Resume",
+        "Sources/HTTPSession/Fields", "Sources/HTTPSession/Request", "Sources/HTTPSession/Response", "Sources/HTTPSession/Resume",
         "Sources/HTTPSession/Retry", "Sources/HTTPSession/Task", "Sources/HTTPSession/Upload",
     ]
 

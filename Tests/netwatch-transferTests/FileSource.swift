@@ -70,7 +70,7 @@ final class FileSource: Sendable {
     }
 }
 
-/// A line of `netwatch get --json`.
+/// A line of `netwatch get --json` and `netwatch put --json`.
 struct TransferLine: Decodable {
     struct Cause: Decodable {
         var layer: String
@@ -83,25 +83,11 @@ struct TransferLine: Decodable {
     var url: String
     var state: String
     var received: Int64
+    var sent: Int64
     var total: Int64?
     var resumed_from: Int64?
     var attempt: Int
     var cause: Cause?
 
     init(_ line: String) throws { self = try JSONDecoder().decode(TransferLine.self, from: Data(line.utf8)) }
-}
-
-/// Draws that can be had again (SplitMix64).
-struct SeededNumbers: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
 }

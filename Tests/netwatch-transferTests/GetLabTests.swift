@@ -6,24 +6,17 @@ import Testing
 
 /// The built program in a host of its own, whose only uplink goes and comes. The server is at 203.0.113.9 behind it.
 @Suite(.serialized, .requiresNamespaces, .timeLimit(.minutes(20))) struct GetLabTests {
-    private let lab = Lab()
     private let client: LabHost
     private let site: LabHost
     private let folder: ScratchDirectory
     private let source: FileSource
 
     init() throws {
-        client = try lab.host(loopback: true)
-        site = try lab.host(loopback: true)
+        let uplinks = try Uplinks("up0")
+        (client, site) = (uplinks.client, uplinks.site)
         folder = try ScratchDirectory()
-        try site.ip("addr add 203.0.113.9/32 dev lo")
-        try lab.connect(client, "up0", site, "down0")
-        try site.ip("addr add 10.9.1.1/24 dev down0")
-        try site.ip("link set down0 up")
-        try client.ip("addr add 10.9.1.2/24 dev up0")
-        try client.ip("link set up0 up")
-        try client.ip("route add default via 10.9.1.1")
-        source = try FileSource(size: 1_000_000, at: .ip("203.0.113.9", port: 0), namespace: site.path)
+        try client.ip("route add default via \(uplinks.gateway())")
+        source = try FileSource(size: 1_000_000, at: .ip(Uplinks.server, port: 0), namespace: site.path)
     }
 
     private func get(
@@ -42,13 +35,13 @@ import Testing
         let program = try get(environment: ["TERM": "dumb"], output: .terminal, errors: .output)
         _ = try program.nextLine { $0.contains("big.bin: from ") }
         try await source.server.awaitSeen { $0.sentBodyBytes >= 500_000 }
-        try site.ip("link set down0 down")
+        try site.ip("link set up0 down")
         let line = try program.nextLine { $0.contains("waiting for the network") }
         #expect(line.contains("big.bin: "))
         #expect(line.contains(" %, waiting for the network: link: ") && line.contains("up0"))
         #expect(line.contains(/, since \d\d:\d\d\r?$/))
         source.change { $0.stopsAt = nil }
-        try site.ip("link set down0 up")
+        try site.ip("link set up0 up")
         _ = try program.nextLine(within: .seconds(60)) { $0.contains("big.bin: continued at ") }
         #expect(try program.wait(within: .seconds(60)) == 0)
         #expect(file == source.whole)

@@ -109,6 +109,14 @@ extension URL {
         (parts.user, parts.password) = (nil, nil)
         return parts.url ?? self
     }
+
+    /// As it is asked for: users and passwords are said only when the server asks, fragments never.
+    var withoutUserAndFragment: URL {
+        let url = withoutUser
+        guard url.fragment != nil, var parts = URLComponents(url: url, resolvingAgainstBaseURL: true) else { return url }
+        parts.fragment = nil
+        return parts.url ?? url
+    }
 }
 
 extension HTTPSessionError.Context {

@@ -19,7 +19,8 @@ struct Sidecar: Hashable, Sendable {
 
     /// How many bytes of a file of `length` are valid in the run `boot`.
     func validBytes(of length: Int64, boot: String) -> Int64 {
-        let valid = self.boot == boot ? length : min(length, synced)
+        // Where the kernel does not tell, no two runs are known to be one.
+        let valid = !boot.isEmpty && self.boot == boot ? length : min(length, synced)
         // What is longer than the whole has been written by somebody else.
         return valid <= resumption.total ?? .max ? valid : 0
     }

@@ -1,21 +1,15 @@
 internal import Foundation
+internal import Pacing
 
 /// `Retry-After` (RFC 9110 section 10.2.3).
 enum RetryAfter {
     /// Nanoseconds from now; `nil` where the value is neither a number of seconds nor a date. A date that has passed is 0.
     static func parse(_ text: String, now: Date) -> Int64? {
         if !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
-            return (Int64(text) ?? .max).multipliedSaturating(by: 1_000_000_000)
+            return (Int64(text) ?? .max).multipliedSaturated(by: 1_000_000_000)
         }
         guard let date = HTTPDate.parse(text, now: now) else { return nil }
         let seconds = date.timeIntervalSince(now)
         return seconds <= 0 ? 0 : seconds > 9e9 ? .max : Int64(seconds * 1e9)
-    }
-}
-
-extension Int64 {
-    fileprivate func multipliedSaturating(by other: Int64) -> Int64 {
-        let (value, overflow) = multipliedReportingOverflow(by: other)
-        return overflow ? .max : value
     }
 }

@@ -59,7 +59,7 @@ struct RetryMachine: Sendable {
         guard failure.retryAfter ?? 0 <= policy.maximumRetryAfter.wholeNanoseconds else { return .giveUp }
         let drawn = backoff.next(draw: draw)
         // The server's wish, and a little more, so that those whom it told the same do not come together.
-        let delay = failure.retryAfter.map { $0.addingSaturating(drawn) } ?? drawn
+        let delay = failure.retryAfter.map { $0.addingSaturated(drawn) } ?? drawn
         guard delay < remaining else { return .giveUp }
         retries += 1
         return .retry(delay: delay)
@@ -86,12 +86,5 @@ struct RetryMachine: Sendable {
             .fileChanged, .cannotWriteFile, .cannotMoveFile, .digestMismatch, .cannotResume, .transferFailed:
             return false
         }
-    }
-}
-
-extension Int64 {
-    fileprivate func addingSaturating(_ other: Int64) -> Int64 {
-        let (value, overflow) = addingReportingOverflow(other)
-        return overflow ? .max : value
     }
 }

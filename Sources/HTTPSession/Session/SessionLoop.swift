@@ -1,5 +1,6 @@
 internal import EventLoop
 internal import Foundation
+internal import Pacing
 internal import Reachability
 
 /// The session's thread: it waits, reads the clock, hears commands and libcurl, asks the machines, and acts. All of it runs on that
@@ -196,8 +197,8 @@ final class SessionLoop {
 
     /// A long delay ends on a full step of the clock: many tasks that wait are then looked at together.
     func stepped(_ delay: Int64) -> Int64 {
-        let (until, overflow) = now.addingReportingOverflow(delay)
-        return delay < 2 * SessionLoop.retryStep || overflow ? delay : (until | SessionLoop.retryStep) - now
+        let until = now.addingSaturated(delay)
+        return delay < 2 * SessionLoop.retryStep || until == .max ? delay : (until | SessionLoop.retryStep) - now
     }
 
     /// 33 ms, less one nanosecond.

@@ -91,7 +91,9 @@ extension TaskRun: TransferReceiver {
         case .file(let destination):
             let file = fileSink(destination)
             noteWhole(head, to: destination)
-            file.sidecar = resumption.map { Sidecar(resumption: $0, start: task.request.url.withoutUser, boot: SidecarFile.boot) }
+            file.sidecar = resumption.map {
+                Sidecar(resumption: $0, start: task.request.url.withoutUser, boot: BootIdentifier.current)
+            }
             sink = file
         case .reader(let buffer): sink = ChunkSink(buffer)
         }

@@ -1,11 +1,12 @@
 internal import Foundation
 internal import HTTPTypes
+internal import Pacing
 
 extension TransferPlan {
     /// What the request asks for, with what the session adds. `isElsewhere`: a redirect has led to another origin, where the
     /// session's own credentials do not go.
     init(_ request: TransferRequest, logins: TaskLogins, settings: SessionSettings, segments: [BodySegment], isElsewhere: Bool) {
-        self.init(url: request.url.withoutUserAndFragment, method: request.method.rawValue)
+        self.init(url: request.url.withoutUserAndFragment.absoluteString, method: request.method.rawValue)
         body = TransferPlan.framing(request, segments)
         var fields = request.headerFields
         // Field by field: a copy of the whole configuration would retain and release all that it holds.
@@ -44,10 +45,9 @@ extension TransferPlan {
 extension [BodySegment] {
     /// In bytes; `nil` where only the end tells. `.max` is more than can be sent, or said.
     var totalLength: Int64? {
-        reduce(0) { sum, segment in
+        reduce(0 as Int64?) { sum, segment in
             guard let sum, let length = segment.length else { return nil }
-            let (longer, isTooLong) = sum.addingReportingOverflow(length)
-            return isTooLong ? .max : longer
+            return sum.addingSaturated(length)
         }
     }
 }
@@ -66,17 +66,6 @@ extension Duration {
         let limit = Int64.max / 1_000_000_000 - 1
         guard seconds.magnitude <= limit else { return seconds < 0 ? .min : .max }
         return seconds * 1_000_000_000 + attoseconds / 1_000_000_000
-    }
-}
-
-extension URL {
-    /// As it goes to libcurl: users and passwords are said only when the server asks.
-    fileprivate var withoutUserAndFragment: String {
-        guard user != nil || fragment != nil, var parts = URLComponents(url: self, resolvingAgainstBaseURL: true) else {
-            return absoluteString
-        }
-        (parts.user, parts.password, parts.fragment) = (nil, nil, nil)
-        return parts.string ?? absoluteString
     }
 }
 

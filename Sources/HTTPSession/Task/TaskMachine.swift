@@ -1,3 +1,5 @@
+internal import Pacing
+
 /// The life of a task, as events and actions. Times are nanoseconds on a clock that does not stop while the task waits.
 ///
 /// ```
@@ -121,9 +123,9 @@ package struct TaskMachine: Sendable {
         case .suspended, .suspendedHoldingTransfer, .waiting, .waitingForConnectivity: next = nil
         case .running:
             if let handlerSince {
-                next = sum(handlerSince, limits.handlerTimeout)
+                next = handlerSince.addingSaturated(limits.handlerTimeout)
             } else {
-                next = isReceiverFull ? nil : sum(lastActivity, limits.requestTimeout)
+                next = isReceiverFull ? nil : lastActivity.addingSaturated(limits.requestTimeout)
             }
         case .backingOff(let until): next = until
         }
@@ -136,7 +138,7 @@ package struct TaskMachine: Sendable {
         switch (event, state) {
         case (_, .finished): return []
         case (.resume, .suspended):
-            if resourceDeadline == nil { resourceDeadline = sum(now, limits.resourceTimeout) }
+            if resourceDeadline == nil { resourceDeadline = now.addingSaturated(limits.resourceTimeout) }
             if let until = backsOffUntil {
                 backsOffUntil = nil
                 state = .backingOff(until: until)
@@ -197,7 +199,7 @@ package struct TaskMachine: Sendable {
                 state = .waiting
                 return [.leave, .enqueue]
             }
-            state = .backingOff(until: sum(now, delay))
+            state = .backingOff(until: now.addingSaturated(delay))
             return [.leave]
         case (.endedUntilConnected, .running):
             handlerSince = nil
@@ -211,19 +213,19 @@ package struct TaskMachine: Sendable {
                 state = .waiting
                 return [.enqueue]
             }
-            state = .backingOff(until: sum(now, delay))
+            state = .backingOff(until: now.addingSaturated(delay))
             return []
         case (.endedForNow(let delay), .suspendedHoldingTransfer):
             handlerSince = nil
             state = .suspended
-            if delay > 0 { backsOffUntil = sum(now, delay) }
+            if delay > 0 { backsOffUntil = now.addingSaturated(delay) }
             return [.leave]
         case (.endedUntilConnected, .suspendedHoldingTransfer):
             handlerSince = nil
             state = .suspended
             return [.leave]
         case (.postponed(let delay), .backingOff):
-            state = .backingOff(until: sum(now, delay))
+            state = .backingOff(until: now.addingSaturated(delay))
             return []
         case (.cancel, _): return finish(.cancelled)
         case (.time, _): return timePassed(now)
@@ -238,8 +240,10 @@ package struct TaskMachine: Sendable {
         if let resourceDeadline, resourceDeadline <= now { return finish(.resourceTimedOut) }
         switch state {
         case .running:
-            if let since = handlerSince { return sum(since, limits.handlerTimeout) <= now ? finish(.handlerTimedOut) : [] }
-            return !isReceiverFull && sum(lastActivity, limits.requestTimeout) <= now ? [.failTimedOut] : []
+            if let handlerSince {
+                return handlerSince.addingSaturated(limits.handlerTimeout) <= now ? finish(.handlerTimedOut) : []
+            }
+            return !isReceiverFull && lastActivity.addingSaturated(limits.requestTimeout) <= now ? [.failTimedOut] : []
         case .backingOff(let until) where until <= now:
             state = .waiting
             return [.enqueue]
@@ -255,11 +259,5 @@ package struct TaskMachine: Sendable {
         case .suspended, .backingOff, .waitingForConnectivity: return [.finish(reason)]
         case .finished: return []
         }
-    }
-
-    /// Saturating: a timeout of years is not an overflow.
-    private func sum(_ one: Int64, _ other: Int64) -> Int64 {
-        let (value, overflow) = one.addingReportingOverflow(other)
-        return overflow ? .max : value
     }
 }

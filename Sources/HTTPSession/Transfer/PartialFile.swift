@@ -1,4 +1,5 @@
 internal import CLinux
+internal import EventLoop
 internal import Foundation
 internal import Glibc
 
@@ -51,14 +52,14 @@ final class PartialFile: @unchecked Sendable {
     func reopen() throws(HTTPSessionError) -> (Sidecar, length: Int64)? {
         if descriptor < 0 { try create() }
         guard keeping.continues, let found = try SidecarFile.read(besides: path) else { return nil }
-        let length = found.validBytes(of: Int64(lseek(descriptor, 0, SEEK_END)), boot: SidecarFile.boot)
+        let length = found.validBytes(of: Int64(lseek(descriptor, 0, SEEK_END)), boot: BootIdentifier.current)
         guard length > 0 else { return nil }
         guard ftruncate(descriptor, off_t(length)) == 0, lseek(descriptor, off_t(length), SEEK_SET) >= 0 else {
             throw FileFailure.writing(path, errno)
         }
         (sidecar, offset) = (found, length)
         // In this run of the system it is the length that counts from now on.
-        if found.boot != SidecarFile.boot { try checkpoint() }
+        if found.boot != BootIdentifier.current { try checkpoint() }
         return (found, length)
     }
 
@@ -90,7 +91,7 @@ final class PartialFile: @unchecked Sendable {
                 throw HTTPSessionError(.cannotWriteFile, "cannot make the directory of '\(target.path)'", underlying: error)
             }
         }
-        try PartialFile.check(destination)
+        try destination.check()
         if let named = keeping.path {
             descriptor = try LockedFile.open(named, mode: mode)
             path = named
@@ -103,19 +104,6 @@ final class PartialFile: @unchecked Sendable {
         descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode)
         guard descriptor >= 0 else { throw FileFailure.writing(path, errno) }
         if keeping.resumes != nil { flock(descriptor, LOCK_EX | LOCK_NB) }
-    }
-
-    /// Whether a file could be put there now.
-    static func check(_ destination: DownloadDestination) throws(HTTPSessionError) {
-        guard destination.file.isFileURL else { throw HTTPSessionError(.cannotWriteFile, "the destination is no file URL") }
-        // NAME_MAX. While it comes it has a shorter one, so that nothing else would tell before its end.
-        guard destination.file.lastPathComponent.utf8.count <= 255 else {
-            throw FileFailure.moving(destination.file.path, ENAMETOOLONG)
-        }
-        var found = stat()
-        guard lstat(destination.file.path, &found) == 0 else { return }
-        guard found.st_mode & S_IFMT != S_IFDIR else { throw FileFailure.moving(destination.file.path, EISDIR) }
-        if destination.existingFile == .fail { throw FileFailure.moving(destination.file.path, EEXIST) }
     }
 
     // MARK: Bytes
@@ -137,7 +125,7 @@ final class PartialFile: @unchecked Sendable {
     private func checkpoint() throws(HTTPSessionError) {
         guard var sidecar else { return }
         guard fdatasync(descriptor) == 0 else { throw FileFailure.writing(path, errno) }
-        (sidecar.synced, sidecar.boot) = (offset, SidecarFile.boot)
+        (sidecar.synced, sidecar.boot) = (offset, BootIdentifier.current)
         try SidecarFile.write(sidecar, besides: path)
         self.sidecar = sidecar
     }

@@ -1,3 +1,5 @@
+internal import Pacing
+
 /// The whole monitor without its sockets: the path and the targets, and who gets which answer.
 package struct MonitorMachine: Sendable {
     /// An input, decoded.

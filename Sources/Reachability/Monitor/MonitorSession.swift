@@ -20,7 +20,7 @@ package final class MonitorSession: Sendable {
         let ownNamespace = NamespaceWatch.inode(of: "/proc/self/ns/net")
         let namespace = configuration.namespace
         let identity = MonitorIdentity(
-            bootID: Self.bootID(), namespaceName: namespace?.text,
+            bootID: BootIdentifier.current, namespaceName: namespace?.text,
             namespaceInode: namespace.map { NamespaceWatch.inode(of: $0.path) } ?? ownNamespace
         )
         // Before the thread starts, so that a file that cannot be created leaves nothing behind.
@@ -100,15 +100,6 @@ package final class MonitorSession: Sendable {
     package func stop() {
         mailbox.post(.stop)
         thread.join()
-    }
-
-    private static func bootID() -> String {
-        let descriptor = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return "" }
-        defer { close(descriptor) }
-        var bytes = [UInt8](repeating: 0, count: 64)
-        let count = read(descriptor, &bytes, bytes.count)
-        return String(decoding: bytes.prefix(max(count, 0)).prefix { $0 > 0x20 }, as: UTF8.self)
     }
 }
 

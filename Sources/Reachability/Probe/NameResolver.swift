@@ -1,6 +1,7 @@
 internal import CLinux
 package import EventLoop
 internal import Glibc
+internal import Pacing
 
 /// Resolves names by getaddrinfo(3) on a few threads of its own, inside the network namespace that is watched.
 ///

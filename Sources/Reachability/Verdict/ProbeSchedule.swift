@@ -1,3 +1,5 @@
+internal import Pacing
+
 /// When the next probe starts: on a grid that begins with the first one, so that probes do not drift, with extra ones between
 /// where a result needs confirmation or the path has changed. Nanoseconds of the monotonic clock.
 struct ProbeSchedule: Hashable, Sendable {
@@ -38,11 +40,4 @@ struct ProbeSchedule: Hashable, Sendable {
 
     /// None is to come.
     mutating func stop() { next = nil }
-}
-
-extension Int64 {
-    fileprivate func multipliedSaturated(by other: Int64) -> Int64 {
-        let (product, overflow) = multipliedReportingOverflow(by: other)
-        return overflow ? .max : product
-    }
 }

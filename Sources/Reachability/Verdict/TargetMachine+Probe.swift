@@ -1,3 +1,5 @@
+internal import Pacing
+
 /// The steps of a probe, in their order.
 extension TargetMachine {
     /// Starts a probe, in the place of one that runs. `ways`: what the kernel has just said of the known addresses, which is all

@@ -1,3 +1,5 @@
+internal import Pacing
+
 /// What a change of links, addresses, routes or the resolver's configuration means to a target.
 extension TargetMachine {
     mutating func surroundingsChanged(_ turn: inout Turn) {

@@ -1,10 +1,6 @@
 import ArgumentParser
 import Console
 import Foundation
-import HTTPSession
-import HTTPTypes
-import Logging
-import Reachability
 
 /// `netwatch get`: downloads that go on when network, server and process are back.
 struct GetCommand: ParsableCommand {
@@ -46,93 +42,21 @@ struct GetCommand: ParsableCommand {
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp(
-            "Bytes a second that each download may receive: 500k, 2M, 1G are powers of 1024, as for curl.", valueName: "bytes"))
-    var limitRate: String?
-
-    @Option(
-        parsing: .unconditional,
         help: ArgumentHelp("How many URLs are downloaded at a time, 1 to 64", valueName: "n"))
     var parallel = 3
 
     @Flag(name: .customLong("no-continue"), help: "Begin anew, whatever is there of an earlier download.")
     var beginsAnew = false
 
-    @Option(parsing: .unconditional, help: ArgumentHelp("Give up after this long (default: never).", valueName: "duration"))
-    var timeout: String?
-
-    @OptionGroup var network: Console.NetworkOptions
-
-    @Flag(help: "JSON: a record of type transfer a line on standard output, instead of the progress.")
-    var json = false
-
-    @Option(help: ArgumentHelp("Colours; auto heeds NO_COLOR and TERM=dumb", valueName: "when"))
-    var color = TextStyle.ColorChoice.auto
-
-    @Flag(name: .shortAndLong, help: "Write nothing but errors.")
-    var quiet = false
-
-    @Flag(name: .shortAndLong, help: "Write more: each attempt, answer and redirect, in lines.")
-    var verbose = false
+    @OptionGroup var options: TransferOptions
 
     func run() throws {
-        let timeLimit = try TimeSpan.option("--timeout", timeout)
         let start = Clock.now
         guard (1...64).contains(parallel) else { throw Failure.usage("--parallel \(parallel)", "must be from 1 to 64") }
         var plan = try GetPlan(urls: urls, output: output, directory: directory, sha256: sha256)
         plan.beginsAnew = beginsAnew
-        let monitoring = try network.configuration()
-        let configuration = try sessionConfiguration(monitoring, plan)
+        let setup = try options.setup("get", plan.items.map(\.url), parallel: parallel, since: start)
         try Destination.prepare(&plan)
-        let report = try Report(format)
-        var settings = Downloads.Settings(parallel: parallel)
-        settings.deadline = timeLimit.map { start.advanced(by: $0) }
-        settings.timeoutText = timeout ?? ""
-        switch try Downloads(plan, settings, report).run(configuration, monitoring) {
-        case .finished(let code): if code != ExitCode.holds { throw SilentExit(code: code) }
-        case .signal(let number): Signals.end(by: number)
-        case .readerGone: Signals.end(by: SIGPIPE)
-        case .outputFailed(let number): throw StandardOutput.failure(number)
-        }
-    }
-
-    private var format: Report.Format {
-        if json { return .records }
-        if quiet { return .quiet }
-        let environment = ProcessInfo.processInfo.environment
-        let isLive = !verbose && Terminal.isLive(environment)
-        return isLive
-            ? .live(TextStyle(choice: color, isTerminal: true, environment: environment)) : .lines(isVerbose: verbose)
-    }
-
-    private func sessionConfiguration(
-        _ monitoring: MonitorConfiguration, _ plan: GetPlan
-    ) throws(Failure) -> SessionConfiguration {
-        var configuration = SessionConfiguration()
-        // Who types http means it; from https nothing leads there.
-        configuration.insecureHTTP = plan.items.contains { $0.url.scheme?.lowercased() == "http" } ? .allowed : .refused
-        configuration.followsInsecureRedirects = false
-        configuration.networkNamespace = monitoring.namespace
-        configuration.interface = network.interface
-        configuration.addressFamily =
-            switch monitoring.families {
-            case [.v4]: .ipv4
-            case [.v6]: .ipv6
-            default: .any
-            }
-        if let limitRate {
-            guard let rate = ByteCount.parse(limitRate) else {
-                throw .usage("--limit-rate \(limitRate)", "write a whole number of bytes a second, as in 500000, 500k or 2M")
-            }
-            configuration.maximumReceiveRate = rate
-        }
-        configuration.retryPolicy = RetryPolicy(maximumRetries: nil, statusCodes: Trouble.temporaryStatuses)
-        configuration.maximumConnectionsPerHost = max(6, parallel)
-        configuration.additionalHeaderFields[.userAgent] = "netwatch/\(CommandProgram.version)"
-        configuration.postsNotifications = false
-        // What there is to say is said in our own words.
-        configuration.logger = Logger(label: "netwatch-get") { _ in SwiftLogNoOpLogHandler() }
-        configuration.name = "netwatch-get"
-        return configuration
+        try options.run(Downloads(plan: plan), setup)
     }
 }

@@ -41,39 +41,16 @@ struct GetPlan: Hashable {
         self.directory = directory
         items = []
         for text in urls {
-            let url = try GetPlan.url(text)
+            let url = try TransferAddress.url(text)
             let name = FileName.of(url)
             let file = output ?? directory.map { "\($0.hasSuffix("/") ? $0 : "\($0)/")\(name)" } ?? name
             if let other = items.first(where: { $0.file == file }) {
                 throw .usage(
                     "get",
-                    "\(other.address) and \(GetPlan.withoutUser(text)) would both be '\(file)'; download them one by one with -o")
+                    "\(other.address) and \(TransferAddress.withoutUser(text)) would both be '\(file)'; download them one by one with -o"
+                )
             }
-            items.append(Item(url: url, address: GetPlan.withoutUser(text), file: file, digest: digest))
+            items.append(Item(url: url, address: TransferAddress.withoutUser(text), file: file, digest: digest))
         }
-    }
-
-    private static func url(_ text: String) throws(Failure) -> URL {
-        let shown = withoutUser(text)
-        guard let colon = text.firstRange(of: "://") else {
-            throw .usage("URL '\(shown)'", "the scheme is missing; write http:// or https:// before it")
-        }
-        let scheme = text[..<colon.lowerBound].lowercased()
-        guard scheme == "http" || scheme == "https" else {
-            throw .usage("URL '\(shown)'", "scheme: '\(scheme)' is not spoken; http and https are")
-        }
-        do {
-            return try TransferRequest(urlString: text).url
-        } catch {
-            throw .usage("URL '\(shown)'", error.reason)
-        }
-    }
-
-    /// What a log may hold.
-    static func withoutUser(_ text: String) -> String {
-        guard let start = text.firstRange(of: "://")?.upperBound else { return text }
-        let authority = text[start...].prefix { !"/?#".contains($0) }
-        guard let sign = authority.lastIndex(of: "@") else { return text }
-        return String(text[..<start] + text[text.index(after: sign)...])
     }
 }

@@ -1,7 +1,7 @@
 import Console
 import Reachability
 
-/// How downloads are told of: a picture, lines, or records. Pure: what is to be written comes back as text.
+/// How transfers are told of: a picture, lines, or records. Pure: what is to be written comes back as text.
 enum Presentation {
     /// On a terminal.
     case live(LivePicture)
@@ -13,7 +13,7 @@ enum Presentation {
     case quiet
 }
 
-/// The picture on a terminal: a line for each download under way, and above it those that are over.
+/// The picture on a terminal: a line for each transfer under way, and above it those that are over.
 struct LivePicture {
     /// At most ten pictures a second.
     static let interval: Int64 = 100_000_000
@@ -35,7 +35,7 @@ struct LivePicture {
 
     /// What to write; `permanent` stays above.
     mutating func frame(
-        _ statuses: [DownloadStatus], permanent: [String] = [], isFresh: Bool = false, at now: Moment
+        _ statuses: [TransferStatus], permanent: [String] = [], isFresh: Bool = false, at now: Moment
     ) -> String {
         let active = statuses.filter { !$0.phase.isOver && $0.phase != .queued }
         let width = active.map { DisplayWidth.columns(DisplayWidth.harmless($0.name, isUnicode: style.isUnicode)) }.max() ?? 0
@@ -49,8 +49,8 @@ struct LivePicture {
         return block.frame(permanent: permanent, live: Array(lines), columns: columns, isFresh: isFresh)
     }
 
-    /// The line that stays of a download that is whole.
-    func finished(_ status: DownloadStatus) -> String {
+    /// The line that stays of a transfer that is done.
+    func finished(_ status: TransferStatus) -> String {
         let symbol = style.paint(style.symbol(.good), .good)
         return "\(symbol) \(DisplayWidth.harmless(status.name, isUnicode: style.isUnicode))  \(words.ending(status))"
     }
@@ -63,13 +63,13 @@ struct StatusLines {
     var isVerbose = false
 
     /// The line for an event that has changed the state to this one; `nil`: none.
-    func line(_ event: DownloadEvent, _ status: DownloadStatus, isOther: Bool, at now: Moment) -> String? {
+    func line(_ event: TransferEvent, _ status: TransferStatus, isOther: Bool, at now: Moment) -> String? {
         text(event, status, isOther: isOther, at: now).map { TextStyle.printable("\(status.name): \($0)") }
     }
 
-    private func text(_ event: DownloadEvent, _ status: DownloadStatus, isOther: Bool, at now: Moment) -> String? {
+    private func text(_ event: TransferEvent, _ status: TransferStatus, isOther: Bool, at now: Moment) -> String? {
         switch event {
-        case .started: return "from \(status.url)"
+        case .started: return "\(status.direction == .upload ? "to" : "from") \(status.url)"
         case .requested: return isVerbose ? "attempt \(status.attempt)" : nil
         case .answered(let code, let phrase):
             if isOther, code == 200, status.attempt > 1 { return "goes on, from the beginning" }
@@ -78,12 +78,12 @@ struct StatusLines {
         case .continued(let offset, let total):
             let whole = total.map { " of \(ByteCount.text($0))" } ?? ""
             // Of then: more may have come since.
-            let share = DownloadStatus.percent(offset, of: total).map { "\($0) %" } ?? ByteCount.text(offset)
+            let share = TransferStatus.percent(offset, of: total).map { "\($0) %" } ?? ByteCount.text(offset)
             return "continued at \(share) (\(ByteCount.text(offset))\(whole))"
         case .failedForNow, .networkGone:
             guard isOther, let state = words.words(status, at: now) else { return nil }
-            return status.received > 0
-                ? "\(status.percent.map { "\($0) %" } ?? ByteCount.text(status.received)), \(state)" : state
+            return status.bytes > 0
+                ? "\(status.percent.map { "\($0) %" } ?? ByteCount.text(status.bytes)), \(state)" : state
         case .finished: return words.ending(status)
         // They have a line of their own, as errors have.
         case .failed, .stopped: return nil
@@ -91,30 +91,30 @@ struct StatusLines {
     }
 }
 
-/// When a record is due: on each change of what a program acts on, and twice a second while bytes come.
+/// When a record is due: on each change of what a program acts on, and twice a second while bytes come or go.
 struct RecordPacing {
     static let interval: Int64 = 500_000_000
 
     private struct Told: Hashable {
-        var word: DownloadStatus.Word
+        var word: TransferStatus.Word
         var resumedFrom: Int64?
         var attempt: Int
-        var received: Int64
+        var bytes: Int64
         var total: Int64?
         var at: Int64
     }
 
     private var told: [Int: Told] = [:]
 
-    /// Whether the download at this place has something to say.
-    mutating func isDue(_ status: DownloadStatus, of place: Int, at now: Moment) -> Bool {
+    /// Whether the transfer at this place has something to say.
+    mutating func isDue(_ status: TransferStatus, of place: Int, at now: Moment) -> Bool {
         let time = now.monotonicNanoseconds
         let present = Told(
-            word: status.word, resumedFrom: status.resumedFrom, attempt: status.attempt, received: status.received,
+            word: status.word, resumedFrom: status.resumedFrom, attempt: status.attempt, bytes: status.bytes,
             total: status.total, at: time)
         if let last = told[place] {
             let isChange = (last.word, last.resumedFrom, last.attempt) != (present.word, present.resumedFrom, present.attempt)
-            let isMore = last.received != present.received || last.total != present.total
+            let isMore = last.bytes != present.bytes || last.total != present.total
             guard isChange || (isMore && time - last.at >= Self.interval) else { return false }
         }
         told[place] = present

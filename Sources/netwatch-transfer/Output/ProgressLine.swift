@@ -1,7 +1,7 @@
 import Console
 import Reachability
 
-/// One download's line on a terminal: as much as fits.
+/// One transfer's line on a terminal: as much as fits.
 struct ProgressLine: Hashable {
     var style: TextStyle
     var words: StateWords
@@ -12,13 +12,13 @@ struct ProgressLine: Hashable {
     private static let shortestName = 8
 
     /// The line; names are `nameWidth` columns wide where there is room.
-    func text(_ status: DownloadStatus, nameWidth: Int, at now: Moment) -> String {
+    func text(_ status: TransferStatus, nameWidth: Int, at now: Moment) -> String {
         let room = max(1, columns - 1)
         let name = DisplayWidth.harmless(status.name, isUnicode: style.isUnicode)
         let wanted = min(max(nameWidth, 1), max(Self.shortestName, room / 3))
         let percent = status.percent.map { String(repeating: " ", count: $0 < 10 ? 2 : $0 < 100 ? 1 : 0) + "\($0) %" } ?? "     "
         if let words = words.words(status, at: now) {
-            let known = status.received > 0 ? "  \(percent)" : ""
+            let known = status.bytes > 0 ? "  \(percent)" : ""
             let head = DisplayWidth.fill(name, to: min(wanted, room), isUnicode: style.isUnicode)
             let safe = DisplayWidth.harmless(words, isUnicode: style.isUnicode)
             let left = room - DisplayWidth.columns(head) - known.count - 2
@@ -46,21 +46,21 @@ struct ProgressLine: Hashable {
         return ""
     }
 
-    private func paint(_ text: String, _ status: DownloadStatus) -> String {
+    private func paint(_ text: String, _ status: TransferStatus) -> String {
         style.paint(text, status.trouble == nil ? .neutral : .uncertain)
     }
 
-    private func bar(_ status: DownloadStatus, _ width: Int) -> String {
-        let done = Double(status.received) / Double(max(1, status.total ?? 1))
+    private func bar(_ status: TransferStatus, _ width: Int) -> String {
+        let done = Double(status.bytes) / Double(max(1, status.total ?? 1))
         let filled = max(0, min(width, Int(Double(width) * done)))
         let head =
             filled > 0 && filled < width ? String(repeating: "=", count: filled - 1) + ">" : String(repeating: "=", count: filled)
         return "[\(head)\(String(repeating: " ", count: width - filled))]"
     }
 
-    private func amount(_ status: DownloadStatus) -> String {
-        let received = ByteCount.text(status.received)
-        return pad(status.total.map { "\(received)/\(ByteCount.text($0))" } ?? received, 19)
+    private func amount(_ status: TransferStatus) -> String {
+        let bytes = ByteCount.text(status.bytes)
+        return pad(status.total.map { "\(bytes)/\(ByteCount.text($0))" } ?? bytes, 19)
     }
 
     private func pad(_ text: String, _ width: Int) -> String {

@@ -5,14 +5,15 @@ import Reachability
 struct StateWords: Hashable {
     var offset: Int
 
-    /// What the download does, or waits for; `nil` while it does nothing but come.
-    func words(_ status: DownloadStatus, at now: Moment) -> String? {
+    /// What the transfer does, or waits for; `nil` while bytes come or go.
+    func words(_ status: TransferStatus, at now: Moment) -> String? {
         switch status.phase {
         case .queued: return "waits for its turn"
         case .connecting: return status.attempt > 1 ? "connecting again" : "connecting"
-        case .receiving:
-            if status.isWhole { return "all is here, checking it" }
-            return status.silence(at: now).map { "nothing has come for \(Self.seconds($0))" }
+        case .moving:
+            let isUpload = status.direction == .upload
+            if status.isWhole { return isUpload ? "all has gone, waiting for the answer" : "all is here, checking it" }
+            return status.silence(at: now).map { "nothing has \(isUpload ? "gone" : "come") for \(Self.seconds($0))" }
         case .waitingForNetwork(let trouble):
             return "waiting for the network: \(trouble.words), since \(clock(status.since))"
         case .backingOff(let trouble):
@@ -27,13 +28,13 @@ struct StateWords: Hashable {
     }
 
     /// How it ended, once it has.
-    func ending(_ status: DownloadStatus) -> String {
+    func ending(_ status: TransferStatus) -> String {
         let time = status.startedAt.map { status.since.elapsed(since: $0) } ?? .zero
-        let fresh = max(0, status.received - status.keptBefore)
+        let fresh = max(0, status.bytes - status.keptBefore)
         let seconds = time.milliseconds / 1000
         let rate = seconds > 0.001 ? ", \(ByteCount.rate(Int64(Double(fresh) / seconds)))" : ""
         let kept =
-            status.keptBefore > 0 ? "\(ByteCount.text(fresh)) of \(ByteCount.text(status.received))" : ByteCount.text(fresh)
+            status.keptBefore > 0 ? "\(ByteCount.text(fresh)) of \(ByteCount.text(status.bytes))" : ByteCount.text(fresh)
         return "\(kept) in \(TimeSpan.rough(time))\(rate)"
     }
 

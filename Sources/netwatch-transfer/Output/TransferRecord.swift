@@ -1,11 +1,11 @@
 import Console
 import Reachability
 
-/// A record of type `transfer`: one download at one moment.
+/// A record of type `transfer`: one transfer at one moment.
 struct TransferRecord: Hashable {
-    var status: DownloadStatus
+    var status: TransferStatus
     var moment: Moment
-    /// How many records on the same download were dropped before this one.
+    /// How many records on the same transfer were dropped before this one.
     var superseded = 0
 
     /// One line of JSON, without the newline.
@@ -15,8 +15,8 @@ struct TransferRecord: Hashable {
             writer.recordHead(seq: seq, at: moment, type: "transfer")
             writer.member("url", status.url)
             writer.member("state", status.word.rawValue)
-            writer.member("received", status.received)
-            writer.member("sent", 0)
+            writer.member("received", status.direction == .download ? status.bytes : 0)
+            writer.member("sent", status.direction == .upload ? status.bytes : 0)
             writer.member("total", status.total)
             writer.member("resumed_from", status.resumedFrom)
             writer.member("attempt", status.attempt)
@@ -27,7 +27,7 @@ struct TransferRecord: Hashable {
     }
 }
 
-/// Records that wait for a slow reader; of too many, a newer one replaces an older one of the same download.
+/// Records that wait for a slow reader; of too many, a newer one replaces an older one of the same transfer.
 struct RecordBacklog {
     /// About a mebibyte of lines.
     static let limit = 2_000
@@ -37,7 +37,7 @@ struct RecordBacklog {
 
     var isEmpty: Bool { waiting.isEmpty }
 
-    /// Adds a record of the download at this place.
+    /// Adds a record of the transfer at this place.
     mutating func push(_ record: TransferRecord, of place: Int) {
         var record = record
         if waiting.count >= Self.limit, let index = waiting.firstIndex(where: { $0.place == place }) {

@@ -27,10 +27,19 @@ struct Trouble: Hashable {
 }
 
 extension Trouble {
-    init(_ error: HTTPSessionError) {
+    init(_ error: HTTPSessionError, of direction: TransferStatus.Direction = .download) {
         kind = Trouble.kind(of: error)
+        // A server that answers an upload otherwise than its protocol has it does so again.
+        if direction == .upload, error.code == .badServerResponse, error.context.statusCode != nil { kind = .lasting }
         words = error.reason.trimmingCharacters(in: .whitespaces)
         cause = error.cause ?? Trouble.cause(of: error, words)
+    }
+
+    /// An answer that the library takes for one like another, and that says no.
+    init(_ answer: TransferAnswer) {
+        var reason = "the server answered \(answer.status)"
+        if !answer.phrase.isEmpty { reason += " \(answer.phrase)" }
+        self.init(HTTPSessionError(.unacceptableStatus, reason, context: .init(statusCode: answer.status)))
     }
 
     private static func kind(of error: HTTPSessionError) -> Kind {

@@ -1,6 +1,8 @@
 import CLinux
 import Console
+import Foundation
 import Glibc
+import HTTPSession
 import Reachability
 
 /// Whether files can be put where they shall be: found out before anything is asked of a server.
@@ -25,19 +27,16 @@ enum Destination {
     private static func checked(_ file: String) throws(Failure) -> String {
         var found = stat()
         var path = file
-        if stat(file, &found) == 0 {
-            let kind = found.st_mode & S_IFMT
-            guard kind != S_IFDIR else { throw failure(file, EISDIR) }
-            // The whole file takes the place of what is there: of a device nothing would be left.
-            guard kind == S_IFREG else {
-                throw Failure(ExitCode.cannotCreate, "\(file): cannot create: it is there, and no file")
-            }
-            if let resolved = realpath(file, nil) {
-                path = String(cString: resolved)
-                free(resolved)
-            }
+        if let resolved = realpath(file, nil) {
+            path = String(cString: resolved)
+            free(resolved)
         } else if errno != ENOENT || file.hasSuffix("/") {
             throw failure(file, file.hasSuffix("/") ? EISDIR : errno)
+        }
+        do {
+            try DownloadDestination(URL(fileURLWithPath: path, isDirectory: false), existingFile: .replace).check()
+        } catch {
+            throw failure(file, error.context.systemError.map(errorText) ?? DownloadDestination.noFile)
         }
         let parent = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
         guard stat(parent, &found) == 0 else { throw failure(file, errno) }
@@ -46,8 +45,10 @@ enum Destination {
         return path
     }
 
-    private static func failure(_ path: String, _ number: Int32) -> Failure {
-        Failure(ExitCode.cannotCreate, "\(path): cannot create: \(errorText(number))")
+    private static func failure(_ path: String, _ number: Int32) -> Failure { failure(path, errorText(number)) }
+
+    private static func failure(_ path: String, _ why: String) -> Failure {
+        Failure(ExitCode.cannotCreate, "\(path): cannot create: \(why)")
     }
 
     /// Whether a later run can go on from what is there.

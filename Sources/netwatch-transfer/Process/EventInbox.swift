@@ -10,7 +10,9 @@ import Reachability
 final class EventInbox: EventMonitor {
     struct Entry: Sendable {
         var task: UInt64
-        var event: DownloadEvent
+        var event: TransferEvent
+        /// Of `answered`.
+        var answer: TransferAnswer?
         var moment: Moment
     }
 
@@ -35,25 +37,32 @@ final class EventInbox: EventMonitor {
         switch event {
         case .requestStarted(let task, _): put(task, .requested)
         case .receivedResponse(let task, let head):
-            put(task, .answered(status: head.statusCode, phrase: head.reasonPhrase))
+            var answer = TransferAnswer(status: head.statusCode, phrase: head.reasonPhrase)
+            answer.tusVersions = EventInbox.tusVersion.flatMap { head.headerFields[$0] }
+            put(task, .answered(status: answer.status, phrase: answer.phrase), answer)
         case .redirected(let task, let head): put(task, .redirected(to: head.headerFields[.location] ?? ""))
         case .willRetry(let task, let error): put(task, .failedForNow(Trouble(error)))
         case .waitingForConnectivity(let task, let error): put(task, .networkGone(Trouble(error)))
         case .downloadContinued(let task, let offset, let total): put(task, .continued(offset: offset, total: total))
+        case .uploadContinued(let task, let offset):
+            put(task, .continued(offset: offset, total: task.currentProgress.expectedToSend))
         case .taskCompleted(let task, .success): put(task, .finished)
         case .taskCompleted(let task, .failure(let error)):
-            put(task, error.code == .cancelled ? .stopped : .failed(Trouble(error)))
+            let trouble = Trouble(error, of: task.kind == .download ? .download : .upload)
+            put(task, error.code == .cancelled ? .stopped : .failed(trouble))
         case .sessionInvalidated:
             state.withLock { $0.isOver = true }
             eventfd_write(descriptor, 1)
         case .taskCreated, .taskResumed, .taskSuspended, .receivedInterimResponse, .challenged, .transactionFinished, .fileMoved,
-            .fileMoveFailed, .uploadContinued:
+            .fileMoveFailed:
             break
         }
     }
 
-    private func put(_ task: TransferTask, _ event: DownloadEvent) {
-        let entry = Entry(task: task.id, event: event, moment: Clock.now)
+    private static let tusVersion = HTTPField.Name("Tus-Version")
+
+    private func put(_ task: TransferTask, _ event: TransferEvent, _ answer: TransferAnswer? = nil) {
+        let entry = Entry(task: task.id, event: event, answer: answer, moment: Clock.now)
         state.withLock { $0.entries.append(entry) }
         eventfd_write(descriptor, 1)
     }

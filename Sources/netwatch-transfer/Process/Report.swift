@@ -2,7 +2,7 @@ import Console
 import Glibc
 import Reachability
 
-/// Tells of downloads: on standard error as a picture or in lines, or on standard output in records; errors always on standard error.
+/// Tells of transfers: on standard error as a picture or in lines, or on standard output in records; errors always on standard error.
 final class Report {
     enum Format {
         case live(TextStyle)
@@ -41,15 +41,15 @@ final class Report {
     // MARK: What is told
 
     /// Nothing has begun.
-    func begin(_ statuses: [DownloadStatus], at now: Moment) {
+    func begin(_ statuses: [TransferStatus], at now: Moment) {
         guard standardOutput != nil else { return }
         for (place, status) in statuses.enumerated() where pacing.isDue(status, of: place, at: now) {
             backlog.push(TransferRecord(status: status, moment: now), of: place)
         }
     }
 
-    /// An event has been seen by the download at this place.
-    func tell(_ event: DownloadEvent, _ statuses: [DownloadStatus], _ place: Int, isOther: Bool, at now: Moment) {
+    /// An event has been seen by the transfer at this place.
+    func tell(_ event: TransferEvent, _ statuses: [TransferStatus], _ place: Int, isOther: Bool, at now: Moment) {
         let status = statuses[place]
         if let line = lines?.line(event, status, isOther: isOther, at: now) { write(line) }
         if event == .finished, let line = picture?.finished(status) { draw(statuses, permanent: [line], at: now) }
@@ -59,16 +59,16 @@ final class Report {
     }
 
     /// A line that stays, whatever else is told.
-    func say(_ failure: Failure, _ statuses: [DownloadStatus], at now: Moment) {
+    func say(_ failure: Failure, _ statuses: [TransferStatus], at now: Moment) {
         if picture != nil { draw(statuses, permanent: [failure.line], at: now) } else { write(failure.line) }
     }
 
     private func write(_ line: String) { standardError?.append(line: Array(line.utf8)) }
 
     /// Time has passed: the picture is drawn anew, records of progress are made.
-    func refresh(_ statuses: [DownloadStatus], at now: Moment) {
+    func refresh(_ statuses: [TransferStatus], at now: Moment) {
         if standardOutput != nil {
-            for (place, status) in statuses.enumerated() where status.phase == .receiving {
+            for (place, status) in statuses.enumerated() where status.phase == .moving {
                 if pacing.isDue(status, of: place, at: now) {
                     backlog.push(TransferRecord(status: status, moment: now), of: place)
                 }
@@ -85,7 +85,7 @@ final class Report {
         draw(statuses, at: now)
     }
 
-    private func draw(_ statuses: [DownloadStatus], permanent: [String] = [], at now: Moment) {
+    private func draw(_ statuses: [TransferStatus], permanent: [String] = [], at now: Moment) {
         drawnAt = now.monotonicNanoseconds
         guard let text = picture?.frame(statuses, permanent: permanent, isFresh: isFresh, at: now) else { return }
         isFresh = false
@@ -93,7 +93,7 @@ final class Report {
     }
 
     /// The picture has nothing left to show.
-    func erase(_ statuses: [DownloadStatus], at now: Moment) {
+    func erase(_ statuses: [TransferStatus], at now: Moment) {
         if picture != nil { draw(statuses, at: now) }
     }
 
@@ -109,9 +109,9 @@ final class Report {
     func continued() { isFresh = true }
 
     /// When ``refresh(_:at:)`` is due.
-    func deadline(_ statuses: [DownloadStatus], at now: Moment) -> Int64? {
+    func deadline(_ statuses: [TransferStatus], at now: Moment) -> Int64? {
         let time = now.monotonicNanoseconds
-        let isComing = statuses.contains { $0.phase == .receiving || $0.phase == .connecting }
+        let isComing = statuses.contains { $0.phase == .moving || $0.phase == .connecting }
         if standardOutput != nil { return isComing ? time + RecordPacing.interval : nil }
         guard picture != nil else { return nil }
         return (drawnAt ?? time) + (isComing ? LivePicture.interval : LivePicture.idleInterval)
@@ -134,7 +134,7 @@ final class Report {
     /// Writes what fits. - Returns: why standard output takes no more.
     func write(_ polling: Polling, _ places: Places) -> StandardOutput.Outcome? {
         if polling.isReady(places.error), let standardError {
-            // Nobody reads it any more: the downloads go on all the same.
+            // Nobody reads it any more: the transfers go on all the same.
             if polling.has(Int32(POLLERR | POLLNVAL), at: places.error) || standardError.write() != .wrote {
                 self.standardError = nil
             }

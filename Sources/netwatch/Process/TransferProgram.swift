@@ -5,7 +5,7 @@ import Reachability
 /// The program that transfers: this one becomes it. It loads libcurl and Foundation, 41 MB; a monitor stays below 25 MB.
 enum TransferProgram {
     static let name = "netwatch-transfer"
-    static let commands: Set<String> = ["get"]
+    static let commands: Set<String> = ["get", "put"]
 
     /// What the other program is called with for these arguments; `nil`: they are this program's own.
     static func arguments(of arguments: [String]) -> [String]? {

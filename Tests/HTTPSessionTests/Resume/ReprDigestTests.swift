@@ -23,10 +23,19 @@ struct ReprDigestTests {
         #expect(ReprDigest.parse("sha-256=:\(encoded):, sha-512=:\(long):")?.algorithm == .sha512)
     }
 
+    @Test func `parameters and unknown members are left out, and lines are one field`() throws {
+        let digest = try #require(ContentDigest(sha256: empty))
+        #expect(ReprDigest.parse("sha-256=:\(encoded):;a=1, new=(1 2), sha-512=:AAAA:") == digest)
+        let head = "HTTP/1.1 200 OK\r\nRepr-Digest: md5=:AAAA:\r\nRepr-Digest: sha-256=:\(encoded):\r\n\r\n"
+        #expect(ReprDigest.of(try #require(ResponseHead(bytes: Array(head.utf8)))) == digest)
+    }
+
     @Test(arguments: [
         "", "sha-256", "sha-256=", "sha-256=:", "sha-256=::", "sha-256=:AAAA:",
         "sha-256=47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=",
         "SHA-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:", "unixsum=:AAAA:",
+        "sha-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:, md5=AAAA=",
+        "sha-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:,",
     ]) func `what is malformed or of another algorithm says nothing`(_ text: String) {
         #expect(ReprDigest.parse(text) == nil)
     }

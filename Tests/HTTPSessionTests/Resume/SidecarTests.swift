@@ -28,6 +28,12 @@ struct SidecarTests {
         #expect(sidecar.validBytes(of: 1_001, boot: "this") == 0)
     }
 
+    @Test func `where the kernel does not tell its run, what was synced counts`() throws {
+        var sidecar = try sidecar()
+        sidecar.boot = ""
+        #expect(sidecar.validBytes(of: 700, boot: "") == 400)
+    }
+
     @Test(arguments: [
         "", "{}", "[]", "\u{0}", #"{"version":0}"#, #"{"version":1}"#,
         #"{"version":1,"url":"https://host/","start":"https://host/","boot":"x","synced":-1,"entity_tag":"\"a\""}"#,

@@ -9,26 +9,16 @@ import Testing
 
 /// A client with two uplinks to the server's host, on the real kernel. The server is at 203.0.113.9, behind either.
 @Suite(.requiresNamespaces, .timeLimit(.minutes(20))) struct ConnectivityTests {
-    private let lab = Lab()
     private let client: LabHost
     private let site: LabHost
     private let folder: ScratchDirectory
     private let log = EventLog()
 
     init() throws {
-        client = try lab.host(loopback: true)
-        site = try lab.host(loopback: true)
+        let uplinks = try Uplinks("one", "two")
+        (client, site) = (uplinks.client, uplinks.site)
         folder = try ScratchDirectory()
-        try site.ip("addr add 203.0.113.9/32 dev lo")
-        for (name, network) in [("one", "10.9.1"), ("two", "10.9.2")] {
-            try lab.connect(client, name, site, name)
-            for (host, address) in [(site, "\(network).1"), (client, "\(network).2")] {
-                try host.ip("link set \(name) addrgenmode none")
-                try host.ip("addr add \(address)/24 dev \(name)")
-                try host.ip("link set \(name) up")
-            }
-        }
-        try route("10.9.1.1")
+        try route(uplinks.gateway(0))
     }
 
     private func route(_ gateway: String, metric: Int = 10) throws {

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import HTTPSession
 import HTTPSessionTestKit
 import HTTPTypes
@@ -106,6 +107,27 @@ import Testing
         try FileManager.default.createDirectory(atPath: folder.file("file"), withIntermediateDirectories: false)
         #expect(await failure(try download(server, existingFile: .replace))?.code == .cannotMoveFile)
         #expect(server.requests.isEmpty)
+    }
+
+    @Test func `what is neither a file nor a link is not replaced, and nothing is asked`() async throws {
+        let server = try MisbehavingServer { _ in Reply(body: "new") }
+        let pipe = folder.file("pipe")
+        try #require(mkfifo(pipe, 0o600) == 0)
+        let error = await failure(try download(server, to: "pipe", existingFile: .replace))
+        #expect(error?.code == .cannotMoveFile)
+        #expect(error?.reason == "cannot put the file at '\(pipe)': it is there, and no file")
+        var found = stat()
+        #expect(stat(pipe, &found) == 0 && found.st_mode & S_IFMT == S_IFIFO)
+        #expect(server.requests.isEmpty)
+    }
+
+    @Test func `a link is replaced, and its file left alone`() async throws {
+        let server = try MisbehavingServer { _ in Reply(body: "new") }
+        try Data("old".utf8).write(to: folder.url("real"))
+        try FileManager.default.createSymbolicLink(atPath: folder.file("link"), withDestinationPath: "real")
+        _ = try await download(server, to: "link", existingFile: .replace).value
+        #expect(try Data(contentsOf: folder.url("link")) == Data("new".utf8))
+        #expect(try Data(contentsOf: folder.url("real")) == Data("old".utf8))
     }
 
     @Test func `a directory that takes no files is an error`() async throws {

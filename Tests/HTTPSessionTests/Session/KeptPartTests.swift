@@ -179,7 +179,7 @@ import Testing
         let resumption = Resumption(
             url: source.server.url("/file"), validator: .entityTag("\"1\""), total: size, digest: nil)
         try SidecarFile.write(
-            Sidecar(resumption: try #require(resumption), start: source.server.url("/file"), boot: SidecarFile.boot),
+            Sidecar(resumption: try #require(resumption), start: source.server.url("/file"), boot: BootIdentifier.current),
             besides: part)
         try pattern(size).write(to: URL(fileURLWithPath: part))
         #expect(try await download(source, to: place()).metrics.bytesResumed == size)

@@ -1,3 +1,4 @@
+import EventLoop
 import Foundation
 import NetworkLab
 import Testing
@@ -33,7 +34,8 @@ struct PartialFileTests {
             let resumption = Resumption(url: folder.url("x"), validator: .entityTag("\"1\""), total: 600_000, digest: nil)
             let part = PartialFile(destination, keeping: .init(path: folder.file("part")))
             try part.begin(
-                expected: nil, Sidecar(resumption: try #require(resumption), start: folder.url("x"), boot: SidecarFile.boot))
+                expected: nil, Sidecar(resumption: try #require(resumption), start: folder.url("x"), boot: BootIdentifier.current)
+            )
             try part.write([UInt8](repeating: 7, count: 600_000))
             #expect(throws: HTTPSessionError.self) { try part.commit() }
             part.discard()
@@ -44,7 +46,7 @@ struct PartialFileTests {
 
     @Test func `the sidecar says what is synced, every 16 MiB`() throws {
         let resumption = Resumption(url: folder.url("x"), validator: .entityTag("\"1\""), total: nil, digest: nil)
-        let sidecar = Sidecar(resumption: try #require(resumption), start: folder.url("x"), boot: SidecarFile.boot)
+        let sidecar = Sidecar(resumption: try #require(resumption), start: folder.url("x"), boot: BootIdentifier.current)
         let part = PartialFile(DownloadDestination(folder.url("file")), keeping: .init(path: folder.file("part")))
         try part.begin(expected: nil, sidecar)
         #expect(try SidecarFile.read(besides: folder.file("part"))?.synced == 0)

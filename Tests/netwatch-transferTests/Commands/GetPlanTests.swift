@@ -62,6 +62,7 @@ import Testing
     @Test func theOtherProgramHasGetAndItsHelp() {
         #expect(TransferProgram.arguments(of: ["get", "-q", "x"]) == ["get", "-q", "x"])
         #expect(TransferProgram.arguments(of: ["help", "get"]) == ["get", "--help"])
+        #expect(TransferProgram.arguments(of: ["help", "put"]) == ["put", "--help"])
         #expect(TransferProgram.arguments(of: ["help", "watch"]) == nil)
         #expect(TransferProgram.arguments(of: ["watch", "get:1"]) == nil)
         #expect(

@@ -8,20 +8,20 @@ import Testing
 private let plain = StateWords(offset: 3600)
 
 /// A download with 61 % of 12 MiB, which come at 1 MiB a second.
-private func halfway(_ name: String = "big.bin") -> DownloadStatus {
+private func halfway(_ name: String = "big.bin") -> TransferStatus {
     var status = download(name)
-    for event in [DownloadEvent.started, .requested, .answered(status: 200, phrase: "OK")] {
+    for event in [TransferEvent.started, .requested, .answered(status: 200, phrase: "OK")] {
         _ = status.see(event, at: moment(0))
     }
-    for second in 1...7 { status.sample(received: Int64(second) << 20, total: 12 << 20, at: moment(Int64(second) * 1_000)) }
+    for second in 1...7 { status.sample(bytes: Int64(second) << 20, total: 12 << 20, at: moment(Int64(second) * 1_000)) }
     return status
 }
 
 @Suite struct StateWordsTests {
-    private func words(_ events: [DownloadEvent], wait: Duration? = nil, at now: Int64 = 0) -> String? {
+    private func words(_ events: [TransferEvent], wait: Duration? = nil, at now: Int64 = 0) -> String? {
         var status = download()
-        for event in [DownloadEvent.started, .requested] + events { _ = status.see(event, at: moment(0)) }
-        status.sample(received: 0, total: nil, wait: wait, at: moment(0))
+        for event in [TransferEvent.started, .requested] + events { _ = status.see(event, at: moment(0)) }
+        status.sample(bytes: 0, total: nil, wait: wait, at: moment(0))
         return plain.words(status, at: moment(now))
     }
 
@@ -45,7 +45,7 @@ private func halfway(_ name: String = "big.bin") -> DownloadStatus {
         _ = kept.see(.started, at: moment(0))
         _ = kept.see(.requested, at: moment(0))
         _ = kept.see(.continued(offset: 3 << 20, total: 4 << 20), at: moment(0))
-        kept.sample(received: 4 << 20, total: 4 << 20, at: moment(2_000))
+        kept.sample(bytes: 4 << 20, total: 4 << 20, at: moment(2_000))
         _ = kept.see(.finished, at: moment(2_000))
         #expect(plain.ending(kept) == "1.0 MiB of 4.0 MiB in 2.0s, 512.0 KiB/s")
     }
@@ -69,7 +69,7 @@ private func halfway(_ name: String = "big.bin") -> DownloadStatus {
 }
 
 @Suite struct ProgressLineTests {
-    private func line(_ status: DownloadStatus, _ columns: Int, isUnicode: Bool = true, nameWidth: Int = 7) -> String {
+    private func line(_ status: TransferStatus, _ columns: Int, isUnicode: Bool = true, nameWidth: Int = 7) -> String {
         ProgressLine(style: TextStyle(isUnicode: isUnicode), words: plain, columns: columns)
             .text(status, nameWidth: nameWidth, at: moment(7_000))
     }
@@ -112,10 +112,10 @@ private func halfway(_ name: String = "big.bin") -> DownloadStatus {
 
     @Test func withoutALengthThereIsNoBar() {
         var status = download()
-        for event in [DownloadEvent.started, .requested, .answered(status: 200, phrase: "OK")] {
+        for event in [TransferEvent.started, .requested, .answered(status: 200, phrase: "OK")] {
             _ = status.see(event, at: moment(0))
         }
-        status.sample(received: 3 << 20, total: nil, at: moment(3_000))
+        status.sample(bytes: 3 << 20, total: nil, at: moment(3_000))
         let text = ProgressLine(style: TextStyle(), words: plain, columns: 80).text(status, nameWidth: 7, at: moment(3_000))
         #expect(text.contains("3.0 MiB     1.0 MiB/s") && !text.contains("["))
     }
@@ -162,7 +162,7 @@ private func halfway(_ name: String = "big.bin") -> DownloadStatus {
 }
 
 @Suite struct StatusLinesTests {
-    private func lines(_ events: [(Int64, DownloadEvent)], isVerbose: Bool = false) -> [String] {
+    private func lines(_ events: [(Int64, TransferEvent)], isVerbose: Bool = false) -> [String] {
         let lines = StatusLines(words: plain, isVerbose: isVerbose)
         var status = download()
         return events.compactMap { time, event in
@@ -171,7 +171,7 @@ private func halfway(_ name: String = "big.bin") -> DownloadStatus {
         }
     }
 
-    private let story: [(Int64, DownloadEvent)] = [
+    private let story: [(Int64, TransferEvent)] = [
         (0, .started), (0, .requested), (10, .answered(status: 206, phrase: "Partial Content")),
         (10, .continued(offset: 6 << 20, total: 12 << 20)), (500, .networkGone(Troubles.noCarrier)), (900, .requested),
         (910, .failedForNow(Troubles.busy)), (920, .failedForNow(Troubles.busy)), (1_000, .requested),
@@ -224,7 +224,7 @@ private func halfway(_ name: String = "big.bin") -> DownloadStatus {
         _ = status.see(.answered(status: 200, phrase: ""), at: moment(2))
         var due = 0
         for time in 3...2_003 {
-            status.sample(received: Int64(time) * 10, total: 100_000, at: moment(Int64(time)))
+            status.sample(bytes: Int64(time) * 10, total: 100_000, at: moment(Int64(time)))
             if pacing.isDue(status, of: 0, at: moment(Int64(time))) { due += 1 }
         }
         #expect((4...6).contains(due))

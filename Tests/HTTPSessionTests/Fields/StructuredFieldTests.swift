@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import HTTPSession
@@ -12,15 +13,22 @@ struct StructuredFieldTests {
         #expect(StructuredField.item("007") == .integer(7))
         #expect(StructuredField.item("999999999999999") == .integer(999_999_999_999_999))
         #expect(StructuredField.item("5;a;b=?0; c=\"x;y\"") == .integer(5))
-        for other in ["1.5", "-0.125", "\"a \\\" b\"", "token*/:x", "*a", ":aGk=:", "@1659578233"] {
+        for other in ["1.5", "-0.125", "\"a \\\" b\"", "token*/:x", "*a", "@1659578233"] {
             #expect(StructuredField.item(other) == .other, "\(other)")
         }
+    }
+
+    @Test func `byte sequences are read, also without their padding`() {
+        #expect(StructuredField.item(":aGk=:") == .bytes(Data("hi".utf8)))
+        #expect(StructuredField.item(":aGk:;a=1") == .bytes(Data("hi".utf8)))
+        #expect(StructuredField.item("::") == .bytes(Data()))
     }
 
     @Test(arguments: [
         "", " ", "?", "?2", "?1 ?1", "?1,", "1, 1", "-", "--1", "+1", "1.", ".5", "1.1234", "1234567890123.0", "1000000000000000",
         "1 2",
-        "0x10", "1;", "1;A", "1;a=", "1; =2", "\"a", "\"\\n\"", "\"ä\"", ":aGk=", ":a b:", "@", "@1.5", "(1)", "{}", "\t1",
+        "0x10", "1;", "1;A", "1;a=", "1; =2", "\"a", "\"\\n\"", "\"ä\"", ":aGk=", ":a b:", ":a:", ":aGk=aGk=:", ":=:", ":aG=k:",
+        "@", "@1.5", "(1)", "{}", "\t1",
     ]) func `what breaks a rule is no item`(_ text: String) {
         #expect(StructuredField.item(text) == nil)
     }

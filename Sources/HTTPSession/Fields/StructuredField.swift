@@ -1,3 +1,5 @@
+internal import Foundation
+
 /// Reads structured fields (RFC 9651 section 4.2) as strictly as it is asked there: what breaks a rule anywhere makes nothing of the whole
 /// field.
 struct StructuredField {
@@ -5,7 +7,8 @@ struct StructuredField {
     enum Item: Hashable, Sendable {
         case integer(Int64)
         case boolean(Bool)
-        /// A decimal, string, token, byte sequence, date or inner list. Nobody here reads one; all the same it has to be right.
+        case bytes(Data)
+        /// A decimal, string, token, date or inner list. Nobody here reads one; all the same it has to be right.
         case other
     }
 
@@ -136,9 +139,13 @@ struct StructuredField {
 
     private mutating func byteSequence() throws(Broken) -> Item {
         guard take(":") else { throw Broken() }
-        _ = take { StructuredField.isLetter($0) || StructuredField.isDigit($0) || StructuredField.isOne(of: "+/=", $0) }
+        var base64 = take { StructuredField.isLetter($0) || StructuredField.isDigit($0) || StructuredField.isOne(of: "+/", $0) }
+        base64 += take { $0 == StructuredField.byte("=") }
         guard take(":") else { throw Broken() }
-        return .other
+        // Section 4.2.7: padding may be missing.
+        if !base64.hasSuffix("=") { base64 += String(repeating: "=", count: (4 - base64.utf8.count % 4) % 4) }
+        guard let bytes = Data(base64Encoded: base64) else { throw Broken() }
+        return .bytes(bytes)
     }
 
     private mutating func boolean() throws(Broken) -> Item {

@@ -20,11 +20,11 @@ enum Troubles {
         words: "the server answered 404", cause: Cause(.http, .status, detail: "the server answered 404"), kind: .lasting)
 }
 
-func download(_ name: String = "big.bin") -> DownloadStatus {
-    DownloadStatus(url: "http://example.test/\(name)", name: name, at: moment(0))
+func download(_ name: String = "big.bin") -> TransferStatus {
+    TransferStatus(url: "http://example.test/\(name)", name: name, at: moment(0))
 }
 
-@Suite struct DownloadStatusTests {
+@Suite struct TransferStatusTests {
     @Test func aDownloadThatMeetsNothing() {
         var status = download()
         #expect(status.word == .waiting)
@@ -33,10 +33,10 @@ func download(_ name: String = "big.bin") -> DownloadStatus {
         #expect(status.see(.requested, at: moment(2)) == false)
         #expect(status.attempt == 1)
         #expect(status.see(.answered(status: 200, phrase: "OK"), at: moment(3)) == true)
-        status.sample(received: 250, total: 1_000, at: moment(1_003))
+        status.sample(bytes: 250, total: 1_000, at: moment(1_003))
         #expect((status.percent, status.rate(at: moment(1_003))) == (25, 250))
         #expect(status.timeLeft(at: moment(1_003)) == .seconds(3))
-        status.sample(received: 1_000, total: 1_000, at: moment(2_000))
+        status.sample(bytes: 1_000, total: 1_000, at: moment(2_000))
         #expect(status.isWhole)
         #expect(status.see(.finished, at: moment(2_001)) == true)
         #expect(status.word == .finished)
@@ -46,7 +46,7 @@ func download(_ name: String = "big.bin") -> DownloadStatus {
 
     @Test func aRedirectBelongsToItsAttempt() {
         var status = download()
-        for event in [DownloadEvent.started, .requested, .answered(status: 302, phrase: ""), .redirected(to: "/x"), .requested] {
+        for event in [TransferEvent.started, .requested, .answered(status: 302, phrase: ""), .redirected(to: "/x"), .requested] {
             _ = status.see(event, at: moment(1))
         }
         #expect((status.attempt, status.phase) == (1, .connecting))
@@ -57,7 +57,7 @@ func download(_ name: String = "big.bin") -> DownloadStatus {
         _ = status.see(.started, at: moment(0))
         _ = status.see(.requested, at: moment(0))
         #expect(status.see(.failedForNow(Troubles.busy), at: moment(10)) == true)
-        status.sample(received: 0, total: nil, wait: .seconds(8), at: moment(10))
+        status.sample(bytes: 0, total: nil, wait: .seconds(8), at: moment(10))
         #expect(
             (status.word, status.trouble, status.timeToNextAttempt(at: moment(3_010))) == (
                 .backingOff, Troubles.busy, .seconds(5)
@@ -70,25 +70,25 @@ func download(_ name: String = "big.bin") -> DownloadStatus {
     @Test func whatWasHereCountsForNoRate() {
         var status = download()
         _ = status.see(.started, at: moment(0))
-        status.sample(received: 610_000, total: 1_000_000, at: moment(1))
+        status.sample(bytes: 610_000, total: 1_000_000, at: moment(1))
         _ = status.see(.requested, at: moment(2))
         _ = status.see(.answered(status: 206, phrase: ""), at: moment(3))
         #expect(status.see(.continued(offset: 610_000, total: 1_000_000), at: moment(3)) == true)
-        status.sample(received: 611_000, total: 1_000_000, at: moment(1_003))
+        status.sample(bytes: 611_000, total: 1_000_000, at: moment(1_003))
         #expect((status.rate(at: moment(1_003)), status.percent) == (1_000, 61))
         #expect((status.resumedFrom, status.keptBefore) == (610_000, 610_000))
         // The rest was of another version after all.
-        status.sample(received: 1_000, total: 900_000, at: moment(2_003))
+        status.sample(bytes: 1_000, total: 900_000, at: moment(2_003))
         #expect((status.resumedFrom, status.keptBefore) == (nil, 0))
         #expect(status.rate(at: moment(2_003)) == nil)
     }
 
     @Test func aContinuationOfThisRunKeepsNothingFromBefore() {
         var status = download()
-        for event in [DownloadEvent.started, .requested, .answered(status: 200, phrase: "")] {
+        for event in [TransferEvent.started, .requested, .answered(status: 200, phrase: "")] {
             _ = status.see(event, at: moment(0))
         }
-        status.sample(received: 500, total: 1_000, at: moment(500))
+        status.sample(bytes: 500, total: 1_000, at: moment(500))
         _ = status.see(.failedForNow(Troubles.busy), at: moment(600))
         _ = status.see(.requested, at: moment(700))
         _ = status.see(.continued(offset: 500, total: 1_000), at: moment(800))
@@ -141,5 +141,33 @@ func download(_ name: String = "big.bin") -> DownloadStatus {
         #expect(meter.rate(at: time(1_100)) == nil)
         meter.add(bytes: 1_010, at: time(2_000))
         #expect(meter.rate(at: time(2_000)) == 1_000)
+    }
+
+    @Test func `an upload moves when bytes go, whatever is answered on the way`() {
+        var status = TransferStatus(.upload, url: "http://example.test/film", name: "film", at: moment(0))
+        _ = status.see(.started, at: moment(0))
+        _ = status.see(.requested, at: moment(1))
+        #expect(status.see(.answered(status: 201, phrase: "Created"), at: moment(2)) == false)
+        #expect(status.phase == .connecting)
+        _ = status.see(.requested, at: moment(3))
+        status.sample(bytes: 400, total: 1_000, at: moment(4))
+        #expect((status.phase, status.attempt, status.percent) == (.moving, 1, 40))
+        _ = status.see(.failedForNow(Troubles.busy), at: moment(5))
+        _ = status.see(.requested, at: moment(6))
+        // Of what went, some was lost.
+        _ = status.see(.continued(offset: 300, total: 1_000), at: moment(7))
+        status.sample(bytes: 0, total: 1_000, at: moment(7))
+        #expect((status.bytes, status.resumedFrom, status.attempt, status.keptBefore) == (300, 300, 2, 0))
+        status.sample(bytes: 1_000, total: 1_000, at: moment(8))
+        #expect(StateWords(offset: 0).words(status, at: moment(8)) == "all has gone, waiting for the answer")
+        #expect(status.see(.finished, at: moment(9)) == true)
+    }
+
+    @Test func `records say which way the bytes went`() {
+        var status = TransferStatus(.upload, url: "http://example.test/film", name: "film", at: moment(0))
+        _ = status.see(.started, at: moment(0))
+        status.sample(bytes: 400, total: 1_000, at: moment(4))
+        let line = String(decoding: TransferRecord(status: status, moment: moment(5)).encode(seq: 0), as: UTF8.self)
+        #expect(line.contains(#""state":"running","received":0,"sent":400,"total":1000"#))
     }
 }

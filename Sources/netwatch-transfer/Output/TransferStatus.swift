@@ -1,8 +1,8 @@
 import Console
 import Reachability
 
-/// What happens to one download, as far as somebody is told.
-enum DownloadEvent: Hashable {
+/// What happens to one transfer, as far as somebody is told.
+enum TransferEvent: Hashable {
     /// It has its turn.
     case started
     /// A request is about to go.
@@ -22,14 +22,15 @@ enum DownloadEvent: Hashable {
     case stopped
 }
 
-/// One download as it is now: events and samples go in, states come out. The contract's states are ``word``.
-struct DownloadStatus: Hashable {
+/// One transfer as it is now: events and samples go in, states come out. The contract's states are ``word``.
+struct TransferStatus: Hashable {
     enum Phase: Hashable {
         /// Others come first.
         case queued
         /// Nothing has come of the present attempt.
         case connecting
-        case receiving
+        /// Bytes come, or go.
+        case moving
         case waitingForNetwork(Trouble)
         case backingOff(Trouble)
         case finished
@@ -39,11 +40,16 @@ struct DownloadStatus: Hashable {
         var isOver: Bool {
             switch self {
             case .finished, .failed, .stopped: true
-            case .queued, .connecting, .receiving, .waitingForNetwork, .backingOff: false
+            case .queued, .connecting, .moving, .waitingForNetwork, .backingOff: false
             }
         }
     }
 
+    enum Direction: Hashable {
+        case download, upload
+    }
+
+    let direction: Direction
     /// As the user wrote it, without user and password.
     let url: String
     /// Of the file, for people.
@@ -53,7 +59,8 @@ struct DownloadStatus: Hashable {
     private(set) var since: Moment
     /// When it had its turn.
     private(set) var startedAt: Moment?
-    private(set) var received: Int64 = 0
+    /// How many bytes have come, or gone.
+    private(set) var bytes: Int64 = 0
     private(set) var total: Int64?
     /// Where the last continuation began; `nil`: all of it came in one piece so far.
     private(set) var resumedFrom: Int64?
@@ -70,14 +77,15 @@ struct DownloadStatus: Hashable {
     /// Since when the network is gone, also over attempts that found it so.
     private var offlineSince: Moment?
 
-    init(url: String, name: String, at now: Moment) {
+    init(_ direction: Direction = .download, url: String, name: String, at now: Moment) {
+        self.direction = direction
         self.url = url
         self.name = name
         since = now
     }
 
     /// - Returns: whether the state is another one, which is told at once.
-    mutating func see(_ event: DownloadEvent, at now: Moment) -> Bool {
+    mutating func see(_ event: TransferEvent, at now: Moment) -> Bool {
         guard !phase.isOver else { return false }
         switch event {
         case .started:
@@ -92,18 +100,21 @@ struct DownloadStatus: Hashable {
         case .answered(let status, _):
             guard phase == .connecting, (200...299).contains(status) else { return false }
             offlineSince = nil
+            // Of an upload the answer comes last, or is one of several.
+            guard direction == .download else { return false }
             // A part is told of by what follows it.
             if status != 206 { hasBegun = true }
-            return enter(.receiving, now)
+            return enter(.moving, now)
         case .redirected: return false
         case .continued(let offset, let total):
             if !hasBegun { keptBefore = offset }
             hasBegun = true
             resumedFrom = offset
-            received = max(received, offset)
+            // What went and did not arrive goes again.
+            bytes = direction == .upload ? offset : max(bytes, offset)
             if let total { self.total = total }
-            meter = RateMeter(bytes: received, at: now.monotonicNanoseconds)
-            (phase, since, offlineSince) = (.receiving, now, nil)
+            meter = RateMeter(bytes: bytes, at: now.monotonicNanoseconds)
+            (phase, since, offlineSince) = (.moving, now, nil)
             return true
         case .failedForNow(let trouble):
             isTrying = false
@@ -115,7 +126,7 @@ struct DownloadStatus: Hashable {
             since = offlineSince ?? now
             return isOther
         case .finished:
-            total = received
+            total = bytes
             return enter(.finished, now)
         case .failed(let trouble): return enter(.failed(trouble), now)
         case .stopped: return enter(.stopped, now)
@@ -126,19 +137,25 @@ struct DownloadStatus: Hashable {
         let isSame = self.phase == phase
         self.phase = phase
         nextAttemptAt = nil
-        meter = phase == .receiving ? RateMeter(bytes: received, at: now.monotonicNanoseconds) : nil
+        meter = phase == .moving ? RateMeter(bytes: bytes, at: now.monotonicNanoseconds) : nil
         if !isSame { since = now }
         return !isSame
     }
 
     /// How far the transfer has come; `wait`: how long until the next attempt.
-    mutating func sample(received: Int64, total: Int64?, wait: Duration? = nil, at now: Moment) {
+    mutating func sample(bytes: Int64, total: Int64?, wait: Duration? = nil, at now: Moment) {
         guard phase != .queued, !phase.isOver else { return }
+        // Until the request that follows the server's word, the library has no word of its own.
+        let bytes = direction == .upload ? max(bytes, resumedFrom ?? 0) : bytes
         // Of a whole that begins anew nothing was continued.
-        if received < resumedFrom ?? 0 { (resumedFrom, keptBefore) = (nil, 0) }
-        self.received = received
+        if bytes < resumedFrom ?? 0 { (resumedFrom, keptBefore) = (nil, 0) }
+        if direction == .upload, bytes > self.bytes {
+            hasBegun = true
+            if phase == .connecting { _ = enter(.moving, now) }
+        }
+        self.bytes = bytes
         if let total { self.total = total }
-        meter?.add(bytes: received, at: now.monotonicNanoseconds)
+        meter?.add(bytes: bytes, at: now.monotonicNanoseconds)
         if case .backingOff = phase { nextAttemptAt = wait.map { now.advanced(by: $0).monotonicNanoseconds } }
     }
 
@@ -155,7 +172,7 @@ struct DownloadStatus: Hashable {
 
     func timeLeft(at now: Moment) -> Duration? {
         guard let total, let rate = rate(at: now), rate > 0 else { return nil }
-        return .nanoseconds(Int64(min(9e18, Double(max(0, total - received)) / Double(rate) * 1e9)))
+        return .nanoseconds(Int64(min(9e18, Double(max(0, total - bytes)) / Double(rate) * 1e9)))
     }
 
     func timeToNextAttempt(at now: Moment) -> Duration? {
@@ -163,21 +180,21 @@ struct DownloadStatus: Hashable {
     }
 
     /// Everything has come, and is being looked at and given its name.
-    var isWhole: Bool { phase == .receiving && total == received && received > 0 }
+    var isWhole: Bool { phase == .moving && total == bytes && bytes > 0 }
 
     /// 0 to 100, rounded down; `nil` while the length is not known.
-    var percent: Int? { DownloadStatus.percent(received, of: total) }
+    var percent: Int? { TransferStatus.percent(bytes, of: total) }
 
-    static func percent(_ received: Int64, of total: Int64?) -> Int? {
+    static func percent(_ bytes: Int64, of total: Int64?) -> Int? {
         guard let total else { return nil }
-        return total <= 0 ? 100 : Int(Double(max(0, min(received, total))) / Double(total) * 100)
+        return total <= 0 ? 100 : Int(Double(max(0, min(bytes, total))) / Double(total) * 100)
     }
 
     /// What stands in its way, or has ended it.
     var trouble: Trouble? {
         switch phase {
         case .waitingForNetwork(let trouble), .backingOff(let trouble), .failed(let trouble): trouble
-        case .queued, .connecting, .receiving, .finished, .stopped: nil
+        case .queued, .connecting, .moving, .finished, .stopped: nil
         }
     }
 
@@ -191,7 +208,7 @@ struct DownloadStatus: Hashable {
     var word: Word {
         switch phase {
         case .queued, .waitingForNetwork: .waiting
-        case .connecting, .receiving: .running
+        case .connecting, .moving: .running
         case .backingOff: .backingOff
         case .finished: .finished
         case .failed: .failed

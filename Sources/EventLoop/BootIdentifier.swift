@@ -1,0 +1,14 @@
+internal import Glibc
+
+/// What tells one run of the system from another (random(4)).
+package enum BootIdentifier {
+    /// Of the present run; empty where the kernel does not tell.
+    package static let current: String = {
+        let descriptor = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return "" }
+        defer { close(descriptor) }
+        var bytes = [UInt8](repeating: 0, count: 64)
+        let count = read(descriptor, &bytes, bytes.count)
+        return String(decoding: bytes.prefix(max(count, 0)).prefix { $0 > 0x20 }, as: UTF8.self)
+    }()
+}

@@ -1,0 +1,56 @@
+internal import Foundation
+internal import Glibc
+
+/// Gives a file its name.
+enum FileMove {
+    static func move(_ path: String, to destination: DownloadDestination) throws(HTTPSessionError) {
+        let target = destination.file.path
+        switch destination.existingFile {
+        case .replace:
+            if rename(path, target) == 0 { return }
+        case .fail:
+            // link(2) never replaces; where a file system has no links, a look and a rename must do.
+            if link(path, target) == 0 {
+                unlink(path)
+                return
+            }
+            if FileMove.isWithoutLinks(errno) {
+                try destination.check()
+                if rename(path, target) == 0 { return }
+            }
+        }
+        guard errno == EXDEV else { throw FileFailure.moving(target, errno) }
+        try copy(path, to: destination)
+        unlink(path)
+    }
+
+    /// What link(2) says where there are no links, or not another of this file: FAT, many FUSE and network file systems, and a mount of
+    /// the same file system at another place.
+    static func isWithoutLinks(_ number: Int32) -> Bool {
+        [EPERM, EOPNOTSUPP, ENOSYS, EMLINK, EXDEV].contains(number)
+    }
+
+    /// To another file system: there too the name is given in one step.
+    private static func copy(_ path: String, to destination: DownloadDestination) throws(HTTPSessionError) {
+        let source = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        guard source >= 0 else { throw FileFailure.reading(path, errno) }
+        defer { close(source) }
+        let file = PartialFile(destination)
+        do throws(HTTPSessionError) {
+            try file.begin(expected: Int64(lseek(source, 0, SEEK_END)))
+            lseek(source, 0, SEEK_SET)
+            var buffer = [UInt8](repeating: 0, count: 256 << 10)
+            while true {
+                let count = read(source, &buffer, buffer.count)
+                if count < 0, errno == EINTR { continue }
+                guard count >= 0 else { throw FileFailure.reading(path, errno) }
+                if count == 0 { break }
+                try file.write(count == buffer.count ? buffer : Array(buffer[..<count]))
+            }
+            _ = try file.commit()
+        } catch {
+            file.discard()
+            throw error
+        }
+    }
+}

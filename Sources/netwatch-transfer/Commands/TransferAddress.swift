@@ -1,0 +1,31 @@
+import Console
+import Foundation
+import HTTPSession
+
+/// Addresses as people type them behind `get` and `put`.
+enum TransferAddress {
+    /// An address of http or https that can be asked.
+    static func url(_ text: String) throws(Failure) -> URL {
+        let shown = withoutUser(text)
+        guard let colon = text.firstRange(of: "://") else {
+            throw .usage("URL '\(shown)'", "the scheme is missing; write http:// or https:// before it")
+        }
+        let scheme = text[..<colon.lowerBound].lowercased()
+        guard scheme == "http" || scheme == "https" else {
+            throw .usage("URL '\(shown)'", "scheme: '\(scheme)' is not spoken; http and https are")
+        }
+        do {
+            return try TransferRequest(urlString: text).url
+        } catch {
+            throw .usage("URL '\(shown)'", error.reason)
+        }
+    }
+
+    /// What a log may hold.
+    static func withoutUser(_ text: String) -> String {
+        guard let start = text.firstRange(of: "://")?.upperBound else { return text }
+        let authority = text[start...].prefix { !"/?#".contains($0) }
+        guard let sign = authority.lastIndex(of: "@") else { return text }
+        return String(text[..<start] + text[text.index(after: sign)...])
+    }
+}

@@ -1,0 +1,96 @@
+import ArgumentParser
+import Console
+import Foundation
+import HTTPSession
+import HTTPTypes
+import Logging
+import Reachability
+
+/// The options that `get` and `put` share, and what follows from them.
+struct TransferOptions: ParsableArguments {
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            "Bytes a second that each transfer may take: 500k, 2M, 1G are powers of 1024, as for curl.", valueName: "bytes"))
+    var limitRate: String?
+
+    @Option(parsing: .unconditional, help: ArgumentHelp("Give up after this long (default: never).", valueName: "duration"))
+    var timeout: String?
+
+    @OptionGroup var network: Console.NetworkOptions
+
+    @Flag(help: "JSON: a record of type transfer a line on standard output, instead of the progress.")
+    var json = false
+
+    @Option(help: ArgumentHelp("Colours; auto heeds NO_COLOR and TERM=dumb", valueName: "when"))
+    var color = TextStyle.ColorChoice.auto
+
+    @Flag(name: .shortAndLong, help: "Write nothing but errors.")
+    var quiet = false
+
+    @Flag(name: .shortAndLong, help: "Write more: each attempt, answer and redirect, in lines.")
+    var verbose = false
+
+    /// The options, understood.
+    struct Setup {
+        var monitoring: MonitorConfiguration
+        var session: SessionConfiguration
+        var transfers: Transfers.Settings
+    }
+
+    /// Understands the options; `urls` are what they are for. `start`: when the time began that `--timeout` limits.
+    func setup(_ command: String, _ urls: [URL], parallel: Int = 1, since start: Moment) throws(Failure) -> Setup {
+        let timeLimit = try TimeSpan.option("--timeout", timeout)
+        let monitoring = try network.configuration()
+        var configuration = SessionConfiguration()
+        // Who types http means it; from https nothing leads there.
+        configuration.insecureHTTP = urls.contains { $0.scheme?.lowercased() == "http" } ? .allowed : .refused
+        configuration.followsInsecureRedirects = false
+        configuration.networkNamespace = monitoring.namespace
+        configuration.interface = network.interface
+        configuration.addressFamily =
+            switch monitoring.families {
+            case [.v4]: .ipv4
+            case [.v6]: .ipv6
+            default: .any
+            }
+        if let limitRate {
+            guard let rate = ByteCount.parse(limitRate) else {
+                throw .usage("--limit-rate \(limitRate)", "write a whole number of bytes a second, as in 500000, 500k or 2M")
+            }
+            configuration.maximumReceiveRate = rate
+            configuration.maximumSendRate = rate
+        }
+        configuration.retryPolicy = RetryPolicy(maximumRetries: nil, statusCodes: Trouble.temporaryStatuses)
+        configuration.maximumConnectionsPerHost = max(6, parallel)
+        configuration.additionalHeaderFields[.userAgent] = "netwatch/\(CommandProgram.version)"
+        configuration.postsNotifications = false
+        // What there is to say is said in our own words.
+        configuration.logger = Logger(label: "netwatch-\(command)") { _ in SwiftLogNoOpLogHandler() }
+        configuration.name = "netwatch-\(command)"
+        var settings = Transfers.Settings(parallel: parallel)
+        settings.deadline = timeLimit.map { start.advanced(by: $0) }
+        settings.timeoutText = timeout ?? ""
+        return Setup(monitoring: monitoring, session: configuration, transfers: settings)
+    }
+
+    /// Transfers, and ends the program as it went.
+    func run(_ work: any TransferWork, _ setup: Setup) throws {
+        let report = try Report(format)
+        switch try Transfers(work, setup.transfers, report).run(setup.session, setup.monitoring) {
+        case .finished(let code): if code != ExitCode.holds { throw SilentExit(code: code) }
+        case .signal(let number): Signals.end(by: number)
+        case .readerGone: Signals.end(by: SIGPIPE)
+        case .outputFailed(let number): throw StandardOutput.failure(number)
+        }
+    }
+
+    private var format: Report.Format {
+        if json { return .records }
+        if quiet { return .quiet }
+        let environment = ProcessInfo.processInfo.environment
+        let isLive = !verbose && Terminal.isLive(environment)
+        return isLive
+            ? .live(TextStyle(choice: color, isTerminal: true, environment: environment)) : .lines(isVerbose: verbose)
+    }
+}

@@ -1,0 +1,29 @@
+import Console
+import Foundation
+import Testing
+
+@testable import netwatch_transfer
+
+@Suite struct PutPlanTests {
+    @Test(arguments: [
+        ("http://h/a/b", "http://h/a/b"), ("http://h/a/", "http://h/a/my%20file"), ("http://h", "http://h/my%20file"),
+        ("http://h/a/?x=1", "http://h/a/my%20file?x=1"), ("http://u:p@h/", "http://u:p@h/my%20file"),
+    ]) func `what ends with a slash gets the file's name`(address: String, target: String) throws {
+        let plan = try PutPlan(file: "dir/my file", url: address)
+        #expect(plan.target.absoluteString == target)
+        #expect(plan.name == "my file")
+    }
+
+    @Test func `users and passwords are not shown`() throws {
+        #expect(try PutPlan(file: "a", url: "http://user:word@h/a").address == "http://h/a")
+    }
+
+    @Test(arguments: [
+        ("", "http://h/a", "FILE ''"), ("-", "http://h/a", "FILE '-'"), ("a", "h/a", "URL 'h/a'"),
+        ("a", "ftp://h/a", "URL 'ftp://h/a'"),
+    ]) func `what cannot be meant is a usage error`(file: String, url: String, what: String) {
+        let failure = #expect(throws: Failure.self) { try PutPlan(file: file, url: url) }
+        #expect(failure?.code == ExitCode.usage)
+        #expect(failure?.line.hasPrefix("netwatch: \(what): ") == true)
+    }
+}

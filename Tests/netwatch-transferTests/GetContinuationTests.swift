@@ -1,0 +1,128 @@
+import Foundation
+import Glibc
+import HTTPSessionTestKit
+import NetworkLab
+import Pacing
+import Testing
+
+/// What the built program continues after signals, kills and stops.
+@Suite(.serialized, .timeLimit(.minutes(20))) struct GetContinuationTests {
+    private let folder: ProgramFolder
+
+    init() throws { folder = try ProgramFolder() }
+
+    @Test(arguments: [SIGINT, SIGTERM, SIGHUP]) func aSignalKeepsThePartAndSaysHowToGoOn(number: Int32) async throws {
+        let source = try FileSource(size: 1_000_000)
+        source.change { $0.stopsAt = 600_000 }
+        let program = try folder.get(source.url, environment: ["TERM": "dumb"], output: .terminal, errors: .output)
+        _ = try program.nextLine { $0.contains("big.bin: from ") }
+        try await source.server.awaitSeen { $0.sentBodyBytes >= 600_000 }
+        try await awaitPart(of: 600_000)
+        try program.signal(number)
+        let line = try program.nextLine { $0.contains("stopped") }
+        #expect(line == "netwatch: get: stopped: 60 % (585.9 KiB) of big.bin is kept; run the same command again to continue\r")
+        #expect(try program.wait() == 128 + number)
+        #expect(folder.names == ["big.bin.netwatch-part", "big.bin.netwatch-part.json"])
+
+        source.change { $0.stopsAt = nil }
+        let again = try folder.get(source.url)
+        #expect(try again.wait() == 0)
+        #expect(again.standardError.contains("big.bin: continued at 60 % (585.9 KiB of 976.5 KiB)\n"))
+        #expect(folder.content("big.bin") == source.whole)
+        #expect(folder.names == ["big.bin"])
+        #expect(source.server.requests.last?["range"] == "bytes=600000-")
+    }
+
+    /// What has been received lies in memory until the next 128 KiB are there: what the server has sent may not be in the file.
+    private func awaitPart(of size: Int64) async throws {
+        let end = ContinuousClock.now + .seconds(20)
+        // The last piece comes with the end only.
+        while ContinuousClock.now < end, (folder.content("big.bin.netwatch-part")?.count ?? 0) < Int(size) - (128 << 10) {
+            await Task.yield()
+        }
+    }
+
+    @Test func onRequestItBeginsAnew() async throws {
+        let source = try FileSource(size: 1_000_000)
+        try await leavePart(source)
+        #expect(try folder.get("-q", "--no-continue", source.url).wait() == 0)
+        #expect(folder.content("big.bin") == source.whole)
+        #expect(source.server.requests.last?["range"] == nil)
+    }
+
+    /// Leaves a part of 400,000 bytes.
+    private func leavePart(_ source: FileSource, _ arguments: String...) async throws {
+        source.change { $0.stopsAt = 400_000 }
+        let program = try folder.run(["get", "-q"] + arguments + [source.url])
+        try await source.server.awaitSeen { $0.sentBodyBytes >= 400_000 }
+        try await awaitPart(of: 400_000)
+        try program.signal(SIGINT)
+        #expect(try program.wait() == 128 + SIGINT)
+        source.change { $0.stopsAt = nil }
+    }
+
+    @Test func anotherURLContinuesWhereTheDigestIsTheSame() async throws {
+        let source = try FileSource(size: 1_000_000)
+        let digest = try source.digest
+        try await leavePart(source, "--sha256", digest)
+        source.change { $0.tag = "\"other\"" }
+        #expect(try folder.get("-q", "--sha256", digest, "-o", "big.bin", source.server.origin + "/mirror").wait() == 0)
+        #expect(folder.content("big.bin") == source.whole)
+        #expect(source.server.requests.last?["range"] == "bytes=400000-")
+    }
+
+    @Test func anotherVersionBeginsAnew() async throws {
+        let source = try FileSource(size: 1_000_000)
+        try await leavePart(source)
+        source.change { $0.tag = "\"other\"" }
+        #expect(try folder.get("-q", source.url).wait() == 0)
+        #expect(folder.content("big.bin") == source.whole)
+    }
+
+    @Test func killedAtRandomMomentsItStillFinishes() async throws {
+        let seed = UInt64.random(in: 0 ... .max)
+        var random = SplitMix64(seed: seed)
+        let size: Int64 = 16 << 20
+        let source = try FileSource(size: size)
+        // It cannot be whole before the last run.
+        source.change { ($0.bytesPerSecond, $0.stopsAt) = (8 << 20, size - (1 << 20)) }
+        for _ in 0..<5 {
+            let before = source.server.seen.sentBodyBytes
+            let point = Int64.random(in: 0..<(size / 6), using: &random)
+            let program = try folder.get("-q", source.url)
+            try await source.server.awaitSeen { $0.sentBodyBytes >= before + point }
+            try program.signal(SIGKILL)
+            #expect(try program.wait() == 128 + SIGKILL)
+        }
+        source.change { ($0.bytesPerSecond, $0.stopsAt) = (nil, nil) }
+        #expect(try folder.get("-q", "--sha256", try source.digest, source.url).wait() == 0, "seed \(seed)")
+        #expect(folder.content("big.bin") == source.whole, "seed \(seed)")
+        try await source.server.awaitOpenConnections(0)
+        let ratio = Double(source.server.seen.sentBodyBytes) / Double(size)
+        print("get, killed 5 times (seed \(seed)): the server sent \(ratio) times the size")
+        #expect(ratio <= 1.15, "seed \(seed)")
+        #expect(folder.names == ["big.bin"])
+    }
+
+    @Test func stoppedAndContinuedByItsShellItFinishes() async throws {
+        let source = try FileSource(size: 1_000_000)
+        source.change { $0.stopsAt = 500_000 }
+        let program = try folder.get(
+            source.url, environment: ["TERM": "xterm", "LC_ALL": "C.UTF-8"], output: .terminal, errors: .output)
+        _ = try program.nextLine { $0.contains("big.bin") }
+        try await source.server.awaitSeen { $0.sentBodyBytes >= 500_000 }
+        try program.signal(SIGTSTP)
+        while state(of: program.processID) != "T" { await Task.yield() }
+        try program.signal(SIGCONT)
+        source.change { $0.stopsAt = nil }
+        source.release()
+        _ = try program.nextLine { $0.contains(" big.bin  976.5 KiB in ") }
+        #expect(try program.wait() == 0)
+        #expect(folder.content("big.bin") == source.whole)
+    }
+
+    private func state(of process: Int32) -> String? {
+        let text = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)
+        return text?.split(separator: ")").last?.split(separator: " ").first.map(String.init)
+    }
+}

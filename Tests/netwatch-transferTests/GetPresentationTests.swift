@@ -1,0 +1,61 @@
+import Foundation
+import Glibc
+import HTTPSessionTestKit
+import NetworkLab
+import Testing
+
+/// What people and programs see of the built program.
+@Suite(.serialized, .timeLimit(.minutes(20))) struct GetPresentationTests {
+    private let folder: ProgramFolder
+
+    init() throws { folder = try ProgramFolder() }
+
+    @Test func aTerminalGetsALineThatIsDrawnAgain() async throws {
+        let source = try FileSource(size: 4_000_000)
+        source.change { $0.stopsAt = 2_000_000 }
+        let program = try folder.get(
+            source.url, environment: ["TERM": "xterm", "LC_ALL": "C.UTF-8", "NO_COLOR": "1"], output: .terminal, errors: .output)
+        _ = try program.nextLine { $0.contains("big.bin  [====") && $0.contains("1.9 MiB/3.8 MiB") }
+        try program.resize(columns: 50)
+        let narrow = try program.nextLine { $0.contains("big.bin") && !$0.contains("[=") }
+        #expect(narrow.contains("\u{1b}[K"))
+        source.change { $0.stopsAt = nil }
+        source.release()
+        _ = try program.nextLine { $0.contains("✓ big.bin  3.8 MiB in ") }
+        #expect(try program.wait() == 0)
+    }
+
+    @Test func aTerminalThatCannotMoveItsCursorGetsLines() throws {
+        let source = try FileSource(size: 1_000)
+        let program = try folder.get(source.url, environment: ["TERM": "dumb"], output: .terminal, errors: .output)
+        let lines = try program.remainingLines()
+        #expect(lines.count == 2 && !lines.contains { $0.contains("\u{1b}") })
+    }
+
+    @Test func aServerInTroubleIsAskedAgain() throws {
+        let source = try FileSource(size: 1_000)
+        source.change { $0.failures = 2 }
+        let program = try folder.get("--json", source.url)
+        let records = try program.remainingLines().map(TransferLine.init)
+        #expect(try program.wait() == 0)
+        let backingOff = records.filter { $0.state == "backing_off" }
+        #expect(backingOff.count == 2)
+        #expect(backingOff.allSatisfy { $0.cause?.layer == "http" && $0.cause?.code == "status" })
+        #expect(records.last?.attempt == 3)
+    }
+
+    @Test func standardErrorNeedNotBeThere() throws {
+        let source = try FileSource(size: 1_000)
+        #expect(try folder.get(source.url, errors: .closed).wait() == 0)
+        #expect(folder.content("big.bin") == source.whole)
+    }
+
+    @Test func aReaderThatLeavesEndsItAsBySIGPIPE() async throws {
+        let source = try FileSource(size: 1_000_000)
+        source.change { $0.stopsAt = 500_000 }
+        let program = try folder.get("--json", source.url)
+        _ = try program.nextLine()
+        program.closeOutput()
+        #expect(try program.wait() == 128 + SIGPIPE)
+    }
+}

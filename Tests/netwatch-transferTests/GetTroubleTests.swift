@@ -1,0 +1,114 @@
+import EventLoop
+import Foundation
+import Glibc
+import HTTPSessionTestKit
+import NetworkLab
+import Testing
+
+/// What goes wrong, and how the built program says so.
+@Suite(.serialized, .timeLimit(.minutes(20))) struct GetTroubleTests {
+    private let folder: ProgramFolder
+
+    init() throws { folder = try ProgramFolder() }
+
+    @Test(
+        arguments: [
+            (["404"], 1, "the server answered 404 Not Found"), (["403"], 1, "the server answered 403 Forbidden"),
+            (["--timeout", "1s", "never"], 1, "timed out after 1s"),
+            (["--timeout", "2s", "503"], 1, "the server answered 503 Service Unavailable"),
+            (["loop"], 1, "more than 20 redirects"),
+        ] as [([String], Int32, String)])
+    func anEndHasItsCodeAndItsLine(arguments: [String], code: Int32, words: String) throws {
+        let server = try MisbehavingServer { request in
+            switch request.path.dropFirst() {
+            case "never": .never
+            case "loop": .redirect(to: "/loop")
+            case let status: Reply(Int(status) ?? 500, body: "no")
+            }
+        }
+        let address = "\(server.origin)/\(arguments.last ?? "")"
+        let program = try folder.run(["get", "-q"] + arguments.dropLast() + [address])
+        #expect(try program.wait() == code)
+        #expect(program.standardError.hasPrefix("netwatch: \(address): "))
+        #expect(program.standardError.hasSuffix(words + "\n") && program.standardError.split(separator: "\n").count == 1)
+        #expect(folder.names == [])
+    }
+
+    @Test func aServerThatTalksNonsenseIsAskedAgain() throws {
+        let count = Locked(0)
+        let server = try MisbehavingServer { _ in
+            count.withLock {
+                $0 += 1; return $0
+            } <= 2 ? .raw("SSH-2.0-nonsense\r\n") : Reply(body: "well")
+        }
+        let program = try folder.get("--json", server.origin + "/a")
+        let records = try program.remainingLines().map(TransferLine.init)
+        #expect(try program.wait() == 0)
+        #expect(records.contains { $0.cause?.code == "invalid-response" })
+        #expect(folder.content("a") == Data("well".utf8))
+    }
+
+    @Test func aWrongDigestIsNoFile() throws {
+        let source = try FileSource(size: 1_000)
+        let program = try folder.get("-q", "--sha256", String(repeating: "0", count: 64), source.url)
+        #expect(try program.wait() == 1)
+        #expect(program.standardError == "netwatch: \(source.url): the file has another digest than it should have\n")
+        #expect(folder.names == [])
+    }
+
+    @Test func anUntrustedCertificateEndsIt() throws {
+        let server = try MisbehavingServer(tls: try SelfSignedCertificate().serverTLS) { _ in Reply(body: "x") }
+        let program = try folder.get("-q", server.origin + "/x")
+        #expect(try program.wait() == 1)
+        #expect(program.standardError.hasPrefix("netwatch: \(server.origin)/x: "))
+        #expect(server.requests.isEmpty)
+    }
+
+    @Test func whatLeadsAwayFromTLSIsNotFollowed() throws {
+        let plain = try MisbehavingServer { _ in Reply(body: "plain") }
+        let redirecting = try MisbehavingServer { _ in .redirect(to: plain.url("/y").absoluteString) }
+        #expect(try folder.get("-q", redirecting.origin + "/x").wait() == 0, "from http to http is what was typed")
+        #expect(folder.content("x") == Data("plain".utf8))
+    }
+
+    @Test func placesThatCannotBeWrittenAreToldBeforeAnythingIsAsked() throws {
+        let source = try FileSource(size: 1_000)
+        try FileManager.default.createDirectory(atPath: folder.file("inner"), withIntermediateDirectories: true)
+        try "x".write(toFile: folder.file("file"), atomically: true, encoding: .utf8)
+        for (arguments, line) in [
+            (["-o", "inner"], "inner: cannot create: Is a directory"),
+            (["-o", "inner/"], "inner/: cannot create: Is a directory"),
+            (["-o", "none/x"], "none/x: cannot create: No such file or directory"),
+            (["-o", "file/x"], "file/x: cannot create: Not a directory"),
+            (["-d", "file"], "file: cannot create: Not a directory"),
+            (["-o", "/dev/null"], "/dev/null: cannot create: it is there, and no file"),
+        ] {
+            let program = try folder.run(["get"] + arguments + [source.url])
+            #expect(try program.wait() == 73)
+            #expect(program.standardError == "netwatch: \(line)\n")
+        }
+        #expect(source.server.requests.isEmpty)
+        #expect(folder.names == ["file", "inner"])
+    }
+
+    @Test func aLinkStandsForItsFile() throws {
+        let source = try FileSource(size: 1_000)
+        try "old".write(toFile: folder.file("real"), atomically: true, encoding: .utf8)
+        try FileManager.default.createSymbolicLink(atPath: folder.file("link"), withDestinationPath: "real")
+        #expect(try folder.get("-q", "-o", "link", source.url).wait() == 0)
+        #expect(folder.content("real") == source.whole)
+        #expect(try FileManager.default.destinationOfSymbolicLink(atPath: folder.file("link")) == "real")
+    }
+
+    @Test func twoOfOneFileAreOneTooMany() async throws {
+        let source = try FileSource(size: 1_000_000)
+        source.change { $0.stopsAt = 500_000 }
+        let first = try folder.get("-q", source.url)
+        try await source.server.awaitSeen { $0.sentBodyBytes >= 500_000 }
+        let second = try folder.get("-q", source.url)
+        #expect(try second.wait() == 73)
+        #expect(second.standardError.contains("is being downloaded already"))
+        try first.signal(SIGINT)
+        #expect(try first.wait() == 128 + SIGINT)
+    }
+}

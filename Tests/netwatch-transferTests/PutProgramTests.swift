@@ -1,0 +1,212 @@
+import EventLoop
+import Foundation
+import Glibc
+import HTTPSessionTestKit
+import NetworkLab
+import Testing
+
+/// The built program, as a shell starts it: `netwatch put`.
+@Suite(.serialized, .timeLimit(.minutes(20))) struct PutProgramTests {
+    private let folder: ProgramFolder
+
+    init() throws { folder = try ProgramFolder() }
+
+    // MARK: Protocols
+
+    @Test func aServerThatSpeaksTusIsSpokenToInIt() throws {
+        let server = try UploadServer(.tus)
+        let bytes = try folder.make("film", size: 300_000)
+        let program = try folder.put("film", server.url.absoluteString)
+        #expect(try program.wait() == 0)
+        #expect(server.requests.map(\.method) == ["OPTIONS", "POST", "PATCH"])
+        #expect(server.uploads.map(\.bytes) == [bytes])
+        #expect(server.requests[1]["upload-metadata"] == "filename \(Data("film".utf8).base64EncodedString())")
+        let lines = program.standardError.split(separator: "\n")
+        #expect(lines.first == "film: to \(server.url.absoluteString)")
+        #expect(lines.last?.hasPrefix("film: 292.9 KiB in ") == true)
+        #expect(lines.count == 2)
+    }
+
+    @Test func aServerThatSpeaksTheDraftIsSentTheFileAtOnce() throws {
+        let server = try UploadServer(.draft)
+        let bytes = try folder.make("film", size: 300_000)
+        #expect(try folder.put("-q", "film", server.url.absoluteString).wait() == 0)
+        #expect(server.requests.map(\.method) == ["OPTIONS", "PUT"])
+        #expect(server.uploads.map(\.bytes) == [bytes])
+        #expect(server.uploads.map(\.isComplete) == [true])
+    }
+
+    @Test func anotherServerIsSentAPlainPUT() throws {
+        let server = try MisbehavingServer { $0.method == "OPTIONS" ? Reply(501) : Reply(201) }
+        try folder.make("film", size: 300_000)
+        #expect(try folder.put("-q", "film", server.origin + "/films/").wait() == 0)
+        #expect(server.requests.map(\.method) == ["OPTIONS", "PUT"])
+        #expect(server.requests.last?.path == "/films/film")
+        #expect(server.requests.last?["content-length"] == "300000")
+        #expect(server.requests.last?.bodyLength == 300_000)
+    }
+
+    @Test func aProtocolThatIsNamedIsNotAskedFor() throws {
+        let server = try MisbehavingServer { _ in Reply(204) }
+        try folder.make("film", size: 1_000)
+        #expect(try folder.put("-q", "--protocol", "put", "film", server.origin + "/a").wait() == 0)
+        #expect(server.requests.map(\.method) == ["PUT"])
+        #expect(server.requests.last?["upload-complete"] == nil)
+        let tus = try UploadServer(.tus)
+        #expect(try folder.put("-q", "--protocol", "tus", "film", tus.url.absoluteString).wait() == 0)
+        #expect(tus.requests.map(\.method) == ["POST", "PATCH"])
+        let draft = try UploadServer(.draft)
+        #expect(try folder.put("-q", "--protocol", "draft", "film", draft.url.absoluteString).wait() == 0)
+        #expect(draft.requests.map(\.method) == ["PUT"])
+    }
+
+    @Test(arguments: ["tus", "draft", "put"]) func anEmptyFileIsSent(dialect: String) throws {
+        try folder.make("empty", size: 0)
+        if dialect == "put" {
+            let server = try MisbehavingServer { _ in Reply(201) }
+            #expect(try folder.put("-q", "--protocol", dialect, "empty", server.origin + "/a").wait() == 0)
+            #expect(server.requests.last?["content-length"] == "0")
+        } else {
+            let server = try UploadServer(dialect == "tus" ? .tus : .draft)
+            #expect(try folder.put("-q", "--protocol", dialect, "empty", server.url.absoluteString).wait() == 0)
+            #expect(server.uploads.map(\.bytes) == [[]])
+        }
+    }
+
+    // MARK: What goes on
+
+    @Test(arguments: [UploadServer.Dialect.tus, .draft])
+    func whatWasCutGoesOnWhereTheServerIs(dialect: UploadServer.Dialect) throws {
+        let cuts = Locked(0)
+        let server = try UploadServer(dialect) { turn in
+            guard ["PUT", "PATCH"].contains(turn.request.method) else { return nil }
+            let isFirst = cuts.withLock { count in
+                count += 1
+                return count == 1
+            }
+            guard isFirst else { return nil }
+            return .cut(afterBodyBytes: 400_000, losing: 100_000)
+        }
+        let bytes = try folder.make("film", size: 1_000_000)
+        let program = try folder.put("--json", "film", server.url.absoluteString)
+        let records = try program.remainingLines().map(TransferLine.init)
+        #expect(try program.wait() == 0)
+        #expect(server.uploads.map(\.bytes) == [bytes])
+        #expect(server.bodyBytes == 1_100_000)
+        let last = try #require(records.last)
+        #expect((last.state, last.sent, last.received, last.total) == ("finished", 1_000_000, 0, 1_000_000))
+        #expect((last.resumed_from, last.attempt) == (300_000, 2))
+        #expect(records.allSatisfy { $0.url == server.url.absoluteString && $0.type == "transfer" })
+        #expect(records.contains { $0.state == "backing_off" && $0.cause?.layer == "tcp" })
+    }
+
+    @Test func aPlainPUTThatIsCutBeginsAnew() throws {
+        var options = MisbehavingServer.Options()
+        // Its body is on the way then.
+        options.onHead = { $0.arrival == 1 ? .end(.reset) : .readBody() }
+        let server = try MisbehavingServer(options: options) { _ in Reply(201) }
+        try folder.make("film", size: 5_000_000)
+        let program = try folder.put("--json", "--protocol", "put", "film", server.origin + "/a")
+        let records = try program.remainingLines().map(TransferLine.init)
+        #expect(try program.wait() == 0)
+        #expect(records.last?.attempt == 2 && records.last?.resumed_from == nil)
+        #expect(server.requests.last?.bodyLength == 5_000_000)
+    }
+
+    @Test func aServerInTroubleIsAskedAgain() throws {
+        let server = try MisbehavingServer { Reply($0.arrival <= 2 ? 503 : 201) }
+        try folder.make("film", size: 1_000)
+        let program = try folder.put("--json", "film", server.origin + "/a")
+        let records = try program.remainingLines().map(TransferLine.init)
+        #expect(try program.wait() == 0)
+        #expect(records.count { $0.state == "backing_off" } == 2)
+        #expect(records.last?.state == "finished")
+    }
+
+    @Test func aSignalEndsItAndSaysSo() async throws {
+        let gate = try Gate()
+        let server = try UploadServer(.tus) { turn in
+            turn.request.method == "PATCH" ? .hold(afterBodyBytes: 100_000, .gate(gate)) : nil
+        }
+        try folder.make("film", size: 1_000_000)
+        let program = try folder.put("film", server.url.absoluteString)
+        try await server.awaitBodyBytes(100_000)
+        try program.signal(SIGTERM)
+        #expect(try program.wait() == 128 + SIGTERM)
+        #expect(program.standardError.hasSuffix("netwatch: put: stopped: nothing of it can be continued\n"))
+        gate.open()
+    }
+
+    // MARK: What goes wrong
+
+    @Test(arguments: ["auto", "draft", "put"]) func aServerThatSaysNoEndsIt(dialect: String) throws {
+        let server = try MisbehavingServer { _ in Reply(403) }
+        try folder.make("film", size: 1_000)
+        let program = try folder.put("-q", "--protocol", dialect, "film", server.origin + "/a")
+        #expect(try program.wait() == 1)
+        #expect(program.standardError == "netwatch: \(server.origin)/a: the server answered 403 Forbidden\n")
+    }
+
+    @Test func aServerWithoutTusIsNone() throws {
+        let server = try MisbehavingServer { _ in Reply(201, fields: ["Location": "/x"]) }
+        try folder.make("film", size: 1_000)
+        let program = try folder.put("-q", "--protocol", "tus", "film", server.origin + "/a")
+        #expect(try program.wait() == 1)
+        #expect(program.standardError.contains("the server speaks no tus, and not 1.0.0"))
+    }
+
+    @Test func outOfTimeItSaysSo() throws {
+        let server = try MisbehavingServer { _ in .never }
+        try folder.make("film", size: 1_000)
+        let program = try folder.put("-q", "--timeout", "1s", "film", server.origin + "/a")
+        #expect(try program.wait() == 1)
+        #expect(program.standardError == "netwatch: \(server.origin)/a: timed out after 1s\n")
+    }
+
+    @Test func whatCannotBeSentIsToldBeforeAnythingIsAsked() throws {
+        let server = try MisbehavingServer { _ in Reply(201) }
+        try folder.make("film", size: 1)
+        try FileManager.default.createDirectory(atPath: folder.file("directory"), withIntermediateDirectories: false)
+        try #require(mkfifo(folder.file("pipe"), 0o600) == 0)
+        let url = server.origin + "/a"
+        for (arguments, code, words) in [
+            (["none", url], 66, "none: cannot read: No such file or directory"),
+            (["film/x", url], 66, "film/x: cannot read: Not a directory"),
+            (["directory", url], 66, "directory: cannot send: it is a directory; put sends one file"),
+            (
+                ["pipe", url], 66,
+                "pipe: cannot send: it is no regular file, and cannot be read again after an outage; write it to a file first"
+            ),
+            (["-", url], 64, "FILE '-': standard input cannot be sent again after an outage; write it to a file first"),
+            (["film"], 64, "put: the URL is missing; write: netwatch put FILE URL"),
+            ([], 64, "put: the file and the URL are missing; see 'netwatch put --help'"),
+            (["film", "h/a"], 64, "URL 'h/a': the scheme is missing; write http:// or https:// before it"),
+            (
+                ["--limit-rate", "x", "film", url], 64,
+                "--limit-rate x: write a whole number of bytes a second, as in 500000, 500k or 2M"
+            ),
+        ] as [([String], Int32, String)] {
+            let program = try folder.run(["put"] + arguments)
+            #expect(try program.wait() == code, "\(arguments)")
+            #expect(program.standardError == "netwatch: \(words)\n")
+        }
+        #expect(server.requests.isEmpty)
+    }
+
+    @Test func theRateIsLimited() throws {
+        let server = try MisbehavingServer { _ in Reply(201) }
+        try folder.make("film", size: 200_000)
+        let start = ContinuousClock.now
+        #expect(try folder.put("-q", "--protocol", "put", "--limit-rate", "100k", "film", server.origin + "/a").wait() == 0)
+        #expect(start.duration(to: .now) > .milliseconds(500))
+    }
+
+    @Test(arguments: [["put", "--help"], ["help", "put"]]) func helpShowsTheOptions(arguments: [String]) throws {
+        let program = try folder.run(arguments)
+        let text = try program.remainingLines().joined(separator: "\n")
+        #expect(try program.wait() == 0)
+        for option in ["USAGE: netwatch put", "--protocol", "auto", "tus", "--limit-rate", "--timeout", "--netns"] {
+            #expect(text.contains(option), "\(option)")
+        }
+    }
+}
