@@ -30,8 +30,8 @@ enum LockedFile {
 }
 
 /// Gives a file its name.
-enum FileMove {
-    static func move(_ path: String, to destination: DownloadDestination) throws(HTTPSessionError) {
+package enum FileMove {
+    package static func move(_ path: String, to destination: DownloadDestination) throws(HTTPSessionError) {
         let target = destination.file.path
         switch destination.existingFile {
         case .replace:

@@ -3,8 +3,8 @@ internal import Foundation
 internal import Glibc
 
 /// Puts a ``Sidecar`` beside its part, and reads it there.
-enum SidecarFile {
-    static func path(of part: String) -> String { part + ".json" }
+package enum SidecarFile {
+    package static func path(of part: String) -> String { part + ".json" }
 
     /// This run of the system; empty, and so equal to no other, where the kernel does not tell.
     static let boot: String = {
@@ -35,7 +35,7 @@ enum SidecarFile {
 }
 
 /// A file that is written in one step and survives a power loss either as it was or as it is.
-enum SmallFile {
+package enum SmallFile {
     /// What is longer is none of ours.
     static let maximumSize = 1 << 20
 
@@ -82,7 +82,7 @@ enum SmallFile {
     }
 
     /// So that a new name outlives a power loss; a file system that cannot do it has nothing better.
-    static func syncDirectory(of path: String) {
+    package static func syncDirectory(of path: String) {
         let directory = URL(fileURLWithPath: path).deletingLastPathComponent().path
         let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { return }
