@@ -6,6 +6,7 @@ let package = Package(
     products: [
         .library(name: "Reachability", targets: ["Reachability"]),
         .library(name: "HTTPSession", targets: ["HTTPSession"]),
+        .library(name: "HTTPSessionJournal", targets: ["HTTPSessionJournal"]),
         .library(name: "HTTPSessionTestKit", targets: ["HTTPSessionTestKit"]),
         .executable(name: "netwatch", targets: ["netwatch"]),
         .executable(name: "netwatch-transfer", targets: ["netwatch-transfer"]),
@@ -15,6 +16,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-http-types", from: "1.3.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.5.0"),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
     ],
     targets: [
         .systemLibrary(name: "CLinux"),
@@ -35,6 +37,16 @@ let package = Package(
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
+            ]
+        ),
+        // Sessions that outlive their process: apart, so that whoever needs none carries no database.
+        .target(
+            name: "HTTPSessionJournal",
+            dependencies: [
+                "HTTPSession", "CLinux", "EventLoop",
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Logging", package: "swift-log"),
             ]
         ),
         // A server that misbehaves as told, for the tests of this package and of its users.
@@ -68,6 +80,9 @@ let package = Package(
         .executableTarget(name: "ReachabilityExamples", dependencies: ["Reachability"], path: "Examples/Reachability"),
         .executableTarget(
             name: "HTTPSessionExamples", dependencies: ["HTTPSession", "Reachability"], path: "Examples/HTTPSession"),
+        .executableTarget(
+            name: "HTTPSessionJournalExamples", dependencies: ["HTTPSession", "HTTPSessionJournal"],
+            path: "Examples/HTTPSessionJournal"),
 
         // Test hosts made of network namespaces; no tests of its own.
         .target(name: "NetworkLab", dependencies: ["CLinux", "EventLoop"], path: "Tests/NetworkLab"),
@@ -79,6 +94,11 @@ let package = Package(
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
             path: "Tests/Chaos"),
+        // A program with a durable session, for the tests to kill.
+        .executableTarget(
+            name: "durable-client",
+            dependencies: ["HTTPSession", "HTTPSessionJournal", .product(name: "HTTPTypes", package: "swift-http-types")],
+            path: "Tests/DurableClient"),
         // rtnetlink messages laid out byte by byte; no tests of its own.
         .target(name: "NetlinkBytes", dependencies: ["Reachability"], path: "Tests/NetlinkBytes"),
         .testTarget(name: "EventLoopTests", dependencies: ["EventLoop", "CLinux"]),
@@ -94,6 +114,14 @@ let package = Package(
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "MetricsTestKit", package: "swift-metrics"),
+            ]
+        ),
+        .testTarget(
+            name: "HTTPSessionJournalTests",
+            dependencies: [
+                "HTTPSessionJournal", "HTTPSession", "HTTPSessionTestKit", "EventLoop", "Pacing", "NetworkLab", "CLinux",
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
             ]
         ),
         .testTarget(name: "HTTPSessionTestKitTests", dependencies: ["HTTPSessionTestKit", "NetworkLab", "CLinux", "COpenSSL"]),

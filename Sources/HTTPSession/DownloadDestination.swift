@@ -52,5 +52,5 @@ public struct DownloadDestination: Hashable, Sendable {
     }
 
     /// How the name of a part that is kept ends.
-    static let partSuffix = ".netwatch-part"
+    package static let partSuffix = ".netwatch-part"
 }

@@ -123,6 +123,15 @@ public final class HTTPSessionManager: Sendable {
         return make(request, .upload, .memory(maximumSize: limit), handlers, 200...299, startsNow, resumably: kind)
     }
 
+    /// The same, for an upload that may go on where another process has left it.
+    package func upload(
+        _ request: TransferRequest, resumably kind: UploadProtocol, at place: UploadPlace, startsNow: Bool
+    ) -> TransferTask {
+        let limit = request.options.maximumResponseSize ?? configuration.maximumResponseSize
+        return make(
+            request, .upload, .memory(maximumSize: limit), nil, 200...299, startsNow, resumably: kind, at: place)
+    }
+
     /// A task whose response becomes a file. A status outside of 200 to 299 ends it with
     /// ``HTTPSessionError/Code/unacceptableStatus``: the text of an error page is no download.
     public func download(
@@ -143,7 +152,8 @@ public final class HTTPSessionManager: Sendable {
         _ request: TransferRequest, _ kind: TransferTask.Kind, _ destination: TransferJob.Destination,
         _ handlers: TransferHandlers?,
         _ statusCodes: ClosedRange<Int>?, _ startsNow: Bool, id: UInt64 = SessionCore.nextID(), buffer: ChunkBuffer? = nil,
-        failure: HTTPSessionError? = nil, record: ResumeDirectory.Record? = nil, resumably uploadProtocol: UploadProtocol? = nil
+        failure: HTTPSessionError? = nil, record: ResumeDirectory.Record? = nil, resumably uploadProtocol: UploadProtocol? = nil,
+        at place: UploadPlace? = nil
     ) -> TransferTask {
         let options = request.options
         let limits = TaskMachine.Limits(
@@ -159,9 +169,10 @@ public final class HTTPSessionManager: Sendable {
             origin = try core.settings.check(request)
             segments = try request.body.segments()
             if case .file(let place) = destination { try place.check() }
+            if let known = place?.known { _ = try core.settings.check(TransferRequest(url: known)) }
             if let uploadProtocol {
                 upload = try UploadJob(
-                    request, segments, uploadProtocol, allowsInsecure: configuration.followsInsecureRedirects)
+                    request, segments, uploadProtocol, allowsInsecure: configuration.followsInsecureRedirects, place: place)
             }
         } catch {
             failure = error

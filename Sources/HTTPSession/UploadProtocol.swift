@@ -1,11 +1,11 @@
 /// How an upload goes on where it stopped: the protocol that its server speaks.
 public struct UploadProtocol: Hashable, Sendable {
-    enum Kind: Hashable, Sendable {
+    package enum Kind: Hashable, Sendable {
         case tus(metadata: [String: String])
         case draft
     }
 
-    let kind: Kind
+    package let kind: Kind
 
     /// tus 1.0.0 (tus.io). The request is a POST to the address that makes uploads; the body goes to the address that its answer names.
     public static let tus = UploadProtocol(kind: .tus(metadata: [:]))

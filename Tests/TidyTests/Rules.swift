@@ -10,12 +10,13 @@ enum Rules {
         "Sources/netwatch/Output", "Sources/netwatch-transfer/Output", "Sources/Console/Text",
         "Sources/HTTPSession/Fields", "Sources/HTTPSession/Request", "Sources/HTTPSession/Response", "Sources/HTTPSession/Resume",
         "Sources/HTTPSession/Retry", "Sources/HTTPSession/Task", "Sources/HTTPSession/Upload",
+        "Sources/HTTPSessionJournal/Life",
     ]
 
-    /// The folder that alone imports a C library.
+    /// The folder that alone imports a C library, or SQLite by GRDB.
     static let walls = [
         "CLibnl": "Sources/Reachability/Netlink", "CCurl": "Sources/HTTPSession/Curl",
-        "COpenSSL": "Sources/HTTPSession/Security",
+        "COpenSSL": "Sources/HTTPSession/Security", "GRDB": "Sources/HTTPSessionJournal/Store",
     ]
 
     /// The exceptions: the edges that stand in a pure folder.
@@ -27,7 +28,7 @@ enum Rules {
         file.isIn(pure) && !edges.contains(file.path)
     }
 
-    /// One folder talks to each C library; only HTTPSession and the program
+    /// One folder talks to each C library; only HTTPSession, its journal and the program
     /// that transfers load Foundation (26 MB resident instead of 13); pure folders see no C.
     static func importWalls(_ file: SourceFile) -> [Finding] {
         guard file.isSwift, file.isIn(["Sources"]) else { return [] }
@@ -41,11 +42,13 @@ enum Rules {
                 return finding("pure code imports no \(module)")
             }
             // What a monitor has in memory loads neither, by way of another module.
-            if module == "HTTPSession" && !file.isIn(["Sources/netwatch-transfer"]) {
-                return finding("HTTPSession brings libcurl and Foundation: only netwatch-transfer imports it")
+            if module == "HTTPSession" && !file.isIn(["Sources/netwatch-transfer", "Sources/HTTPSessionJournal"]) {
+                return finding("HTTPSession brings libcurl and Foundation: only netwatch-transfer and the journal import it")
             }
+            // Whoever wants no session that outlives its process carries no database.
+            if module == "HTTPSessionJournal" { return finding("HTTPSessionJournal brings SQLite: nothing here imports it") }
             // Property lists, XML and Progress are Foundation's alone.
-            let foundation = ["Sources/HTTPSession", "Sources/netwatch-transfer"]
+            let foundation = ["Sources/HTTPSession", "Sources/HTTPSessionJournal", "Sources/netwatch-transfer"]
             if module.hasPrefix("Foundation") && module != "FoundationEssentials" && !file.isIn(foundation) {
                 return finding("FoundationEssentials is enough: \(module) is not to be loaded")
             }

@@ -1,19 +1,38 @@
-internal import Foundation
+package import Foundation
 internal import HTTPTypes
 
 /// What a task needs to upload in several requests.
 struct UploadJob: Sendable {
     let machine: UploadMachine
     let body: ResumableBody
+    /// Hears where the upload is, whenever its server has answered.
+    let tellsPlace: (@Sendable (URL) -> Void)?
 
     /// Checks the request, and looks at the body's files.
-    init(_ request: TransferRequest, _ segments: [BodySegment], _ kind: UploadProtocol, allowsInsecure: Bool)
-        throws(HTTPSessionError)
-    {
+    init(
+        _ request: TransferRequest, _ segments: [BodySegment], _ kind: UploadProtocol, allowsInsecure: Bool,
+        place: UploadPlace? = nil
+    ) throws(HTTPSessionError) {
         if let objection = kind.objection(to: request) { throw objection }
         body = try ResumableBody(segments)
-        machine = UploadMachine(
+        var machine = UploadMachine(
             kind.kind, length: body.length, isIdempotent: request.isIdempotent, allowsInsecure: allowsInsecure)
+        if let known = place?.known { machine.goOn(at: known) }
+        self.machine = machine
+        tellsPlace = place?.tell
+    }
+}
+
+/// Where an upload is, across processes.
+package struct UploadPlace: Sendable {
+    /// What its server said to another process.
+    package var known: URL?
+    /// Called on the session's thread whenever the server has answered; it must not wait.
+    package var tell: @Sendable (URL) -> Void
+
+    package init(known: URL?, tell: @escaping @Sendable (URL) -> Void) {
+        self.known = known
+        self.tell = tell
     }
 }
 
@@ -39,6 +58,7 @@ extension TaskRun {
     /// - Returns: how long to wait before the next attempt, if one follows because this one failed.
     func uploadRetryDelay(insteadOf head: ResponseHead) -> Int64? {
         guard let verdict = upload?.received(head, from: request.url, sent: sentEnd) else { return nil }
+        tellPlace()
         exchange.verdict = verdict
         guard case .retry(let isAskedFor) = verdict else { return nil }
         if let delay = retryDelay(for: head, isAskedFor: isAskedFor) { return delay }
@@ -71,9 +91,14 @@ extension TaskRun {
         loop.outbox.announce(.uploadContinued(task, offset: offset))
     }
 
+    private func tellPlace() {
+        if let tell = job.upload?.tellsPlace, let place = upload?.location { tell(place) }
+    }
+
     func takeUploadInterim(_ head: ResponseHead) {
         guard exchange.stop == nil else { return }
         exchange.stop = upload?.received(interim: head, from: request.url, sent: sentEnd)
+        tellPlace()
         // It comes from inside of libcurl, where nothing can be ended.
         if exchange.stop != nil { task.core.post(.breakOff(task.id)) }
     }

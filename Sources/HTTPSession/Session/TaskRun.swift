@@ -83,7 +83,10 @@ final class TaskRun {
         machine = TaskMachine(limits: job.limits)
         retries = RetryMachine(job.retryPolicy)
         upload = job.upload?.machine
-        if upload != nil { request = nextAttempt() }
+        guard upload != nil else { return }
+        request = nextAttempt()
+        // One that another process has begun may be at another origin than where it was made.
+        origin = Origin(request.url) ?? job.origin
     }
 
     var settings: SessionSettings { loop.settings }

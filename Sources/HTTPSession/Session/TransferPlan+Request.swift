@@ -71,7 +71,7 @@ extension Duration {
 
 extension TransferRequest {
     /// RFC 9110 section 9.2.2; also where the caller vouches for it with an `Idempotency-Key`.
-    var isIdempotent: Bool {
+    package var isIdempotent: Bool {
         if let name = HTTPField.Name("Idempotency-Key"), headerFields[name] != nil { return true }
         return [.get, .head, .options, .trace, .put, .delete].contains(method)
     }

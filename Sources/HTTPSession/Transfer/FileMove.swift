@@ -2,8 +2,8 @@ internal import Foundation
 internal import Glibc
 
 /// Gives a file its name.
-enum FileMove {
-    static func move(_ path: String, to destination: DownloadDestination) throws(HTTPSessionError) {
+package enum FileMove {
+    package static func move(_ path: String, to destination: DownloadDestination) throws(HTTPSessionError) {
         let target = destination.file.path
         switch destination.existingFile {
         case .replace:

@@ -2,8 +2,8 @@ internal import Foundation
 internal import Glibc
 
 /// Puts a ``Sidecar`` beside its part, and reads it there.
-enum SidecarFile {
-    static func path(of part: String) -> String { part + ".json" }
+package enum SidecarFile {
+    package static func path(of part: String) -> String { part + ".json" }
 
     /// `nil` where there is none, or one that says nothing.
     static func read(besides part: String) throws(HTTPSessionError) -> Sidecar? {

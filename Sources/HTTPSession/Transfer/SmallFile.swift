@@ -2,7 +2,7 @@ internal import Foundation
 internal import Glibc
 
 /// A file that is written in one step and survives a power loss either as it was or as it is.
-enum SmallFile {
+package enum SmallFile {
     /// What is longer is none of ours.
     static let maximumSize = 1 << 20
 
@@ -49,7 +49,7 @@ enum SmallFile {
     }
 
     /// So that a new name outlives a power loss; a file system that cannot do it has nothing better.
-    static func syncDirectory(of path: String) {
+    package static func syncDirectory(of path: String) {
         let directory = URL(fileURLWithPath: path).deletingLastPathComponent().path
         let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { return }

@@ -89,6 +89,12 @@ struct UploadMachine: Hashable, Sendable {
         request = creation
     }
 
+    /// Another process has begun it there, and sent what nobody knows: the server says how much is there.
+    mutating func goOn(at place: URL) {
+        (location, sent, isEndInDoubt) = (place, length, true)
+        request = .askOffset
+    }
+
     private var creation: Request {
         switch kind {
         case .tus: .create(count: 0)

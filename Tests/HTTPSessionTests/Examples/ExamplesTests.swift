@@ -23,10 +23,12 @@ struct DocumentedExamplesTests {
     @Test(arguments: [
         "README.md", "Sources/HTTPSession/HTTPSession.docc/HTTPSession.md",
         "Sources/Reachability/Reachability.docc/Reachability.md",
+        "Sources/HTTPSessionJournal/HTTPSessionJournal.docc/HTTPSessionJournal.md",
     ])
     func `a document's Swift is that of a program that is compiled`(_ document: String) throws {
-        let programs = try ["HTTPSession", "Reachability"].map { try Self.essence(Self.text("Examples/\($0)/Examples.swift")) }
-            .joined()
+        let programs = try ["HTTPSession", "HTTPSessionJournal", "Reachability"].map {
+            try Self.essence(Self.text("Examples/\($0)/Examples.swift"))
+        }.joined()
         let blocks = try Self.text(document).components(separatedBy: "```swift\n").dropFirst()
         #expect(!blocks.isEmpty)
         for block in blocks {
@@ -109,5 +111,22 @@ struct DocumentedExamplesTests {
         #expect(lines[1].contains("kind=start"))
         #expect(try Data(contentsOf: folder.url("big.bin")) == pattern(300_000))
         #expect(server.requests.map(\.path) == ["/v1/users/7", "/v1/models/big.bin", "/v1/events"])
+    }
+
+    @Test func `a download of a durable session`() throws {
+        let certificate = try SelfSignedCertificate(names: ["api.example.com"])
+        try Data(certificate.certificate.utf8).write(to: folder.url("root.pem"))
+        var options = MisbehavingServer.Options()
+        options.namespace = host.path
+        let server = try MisbehavingServer(at: .ip("127.0.0.1", port: 443), tls: certificate.serverTLS, options: options) {
+            _ in Reply(body: .pattern(300_000))
+        }
+        let program = try run(
+            "HTTPSessionJournalExamples", folder.file("state"),
+            environment: ["SSL_CERT_FILE": folder.file("root.pem"), "https_proxy": nil, "HTTPS_PROXY": nil, "all_proxy": nil])
+        #expect(try program.nextLine { $0.hasPrefix("https://") }.contains("finished"))
+        #expect(try program.wait() == 0)
+        #expect(try Data(contentsOf: folder.url("state/big.bin")) == pattern(300_000))
+        #expect(server.requests.count == 1)
     }
 }

@@ -1,0 +1,78 @@
+internal import Dispatch
+internal import Foundation
+internal import HTTPSession
+internal import Logging
+
+/// What the session does for the tasks.
+extension Keeper {
+    func transfer(_ record: TaskRecord) {
+        let task: TransferTask
+        do throws(DurableSessionError) {
+            var request = try record.intent.request()
+            request.options.resourceTimeout = .seconds(max(1, min(record.expires - surroundings.clock(), 365 * 24 * 3600)))
+            task = makeTask(request, record)
+        } catch {
+            handle(.transferFailed(Failure(.invalidRequest, error.reason)), record.id)
+            return
+        }
+        owners[task.id] = record.id
+        entries[record.id]?.transfer = task
+        task.resume()
+    }
+
+    private func makeTask(_ request: TransferRequest, _ record: TaskRecord) -> TransferTask {
+        if let file = hiddenFile(of: record) { return manager.download(request, to: file.download, startsNow: false) }
+        guard let uploadProtocol = record.intent.uploadProtocol else { return manager.data(request, startsNow: false) }
+        let place = UploadPlace(known: record.place) { [weak self, id = record.id] place in
+            guard let self else { return }
+            queue.async { self.noted(place, id) }
+        }
+        return manager.upload(request, resumably: uploadProtocol, at: place, startsNow: false)
+    }
+
+    private func noted(_ place: URL, _ id: String) {
+        guard phase == .open || phase == .closing, entries[id]?.transfer != nil, entries[id]?.record.place != place else {
+            return
+        }
+        guard surroundings.mayStep() else {
+            phase = .dead
+            return
+        }
+        do throws(DurableSessionError) {
+            try journal.write(place: place, of: id)
+            entries[id]?.record.place = place
+        } catch {
+            logger.error("the place of task \(id) is not written down: \(error)")
+        }
+    }
+
+    func heard(_ event: SessionEvent) {
+        switch event {
+        case .taskCompleted(let task, let result): queue.async { self.completed(task, result) }
+        case .sessionInvalidated: queue.async { self.finishClosing() }
+        default: break
+        }
+    }
+
+    private func completed(_ task: TransferTask, _ result: Result<TransferResponse, HTTPSessionError>) {
+        guard let id = owners.removeValue(forKey: task.id), let record = entries[id]?.record else { return }
+        entries[id]?.transfer = nil
+        switch result {
+        case .success(let response):
+            guard (200...299).contains(response.statusCode) else {
+                var failure = Failure(.unacceptableStatus, "the server answered \(response.statusCode)")
+                failure.statusCode = response.statusCode
+                handle(.transferFailed(failure), id)
+                return
+            }
+            let answer = Answer(
+                statusCode: response.statusCode, url: response.url, body: Data(response.data.prefix(limits.answerBytes)))
+            let file = hiddenFile(of: record)
+            file?.sync()
+            handle(.transferred(answer, hidden: file.flatMap { HiddenFile.mark($0.path) }), id)
+        // What the session's end has ended goes on in another process.
+        case .failure where phase == .closing: break
+        case .failure(let error): handle(.transferFailed(Failure(error)), id)
+        }
+    }
+}

@@ -1,0 +1,90 @@
+internal import Foundation
+internal import HTTPSession
+
+/// How a task has ended, as the journal has it.
+enum Outcome: Hashable, Sendable, Codable {
+    case finished(Answer?)
+    case failed(Failure)
+    case expired
+    case cancelled
+    case interrupted
+}
+
+/// What the server said last.
+struct Answer: Hashable, Sendable, Codable {
+    var statusCode: Int
+    var url: URL
+    /// Of an upload's answer.
+    var body: Data
+}
+
+/// An error as it can be written down.
+struct Failure: Hashable, Sendable {
+    var code: HTTPSessionError.Code
+    var reason: String
+    var url: String?
+    var method: String?
+    var statusCode: Int?
+    var curlCode: Int32?
+    var systemError: Int32?
+
+    init(_ code: HTTPSessionError.Code, _ reason: String) {
+        self.code = code
+        self.reason = reason
+    }
+
+    init(_ error: HTTPSessionError) {
+        self.init(error.code, error.reason)
+        (url, method, statusCode) = (error.context.url, error.context.method, error.context.statusCode)
+        (curlCode, systemError) = (error.context.curlCode, error.context.systemError)
+    }
+
+    static let fileChanged = Failure(.fileChanged, "the file is not the one that was to be uploaded")
+    static let fileExists = Failure(.cannotMoveFile, "there is a file at the destination")
+    static let fileGone = Failure(.cannotWriteFile, "the downloaded file has been taken away")
+
+    var error: HTTPSessionError {
+        HTTPSessionError(
+            code, reason,
+            context: .init(
+                url: url, method: method, statusCode: statusCode, curlCode: curlCode, systemError: systemError))
+    }
+}
+
+extension Failure: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case code, reason, url, method, curlCode, systemError
+        case statusCode = "status"
+    }
+
+    init(from decoder: any Decoder) throws {
+        let values = try decoder.container(keyedBy: CodingKeys.self)
+        // A code of a later version is one that this one has no name for.
+        let code = HTTPSessionError.Code(rawValue: try values.decode(String.self, forKey: .code)) ?? .transferFailed
+        self.init(code, try values.decode(String.self, forKey: .reason))
+        url = try values.decodeIfPresent(String.self, forKey: .url)
+        method = try values.decodeIfPresent(String.self, forKey: .method)
+        statusCode = try values.decodeIfPresent(Int.self, forKey: .statusCode)
+        curlCode = try values.decodeIfPresent(Int32.self, forKey: .curlCode)
+        systemError = try values.decodeIfPresent(Int32.self, forKey: .systemError)
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var values = encoder.container(keyedBy: CodingKeys.self)
+        try values.encode(code.rawValue, forKey: .code)
+        try values.encode(reason, forKey: .reason)
+        try values.encodeIfPresent(url, forKey: .url)
+        try values.encodeIfPresent(method, forKey: .method)
+        try values.encodeIfPresent(statusCode, forKey: .statusCode)
+        try values.encodeIfPresent(curlCode, forKey: .curlCode)
+        try values.encodeIfPresent(systemError, forKey: .systemError)
+    }
+}
+
+/// What tells one file from another, also after a restart of the system: its device's number may change then, and is left out.
+struct FileMark: Hashable, Sendable, Codable {
+    var inode: UInt64
+    var size: Int64
+    /// Nanoseconds since 1970.
+    var modified: Int64
+}

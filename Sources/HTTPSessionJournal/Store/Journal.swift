@@ -1,0 +1,132 @@
+internal import Foundation
+internal import GRDB
+
+/// The tasks and events of one identifier, in SQLite. Each method is one transaction, which is on the disk when it returns.
+final class Journal: Sendable {
+    let database: DatabaseQueue
+
+    private init(_ database: DatabaseQueue) { self.database = database }
+
+    // MARK: Opening
+
+    private enum OpeningError: Error {
+        case newer
+        case damaged(String)
+    }
+
+    /// Opens the journal, or makes it. One that is damaged is given another name, and a fresh one takes its place. The directory is the
+    /// caller's alone (``DirectoryLock``).
+    static func open(_ path: String) throws(DurableSessionError) -> (Journal, records: [TaskRecord], setAside: String?) {
+        do {
+            let (journal, records) = try opened(path)
+            return (journal, records, nil)
+        } catch OpeningError.damaged {
+            let other = try JournalFile.setAside(path)
+            do {
+                let (journal, records) = try opened(path)
+                return (journal, records, other)
+            } catch {
+                throw failure(error, path)
+            }
+        } catch let error as DurableSessionError {
+            throw error
+        } catch {
+            throw failure(error, path)
+        }
+    }
+
+    private static func failure(_ error: any Error, _ path: String) -> DurableSessionError {
+        if case OpeningError.newer = error {
+            return DurableSessionError(.journalIsNewer, "'\(path)' has been written by a later version of this library")
+        }
+        return DurableSessionError(.journalFailed, "'\(path)': \(words(error))", underlying: error)
+    }
+
+    private static func words(_ error: any Error) -> String {
+        (error as? DatabaseError).map { "\($0.extendedResultCode): \($0.message ?? "")" } ?? "\(error)"
+    }
+
+    private static func opened(_ path: String) throws -> (Journal, [TaskRecord]) {
+        try JournalFile.make(path)
+        do {
+            let database = try DatabaseQueue(path: path, configuration: configuration)
+            let migrator = JournalSchema.migrator
+            try database.read { database in
+                if try migrator.hasBeenSuperseded(database) { throw OpeningError.newer }
+                let complaint = try String.fetchOne(database, sql: "PRAGMA quick_check(1)")
+                if complaint != "ok" { throw OpeningError.damaged(complaint ?? "") }
+            }
+            try migrator.migrate(database)
+            let records = try database.read { try Row.fetchAll($0, sql: selection).map { try TaskRecord($0) } }
+            return (Journal(database), records)
+        } catch let error as DatabaseError where [.SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_ERROR].contains(error.resultCode) {
+            // An error of SQL: the tables are not those that the migrations have made.
+            throw OpeningError.damaged(error.message ?? "")
+        } catch let error as DecodingError {
+            throw OpeningError.damaged("\(error)")
+        }
+    }
+
+    private static var configuration: Configuration {
+        var configuration = Configuration()
+        configuration.label = "HTTPSessionJournal"
+        configuration.prepareDatabase { database in
+            // Nobody else has it open, so that the index of the write-ahead log needs no shared memory, which a full disk turns into SIGBUS.
+            try database.execute(sql: "PRAGMA locking_mode = EXCLUSIVE")
+            try database.execute(sql: "PRAGMA journal_mode = WAL")
+            // A transaction is on the disk when it returns, not only at the next checkpoint.
+            try database.execute(sql: "PRAGMA synchronous = FULL")
+        }
+        return configuration
+    }
+
+    // MARK: Transactions
+
+    private static let selection = """
+        SELECT id, intent, handler, context, created, expires, state, arrived, place, outcome
+        FROM task LEFT JOIN event ON event.task = task.id
+        ORDER BY event.number IS NULL, event.number, task.number
+        """
+
+    func insert(_ record: TaskRecord) throws(DurableSessionError) {
+        try write { database in
+            try database.execute(
+                sql: "INSERT INTO task (id, intent, handler, context, created, expires, state) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                arguments: [
+                    record.id, try record.intent.encoded(), record.handler, record.context, record.created, record.expires,
+                    "waiting",
+                ])
+        }
+    }
+
+    /// The task's state, and its event where that is its end.
+    func write(_ state: TaskLife.State, of id: String) throws(DurableSessionError) {
+        try write { database in
+            var arrived: Data?
+            if case .arrived(let mark, let answer) = state { arrived = try Arrival(mark: mark, answer: answer).encoded() }
+            try database.execute(
+                sql: "UPDATE task SET state = ?, arrived = ? WHERE id = ?", arguments: [state.name, arrived, id])
+            if case .ended(let outcome) = state {
+                try database.execute(
+                    sql: "INSERT INTO event (task, outcome) VALUES (?, ?)", arguments: [id, try outcome.encoded()])
+            }
+        }
+    }
+
+    func write(place: URL, of id: String) throws(DurableSessionError) {
+        try write { try $0.execute(sql: "UPDATE task SET place = ? WHERE id = ?", arguments: [place.absoluteString, id]) }
+    }
+
+    /// The task and its event.
+    func remove(_ id: String) throws(DurableSessionError) {
+        try write { try $0.execute(sql: "DELETE FROM task WHERE id = ?", arguments: [id]) }
+    }
+
+    func close() { try? database.close() }
+
+    private func write(_ body: (Database) throws -> Void) throws(DurableSessionError) {
+        do { try database.write(body) } catch {
+            throw DurableSessionError(.journalFailed, "'\(database.path)': \(Journal.words(error))", underlying: error)
+        }
+    }
+}

@@ -1,0 +1,168 @@
+import EventLoop
+import Foundation
+import HTTPSession
+import HTTPSessionTestKit
+import HTTPTypes
+import NetworkLab
+import Testing
+
+@testable import HTTPSessionJournal
+
+/// Real sessions with real files, of which every one ends before its n-th step, until one has nothing left to do.
+@Suite(.timeLimit(.minutes(20))) struct CrashStepTests {
+    private let folder: ScratchDirectory
+    private let content = pattern(100_000)
+
+    init() throws { folder = try ScratchDirectory() }
+
+    /// What a program would keep: the events whose work it has done.
+    private final class Done: Sendable {
+        let ids = Locked<[String: [String]]>([:])
+    }
+
+    /// Lives until there is nothing left, or the fuse has burnt. - Returns: whether it has not.
+    private func live(_ steps: Int, _ done: Done, _ make: (DurableSession, Set<String>) async throws -> Void) async throws -> Bool
+    {
+        let fuse = Fuse(steps)
+        let acknowledged = AsyncStream<Void>.makeStream()
+        var handlers = DurableHandlers()
+        handlers.register("one") { event in
+            let context = String(decoding: event.task.context, as: UTF8.self)
+            done.ids.withLock { $0[context, default: []].append(event.id + " " + event.outcome.word) }
+            try? await event.acknowledge()
+            acknowledged.continuation.yield()
+        }
+        let session = try DurableSession(
+            identifier: "test", directory: folder.url("state"), configuration: localConfiguration(), handlers: handlers,
+            surroundings: fuse.surroundings)
+        let work = Task { [done] in
+            let made = Set(try await session.tasks.map { String(decoding: $0.context, as: UTF8.self) })
+            return made.union(done.ids.withLock { Set($0.keys) })
+        }
+        var hasBurnt = false
+        do {
+            try await make(session, try await work.value)
+            let burnt = Task { for await _ in fuse.burnt.stream { break } }
+            try await withThrowingTaskGroup(of: Bool.self) { group in
+                group.addTask {
+                    await burnt.value
+                    return true
+                }
+                group.addTask {
+                    while try await !session.tasks.isEmpty { for await _ in acknowledged.stream { break } }
+                    return false
+                }
+                hasBurnt = try await group.next() ?? true
+                burnt.cancel()
+                acknowledged.continuation.finish()
+                group.cancelAll()
+            }
+        } catch let error as DurableSessionError where error.code == .closed {
+            hasBurnt = true
+        }
+        await session.close()
+        return !hasBurnt
+    }
+
+    @Test func `whatever step is the last, no download and no event is lost, and an event keeps its identifier`() async throws {
+        let server = try MisbehavingServer { [content] _ in Reply(body: .bytes(content)).field("ETag", "\"1\"") }
+        for steps in 0..<40 {
+            let done = Done()
+            let destination = folder.url("file-\(steps)")
+            var (lives, isOver) = (0, false)
+            while !isOver {
+                // Later ones live a step longer, so that there is an end.
+                isOver = try await live(lives == 0 ? steps : lives, done) { session, known in
+                    guard !known.contains("7") else { return }
+                    try await session.download(
+                        TransferRequest(url: server.url("/")), to: .init(destination), handler: "one",
+                        context: Data("7".utf8))
+                }
+                lives += 1
+                try #require(lives < 50)
+            }
+            let heard = done.ids.withLock { $0["7"] ?? [] }
+            #expect(Set(heard).count == 1 && heard.first?.hasSuffix("finished") == true, "\(steps) steps: \(heard)")
+            #expect(try Data(contentsOf: destination) == content)
+            if lives == 1 { break }
+            #expect(steps < 39)
+        }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).allSatisfy { !$0.hasPrefix(".") })
+    }
+
+    @Test func `whatever step is the last, a cancelled download leaves nothing but its event`() async throws {
+        let gate = try Gate()
+        let server = try MisbehavingServer { _ in Reply(body: "x").held(by: gate) }
+        for steps in 0..<12 {
+            let done = Done()
+            var (lives, isOver) = (0, false)
+            while !isOver {
+                isOver = try await live(lives == 0 ? steps : lives, done) { session, known in
+                    if !known.contains("7") {
+                        try await session.download(
+                            TransferRequest(url: server.url("/")), to: .init(folder.url("file")), handler: "one",
+                            context: Data("7".utf8))
+                    }
+                    for task in try await session.tasks {
+                        do throws(DurableSessionError) { try await session.cancel(task.id) } catch {
+                            // Its event has been heard meanwhile.
+                            guard error.code == .unknownTask else { throw error }
+                        }
+                    }
+                }
+                lives += 1
+                try #require(lives < 50)
+            }
+            let heard = done.ids.withLock { $0["7"] ?? [] }
+            #expect(Set(heard).count == 1 && heard.first?.hasSuffix("cancelled") == true, "\(steps) steps: \(heard)")
+        }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["state"])
+        gate.open()
+    }
+
+    @Test func `a file with two names, between link and unlink, is a file that is there`() async throws {
+        let server = try MisbehavingServer { [content] _ in Reply(body: .bytes(content)) }
+        let done = Done()
+        // Insert, transfer, and the write of the arrival: not its placing.
+        _ = try await live(3, done) { session, _ in
+            try await session.download(
+                TransferRequest(url: server.url("/")), to: .init(folder.url("file")), handler: "one", context: Data("7".utf8))
+        }
+        let hidden = try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.hasPrefix(".file.") }
+        try #require(hidden.count == 1)
+        #expect(link(folder.file(hidden[0]), folder.file("file")) == 0)
+        #expect(try await live(100, done) { _, _ in })
+        #expect(done.ids.withLock { $0["7"]?.count } == 1)
+        #expect(try Data(contentsOf: folder.url("file")) == content)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() == ["file", "state"])
+        #expect(server.requests.count == 1)
+    }
+
+    @Test func `a step that the disk refuses is done later`() async throws {
+        let gate = try Gate()
+        let server = try MisbehavingServer { [content] _ in Reply(body: .bytes(content)).held(by: gate) }
+        let listener = Listener()
+        var surroundings = Keeper.Surroundings()
+        surroundings.delayAfterFailure = .milliseconds(20)
+        let session = try DurableSession(
+            identifier: "test", directory: folder.url("state"), configuration: localConfiguration(),
+            handlers: listener.handlers("one"), surroundings: surroundings)
+        let journal = session.keeper.journal
+        try journal.refuseWrites(true)
+        await #expect(throws: DurableSessionError.self) {
+            try await session.download(TransferRequest(url: server.url("/")), to: .init(folder.url("a")), handler: "one")
+        }
+        try journal.refuseWrites(false)
+        try await session.download(
+            TransferRequest(url: server.url("/")), to: .init(folder.url("file")), handler: "one")
+        try journal.refuseWrites(true)
+        gate.open()
+        while try await session.tasks.contains(where: { $0.transfer != nil }) { await Task.yield() }
+        #expect(listener.events.isEmpty)
+        try journal.refuseWrites(false)
+        try await listener.await(2)
+        #expect(listener.events.map(\.outcome.word) == ["finished"])
+        #expect(try Data(contentsOf: folder.url("file")) == content)
+        await session.close()
+    }
+}

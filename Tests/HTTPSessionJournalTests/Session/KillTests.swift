@@ -1,0 +1,105 @@
+import EventLoop
+import Foundation
+import HTTPSession
+import HTTPSessionTestKit
+import NetworkLab
+import Pacing
+import Testing
+
+@testable import HTTPSessionJournal
+
+/// As `durable-client` reads it.
+private struct Job: Codable {
+    var url: URL
+    var file: String
+    var isUpload: Bool
+}
+
+@Suite(.timeLimit(.minutes(20))) struct KillTests {
+    private let folder: ScratchDirectory
+
+    init() throws { folder = try ScratchDirectory() }
+
+    private func bytes(_ number: Int, _ count: Int) -> Data {
+        Data(ReplyBody.patternBytes(from: Int64(number) << 30, count: count))
+    }
+
+    @Test func `killed again and again, a program loses no task and no event`() async throws {
+        let seed = UInt64.random(in: 0 ... .max)
+        print("durable sessions: seed \(seed)")
+        var random = SplitMix64(seed: seed)
+        let sizes = (0..<16).map { _ in Int.random(in: 1...600_000, using: &random) }
+        let server = try MisbehavingServer { request in
+            let number = Int(request.path.dropFirst()) ?? 0
+            let start = request["range"].flatMap { Int64($0.dropFirst("bytes=".count).dropLast()) } ?? 0
+            let count = Int64(sizes[number]) - start
+            var reply = Reply(
+                start > 0 ? 206 : 200, body: ReplyBody([.pattern(from: Int64(number) << 30 + start, count: count)])
+            ).field("ETag", "\"\(number)\"").slow(bytesPerSecond: 400_000)
+            if start > 0 { reply = reply.field("Content-Range", "bytes \(start)-\(sizes[number] - 1)/\(sizes[number])") }
+            return reply
+        }
+        let uploads = try UploadServer(.tus) { turn in turn.number % 3 == 0 ? .cut(afterBodyBytes: 100_000) : nil }
+        let jobs = sizes.indices.map { number -> Job in
+            let isUpload = number % 4 == 3
+            return Job(
+                url: isUpload ? uploads.url : server.url("/\(number)"), file: folder.file("\(number)"), isUpload: isUpload)
+        }
+        for (number, job) in jobs.enumerated() where job.isUpload {
+            try bytes(number, sizes[number]).write(to: URL(fileURLWithPath: job.file))
+        }
+        try JSONEncoder().encode(jobs).write(to: folder.url("manifest"))
+        let command = [try Programs.built("durable-client"), folder.file("state"), folder.file("manifest"), folder.file("log")]
+        var kills = 0
+        while kills < 30 {
+            let client = try Program(command)
+            try await Task.sleep(for: .milliseconds(Int.random(in: 5...400, using: &random)))
+            try? client.signal(SIGKILL)
+            guard try client.wait() == 128 + SIGKILL else { break }
+            kills += 1
+        }
+        let last = try Program(command)
+        #expect(try last.wait(within: .seconds(300)) == 0, "\(last.standardError)")
+        print("durable sessions: \(kills) kills, \(server.seen.requestCount + uploads.requests.count) requests")
+
+        let lines = try String(contentsOfFile: folder.file("log"), encoding: .utf8).split(separator: "\n")
+        var identifiers: [Substring: Set<Substring>] = [:]
+        for line in lines {
+            let words = line.split(separator: " ", maxSplits: 3)
+            switch words[0] {
+            case "event":
+                identifiers[words[1], default: []].insert(words[2])
+                #expect(words[3] == "finished", "\(line)")
+            case "made": identifiers[words[1], default: []].insert(words[2])
+            default: #expect(["life", "former", "over"].contains(line), "\(line)")
+            }
+        }
+        let events = Set(lines.filter { $0.hasPrefix("event ") }.map { $0.split(separator: " ")[1] })
+        #expect(events.count == jobs.count)
+        #expect(identifiers.values.allSatisfy { $0.count == 1 }, "\(identifiers)")
+        #expect(kills > 3)
+        let sent = Set(uploads.uploads.filter { $0.length == Int64($0.bytes.count) }.map { Data($0.bytes) })
+        for (number, job) in jobs.enumerated() {
+            let expected = bytes(number, sizes[number])
+            if job.isUpload {
+                #expect(sent.contains(expected), "\(number)")
+            } else {
+                #expect(try Data(contentsOf: URL(fileURLWithPath: job.file)) == expected, "\(number)")
+            }
+        }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.hasPrefix(".") } == [])
+    }
+
+    @Test func `a second process is told who has the session, and has it when the first is killed`() async throws {
+        let first = try Program([try Programs.built("durable-client"), folder.file("state")])
+        #expect(try first.nextLine() == "open")
+        let second = try Program([try Programs.built("durable-client"), folder.file("state")])
+        let line = try #require(try second.nextLine())
+        #expect(line.hasPrefix("in-use: process \(first.processID) has the durable session 'killed' open"))
+        #expect(try second.wait() == 0)
+        try first.signal(SIGKILL)
+        _ = try first.wait()
+        let third = try Program([try Programs.built("durable-client"), folder.file("state")])
+        #expect(try third.nextLine() == "open")
+    }
+}

@@ -1,0 +1,138 @@
+import Foundation
+import GRDB
+import HTTPSession
+import HTTPTypes
+import NetworkLab
+import Testing
+
+@testable import HTTPSessionJournal
+
+struct JournalTests {
+    private let folder: ScratchDirectory
+    private var path: String { folder.file("journal.sqlite") }
+
+    init() throws { folder = try ScratchDirectory() }
+
+    private func record(_ id: String = "a") throws -> TaskRecord {
+        let url = try #require(URL(string: "https://example.com/x?y=z"))
+        var request = TransferRequest(url: url, headerFields: [.accept: "a/b"])
+        request.options.retryPolicy = RetryPolicy(maximumRetries: 3, baseDelay: .milliseconds(7))
+        request.options.priority = .high
+        let destination = DownloadDestination(
+            folder.url("file"), existingFile: .replace, expectedDigest: ContentDigest(.sha256, Data(repeating: 1, count: 32)))
+        let intent = try Intent(request, to: destination, resuming: nil, writesSecrets: false) {
+            (_) throws(DurableSessionError) in FileMark(inode: 1, size: 1, modified: 1)
+        }
+        return TaskRecord(id: id, intent: intent, handler: "h", context: Data("c".utf8), created: 1, expires: 2)
+    }
+
+    private func open() throws -> (journal: Journal, records: [TaskRecord], setAside: String?) {
+        let (journal, records, setAside) = try Journal.open(path)
+        return (journal, records, setAside)
+    }
+
+    @Test func `what is written is there when the journal is opened again`() throws {
+        let first = try open().journal
+        #expect(first.synchronous == 2)
+        var (one, two) = (try record("1"), try record("2"))
+        try first.insert(one)
+        try first.insert(two)
+        let failure = Failure(HTTPSessionError(.connectionLost, "why", context: .init(statusCode: 7, curlCode: 56)))
+        try first.write(.ended(.failed(failure)), of: "2")
+        let mark = FileMark(inode: .max, size: 3, modified: -4)
+        let place = try #require(URL(string: "https://example.com/up/1"))
+        try first.write(
+            .arrived(mark, Answer(statusCode: 200, url: place, body: Data([1, 2]))), of: "1")
+        try first.write(place: place, of: "1")
+        first.close()
+        (two.state, one.state) = (
+            .ended(.failed(failure)), .arrived(mark, Answer(statusCode: 200, url: place, body: Data([1, 2])))
+        )
+        one.place = place
+        // The ends first, in their order, and then what has not ended.
+        let second = try open()
+        #expect(second.records == [two, one])
+        #expect(second.setAside == nil)
+        let request = try second.records[1].intent.request()
+        #expect(request.options.retryPolicy == RetryPolicy(maximumRetries: 3, baseDelay: .milliseconds(7)))
+        #expect(request.options.priority == .high && request.headerFields[.accept] == "a/b")
+        try second.journal.remove("2")
+        second.journal.close()
+        #expect(try open().records == [one])
+    }
+
+    @Test func `a journal of the first version is migrated`() throws {
+        let record = try record()
+        do {
+            let old = try DatabaseQueue(path: path)
+            try JournalSchema.migrator.migrate(old, upTo: "1")
+            try old.write { database in
+                #expect(try !database.columns(in: "task").map(\.name).contains("place"))
+                try database.execute(
+                    sql: """
+                        INSERT INTO task (id, intent, handler, context, created, expires, state)
+                        VALUES ('a', ?, 'h', 'c', 1, 2, 'waiting')
+                        """, arguments: [try record.intent.encoded()])
+            }
+            try old.close()
+        }
+        let (journal, records, setAside) = try open()
+        #expect(records == [record] && setAside == nil)
+        try journal.write(place: folder.url("place"), of: "a")
+    }
+
+    @Test func `a journal of a later version is refused and left as it is`() throws {
+        try open().journal.close()
+        let newer = try DatabaseQueue(path: path)
+        var migrator = JournalSchema.migrator
+        migrator.registerMigration("1000") { try $0.execute(sql: "CREATE TABLE more (x)") }
+        try migrator.migrate(newer)
+        try newer.close()
+        for _ in 0..<2 {
+            let error = #expect(throws: DurableSessionError.self) { try open() }
+            #expect(error?.code == .journalIsNewer)
+        }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.contains("damaged") } == [])
+        #expect(try DatabaseQueue(path: path).read { try $0.tableExists("more") })
+    }
+
+    @Test(arguments: ["bytes", "head", "page", "row", "table"])
+    func `a damaged journal is set aside and named, and a fresh one begins`(_ damage: String) throws {
+        let (first, _, _) = try open()
+        for number in 0..<50 { try first.insert(try record("\(number)")) }
+        first.close()
+        switch damage {
+        case "bytes": try Data("no database at all, and long enough to be one".utf8).write(to: URL(fileURLWithPath: path))
+        case "head", "page":
+            let file = try FileHandle(forUpdating: URL(fileURLWithPath: path))
+            try file.seek(toOffset: damage == "head" ? 20 : 4096)
+            try file.write(contentsOf: Data(repeating: 0xA5, count: damage == "head" ? 40 : 8192))
+            try file.close()
+        default:
+            let queue = try DatabaseQueue(path: path)
+            try queue.write {
+                try $0.execute(sql: damage == "row" ? "UPDATE task SET intent = x'00' WHERE id = '7'" : "DROP TABLE event")
+            }
+            try queue.close()
+        }
+        let before = try Data(contentsOf: URL(fileURLWithPath: path))
+        let (second, records, setAside) = try open()
+        let aside = try #require(setAside)
+        #expect(aside.hasPrefix(path + ".damaged-"))
+        #expect(records.isEmpty)
+        #expect(try Data(contentsOf: URL(fileURLWithPath: aside)).count == before.count)
+        try second.insert(try record("new"))
+        second.close()
+        let (_, after, again) = try open()
+        #expect(after.map(\.id) == ["new"] && again == nil)
+    }
+
+    @Test func `only its owner can read it`() throws {
+        let (journal, _, _) = try open()
+        try journal.insert(try record())
+        for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) {
+            let attributes = try FileManager.default.attributesOfItem(atPath: folder.file(name))
+            #expect(attributes[.posixPermissions] as? Int == 0o600, "\(name)")
+        }
+    }
+}
