@@ -106,7 +106,9 @@ final class CurlTransfer {
             return false
         }
         // As one that has died: nothing has been sent.
-        if requests == 0, handle.long(CURLINFO_NUM_CONNECTS) == 0, engine.sockets.hasSurplus(on: connection) {
+        if requests == 0, handle.long(CURLINFO_NUM_CONNECTS) == 0,
+            engine.sockets.hasSurplus(on: connection, ssl: plan.isSecure || isRaised ? handle.tlsPointer : nil)
+        {
             wasResent = true
             return false
         }

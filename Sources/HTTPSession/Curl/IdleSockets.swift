@@ -1,4 +1,5 @@
 internal import CCurl
+internal import COpenSSL
 internal import Glibc
 
 /// The sockets of an engine's HTTP/1 connections, to look at one before it carries another request.
@@ -35,10 +36,12 @@ final class IdleSockets {
         sockets[connection] = socket
     }
 
-    /// Whether bytes have come on a connection where nothing has been asked. Over TLS they may be a farewell, or a ticket: a new
-    /// connection is as good then.
-    func hasSurplus(on connection: Connection) -> Bool {
+    /// Whether bytes have come on a connection where nothing has been asked. Over TLS (`ssl`) they may be a farewell, or a ticket: a
+    /// new connection is as good then.
+    func hasSurplus(on connection: Connection, ssl: UnsafeMutableRawPointer?) -> Bool {
         guard let socket = sockets[connection] else { return false }
+        // libcurl reads no more of a body than its length: the rest of the record waits in OpenSSL, out of the socket already.
+        if let ssl, SSL_pending(OpaquePointer(ssl)) > 0 { return true }
         var byte: UInt8 = 0
         return recv(socket, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) > 0
     }

@@ -45,10 +45,13 @@ final class FileFeed: @unchecked Sendable {
     }
 
     private func begin() throws(HTTPSessionError) {
-        descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        // A pipe may have taken the file's place: the worker, and with it half of the session's files, would wait for its writer.
+        descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw FileFailure.reading(path, errno) }
         guard fstat(descriptor, &opened) == 0 else { throw FileFailure.reading(path, errno) }
-        guard opened.st_size == part.size, part.version == nil || part.version == FileVersion(opened) else {
+        guard opened.st_mode & S_IFMT == S_IFREG, opened.st_size == part.size,
+            part.version == nil || part.version == FileVersion(opened)
+        else {
             throw FileFailure.changed(path)
         }
         if part.range.lowerBound > 0, lseek(descriptor, off_t(part.range.lowerBound), SEEK_SET) < 0 {

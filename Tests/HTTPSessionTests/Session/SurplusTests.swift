@@ -32,6 +32,19 @@ import Testing
         #expect(server.requests.map(\.connection) == [1, 2])
     }
 
+    @Test func `what came with an answer's last bytes does not answer the next request`() async throws {
+        let certificate = try SelfSignedCertificate(names: ["127.0.0.1"])
+        let server = try MisbehavingServer(tls: certificate.serverTLS) { request in
+            guard request.arrival == 1 else { return Reply(body: "right") }
+            return Reply(body: .text("OK\(Self.surplus)")).lyingLength(2)
+        }
+        let policy = try SecurityPolicy.trusting(certificate)
+        let session = try localSession { $0.securityPolicy = policy }
+        #expect(try await session.data(TransferRequest(url: server.url())).value.data == Data("OK".utf8))
+        #expect(try await session.data(TransferRequest(url: server.url())).value.data == Data("right".utf8))
+        #expect(server.requests.map(\.connection) == [1, 2])
+    }
+
     @Test func `trailers without end are an error`() async throws {
         let server = try MisbehavingServer { _ in
             let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n"

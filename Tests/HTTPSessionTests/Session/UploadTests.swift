@@ -1,5 +1,6 @@
 import EventLoop
 import Foundation
+import Glibc
 import HTTPSession
 import HTTPSessionTestKit
 import HTTPTypes
@@ -110,8 +111,9 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         #expect(server.seen.connections == 0)
     }
 
-    @Test(arguments: ["vanishes", "grows", "shrinks"]) func `a file that changes before it is sent`(_ change: String) async throws
-    {
+    @Test(arguments: ["vanishes", "grows", "shrinks", "becomes a pipe"]) func `a file that changes before it is sent`(
+        _ change: String
+    ) async throws {
         let server = try echo()
         let file = folder.url("body")
         try pattern(1_000).write(to: file)
@@ -119,6 +121,9 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         switch change {
         case "vanishes": try FileManager.default.removeItem(at: file)
         case "grows": try pattern(2_000).write(to: file)
+        case "becomes a pipe":
+            unlink(file.path)
+            #expect(mkfifo(file.path, 0o600) == 0)
         default: try pattern(500).write(to: file)
         }
         task.resume()
