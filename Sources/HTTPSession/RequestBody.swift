@@ -1,6 +1,9 @@
 public import Foundation
 
 /// What a request carries. Every form but a stream without its factory can be sent again, after a redirect or a challenge.
+///
+/// An answer may come before the request is out, and is the task's result then: over HTTP/2 what is not out stays here (RFC 9113 section
+/// 8.1). ``TransactionMetrics/countOfRequestBodyBytesSent`` says how much of it went.
 public enum RequestBody: Sendable {
     case none
     case data(Data)

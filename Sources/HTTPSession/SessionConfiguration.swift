@@ -24,7 +24,7 @@ public struct SessionConfiguration: Sendable {
     public var addressFamily = AddressFamily.any
     /// The interface to send from (`SO_BINDTODEVICE`, which may need CAP_NET_RAW), by name.
     public var interface: String?
-    /// The path of a Unix socket that takes every connection (unix(7)).
+    /// The path of a Unix socket that takes every connection (unix(7)); each carries one request.
     public var unixSocketPath: String?
     /// Addresses for names, which are then not looked up.
     public var hostOverrides: [HostOverride] = []

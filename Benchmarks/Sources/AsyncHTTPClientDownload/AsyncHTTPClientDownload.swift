@@ -1,6 +1,7 @@
 import AsyncHTTPClient
 import Foundation
 import NIOCore
+import NIOHTTP1
 
 /// FILE URL: a download by async-http-client, tried six times; it knows nothing of going on where it stopped.
 @main struct AsyncHTTPClientDownload {
@@ -12,8 +13,8 @@ import NIOCore
             do {
                 let response = try await HTTPClient.shared.execute(HTTPClientRequest(url: arguments[2]), timeout: .seconds(30))
                 if (200..<300).contains(response.status.code) {
-                    guard FileManager.default.createFile(atPath: part, contents: nil), let file = FileHandle(forWritingAtPath: part)
-                    else { exit(73) }
+                    FileManager.default.createFile(atPath: part, contents: nil)
+                    guard let file = FileHandle(forWritingAtPath: part) else { exit(73) }
                     for try await buffer in response.body { try file.write(contentsOf: Data(buffer.readableBytesView)) }
                     try file.close()
                     try FileManager.default.moveItem(atPath: part, toPath: arguments[1])

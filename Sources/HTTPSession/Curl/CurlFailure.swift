@@ -58,6 +58,7 @@ enum CurlFailure {
         case CURLE_UNSUPPORTED_PROTOCOL where evidence.hasRequested: .badServerResponse
         // A broken chunk is told from a broken connection by the text alone (lib/http_chunks.c).
         case CURLE_RECV_ERROR where evidence.text.hasSuffix("in chunked-encoding"): .badServerResponse
+        case CURLE_RECV_ERROR where evidence.text.hasPrefix("Too large response headers"): .badServerResponse
         case CURLE_URL_MALFORMAT, CURLE_UNSUPPORTED_PROTOCOL: .invalidRequest
         case CURLE_COULDNT_RESOLVE_HOST: .cannotFindHost
         case CURLE_COULDNT_RESOLVE_PROXY, CURLE_PROXY: .proxyFailed

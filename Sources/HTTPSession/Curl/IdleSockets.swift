@@ -1,5 +1,4 @@
 internal import CCurl
-internal import COpenSSL
 internal import Glibc
 
 /// The sockets of an engine's HTTP/1 connections, to look at one before it carries another request.
@@ -41,7 +40,7 @@ final class IdleSockets {
     func hasSurplus(on connection: Connection, ssl: UnsafeMutableRawPointer?) -> Bool {
         guard let socket = sockets[connection] else { return false }
         // libcurl reads no more of a body than its length: the rest of the record waits in OpenSSL, out of the socket already.
-        if let ssl, SSL_pending(OpaquePointer(ssl)) > 0 { return true }
+        if let ssl, TLSFacts.hasUnread(ssl: ssl) { return true }
         var byte: UInt8 = 0
         return recv(socket, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) > 0
     }

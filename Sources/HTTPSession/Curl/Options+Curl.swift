@@ -28,7 +28,11 @@ extension NetworkOptions {
         case .ipv6: try handle.set(CURLOPT_IPRESOLVE, Int(CURL_IPRESOLVE_V6))
         }
         if let interface { try handle.set(CURLOPT_INTERFACE, "if!\(interface)") }
-        if let unixSocketPath { try handle.set(CURLOPT_UNIX_SOCKET_PATH, unixSocketPath) }
+        if let unixSocketPath {
+            try handle.set(CURLOPT_UNIX_SOCKET_PATH, unixSocketPath)
+            // One connection is not told from another there, so none can be looked at before it is used again (``IdleSockets``).
+            try handle.set(CURLOPT_FORBID_REUSE, true)
+        }
         if lowSpeedSeconds > 0 {
             try handle.set(CURLOPT_LOW_SPEED_LIMIT, lowSpeedBytesPerSecond)
             try handle.set(CURLOPT_LOW_SPEED_TIME, lowSpeedSeconds)

@@ -149,8 +149,13 @@ extension TaskRun {
         if isLookingUp, host.needsLookup { loop.nameIsUnanswered(host) }
     }
 
+    /// Asked once: somebody else may have had an answer meanwhile.
+    func lacksName() -> Bool {
+        defer { isNameUnanswered = false }
+        return isNameUnanswered && loop.queue.looksUp(task.id, host)
+    }
+
     func failWithoutName() {
-        isNameUnanswered = false
         failed(with: HTTPSessionError(.timedOut, "the host's name was looked up for an earlier task, without an answer"))
     }
 }

@@ -192,7 +192,7 @@ final class TaskRun {
     private func startTransfer(_ attempt: Int) {
         do throws(HTTPSessionError) {
             try settings.checkNetwork(for: request, to: origin)
-            guard !isNameUnanswered else { return failWithoutName() }
+            guard !lacksName() else { return failWithoutName() }
             var plan =
                 attempt == 1 && exchange.adapted == nil && upload == nil
                 ? job.plan

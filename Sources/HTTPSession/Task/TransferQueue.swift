@@ -180,6 +180,9 @@ package struct TransferQueue: Sendable {
         endLookup(id, host)
     }
 
+    /// Whether the task is the one that looks its host's name up.
+    package func looksUp(_ id: ID, _ host: Host) -> Bool { lines[host]?.resolver == id }
+
     /// The host's answers come over HTTP/2: its requests share a connection.
     package mutating func multiplexes(_ host: Host) {
         if !host.isAlone { lines[host]?.isMultiplexed = true }

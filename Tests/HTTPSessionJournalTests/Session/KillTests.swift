@@ -52,9 +52,9 @@ private struct Job: Codable {
         let command = [try Programs.built("durable-client"), folder.file("state"), folder.file("manifest"), folder.file("log")]
         var kills = 0
         while kills < 30 {
-            let client = try Program(command)
-            try await Task.sleep(for: .milliseconds(Int.random(in: 5...400, using: &random)))
-            try? client.signal(SIGKILL)
+            // By timeout(1): whoever waited here would be late where many tests run.
+            let moment = Double(Int.random(in: 5...400, using: &random)) / 1_000
+            let client = try Program(["timeout", "--signal=KILL", "\(moment)"] + command)
             guard try client.wait() == 128 + SIGKILL else { break }
             kills += 1
         }

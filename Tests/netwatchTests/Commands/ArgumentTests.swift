@@ -12,13 +12,13 @@ import Testing
     @Test(arguments: [
         (
             "probe a:1",
-            "probe: this command comes with a later version; 0.1.0 has watch, status, wait, get, record, replay, schema, help"
+            "probe: this command comes with a later version; 0.1.0 has watch, status, wait, get, put, record, replay, schema, help"
         ),
         (
             "serve",
-            "serve: this command comes with a later version; 0.1.0 has watch, status, wait, get, record, replay, schema, help"
+            "serve: this command comes with a later version; 0.1.0 has watch, status, wait, get, put, record, replay, schema, help"
         ),
-        ("frob", "frob: unknown command; the commands are watch, status, wait, get, record, replay, schema, help"),
+        ("frob", "frob: unknown command; the commands are watch, status, wait, get, put, record, replay, schema, help"),
         ("--json", "usage: unknown option '--json'; see 'netwatch --help'"),
         ("watch --frobnicate", "watch: unknown option '--frobnicate'; see 'netwatch watch --help'"),
         ("watch --for", "watch: missing value for '--for <duration>'; see 'netwatch watch --help'"),
