@@ -48,6 +48,7 @@ struct Intent: Hashable, Sendable, Codable {
         var maximum: Int?
         var baseDelay: Duration
         var maximumDelay: Duration
+        var maximumRetryAfter: Duration
         var statuses: [Int]
     }
 
@@ -163,7 +164,7 @@ extension Intent.Options {
         retries = options.retryPolicy.map {
             .init(
                 maximum: $0.maximumRetries, baseDelay: $0.baseDelay, maximumDelay: $0.maximumDelay,
-                statuses: $0.statusCodes.sorted())
+                maximumRetryAfter: $0.maximumRetryAfter, statuses: $0.statusCodes.sorted())
         }
     }
 
@@ -183,7 +184,7 @@ extension Intent.Options {
             retries.map {
                 RetryPolicy(
                     maximumRetries: $0.maximum, baseDelay: $0.baseDelay, maximumDelay: $0.maximumDelay,
-                    statusCodes: Set($0.statuses))
+                    maximumRetryAfter: $0.maximumRetryAfter, statusCodes: Set($0.statuses))
             } ?? .persistent
         return options
     }
