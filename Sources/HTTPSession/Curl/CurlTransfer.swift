@@ -36,7 +36,11 @@ final class CurlTransfer {
     private var responses = 0
     private var wasResent = false
     private var refusal: HTTPSessionError?
-    private(set) var isReceivingPaused = false
+    private(set) var isReceivingPaused = false {
+        didSet { hasWaited = hasWaited || isReceivingPaused }
+    }
+    /// Whether received bytes have ever had to wait.
+    private var hasWaited = false
     private(set) var isSendingPaused = false
     /// The server has answered before it had the whole body, and did not say that it went well.
     private var needsNoMore = false
@@ -286,6 +290,7 @@ final class CurlTransfer {
     func hold(_ isHeld: Bool) -> Bool {
         guard self.isHeld != isHeld else { return true }
         self.isHeld = isHeld
+        hasWaited = true
         let mask = isHeld ? CURLPAUSE_ALL : CURLPAUSE_CONT
         if !isHeld { (isReceivingPaused, isSendingPaused) = (false, false) }
         curl_easy_pause(handle.raw, mask)
@@ -349,7 +354,14 @@ final class CurlTransfer {
     /// Whether all of the response had come before its stream or connection ended as `code` says: a server need not read the rest of
     /// a request that it has answered (RFC 9113 section 8.1).
     private func isWhole(despite code: CURLcode) -> Bool {
-        [CURLE_HTTP2, CURLE_HTTP2_STREAM, CURLE_SEND_ERROR, CURLE_RECV_ERROR].contains(code) && isAnswered
+        // Without a length: libcurl 7.88 has seen the stream's clean end, and has nothing more to say than that it cannot send. What came
+        // before that has been handed over, unless somebody had it wait (lib/http2.c, cf_h2_send).
+        if code == CURLE_HTTP2_STREAM, plan.body != .none, hasDeliveredHead, refusal == nil, errorText.pointee == 0, !hasWaited,
+            handle.offset(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T) < 0
+        {
+            return true
+        }
+        return [CURLE_HTTP2, CURLE_HTTP2_STREAM, CURLE_SEND_ERROR, CURLE_RECV_ERROR].contains(code) && isAnswered
     }
 
     /// Whether the response is whole by its length, and its receiver has it.

@@ -12,6 +12,7 @@ import NetworkLab
 /// | `/1m`, `/16m` | the same with as many bytes; ranges, ETag and Last-Modified as nginx has them |
 /// | `/huge` | 2 GiB of zeros (a sparse file) |
 /// | `/text` | 100,000 bytes of text/plain, gzipped for whoever accepts that |
+/// | `/compressed` | a line of text, gzipped for whoever accepts that, and so without a length; it reads no body |
 /// | `/slow/NAME?rate=10k` | one of these at so many bytes a second |
 /// | `/sink` | takes any body and answers 200 when it has it |
 /// | `/status/204`, `/status/404`, `/status/503` | that status |
@@ -154,6 +155,13 @@ final class Nginx: Sendable {
                         proxy_pass http://unix:\(folder.file("socket")):/taken;
                     }
                     location = /taken { return 200; }
+                    location = /compressed {
+                        default_type text/plain;
+                        gzip on;
+                        gzip_min_length 1;
+                        gzip_types text/plain;
+                        return 200 "of a length that nobody tells";
+                    }
                     \(statuses.joined(separator: "\n        "))
                     \(redirects.joined(separator: "\n        "))
                     location = /echo-headers {
