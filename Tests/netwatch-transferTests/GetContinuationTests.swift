@@ -84,9 +84,9 @@ import Testing
         var random = SplitMix64(seed: seed)
         let size: Int64 = 16 << 20
         let source = try FileSource(size: size)
-        // It cannot be whole before the last run.
-        source.change { ($0.bytesPerSecond, $0.stopsAt) = (8 << 20, size - (1 << 20)) }
-        for _ in 0..<5 {
+        for run: Int64 in 1...5 {
+            // However late the kill comes, a sixth is left for every run after this one.
+            source.change { ($0.bytesPerSecond, $0.stopsAt) = (8 << 20, size / 6 * run) }
             let before = source.server.seen.sentBodyBytes
             let point = Int64.random(in: 0..<(size / 6), using: &random)
             let program = try folder.get("-q", source.url)

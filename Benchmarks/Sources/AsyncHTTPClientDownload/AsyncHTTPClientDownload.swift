@@ -13,7 +13,7 @@ import NIOHTTP1
             do {
                 let response = try await HTTPClient.shared.execute(HTTPClientRequest(url: arguments[2]), timeout: .seconds(30))
                 if (200..<300).contains(response.status.code) {
-                    FileManager.default.createFile(atPath: part, contents: nil)
+                    _ = FileManager.default.createFile(atPath: part, contents: nil)
                     guard let file = FileHandle(forWritingAtPath: part) else { exit(73) }
                     for try await buffer in response.body { try file.write(contentsOf: Data(buffer.readableBytesView)) }
                     try file.close()

@@ -45,7 +45,7 @@ struct Client {
             let process = try start(file.url, in: folder)
             let deadline = Date() + Client.limit
             // A little later, so that what was sent is in the file of whoever writes at once.
-            while file.server.seen.sentBodyBytes < FaultyFile.begun, process.isRunning, Date() < deadline { usleep(10_000) }
+            while file.sentBytes < FaultyFile.begun, process.isRunning, Date() < deadline { usleep(10_000) }
             usleep(1_500_000)
             kill(process.processIdentifier, SIGKILL)
             process.waitUntilExit()

@@ -24,7 +24,8 @@ final class FaultyFile: Sendable {
 
     var url: String { server.origin + "/file.bin" }
     /// How often the file's size was sent.
-    var sentShare: Double { Double(server.seen.sentBodyBytes) / Double(FaultyFile.size) }
+    var sentShare: Double { Double(sentBytes) / Double(FaultyFile.size) }
+    var sentBytes: Int64 { server.seen.sentBodyBytes }
 
     static func content(ofVersion version: Int) -> Data {
         Data(ReplyBody.patternBytes(from: start(ofVersion: version), count: Int(size)))
