@@ -19,6 +19,7 @@ func localConfiguration() -> SessionConfiguration {
     configuration.insecureHTTP = .allowed
     configuration.proxy = .none
     configuration.requestTimeout = .seconds(600)
+    configuration.connectTimeout = .seconds(600)
     return configuration
 }
 

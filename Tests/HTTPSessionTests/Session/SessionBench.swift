@@ -13,6 +13,7 @@ func localConfiguration(_ change: (inout SessionConfiguration) -> Void = { _ in 
     configuration.proxy = .none
     // The suite's other tests may take both cores for longer than a user would wait.
     configuration.requestTimeout = .seconds(600)
+    configuration.connectTimeout = .seconds(600)
     configuration.handlerTimeout = .seconds(600)
     // A test that wants more than one attempt says so.
     configuration.retryPolicy = .never

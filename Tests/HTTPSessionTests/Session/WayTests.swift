@@ -290,7 +290,8 @@ import Testing
         TransferRequest(url: try #require(URL(string: "http://\(host)/")))
     }
 
-    @Test func `a look-up that nobody answers is cancelled at once, and the session goes on meanwhile`() async throws {
+    @Test(.skippedUnderSanitizers)
+    func `a look-up that nobody answers is cancelled at once, and the session goes on meanwhile`() async throws {
         let resolver = try SilentResolver(namespace: host.path)
         var options = MisbehavingServer.Options()
         options.namespace = host.path
@@ -306,7 +307,8 @@ import Testing
         #expect(ContinuousClock.now - start < .seconds(28))
     }
 
-    @Test func `a look-up that nobody answers is given up after the timeout, and the session ends at once`() async throws {
+    @Test(.skippedUnderSanitizers)
+    func `a look-up that nobody answers is given up after the timeout, and the session ends at once`() async throws {
         let resolver = try SilentResolver(namespace: host.path)
         let log = Counter()
         let session = try session { $0.connectTimeout = .milliseconds(300) }
@@ -345,7 +347,8 @@ import Testing
         session.invalidate(cancelsTasks: true)
     }
 
-    @Test func `names that are refused at once do not hold up others`() async throws {
+    @Test(.skippedUnderSanitizers)
+    func `names that are refused at once do not hold up others`() async throws {
         // Nobody listens at the name server's port: the kernel says so, and the look-up ends.
         let session = try session { $0.maximumConcurrentLookups = 1 }
         let start = ContinuousClock.now
