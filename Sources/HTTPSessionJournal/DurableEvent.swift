@@ -34,7 +34,8 @@ public struct DurableEvent: Sendable, Identifiable, CustomStringConvertible {
     public let task: DurableTask
     /// How.
     public let outcome: Outcome
-    let keeper: Keeper
+    /// Handlers may keep their events, and the keeper has the handlers: neither is to keep the other for ever.
+    weak var keeper: Keeper?
 
     /// The task's address without user, password and query, and how it ended.
     public var description: String { "\(task): \(outcome)" }
@@ -42,7 +43,12 @@ public struct DurableEvent: Sendable, Identifiable, CustomStringConvertible {
     /// Says that the event has done its work: when this returns, it never comes again, and its task is forgotten.
     ///
     /// What a handler does should be on the disk before. A handler that is killed in between hears the same event again.
-    public func acknowledge() async throws(DurableSessionError) { try await keeper.acknowledge(id) }
+    ///
+    /// - Throws: ``DurableSessionError/Code/closed`` when its session is closed or gone: it comes again at the next start.
+    public func acknowledge() async throws(DurableSessionError) {
+        guard let keeper else { throw Keeper.closed }
+        try await keeper.acknowledge(id)
+    }
 }
 
 extension DurableEvent.Outcome {

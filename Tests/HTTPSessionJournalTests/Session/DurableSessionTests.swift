@@ -172,6 +172,33 @@ import Testing
         #expect(closed?.code == .closed)
     }
 
+    @Test func `events that their handler keeps do not keep the session, and are acknowledged at the next start`() async throws {
+        final class Farewell: Sendable {
+            let hearer: AsyncStream<Never>.Continuation
+            init(_ hearer: AsyncStream<Never>.Continuation) { self.hearer = hearer }
+            deinit { hearer.finish() }
+        }
+        let server = try server()
+        let (end, hearer) = AsyncStream<Never>.makeStream()
+        func oneProcess() async throws -> DurableEvent {
+            let farewell = Farewell(hearer)
+            let keeping = Listener(acknowledges: false) { _ in withExtendedLifetime(farewell) {} }
+            let session = try session(keeping.handlers("one"))
+            try await session.download(TransferRequest(url: server.url("/")), to: .init(folder.url("file")), handler: "one")
+            try await keeping.await(2)
+            await session.close()
+            return keeping.events[0]
+        }
+        let event = try await oneProcess()
+        for await _ in end {}
+        let error = await #expect(throws: DurableSessionError.self) { try await event.acknowledge() }
+        #expect(error?.code == .closed)
+        let next = try session(listener.handlers("one"))
+        try await listener.await(2)
+        #expect(listener.events.map(\.id) == [event.id])
+        await next.close()
+    }
+
     @Test func `secrets are not written down unless asked, and interceptors add them anew`() async throws {
         struct Token: RequestInterceptor {
             func adapt(_ request: TransferRequest) async throws -> TransferRequest {
