@@ -31,6 +31,8 @@ package final class LoopThread: Sendable {
         let namespace: String?
         let prepare: @Sendable () throws(LoopError) -> () -> Void
         let signal: Waker
+        /// Claimed by who gives the thread back to the system: itself at its end, or who waits for that.
+        let isClaimed = Locked(false)
 
         init(
             name: String, namespace: String?, prepare: @escaping @Sendable () throws(LoopError) -> () -> Void
@@ -48,7 +50,7 @@ package final class LoopThread: Sendable {
     }
 
     private let handle: pthread_t
-    private let isJoined = Locked(false)
+    private let isClaimed: Locked<Bool>
 
     /// Starts the thread and waits until `prepare` has run on it, inside the namespace; what `prepare` returns is then the
     /// thread's work, and the thread ends with it.
@@ -69,11 +71,16 @@ package final class LoopThread: Sendable {
             &handle, nil,
             { argument in
                 guard let argument else { return nil }
-                LoopThread.run(Unmanaged<Start>.fromOpaque(argument).takeRetainedValue())
+                let start = Unmanaged<Start>.fromOpaque(argument)
+                let isClaimed = start.takeUnretainedValue().isClaimed
+                LoopThread.run(start.takeRetainedValue())
+                // Nobody may ever wait for it, though its LoopThread is still held.
+                if LoopThread.claim(isClaimed) { pthread_detach(pthread_self()) }
                 return nil
             }, Unmanaged.passRetained(start).toOpaque())
         guard number == 0 else { throw .system(LoopError(call: "pthread_create", errno: number)) }
         self.handle = handle
+        isClaimed = start.isClaimed
         var poller = pollfd(fd: start.signal.descriptor, events: Int16(POLLIN), revents: 0)
         while start.result.withLock({ $0 == nil }) { _ = poll(&poller, 1, -1) }
         if case .failure(let error) = start.result.withLock({ $0 }) {
@@ -85,13 +92,9 @@ package final class LoopThread: Sendable {
     /// Whether it is asked on the thread itself.
     package var isCurrent: Bool { pthread_equal(pthread_self(), handle) != 0 }
 
-    /// Waits for the thread's end. From the thread itself it returns at once: the thread cleans up after itself then.
+    /// Waits for the end of the thread's work. From the thread itself it returns at once.
     package func join() {
-        let isMine = isJoined.withLock { joined in
-            defer { joined = true }
-            return !joined
-        }
-        guard isMine else { return }
+        guard LoopThread.claim(isClaimed) else { return }
         if isCurrent {
             pthread_detach(handle)
         } else {
@@ -100,7 +103,15 @@ package final class LoopThread: Sendable {
     }
 
     deinit {
-        if !isJoined.withLock({ $0 }) { pthread_detach(handle) }
+        if LoopThread.claim(isClaimed) { pthread_detach(handle) }
+    }
+
+    /// - Returns: whether it had not been claimed.
+    private static func claim(_ isClaimed: Locked<Bool>) -> Bool {
+        isClaimed.withLock { isClaimed in
+            defer { isClaimed = true }
+            return !isClaimed
+        }
     }
 
     private static func run(_ start: Start) {
