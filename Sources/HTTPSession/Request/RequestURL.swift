@@ -65,32 +65,47 @@ package enum RequestURL {
     /// asks what it makes of it. Foundation turns a name of other scripts into ASCII, but not one that is percent-encoded, which libcurl
     /// would; and libcurl takes `127.1`, `0x7f000001` and `0177.0.0.1` for 127.0.0.1.
     private static func isPlain(_ host: String) -> Bool {
-        let bytes = host.utf8
-        // An IPv6 address, perhaps with its zone.
-        if bytes.contains(UInt8(ascii: ":")) { return bytes.allSatisfy { $0 > 0x20 && $0 < 0x7F } }
-        guard bytes.allSatisfy({ $0 > 0x20 && $0 < 0x7F && !isDelimiter($0) }) else { return false }
-        let name = bytes.last == UInt8(ascii: ".") ? bytes.dropLast() : bytes[...]
-        let lastLabel = name.lastIndex(of: UInt8(ascii: ".")).map { name[name.index(after: $0)...] } ?? name
-        guard let first = lastLabel.first, isDigit(first) else { return true }
-        let isHexadecimal = first == UInt8(ascii: "0") && lastLabel.dropFirst().first.map { $0 | 0x20 } == UInt8(ascii: "x")
-        return isHexadecimal || lastLabel.allSatisfy(isDigit) ? isDottedQuad(bytes) : true
+        var host = host
+        return host.withUTF8 { bytes in
+            // An IPv6 address, perhaps with its zone.
+            if bytes.contains(UInt8(ascii: ":")) { return bytes.allSatisfy { $0 > 0x20 && $0 < 0x7F } }
+            guard bytes.allSatisfy({ $0 > 0x20 && $0 < 0x7F && !isDelimiter($0) }) else { return false }
+            let name = bytes.last == UInt8(ascii: ".") ? bytes.dropLast() : bytes[...]
+            let lastLabel = name.lastIndex(of: UInt8(ascii: ".")).map { name[($0 + 1)...] } ?? name
+            guard let first = lastLabel.first, isDigit(first) else { return true }
+            let isHexadecimal = first == UInt8(ascii: "0") && lastLabel.dropFirst().first.map { $0 | 0x20 } == UInt8(ascii: "x")
+            return isHexadecimal || lastLabel.allSatisfy(isDigit) ? isDottedQuad(bytes) : true
+        }
     }
 
     /// Four numbers of 0 to 255 without leading zeros, which would make them octal.
-    private static func isDottedQuad(_ host: String.UTF8View) -> Bool {
-        let numbers = host.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-        return numbers.count == 4
-            && numbers.allSatisfy { number in
-                (1...3).contains(number.count) && number.allSatisfy(isDigit)
-                    && (number.count == 1 || number.first != UInt8(ascii: "0"))
-                    && number.reduce(0) { $0 * 10 + Int($1 & 0xF) } <= 255
+    private static func isDottedQuad(_ host: UnsafeBufferPointer<UInt8>) -> Bool {
+        var (dots, digits, value) = (0, 0, 0)
+        for byte in host {
+            if byte == UInt8(ascii: ".") {
+                guard digits > 0 else { return false }
+                (dots, digits, value) = (dots + 1, 0, 0)
+            } else {
+                guard isDigit(byte), digits == 0 || value > 0 else { return false }
+                (digits, value) = (digits + 1, value * 10 + Int(byte & 0xF))
+                guard value <= 255 else { return false }
             }
+        }
+        return dots == 3 && digits > 0
     }
 
     private static func isDigit(_ byte: UInt8) -> Bool { byte >= 0x30 && byte <= 0x39 }
 
     /// What ends a host, or is in none (RFC 3986 sections 2.2 and 3.2.2).
-    private static func isDelimiter(_ byte: UInt8) -> Bool { "\"#%/<>?@[\\]^`{|}".utf8.contains(byte) }
+    private static func isDelimiter(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "#"), UInt8(ascii: "%"), UInt8(ascii: "/"), UInt8(ascii: "<"), UInt8(ascii: ">"),
+            UInt8(ascii: "?"), UInt8(ascii: "@"), UInt8(ascii: "["), UInt8(ascii: "\\"), UInt8(ascii: "]"), UInt8(ascii: "^"),
+            UInt8(ascii: "`"), UInt8(ascii: "{"), UInt8(ascii: "|"), UInt8(ascii: "}"):
+            true
+        default: false
+        }
+    }
 }
 
 extension URL {

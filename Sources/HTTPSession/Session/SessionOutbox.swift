@@ -67,12 +67,11 @@ final class SessionOutbox: Sendable {
             for (task, result) in told.results {
                 if let ending = task.complete(result) { told.endings.append((task, ending)) }
             }
-            let news = Parcel(consume told)
-            let rest = Parcel(spent)
+            let news = Parcel((told, spent))
+            told = Batch()
             spent = []
             queue.async { [self] in
-                if let told = news.take() { tell(told) }
-                _ = rest.take()
+                if let (told, _) = news.take() { tell(told) }
             }
         }
     }

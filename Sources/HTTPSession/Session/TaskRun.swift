@@ -394,7 +394,12 @@ final class TaskRun {
         }
         // A response handler may have made a download of a stream: its reader hears of the end here.
         if case .failure(let error) = result { task.chunkBuffer?.finish(error) } else { task.chunkBuffer?.finish(nil) }
-        loop.forget(task.id)
         loop.outbox.complete(task, result)
+        loop.forget(task.id)
+    }
+
+    /// Whether what it holds of the user's its task holds too.
+    var holdsNothingOfItsOwn: Bool {
+        job.segments.isEmpty && job.upload == nil && redirects == 0 && task.handlers.interceptors.isEmpty
     }
 }

@@ -41,8 +41,9 @@ package struct TransferPlan: Hashable, Sendable {
     package var decompresses = true
     /// HTTP/1.1 even where the server offers HTTP/2.
     package var avoidsHTTP2 = false
-    /// Room for received bytes, in bytes: larger where they go to a file.
-    package var bufferSize = 64 << 10
+    /// Room for received bytes, in bytes: larger where they go to a file. libcurl takes it anew for each attempt, and from 64 KiB on glibc tidies
+    /// its heap whenever such a piece comes back (malloc.c: FASTBIN_CONSOLIDATION_THRESHOLD).
+    package var bufferSize = 60 << 10
 
     /// Bytes a second that the body may be sent at; `nil`: as the session says.
     package var maximumSendRate: Int64?
