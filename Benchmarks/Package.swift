@@ -26,7 +26,10 @@ let package = Package(
         .target(name: "RequestLoad", swiftSettings: strict),
         .executableTarget(
             name: "HTTPSessionLoad",
-            dependencies: ["RequestLoad", .product(name: "HTTPSession", package: "netwatch")],
+            dependencies: [
+                "RequestLoad", .product(name: "HTTPSession", package: "netwatch"),
+                .product(name: "Reachability", package: "netwatch"),
+            ],
             swiftSettings: strict
         ),
         .executableTarget(

@@ -21,6 +21,8 @@ struct Benchmarks {
             ("http-download", { try DownloadBenchmark.run(LoadPrograms(), $0) }),
             ("http-slow", { try RequestBenchmark.runSlow(LoadPrograms(), $0) }),
             ("http-queue", { try QueueBenchmark.run(LoadPrograms(), $0) }),
+            ("http-resume", { try ConnectivityBenchmark.resume(LoadPrograms(), $0) }),
+            ("http-release", { try ConnectivityBenchmark.release(LoadPrograms(), $0) }),
         ]
         let known = reachability.map(\.name) + ["http"] + http.map(\.name)
         guard names.allSatisfy(known.contains) else {

@@ -9,9 +9,14 @@ import RequestLoad
 /// | `URL COUNT CONCURRENCY [BESIDE BESIDE-COUNT]` | requests, beside others that do not end | as `Limits/http-multi.c` |
 /// | `download URL FILE` | a download task | seconds and the peak of resident KiB |
 /// | `queue URL COUNT` | tasks of which all but six wait | ``QueueLoad`` |
+/// | `resume URL COUNT FILE` | a download that loses its network so often | ``ConnectivityLoad`` |
+/// | `release URL COUNT` | tasks that wait for the network | ``ConnectivityLoad`` |
 @main
 struct HTTPSessionLoad {
-    static let usage = "HTTPSessionLoad URL COUNT CONCURRENCY [BESIDE BESIDE-COUNT] | download URL FILE | queue URL COUNT"
+    static let usage = """
+        HTTPSessionLoad URL COUNT CONCURRENCY [BESIDE BESIDE-COUNT] | download URL FILE | queue URL COUNT
+            | resume URL COUNT FILE | release URL COUNT
+        """
 
     static func main() async {
         let words = Array(CommandLine.arguments.dropFirst())
@@ -21,6 +26,10 @@ struct HTTPSessionLoad {
                 print(try await download(words[1], to: words[2]))
             case "queue" where words.count == 3:
                 print(try await QueueLoad(url: words[1], count: words[2]).run())
+            case "resume" where words.count == 4:
+                try await ConnectivityLoad(url: words[1], count: words[2]).resume(to: words[3])
+            case "release" where words.count == 3:
+                try await ConnectivityLoad(url: words[1], count: words[2]).release()
             default:
                 guard let load = RequestLoad(words), let url = URL(string: load.url) else { RequestLoad.usage(usage) }
                 print(try await requests(load, url, beside: words.dropFirst(3)))

@@ -24,6 +24,7 @@ final class CurlEngine {
     let sockets = IdleSockets()
     /// Those that have, or are about to have, all of their answer while they still send.
     private var answered: [CurlTransfer] = []
+    private var leavesOneMore = false
     private var isClosed = false
     @exclusivity(unchecked) private var transfers: [ObjectIdentifier: CurlTransfer] = [:]
     /// When libcurl wants to be called without a socket being ready, on the monotonic clock.
@@ -56,15 +57,22 @@ final class CurlEngine {
     private func setLimits() throws(HTTPSessionError) {
         let limits: [(CURLMoption, Int)] = [
             (CURLMOPT_PIPELINING, Int(CURLPIPE_MULTIPLEX)),
-            // What would wait here has a place in the queue already, and its time runs; so there is one more for HTTP/2's requests, which
-            // the queue admits beside transfers that have a connection each.
-            (CURLMOPT_MAX_HOST_CONNECTIONS, network.maximumConnectionsPerHost.map { $0 + 1 } ?? 0),
+            (CURLMOPT_MAX_HOST_CONNECTIONS, network.maximumConnectionsPerHost ?? 0),
             (CURLMOPT_MAX_TOTAL_CONNECTIONS, network.maximumConnections),
             (CURLMOPT_MAXCONNECTS, network.maximumConnections),
         ]
-        for (option, value) in limits {
-            try CurlFailure.check(netwatch_curl_multi_set_long(multi, Int32(bitPattern: option.rawValue), value))
-        }
+        for (option, value) in limits { try set(option, value) }
+    }
+
+    private func set(_ option: CURLMoption, _ value: Int) throws(HTTPSessionError) {
+        try CurlFailure.check(netwatch_curl_multi_set_long(multi, Int32(bitPattern: option.rawValue), value))
+    }
+
+    /// A host speaks HTTP/2: the queue admits its requests beside transfers that have a connection each. What would wait here has a place in
+    /// the queue already, and its time runs; so there is one connection more.
+    func multiplexes() {
+        guard !leavesOneMore, let limit = network.maximumConnectionsPerHost else { return }
+        leavesOneMore = (try? set(CURLMOPT_MAX_HOST_CONNECTIONS, limit + 1)) != nil
     }
 
     deinit { close() }

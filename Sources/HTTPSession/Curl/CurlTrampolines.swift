@@ -87,8 +87,8 @@ enum CurlTrampolines {
 
     /// CURLOPT_SOCKOPTFUNCTION: nothing is set; a socket is made when its address is known.
     private static let socketMade: @convention(c) (UnsafeMutableRawPointer?, curl_socket_t, curlsocktype) -> Int32 = {
-        context, _, _ in
-        transfer(context)?.addressIsKnown()
+        context, socket, _ in
+        transfer(context)?.isAboutToConnect(socket)
         return CURL_SOCKOPT_OK
     }
 

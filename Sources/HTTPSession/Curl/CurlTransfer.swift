@@ -34,20 +34,25 @@ final class CurlTransfer {
     private var tunnelHead: ResponseHead?
     private var requests = 0
     private var responses = 0
+    /// Made for this attempt. Those of addresses that did not answer may be closed by now, and their numbers others'.
+    private var madeSockets: [curl_socket_t] = []
+    private var reusedSocket: curl_socket_t = -1
     private var wasResent = false
-    private var refusal: HTTPSessionError?
-    private(set) var isReceivingPaused = false {
+    var refusal: HTTPSessionError?
+    var isReceivingPaused = false {
         didSet { hasWaited = hasWaited || isReceivingPaused }
     }
     /// Whether received bytes have ever had to wait.
-    private var hasWaited = false
-    private(set) var isSendingPaused = false
+    var hasWaited = false
+    var isSendingPaused = false
     /// The server has answered before it had the whole body, and did not say that it went well.
     private var needsNoMore = false
     /// A suspended task: neither direction moves, whatever the buffers say.
-    private var isHeld = false
+    var isHeld = false
     /// The request would have gone while the task was held, and has not.
     private var wasHeldBack = false
+    /// The connection that it would have gone on is not to be used again.
+    private var hasUnfitConnection = false
     /// Whether every request goes through a proxy that the session names.
     private let usesNamedProxy: Bool
     /// Whether libcurl may answer a proxy's challenge by itself, with what the proxy's own address says.
@@ -109,12 +114,14 @@ final class CurlTransfer {
             wasHeldBack = true
             return false
         }
-        // As one that has died: nothing has been sent.
-        if requests == 0, handle.long(CURLINFO_NUM_CONNECTS) == 0,
-            engine.sockets.hasSurplus(on: connection, ssl: plan.isSecure || isRaised ? handle.tlsPointer : nil)
-        {
-            wasResent = true
-            return false
+        if requests == 0, handle.long(CURLINFO_NUM_CONNECTS) == 0, let socket = engine.sockets.socket(of: connection) {
+            guard !engine.sockets.isDoubted(connection),
+                !IdleSockets.hasSurplus(socket, ssl: plan.isSecure || isRaised ? handle.tlsPointer : nil)
+            else {
+                hasUnfitConnection = true
+                return false
+            }
+            reusedSocket = socket
         }
         requests += 1
         if requests > responses + 1 {
@@ -256,8 +263,11 @@ final class CurlTransfer {
         }
     }
 
-    /// Also of a name that libcurl knew already, and of a proxy's.
-    func addressIsKnown() { receiver.transferLookedUp() }
+    /// The address is known: also of a name that libcurl knew already, and of a proxy's.
+    func isAboutToConnect(_ socket: curl_socket_t) {
+        madeSockets.append(socket)
+        receiver.transferLookedUp()
+    }
 
     func rewind() -> Bool { receiver.transferRewinds() }
 
@@ -283,34 +293,13 @@ final class CurlTransfer {
 
     // MARK: Called by the engine, outside of libcurl
 
-    /// Holds both directions, or lets them go on.
-    ///
-    /// - Returns: whether the transfer may go on. curl_easy_pause(3) hands over what libcurl has kept meanwhile, and where that is refused
-    ///   it tells only its caller: the transfer would go on without the bytes.
-    func hold(_ isHeld: Bool) -> Bool {
-        guard self.isHeld != isHeld else { return true }
-        self.isHeld = isHeld
-        hasWaited = true
-        let mask = isHeld ? CURLPAUSE_ALL : CURLPAUSE_CONT
-        if !isHeld { (isReceivingPaused, isSendingPaused) = (false, false) }
-        curl_easy_pause(handle.raw, mask)
-        return refusal == nil
-    }
-
-    /// The receiver has room again. - Returns: as ``hold(_:)``.
-    func resumeReceiving() -> Bool {
-        guard isReceivingPaused, !isHeld else { return true }
-        isReceivingPaused = false
-        curl_easy_pause(handle.raw, isSendingPaused ? CURLPAUSE_SEND : CURLPAUSE_CONT)
-        return refusal == nil
-    }
-
-    /// The receiver has something to send again. - Returns: as ``hold(_:)``.
-    func resumeSending() -> Bool {
-        guard isSendingPaused, !isHeld else { return true }
-        isSendingPaused = false
-        curl_easy_pause(handle.raw, isReceivingPaused ? CURLPAUSE_RECV : CURLPAUSE_CONT)
-        return refusal == nil
+    /// Before it is given up because its connection's way is lost: what closing that would send goes nowhere. The kernel would go on asking
+    /// for the next hop's address on a link that carries nothing, and whoever connects when the link is back would wait up to a second for
+    /// its next question (`retrans_time_ms`, arp(7)). The server hears of the end when it sends something.
+    func silence() {
+        let port = Int32(truncatingIfNeeded: handle.long(CURLINFO_LOCAL_PORT))
+        guard port > 0 else { return }
+        for socket in madeSockets + [reusedSocket] where IdleSockets.port(of: socket) == port { IdleSockets.silence(socket) }
     }
 
     /// The end: what came of it, and what was measured.
@@ -322,6 +311,7 @@ final class CurlTransfer {
         // On a tunnel that was there already, libcurl 7.88 tells of no proxy.
         facts.usedProxy = facts.usedProxy || usesNamedProxy
         facts.wasResent = wasResent
+        facts.hadUnfitConnection = hasUnfitConnection
         facts.wasRaised = trust == nil && isRaised
         // Nor did the time for connecting pass for a task that was held.
         facts.wasHeldBack = wasHeldBack || (isHeld && requests == 0 && code == CURLE_OPERATION_TIMEDOUT)

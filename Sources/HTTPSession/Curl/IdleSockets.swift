@@ -3,7 +3,7 @@ internal import Glibc
 
 /// The sockets of an engine's HTTP/1 connections, to look at one before it carries another request.
 ///
-/// What a server sends behind its answer would be taken for the answer to the next request: such a connection carries none. libcurl
+/// One that was idle when the network changed may be dead, and libcurl 7.88 cannot be told (CURLMOPT_NETWORK_CHANGED, 8.16). And what a server sends behind its answer would be taken for the answer to the next request: such a connection carries none. libcurl
 /// 7.88 sees only a connection that was closed meanwhile, and does not tell its socket while a request is about to go.
 final class IdleSockets {
     /// A connection by its far end and its near port.
@@ -14,14 +14,17 @@ final class IdleSockets {
     }
 
     private var sockets: [Connection: curl_socket_t] = [:]
+    /// Those that have carried nothing since the network changed.
+    private var doubted: Set<Connection> = []
     /// Before so many are known, those that are closed are not looked for.
     private var limit = 256
 
     /// An exchange has ended well, and its handle is not yet out of its multi handle.
     func noteEnd(of handle: EasyHandle) {
         // The socket of one that was used again is known.
-        guard handle.long(CURLINFO_NUM_CONNECTS) > 0, handle.long(CURLINFO_HTTP_VERSION) <= Int(CURL_HTTP_VERSION_1_1),
-            let socket = handle.socket, let address = handle.string(CURLINFO_PRIMARY_IP)
+        guard handle.long(CURLINFO_NUM_CONNECTS) > 0 || !doubted.isEmpty,
+            handle.long(CURLINFO_HTTP_VERSION) <= Int(CURL_HTTP_VERSION_1_1), let socket = handle.socket,
+            let address = handle.string(CURLINFO_PRIMARY_IP)
         else { return }
         let connection = Connection(
             remoteAddress: address, remotePort: Int32(truncatingIfNeeded: handle.long(CURLINFO_PRIMARY_PORT)),
@@ -33,19 +36,36 @@ final class IdleSockets {
             limit = max(256, sockets.count * 2)
         }
         sockets[connection] = socket
+        doubted.remove(connection)
     }
 
-    /// Whether bytes have come on a connection where nothing has been asked. Over TLS (`ssl`) they may be a farewell, or a ticket: a
-    /// new connection is as good then.
-    func hasSurplus(on connection: Connection, ssl: UnsafeMutableRawPointer?) -> Bool {
-        guard let socket = sockets[connection] else { return false }
+    /// The network has changed: what is idle may be dead.
+    func doubt() { doubted = Set(sockets.keys.filter { !($0.remoteAddress == "::1" || $0.remoteAddress.hasPrefix("127.")) }) }
+
+    func isDoubted(_ connection: Connection) -> Bool { !doubted.isEmpty && doubted.contains(connection) }
+
+    /// That of a connection which has carried an exchange.
+    func socket(of connection: Connection) -> curl_socket_t? { sockets[connection] }
+
+    /// Whether bytes have come where nothing has been asked. Over TLS (`ssl`) they may be a farewell, or a ticket: a new connection is as
+    /// good then.
+    static func hasSurplus(_ socket: curl_socket_t, ssl: UnsafeMutableRawPointer?) -> Bool {
         // libcurl reads no more of a body than its length: the rest of the record waits in OpenSSL, out of the socket already.
         if let ssl, TLSFacts.hasUnread(ssl: ssl) { return true }
         var byte: UInt8 = 0
         return recv(socket, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) > 0
     }
 
-    private static func port(of socket: curl_socket_t) -> Int32? {
+    /// Nothing of the socket leaves the machine any more, and nothing comes to it: it belongs to the loopback interface now
+    /// (SO_BINDTODEVICE, socket(7); since Linux 5.7 for everybody, before that nothing happens here).
+    static func silence(_ socket: curl_socket_t) {
+        setsockopt(socket, SOL_SOCKET, SO_BINDTODEVICE, "lo", socklen_t(2))
+        var linger = linger(l_onoff: 1, l_linger: 0)
+        setsockopt(socket, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout<Glibc.linger>.size))
+    }
+
+    /// The near end's, of a connection by IP.
+    static func port(of socket: curl_socket_t) -> Int32? {
         var address = sockaddr_in6()
         var length = socklen_t(MemoryLayout<sockaddr_in6>.size)
         let result = withUnsafeMutablePointer(to: &address) {

@@ -1,7 +1,8 @@
 internal import Reachability
 
 /// Holds tasks whose server is out of reach, and lets them go on when it is back: each server in trouble is probed on the session's path
-/// monitor, which probes again when a path changes. Requests are always tried first; the gate explains a failure, and forbids nothing.
+/// monitor, which probes again when a path changes. Requests are tried first, and the gate explains their failure; while a probe goes on
+/// saying so, others to the same server need not fail themselves.
 final class ReachabilityGate {
     /// What follows for a task.
     enum Order: Hashable, Sendable {
@@ -71,6 +72,15 @@ final class ReachabilityGate {
         if let cause = watch.cause { return cause }
         guard hasNoRoute, let present = path.currentPath, present.status == .unsatisfied else { return nil }
         return present.cause
+    }
+
+    /// A task is about to be tried.
+    ///
+    /// - Returns: why it has to wait instead, where that is known from others.
+    func join(_ id: UInt64, at origin: Origin) -> Cause? {
+        guard let watch = watches[origin], let cause = watch.cause else { return nil }
+        watch.add(id)
+        return cause
     }
 
     /// The task has had an answer, or has ended.

@@ -37,12 +37,17 @@ struct TransferWays: Sendable {
     private var unrouted: [IPAddress.Family: Takeover] = [:]
     private var selected: [IPAddress.Family: UInt32] = [:]
     private var takeovers: [IPAddress.Family: Takeover] = [:]
+    /// Whether there is no way at all, where there was one or would be with a link. A machine that never had a default route is well without.
+    private(set) var areLost = false
 
     init(isBound: Bool = false) { self.isBound = isBound }
 
     /// - Returns: whether connections may have died of the change.
     mutating func update(_ path: NetworkPath, now: Int64) -> Bool {
-        defer { self.path = path }
+        defer {
+            self.path = path
+            areLost = path.status == .unsatisfied && (!losses.isEmpty || path.cause?.layer == .link)
+        }
         let down = path.interfaces.filter { $0.level < .degraded }.map(\.index)
         downSince = Dictionary(uniqueKeysWithValues: down.map { ($0, downSince[$0] ?? now) })
         for family in [IPAddress.Family.v4, .v6] {
@@ -79,13 +84,18 @@ struct TransferWays: Sendable {
     }
 
     /// Of an attempt that has no connection yet, and so no address that could be looked for: whether the ways are other ones than when
-    /// it began. It is never ``Fate/gone(_:)``.
+    /// it began. It is ``Fate/gone(_:)`` where there has been none since: TCP would wait for an interface without a carrier as for a slow server.
     func fate(ofAttemptSince start: Int64, now: Int64) -> Fate {
         guard !isBound else { return .fine }
         if takeovers.values.contains(where: { $0.moment > start }) { return .doubtful("another interface has taken over") }
-        let losses = unrouted.values.map(\.moment) + selected.values.compactMap { downSince[$0] }
-        return losses.filter { $0 > start }.min().map { lost($0, now, "the way is lost") } ?? .fine
+        if let loss = losses.filter({ $0 > start }).min() { return lost(loss, now, "the way is lost") }
+        guard areLost else { return .fine }
+        let until = start + TransferWays.patience
+        return until <= now ? .gone("there is no way to any network") : .lost(until: until)
     }
+
+    /// When ways were lost that are not back.
+    private var losses: [Int64] { unrouted.values.map(\.moment) + selected.values.compactMap { downSince[$0] } }
 
     private func lost(_ since: Int64, _ now: Int64, _ reason: String) -> Fate {
         let until = since + TransferWays.patience

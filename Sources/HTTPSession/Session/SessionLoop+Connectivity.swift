@@ -15,7 +15,10 @@ extension SessionLoop {
     }
 
     func pathChanged(_ path: NetworkPath) {
-        if ways.update(path, now: now) { waysChangedAt = now }
+        if ways.update(path, now: now) {
+            waysChangedAt = now
+            engine.sockets.doubt()
+        }
         judgeConnections()
         for run in allRuns { run.networkMayBeAllowed() }
     }
@@ -29,6 +32,8 @@ extension SessionLoop {
                 fate = ways.fate(of: connection, now: now)
             } else if let start = run.connectingSince {
                 fate = ways.fate(ofAttemptSince: start, now: now)
+                // The server's probe has found one.
+                if case .gone = fate, run.wasReleased { continue }
             } else {
                 continue
             }
@@ -42,8 +47,16 @@ extension SessionLoop {
         wakes(at: judgesAt)
     }
 
-    /// How long a connection may have been idle to be used again, in whole seconds; 0: none may. libcurl 7.88 cannot be told that the
-    /// network has changed (CURLMOPT_NETWORK_CHANGED, 8.16), but how old is too old: what was idle at the last change.
+    /// An attempt has begun.
+    func judgesAttempt() {
+        guard ways.areLost else { return }
+        let until = now + TransferWays.patience
+        judgesAt = min(judgesAt ?? until, until)
+        wakes(at: judgesAt)
+    }
+
+    /// How long a connection of HTTP/2, which ``IdleSockets`` does not know, may have been idle to be used again, in whole seconds; 0: none
+    /// may. What was idle at the network's last change is too old.
     var maximumIdleSeconds: Int? {
         guard let waysChangedAt else { return nil }
         let seconds = (now - waysChangedAt) / 1_000_000_000

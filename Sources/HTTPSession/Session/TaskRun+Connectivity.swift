@@ -14,12 +14,24 @@ extension TaskRun {
             let gate = loop.gate, let endpoint = settings.endpoint(for: origin)
         else { return false }
         gateOrigin = origin
-        let hasNoRoute = error.code == .notConnected && error.underlying == nil
+        let hasNoRoute = (error.code == .notConnected && error.underlying == nil) || loop.ways.areLost
         guard let cause = gate.failed(task.id, at: origin, endpoint: endpoint, hasNoRoute: hasNoRoute) else {
             if uncounted == nil { uncounted = retries }
             return false
         }
         wait(for: cause, after: error)
+        goOn(with: nextAttempt(), .endedUntilConnected)
+        return true
+    }
+
+    /// Waits with others, whose attempts have failed for what is missing on the way to the same server yet.
+    ///
+    /// - Returns: whether the task waits.
+    func waitsWithOthers() -> Bool {
+        guard !wasReleased, waitsForConnectivity, let cause = loop.gate?.join(task.id, at: origin) else { return false }
+        gateOrigin = origin
+        exchange.hasLookedUp = true
+        wait(for: cause, after: nil)
         goOn(with: nextAttempt(), .endedUntilConnected)
         return true
     }
@@ -102,12 +114,11 @@ extension TaskRun {
         loop.gate?.forget(task.id, at: gateOrigin)
     }
 
-    /// The present connection; `nil` where there is none, or it is not one between two addresses.
+    /// The present connection, also while TLS is negotiated on it; `nil` where there is none, or it is not one between two addresses.
     var connection: TransferWays.Connection? {
-        guard let since = exchange.connectedAt, let ends = transfer?.ends, let local = IPAddress(ends.local),
-            let remote = IPAddress(ends.remote)
+        guard let transfer, let ends = transfer.ends, let local = IPAddress(ends.local), let remote = IPAddress(ends.remote)
         else { return nil }
-        return TransferWays.Connection(local: local, remote: remote, since: since)
+        return TransferWays.Connection(local: local, remote: remote, since: exchange.connectedAt ?? transfer.started)
     }
 
     /// Since when the attempt has been without a connection, where it has to have one from here to elsewhere.
@@ -119,7 +130,7 @@ extension TaskRun {
     func connectionIsDoubtful(_ reason: String) {
         guard exchange.isConnected else {
             // Nothing has been sent, and nothing has failed: it looks for its server anew, and that is no try.
-            abandonTransfer()
+            abandonSilently()
             return goOn(with: request)
         }
         if job.retryPolicy.maximumRetries != 0, failure(.connectionLost).isRepeatable { connectionIsGone(reason) }
@@ -127,8 +138,14 @@ extension TaskRun {
 
     /// The connection carries nothing any more: what it was for is done on another, or ends.
     func connectionIsGone(_ reason: String) {
+        abandonSilently()
+        stopped(by: HTTPSessionError(exchange.isConnected ? .connectionLost : .notConnected, reason))
+    }
+
+    private func abandonSilently() {
+        // A connection of HTTP/2 may carry what is left to TCP.
+        if !loop.queue.isMultiplexed(host) { transfer?.silence() }
         abandonTransfer()
-        stopped(by: HTTPSessionError(.connectionLost, reason))
     }
 
     /// The attempt has been broken off: what follows is known from its head, or nothing is.

@@ -184,6 +184,10 @@ extension TaskRun: TransferReceiver {
             return goOn(with: request)
         }
         if facts.wasHeldBack, error != nil { return goOn(with: request) }
+        if facts.hadUnfitConnection, error != nil {
+            needsFreshConnection = true
+            return goOn(with: request)
+        }
         noteProtocol(facts)
         note(facts)
         guard let error, !exchange.isRefused else { return conclude() }

@@ -62,14 +62,14 @@ final class TaskRun {
     /// What is asked for at first: the task's request, or the one that an interceptor has put in its place.
     var start: TransferRequest
     var interceptions = 0
-    private var started = Date()
+    var started = Date()
     /// The questions to handlers are counted, and one at a time is asked.
     var question = 0
     var asking: Task<Void, Never>?
     private var publishedAt = Int64.min
     private var hasUnpublishedProgress = false
     private var publishedBackOff: Int64?
-    private var pendingResult: HTTPSessionError?
+    var pendingResult: HTTPSessionError?
 
     init(_ task: TransferTask, _ job: TransferJob, loop: SessionLoop) {
         self.task = task
@@ -193,6 +193,7 @@ final class TaskRun {
         do throws(HTTPSessionError) {
             try settings.checkNetwork(for: request, to: origin)
             guard !lacksName() else { return failWithoutName() }
+            guard !waitsWithOthers() else { return }
             var plan =
                 attempt == 1 && exchange.adapted == nil && upload == nil
                 ? job.plan
@@ -200,7 +201,7 @@ final class TaskRun {
                     exchange.adapted ?? request, logins: logins, settings: settings, segments: segments,
                     isElsewhere: origin != job.origin)
             plan.needsFreshConnection = needsFreshConnection
-            if !origin.isLoopback { plan.maximumIdleSeconds = loop.maximumIdleSeconds }
+            if loop.queue.isMultiplexed(host), !origin.isLoopback { plan.maximumIdleSeconds = loop.maximumIdleSeconds }
             if task.kind == .stream {
                 plan.avoidsHTTP2 = true
                 // While it waits for its reader, what has been decompressed of it has to be kept.
@@ -224,6 +225,7 @@ final class TaskRun {
                 exchange.trust = settings.security.trust(forHost: origin.host, decisions: task.decisions)
             }
             transfer = try loop.engine.start(plan, for: self, trust: exchange.trust, now: loop.now)
+            loop.judgesAttempt()
             loop.outbox.detail(.requestStarted(task, attempt: attempt))
         } catch {
             exchange.hasLookedUp = true
@@ -294,7 +296,9 @@ final class TaskRun {
     func noteReceiverFull() { _ = machine.handle(.receiverFull, now: loop.now) }
 
     func noteProtocol(_ facts: TransferFacts) {
-        if facts.networkProtocol == "h2" { loop.queue.multiplexes(host) }
+        guard facts.networkProtocol == "h2" else { return }
+        loop.queue.multiplexes(host)
+        loop.engine.multiplexes()
     }
 
     /// The transfer is over; what it brought is dealt with by the caller.
@@ -331,75 +335,5 @@ final class TaskRun {
     /// The last response is whole: its sink makes a result of it.
     func endWithResponse() {
         if !verifies() { handle(.ended) }
-    }
-
-    private func finish(_ reason: TaskMachine.Reason) {
-        withdrawQuestion()
-        let error: HTTPSessionError? =
-            switch reason {
-            case .ended: pendingResult
-            case .cancelled: HTTPSessionError(.cancelled, "the task was cancelled")
-            case .resourceTimedOut:
-                HTTPSessionError(.timedOut, "not done within \(Duration.nanoseconds(job.limits.resourceTimeout))")
-            case .handlerTimedOut:
-                HTTPSessionError(
-                    .handlerTimedOut, "a handler did not answer within \(Duration.nanoseconds(job.limits.handlerTimeout))")
-            }
-        if let error {
-            guard let sink else {
-                task.chunkBuffer?.finish(error)
-                return complete(.failure(error))
-            }
-            let (id, core) = (task.id, task.core)
-            // Whoever hears of the end may end the program: nothing shall be left then.
-            if sink.discard(error, { core.post(.discarded(id, $0)) }) { complete(.failure(error)) }
-            return
-        }
-        guard let sink else { return complete(.success(ReceivedBody())) }
-        if let body = sink.finishNow() { return complete(.success(body)) }
-        let (id, core) = (task.id, task.core)
-        sink.finish { core.post(.delivered(id, $0)) }
-    }
-
-    func discarded(_ error: HTTPSessionError) { complete(.failure(error)) }
-
-    func delivered(_ body: Result<ReceivedBody, HTTPSessionError>) {
-        if case .file(let destination)? = exchange.destination, case .success = body {
-            loop.outbox.announce(.fileMoved(task, destination))
-        }
-        complete(body)
-    }
-
-    private func complete(_ body: Result<ReceivedBody, HTTPSessionError>) {
-        leaveGate()
-        metrics.taskInterval = DateInterval(start: started, end: max(started, Date()))
-        publishProgress(isLast: true)
-        let result: Result<TransferResponse, HTTPSessionError>
-        switch body {
-        case .success(let body):
-            if let head = exchange.wholeHead ?? exchange.head {
-                result = .success(
-                    TransferResponse(
-                        head: head, url: request.url, method: request.method, data: body.data, file: body.file, metrics: metrics))
-            } else {
-                result = .failure(HTTPSessionError(.badServerResponse, "there is no response", context: task.context))
-            }
-        case .failure(var error):
-            error.context.url = error.context.url ?? request.url.withoutSecrets
-            error.context.method = error.context.method ?? request.method.rawValue
-            error.context.statusCode = error.context.statusCode ?? exchange.head?.statusCode
-            // Before the first byte, when the place is found taken, or behind the last.
-            if error.code == .cannotMoveFile { loop.outbox.announce(.fileMoveFailed(task, error)) }
-            result = .failure(error)
-        }
-        // A response handler may have made a download of a stream: its reader hears of the end here.
-        if case .failure(let error) = result { task.chunkBuffer?.finish(error) } else { task.chunkBuffer?.finish(nil) }
-        loop.outbox.complete(task, result)
-        loop.forget(task.id)
-    }
-
-    /// Whether what it holds of the user's its task holds too.
-    var holdsNothingOfItsOwn: Bool {
-        job.segments.isEmpty && job.upload == nil && redirects == 0 && task.handlers.interceptors.isEmpty
     }
 }

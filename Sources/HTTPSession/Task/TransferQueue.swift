@@ -188,6 +188,9 @@ package struct TransferQueue: Sendable {
         if !host.isAlone { lines[host]?.isMultiplexed = true }
     }
 
+    /// Whether transfers to the host share a connection.
+    package func isMultiplexed(_ host: Host) -> Bool { lines[host]?.isMultiplexed == true }
+
     /// The task is no longer under way. `isAbandoned`: it was given up, maybe while its name was looked up.
     package mutating func left(_ id: ID, from host: Host, isAbandoned: Bool, now: Int64) {
         guard running > 0, let line = lines[host], line.running > 0 else { return }

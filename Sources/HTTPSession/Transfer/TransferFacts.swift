@@ -25,6 +25,8 @@ package struct TransferFacts: Hashable, Sendable {
     package var wasRaised = false
     /// The task was held before its request went: nothing was sent, and the attempt is made again when the task goes on.
     package var wasHeldBack = false
+    /// The connection that it was to go on was not fit for that: nothing was sent, and the attempt is made again on a new one.
+    package var hadUnfitConnection = false
     package var tlsVersion: String?
     package var tlsCipher: String?
 

@@ -117,13 +117,30 @@ struct TransferWaysTests {
         _ = update(&ways, path(nil, one), at: 100)
         #expect(fate(ways, since: 50, at: 100) == .lost(until: 350_000_000))
         #expect(fate(ways, since: 50, at: 350) == .doubtful("the way is lost"))
-        #expect(fate(ways, since: 150, at: 9_999) == .fine)
+        // One that began without a way has as long to show that there is one.
+        #expect(ways.areLost)
+        #expect(fate(ways, since: 150, at: 200) == .lost(until: 400_000_000))
+        #expect(fate(ways, since: 150, at: 400) == .gone("there is no way to any network"))
         _ = update(&ways, path(two, one), at: 400)
+        #expect(!ways.areLost)
         #expect(fate(ways, since: 150, at: 400) == .doubtful("another interface has taken over"))
         #expect(fate(ways, since: 500, at: 9_999) == .fine)
         // A link that is down, though its route is there.
         let down = try interface(2, "198.51.100.2", level: .noCarrier)
         _ = update(&ways, path(down), at: 10_000)
         #expect(fate(ways, since: 9_000, at: 10_100) == .lost(until: 10_250_000_000))
+    }
+
+    @Test func `who never had a way misses none, unless it is the link that is missing`() throws {
+        var ways = TransferWays()
+        _ = update(&ways, path(nil, try interface(1, "192.0.2.2")), at: 0)
+        #expect(!ways.areLost)
+        #expect(ways.fate(ofAttemptSince: 0, now: 9_999_000_000) == .fine)
+        let unplugged = NetworkPath(
+            status: .unsatisfied, interface: nil, interfaces: [try interface(1, "192.0.2.2", level: .noCarrier)],
+            cause: Cause(.link, .noCarrier, detail: "if1 has no carrier"))
+        _ = update(&ways, unplugged, at: 1)
+        #expect(ways.areLost)
+        #expect(ways.fate(ofAttemptSince: 0, now: 250_000_000) == .gone("there is no way to any network"))
     }
 }

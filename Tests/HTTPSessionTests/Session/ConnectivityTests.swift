@@ -80,6 +80,28 @@ import Testing
         #expect(response.metrics.timeWaitingForConnectivity > .zero)
     }
 
+    @Test func `without a carrier the first tasks learn it, and all others of the same server wait with them`() async throws {
+        let server = try server { _ in Reply(body: "well") }
+        let monitor = try await settledMonitor()
+        let session = try session(monitor) { configuration in
+            configuration.retryPolicy = .never
+            configuration.maximumConnectionsPerHost = 2
+        }
+        // The cable: addresses and routes stay, and TCP would wait for a minute.
+        try site.ip("link set one down")
+        for await update in monitor.updates where update.path.status == .unsatisfied { break }
+        let tasks = (0..<50).map { _ in session.data(TransferRequest(url: server.url())) }
+        await log.await("waiting for connectivity", times: tasks.count)
+        #expect(tasks.allSatisfy { $0.state == .waitingForConnectivity })
+        try site.ip("link set one up")
+        for task in tasks {
+            let response = try await task.value
+            #expect(response.data == Data("well".utf8) && response.metrics.retryCount == 0)
+            #expect(response.metrics.timeWaitingForConnectivity > .zero)
+        }
+        #expect(server.requests.count == 50)
+    }
+
     /// A download of which one half is here, and the other does not come.
     private func halfDownload(_ server: MisbehavingServer) async throws -> TransferTask {
         let monitor = try await settledMonitor()
@@ -98,6 +120,23 @@ import Testing
         #expect(try Data(contentsOf: folder.url("file")) == pattern(1_000_000))
         #expect(response.metrics.bytesResumed == 500_000)
         #expect(response.metrics.transactions.last?.localAddress == "10.9.2.2")
+        gate.open()
+    }
+
+    @Test func `what is given up on a link without a carrier does not have the kernel ask for its next hop there`() async throws {
+        let gate = try Gate()
+        let server = try server { Self.half($0, until: gate) }
+        let task = try await halfDownload(server)
+        // Until the server has heard that all has come: its kernel has nothing to say more, nor has the client's.
+        while try site.run("ss", "-tnHo", "state", "established").split(separator: "\n").contains(where: {
+            $0.split(separator: " ").dropFirst().first != "0"
+        }) {}
+        try site.ip("link set one down")
+        await log.await("waiting for connectivity")
+        // Whoever connects when the link is back would wait for the next question, up to a second.
+        #expect(try client.ip("neigh show dev one nud incomplete") == "")
+        try site.ip("link set one up")
+        #expect(try await task.value.metrics.bytesResumed == 500_000)
         gate.open()
     }
 

@@ -101,6 +101,7 @@ import Testing
         #expect(String(decoding: response.data, as: UTF8.self) == "no")
         #expect(server.requests.count == 11)
         #expect(response.metrics.retryCount == 10)
+        await log.await("completed")
         #expect(log.names.count { $0 == "retry unacceptable-status" } == 10)
     }
 

@@ -106,7 +106,9 @@ struct Signal: Sendable {
 final class EventLog: EventMonitor {
     private struct Log: Sendable {
         var names: [String] = []
-        var waiters: [(name: String, continuation: CheckedContinuation<Void, Never>)] = []
+        var waiters: [(name: String, times: Int, continuation: CheckedContinuation<Void, Never>)] = []
+
+        func has(_ name: String, _ times: Int) -> Bool { names.count { $0 == name } >= times }
     }
 
     private let log = Locked(Log())
@@ -137,18 +139,20 @@ final class EventLog: EventMonitor {
             }
         let waiters = log.withLock { log in
             log.names.append(name)
-            defer { log.waiters.removeAll { $0.name == name } }
-            return log.waiters.filter { $0.name == name }
+            let met = log.waiters.filter { log.has($0.name, $0.times) }
+            log.waiters = log.waiters.filter { !log.has($0.name, $0.times) }
+            return met
         }
         for waiter in waiters { waiter.continuation.resume() }
     }
 
-    /// Waits until there has been one of that name.
-    func await(_ name: String) async {
+    /// Waits until there have been so many of that name.
+    func await(_ name: String, times: Int = 1) async {
         await withCheckedContinuation { continuation in
             let isThere = log.withLock { log in
-                if !log.names.contains(name) { log.waiters.append((name, continuation)) }
-                return log.names.contains(name)
+                let isThere = log.has(name, times)
+                if !isThere { log.waiters.append((name, times, continuation)) }
+                return isThere
             }
             if isThere { continuation.resume() }
         }

@@ -7,6 +7,7 @@ struct LoadPrograms {
     let session: String
     let asyncHTTPClient: String
     let urlSession: String
+    let linkConnect: String
 
     init() throws {
         let environment = ProcessInfo.processInfo.environment
@@ -16,7 +17,8 @@ struct LoadPrograms {
         session = "\(products)/HTTPSessionLoad"
         asyncHTTPClient = "\(products)/AsyncHTTPClientLoad"
         urlSession = "\(products)/URLSessionLoad"
-        for program in [multi, session, asyncHTTPClient, urlSession] where access(program, X_OK) != 0 {
+        linkConnect = "\(limits)/link-connect"
+        for program in [multi, session, asyncHTTPClient, urlSession, linkConnect] where access(program, X_OK) != 0 {
             throw BenchmarkError("\(program) is not there: run scripts/bench http, which builds it")
         }
     }

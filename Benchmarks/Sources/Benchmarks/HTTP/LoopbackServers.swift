@@ -4,7 +4,7 @@ import Glibc
 /// What is asked over HTTP, all of it on loopback: an nginx of one process, and a server that says nothing.
 final class LoopbackServers {
     let folder: WorkFolder
-    private let nginx: Child
+    private let nginx: Nginx
     private let port: UInt16
     private let slowPort: UInt16
     private let silent: Listener
@@ -25,56 +25,13 @@ final class LoopbackServers {
         // Free a moment ago: nobody here takes ports by the number.
         let (plain, slow) = try (Listener(), Listener())
         (port, slowPort) = (plain.port, slow.port)
-        try FileManager.default.createDirectory(atPath: folder.file("files"), withIntermediateDirectories: false)
-        try Data(repeating: UInt8(ascii: "a"), count: 1024).write(to: URL(fileURLWithPath: folder.file("files/1k")))
-        try Data().write(to: URL(fileURLWithPath: folder.file("files/huge")))
-        guard truncate(folder.file("files/huge"), 1 << 31) == 0 else { throw BenchmarkError("truncate: errno \(errno)") }
-        let configuration = Self.configuration(folder, plain.port, slow.port)
         plain.close()
         slow.close()
-        try Data(configuration.utf8).write(to: URL(fileURLWithPath: folder.file("nginx.conf")))
-        nginx = try Child(
-            ["nginx", "-p", folder.path, "-c", folder.file("nginx.conf"), "-e", folder.file("early.log")], output: .lines)
-        do {
-            // Its socket is open by then.
-            _ = try nginx.await("nginx", within: 10) { $0.contains("using the \"epoll\"") }
-        } catch {
-            let log = (try? String(contentsOfFile: folder.file("early.log"), encoding: .utf8)) ?? ""
-            throw BenchmarkError("\(error): Debian's package nginx-light has it\n\(log)")
-        }
-    }
-
-    deinit { nginx.stop() }
-
-    private static func configuration(_ folder: WorkFolder, _ port: UInt16, _ slowPort: UInt16) -> String {
-        let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map { "\($0)_temp_path \(folder.file($0));" }
-        return """
-            daemon off;
-            master_process off;
-            pid \(folder.file("pid"));
-            error_log /dev/stdout notice;
-            events { worker_connections 4096; }
-            http {
-                error_log \(folder.file("error.log")) warn;
-                access_log off;
-                \(temporary.joined(separator: "\n    "))
-                default_type application/octet-stream;
-                sendfile on;
-                tcp_nopush on;
-                keepalive_requests 100000000;
-                keepalive_timeout 1h;
-                send_timeout 1h;
-                server {
-                    listen 127.0.0.1:\(port) backlog=4096;
-                    root \(folder.file("files"));
-                }
-                server {
-                    listen 127.0.0.1:\(slowPort) backlog=4096;
-                    root \(folder.file("files"));
-                    limit_rate 1k;
-                }
-            }
-            """
+        nginx = try Nginx(
+            folder,
+            servers: [
+                "listen 127.0.0.1:\(port) backlog=4096;", "listen 127.0.0.1:\(self.slowPort) backlog=4096; limit_rate 1k;",
+            ])
     }
 
     /// A TCP port of 127.0.0.1 which the kernel chose. Nobody accepts there: the kernel connects as many as wait in its queue.

@@ -1,0 +1,150 @@
+import Foundation
+
+/// A client whose cable to its server is pulled and put in again: when a download goes on, and what a server sees of many tasks that waited.
+enum ConnectivityBenchmark {
+    private static let index = 300
+    private static let connections = 6.0
+
+    static func resume(_ programs: LoadPrograms, _ isQuick: Bool) throws -> [Row] {
+        let site = try Site()
+        let rounds = isQuick ? 5 : 50
+        let limit = try site.limit(programs)
+        let load = try Child(
+            [programs.session, "resume", site.url("huge"), "\(rounds)", site.folder.file("download")], in: site.client,
+            output: .lines)
+        _ = try load.await("the first bytes") { $0 == "running" }
+        for round in 1...rounds {
+            try site.cable(isIn: false)
+            try hear(load, "waiting", times: round)
+            // Long enough for all that an outage starts, and never in step with it.
+            usleep(UInt32.random(in: 300_000...1_000_000))
+            try site.cable(isIn: true)
+            try hear(load, "resumed", times: round)
+        }
+        guard load.wait() == 0 else { throw BenchmarkError("the download failed") }
+        let links = try site.links(limit, rounds)
+        let resumed = load.output.map { $0.text.split(separator: " ") }.filter { $0.first == "resumed" }.compactMap {
+            Int64($0[1])
+        }
+        let delays = Distribution(zip(resumed, links).map { Double($0 - $1.told) })
+        let connects = Distribution(links.map { Double($0.connected - $0.told) })
+        let beyond = Distribution(zip(resumed, links).map { Double($0 - $1.connected) })
+        return [
+            .against(
+                "cable in → first byte of a download's rest, median of \(delays.count)", delays.median, connects.median,
+                milliseconds,
+                "connect(2)", atMost: nil),
+            .against(
+                "cable in → first byte of a download's rest, the longest", delays.quantile(1), connects.quantile(1), milliseconds,
+                "connect(2)", atMost: nil),
+            .bound("the same beyond that connect(2), median", beyond.median, milliseconds, atMost: 20e6),
+        ]
+    }
+
+    static func release(_ programs: LoadPrograms, _ isQuick: Bool) throws -> [Row] {
+        let site = try Site()
+        let tasks = isQuick ? 1_000 : 10_000
+        let limit = try site.limit(programs)
+        let load = try Child([programs.session, "release", site.url("1k"), "\(tasks)"], in: site.client, output: .lines)
+        let direct = try load.await("the tasks that need not wait") { $0.hasPrefix("direct ") }
+        try site.cable(isIn: false)
+        try hear(load, "waiting", times: 1)
+        usleep(1_000_000)
+        let plugged = Date().timeIntervalSince1970
+        try site.cable(isIn: true)
+        let released = try load.await("the end of the tasks") { $0.hasPrefix("released ") }
+        guard load.wait() == 0 else { throw BenchmarkError("a task failed") }
+        let told = try site.links(limit, 1)[0].told
+        guard let end = Int64(released.text.dropFirst("released ".count)),
+            let usual = Double(direct.text.dropFirst("direct ".count))
+        else { throw BenchmarkError("no moments: \(released.text), \(direct.text)") }
+        let served = try site.served().filter { $0.moment >= plugged }
+        guard served.count == tasks else { throw BenchmarkError("\(served.count) requests for \(tasks) tasks") }
+        return [
+            .against(
+                "\(tasks) waiting tasks, \(Int(connections)) connections: cable in → all have ended", Double(end - told),
+                usual * 1e9,
+                seconds, "without a wait", atMost: nil),
+            .bound(
+                "the same: connections at the server, at most", served.map(\.connections).max() ?? 0, count, atMost: connections),
+            .bound("the same: requests a second at the server, busiest 100 ms", busiest(served.map(\.moment)) * 10, count),
+        ]
+    }
+
+    /// The most moments within 100 ms.
+    private static func busiest(_ moments: [Double]) -> Double {
+        let sorted = moments.sorted()
+        var (first, most) = (0, 0)
+        for (last, moment) in sorted.enumerated() {
+            while moment - sorted[first] > 0.1 { first += 1 }
+            most = max(most, last - first + 1)
+        }
+        return Double(most)
+    }
+
+    private static func hear(_ child: Child, _ word: String, times: Int) throws {
+        let end = Clock.now() + 60_000_000_000
+        while child.output.filter({ $0.text.hasPrefix(word) }).count < times {
+            guard Clock.now() < end else { throw BenchmarkError("'\(word)' did not come within 60 s") }
+            usleep(1000)
+        }
+    }
+
+    /// A client and a server's host with a cable between them; the server's address is behind the client's default route.
+    private final class Site {
+        let client: Host
+        let folder: WorkFolder
+        private let host: Host
+        private let nginx: Nginx
+        private static let address = "203.0.113.9"
+
+        init() throws {
+            (client, host, folder) = (try Host(), try Host(), try WorkFolder())
+            for each in [client, host] { try each.ip("link set lo up") }
+            try host.ip("address add \(Site.address)/32 dev lo")
+            try client.ip("link add name cable index \(index) type veth peer name cable index \(index + 1) netns \(host.path)")
+            for (each, number) in [(client, 2), (host, 1)] {
+                try each.ip("link set cable addrgenmode none")
+                try each.ip("address add 10.9.1.\(number)/24 dev cable")
+                try each.ip("link set cable up")
+            }
+            try client.ip("route add default via 10.9.1.1")
+            let log =
+                "log_format moments '$msec $connections_active'; access_log \(folder.file("served")) moments buffer=64k flush=1s;"
+            nginx = try Nginx(
+                folder, in: host, http: log,
+                servers: ["listen \(Site.address):80 backlog=4096; location /huge { limit_rate 2m; }"])
+        }
+
+        func url(_ file: String) -> String { "http://\(Site.address)/\(file)" }
+
+        /// At the server's end: the client's interface keeps its addresses and routes, and has no carrier.
+        func cable(isIn: Bool) throws { try host.ip("link set cable \(isIn ? "up" : "down")") }
+
+        /// Starts the program that connects as soon as the cable is in.
+        func limit(_ programs: LoadPrograms) throws -> Child {
+            let child = try Child([programs.linkConnect, "\(index)", Site.address, "80"], in: client, output: .lines)
+            _ = try child.await("link-connect") { $0 == "ready" }
+            return child
+        }
+
+        /// When the cable was in, and when that program was connected, each time.
+        func links(_ limit: Child, _ count: Int) throws -> [(told: Int64, connected: Int64)] {
+            _ = try limit.await("the last connection") { _ in limit.output.count > count }
+            limit.stop()
+            return limit.output.dropFirst().compactMap { line in
+                let moments = line.text.split(separator: " ").compactMap { Int64($0) }
+                return moments.count == 2 ? (moments[0], moments[1]) : nil
+            }
+        }
+
+        /// When each request was answered, in seconds since 1970, and how many connections the server had then.
+        func served() throws -> [(moment: Double, connections: Double)] {
+            usleep(1_500_000)
+            return try String(contentsOfFile: folder.file("served"), encoding: .utf8).split(separator: "\n").compactMap { line in
+                let words = line.split(separator: " ").compactMap { Double($0) }
+                return words.count == 2 ? (words[0], words[1]) : nil
+            }
+        }
+    }
+}

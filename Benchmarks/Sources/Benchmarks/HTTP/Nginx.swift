@@ -1,0 +1,53 @@
+import Foundation
+import Glibc
+
+/// An nginx of one process, with two files: `1k`, and `huge`, which has 2 GiB of zeros and no blocks. It ends with this object.
+final class Nginx {
+    private let child: Child
+
+    /// Serves from `folder`, in a host's network namespace or in this process's own, when this returns. Each of `servers` is what stands in a
+    /// `server` block; `http` stands before them.
+    init(_ folder: WorkFolder, in host: Host? = nil, http: String = "access_log off;", servers: [String]) throws {
+        try FileManager.default.createDirectory(atPath: folder.file("files"), withIntermediateDirectories: false)
+        try Data(repeating: UInt8(ascii: "a"), count: 1024).write(to: URL(fileURLWithPath: folder.file("files/1k")))
+        try Data().write(to: URL(fileURLWithPath: folder.file("files/huge")))
+        guard truncate(folder.file("files/huge"), 1 << 31) == 0 else { throw BenchmarkError("truncate: errno \(errno)") }
+        try Data(Self.configuration(folder, http, servers).utf8).write(to: URL(fileURLWithPath: folder.file("nginx.conf")))
+        child = try Child(
+            ["nginx", "-p", folder.path, "-c", folder.file("nginx.conf"), "-e", folder.file("early.log")], in: host,
+            output: .lines)
+        do {
+            // Its socket is open by then.
+            _ = try child.await("nginx", within: 10) { $0.contains("using the \"epoll\"") }
+        } catch {
+            let log = (try? String(contentsOfFile: folder.file("early.log"), encoding: .utf8)) ?? ""
+            throw BenchmarkError("\(error): Debian's package nginx-light has it\n\(log)")
+        }
+    }
+
+    deinit { child.stop() }
+
+    private static func configuration(_ folder: WorkFolder, _ http: String, _ servers: [String]) -> String {
+        let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map { "\($0)_temp_path \(folder.file($0));" }
+        return """
+            daemon off;
+            master_process off;
+            pid \(folder.file("pid"));
+            error_log /dev/stdout notice;
+            events { worker_connections 4096; }
+            http {
+                error_log \(folder.file("error.log")) warn;
+                \(temporary.joined(separator: "\n    "))
+                default_type application/octet-stream;
+                root \(folder.file("files"));
+                sendfile on;
+                tcp_nopush on;
+                keepalive_requests 100000000;
+                keepalive_timeout 1h;
+                send_timeout 1h;
+                \(http)
+                \(servers.map { "server { \($0) }" }.joined(separator: "\n    "))
+            }
+            """
+    }
+}

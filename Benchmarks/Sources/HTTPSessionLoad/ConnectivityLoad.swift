@@ -1,0 +1,101 @@
+import Foundation
+import Glibc
+import HTTPSession
+import Reachability
+import RequestLoad
+import Synchronization
+
+/// Tasks that lose their network and have it again, at the hands of another program, which is told line by line. Moments are
+/// `CLOCK_MONOTONIC` in nanoseconds.
+struct ConnectivityLoad {
+    private let url: URL
+    private let count: Int
+    private let monitor: PathMonitor
+
+    init(url: String, count: String) async throws {
+        guard let url = URL(string: url), let count = Int(count), count > 0 else { RequestLoad.usage(HTTPSessionLoad.usage) }
+        (self.url, self.count) = (url, count)
+        monitor = try PathMonitor()
+        await path(is: .satisfied)
+    }
+
+    private func path(is status: NetworkPath.Status) async {
+        for await update in monitor.updates where update.path.status == status { return }
+    }
+
+    /// Says something to whoever reads: print(_:) keeps it until there is more.
+    private static func say(_ words: String) { FileHandle.standardOutput.write(Data("\(words)\n".utf8)) }
+
+    private static var now: Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+    }
+
+    /// One download that does not end. `running` when its first bytes have come; then so many times `waiting`, when it waits for the network,
+    /// and `resumed MOMENT`, when bytes have come again.
+    func resume(to path: String) async throws {
+        let outages = Outages()
+        let session = try HTTPSessionManager(
+            configuration: HTTPSessionLoad.configuration(), reachability: monitor, monitors: [outages])
+        let task = session.download(TransferRequest(url: url), to: DownloadDestination(URL(fileURLWithPath: path)))
+        var resumed = 0
+        for await progress in task.progress where progress.received > 0 {
+            guard let wasWaiting = outages.received(progress.received) else { continue }
+            Self.say(wasWaiting ? "resumed \(Self.now)" : "running")
+            if wasWaiting { resumed += 1 }
+            if resumed == count { break }
+        }
+        task.cancel()
+        guard resumed == count else { _ = try await task.value; return }
+    }
+
+    /// What is between the events, which say that the task waits, and its progress.
+    private final class Outages: EventMonitor {
+        private let state = Mutex((received: Int64(0), isWaiting: false))
+
+        /// - Returns: whether these bytes are the first after an outage (`false`: the first of all); `nil` for all that follow.
+        func received(_ bytes: Int64) -> Bool? {
+            state.withLock { state in
+                guard bytes > state.received else { return nil }
+                let wasWaiting = state.isWaiting
+                let isFirst = state.received == 0
+                (state.received, state.isWaiting) = (bytes, false)
+                return wasWaiting || isFirst ? wasWaiting : nil
+            }
+        }
+
+        func handle(_ event: SessionEvent) {
+            guard case .waitingForConnectivity(let task, _) = event else { return }
+            state.withLock { $0 = (max($0.received, task.currentProgress.received), true) }
+            ConnectivityLoad.say("waiting")
+        }
+    }
+
+    /// So many tasks, six at a time. `direct SECONDS` when all have ended that had a network from the beginning; when that is gone, as many
+    /// others: `waiting` when all of them do, `released MOMENT` when the last has ended.
+    func release() async throws {
+        let session = try HTTPSessionManager(
+            configuration: HTTPSessionLoad.configuration(connectionsPerHost: 6), reachability: monitor)
+        _ = try await session.data(TransferRequest(url: url)).data()
+        let start = Self.now
+        try await finish(make(session))
+        Self.say("direct \(Double(Self.now - start) / 1e9)")
+        await path(is: .unsatisfied)
+        let tasks = make(session)
+        while !tasks.allSatisfy({ $0.state == .waitingForConnectivity }) { try await Task.sleep(for: .milliseconds(20)) }
+        Self.say("waiting")
+        try await finish(tasks)
+        Self.say("released \(Self.now)")
+    }
+
+    private func make(_ session: HTTPSessionManager) -> [TransferTask] {
+        (0..<count).map { _ in session.data(TransferRequest(url: url)) }
+    }
+
+    private func finish(_ tasks: [TransferTask]) async throws {
+        for task in tasks {
+            guard try await task.data().count == 1024 else { throw UnexpectedStatus(code: 0) }
+        }
+    }
+}
