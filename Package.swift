@@ -55,7 +55,7 @@ let package = Package(
         .target(
             name: "Console",
             dependencies: [
-                "Reachability", "CLinux", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                "Reachability", "Pacing", "CLinux", .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]
         ),
         .executableTarget(
@@ -127,7 +127,7 @@ let package = Package(
         .testTarget(name: "HTTPSessionTestKitTests", dependencies: ["HTTPSessionTestKit", "NetworkLab", "CLinux", "COpenSSL"]),
         .testTarget(
             name: "netwatchTests",
-            dependencies: ["netwatch", "Console", "Reachability", "EventLoop", "NetworkLab", "CLinux"]
+            dependencies: ["netwatch", "Console", "Reachability", "EventLoop", "Pacing", "NetworkLab", "CLinux"]
         ),
         .testTarget(
             name: "netwatch-transferTests",

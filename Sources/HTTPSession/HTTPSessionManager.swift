@@ -2,6 +2,7 @@ public import Dispatch
 internal import EventLoop
 public import Foundation
 internal import HTTPTypes
+internal import Pacing
 public import Reachability
 
 /// A session: its connections, its cookies, its limits and its tasks.
@@ -157,9 +158,9 @@ public final class HTTPSessionManager: Sendable {
     ) -> TransferTask {
         let options = request.options
         let limits = TaskMachine.Limits(
-            requestTimeout: (options.requestTimeout ?? configuration.requestTimeout).wholeNanoseconds,
-            resourceTimeout: (options.resourceTimeout ?? configuration.resourceTimeout).wholeNanoseconds,
-            handlerTimeout: configuration.handlerTimeout.wholeNanoseconds)
+            requestTimeout: (options.requestTimeout ?? configuration.requestTimeout).saturatingNanoseconds,
+            resourceTimeout: (options.resourceTimeout ?? configuration.resourceTimeout).saturatingNanoseconds,
+            handlerTimeout: configuration.handlerTimeout.saturatingNanoseconds)
         var segments: [BodySegment] = []
         var origin = Origin.unknown
         var failure = failure

@@ -12,3 +12,11 @@ extension Int64 {
         return overflow ? ((self < 0) == (other < 0) ? .max : .min) : product
     }
 }
+
+extension Duration {
+    /// The whole duration in nanoseconds, clamped to what 64 bits hold (292 years).
+    package var saturatingNanoseconds: Int64 {
+        let (seconds, attoseconds) = components
+        return seconds.multipliedSaturated(by: 1_000_000_000).addingSaturated(attoseconds / 1_000_000_000)
+    }
+}

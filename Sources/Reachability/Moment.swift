@@ -43,14 +43,6 @@ public struct Moment: Hashable, Sendable, Comparable {
 }
 
 extension Duration {
-    /// The whole duration in nanoseconds, clamped to what 64 bits hold (292 years).
-    package var saturatingNanoseconds: Int64 {
-        let (seconds, attoseconds) = components
-        let (whole, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-        if overflow { return seconds < 0 ? .min : .max }
-        return whole.addingSaturated(attoseconds / 1_000_000_000)
-    }
-
     /// The duration in milliseconds with its fraction.
     package var milliseconds: Double { Double(saturatingNanoseconds) / 1_000_000 }
 }

@@ -337,7 +337,7 @@ struct SimulatedTask {
         case .giveUp:
             let isUsedUp = policy.maximumRetries.map { triesInARow >= $0 } ?? false
             let mayEnd = failure.statusCode.map { !policy.statusCodes.contains($0) } ?? false
-            let isLate = remaining <= policy.maximumDelay.wholeNanoseconds + (failure.retryAfter ?? 0)
+            let isLate = remaining <= policy.maximumDelay.saturatingNanoseconds + (failure.retryAfter ?? 0)
             guard isUsedUp || mayEnd || isLate || !failure.isRepeatable else {
                 throw violation("given up after \(triesInARow) tries")
             }
@@ -349,7 +349,8 @@ struct SimulatedTask {
             if let maximum = policy.maximumRetries, triesInARow > maximum { throw violation("\(triesInARow) tries in a row") }
             let wish = failure.retryAfter ?? 0
             let doublings = Int64(min(20, triesInARow - 1))
-            let limit = max(1, min(policy.maximumDelay.wholeNanoseconds, policy.baseDelay.wholeNanoseconds << doublings))
+            let limit = max(
+                1, min(policy.maximumDelay.saturatingNanoseconds, policy.baseDelay.saturatingNanoseconds << doublings))
             guard (wish...wish + limit).contains(delay), delay < remaining else { throw violation("a wait of \(delay)") }
         }
         return decision

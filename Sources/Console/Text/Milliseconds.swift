@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Pacing
 import Reachability
 
 /// A duration as milliseconds, rounded to microseconds: `0`, `0.25`, `12.345`.

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Pacing
 import Reachability
 
 /// A duration as people write it on the command line: `250ms`, `3s`, `2m`, `1h`.

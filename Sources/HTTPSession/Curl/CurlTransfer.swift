@@ -115,7 +115,7 @@ final class CurlTransfer {
             return false
         }
         if requests == 0, handle.long(CURLINFO_NUM_CONNECTS) == 0, let socket = engine.sockets.socket(of: connection) {
-            guard !engine.sockets.isDoubted(connection),
+            guard !engine.sockets.endDoubt(of: connection),
                 !IdleSockets.hasSurplus(socket, ssl: plan.isSecure || isRaised ? handle.tlsPointer : nil)
             else {
                 hasUnfitConnection = true
@@ -285,8 +285,20 @@ final class CurlTransfer {
     /// Of the response under way, before decompression.
     var receivedBodyBytes: Int64 { handle.offset(CURLINFO_SIZE_DOWNLOAD_T) }
 
+    /// Whether it shares its connection; `nil`: not known before the handshake is over.
+    var usesHTTP2: Bool? {
+        switch engine.network.httpVersion {
+        case _ where plan.avoidsHTTP2, .http1: false
+        case .http2: true
+        case .automatic where plan.isSecure || isRaised: secureFacts.map { $0.applicationProtocol == "h2" }
+        case .automatic: false
+        }
+    }
+
     /// The addresses of the connection in use.
     var ends: (local: String, remote: String)? {
+        // Until then libcurl tells of the handle's last attempt.
+        guard !madeSockets.isEmpty || requests > 0 else { return nil }
         guard let local = handle.string(CURLINFO_LOCAL_IP), let remote = handle.string(CURLINFO_PRIMARY_IP) else { return nil }
         return (local, remote)
     }
@@ -296,27 +308,36 @@ final class CurlTransfer {
     /// Before it is given up because its connection's way is lost: what closing that would send goes nowhere. The kernel would go on asking
     /// for the next hop's address on a link that carries nothing, and whoever connects when the link is back would wait up to a second for
     /// its next question (`retrans_time_ms`, arp(7)). The server hears of the end when it sends something.
+    ///
+    /// Not where it may matter to others: a connection of HTTP/2 has other streams, and goes back to libcurl. Nor to a server that only reads:
+    /// it would never hear.
     func silence() {
         let port = Int32(truncatingIfNeeded: handle.long(CURLINFO_LOCAL_PORT))
-        guard port > 0 else { return }
+        guard port > 0, usesHTTP2 == false, plan.body == .none else { return }
         for socket in madeSockets + [reusedSocket] where IdleSockets.port(of: socket) == port { IdleSockets.silence(socket) }
     }
 
     /// The end: what came of it, and what was measured.
     func finish(_ code: CURLcode) {
+        var facts = facts
+        facts.wasResent = wasResent
+        facts.hadUnfitConnection = hasUnfitConnection
+        facts.wasRaised = trust == nil && isRaised
+        // Nor did the time for connecting pass for a task that was held.
+        facts.wasHeldBack = wasHeldBack || (isHeld && requests == 0 && code == CURLE_OPERATION_TIMEDOUT)
+        receiver.transferFinished(failure(code), facts: facts)
+    }
+
+    /// What was measured so far.
+    var facts: TransferFacts {
         var facts = handle.facts()
         if let requested, let answered, let preTransfer = facts.preTransfer {
             facts.firstByte = min(facts.total, preTransfer + answered - requested)
         }
         // On a tunnel that was there already, libcurl 7.88 tells of no proxy.
         facts.usedProxy = facts.usedProxy || usesNamedProxy
-        facts.wasResent = wasResent
-        facts.hadUnfitConnection = hasUnfitConnection
-        facts.wasRaised = trust == nil && isRaised
-        // Nor did the time for connecting pass for a task that was held.
-        facts.wasHeldBack = wasHeldBack || (isHeld && requests == 0 && code == CURLE_OPERATION_TIMEDOUT)
         (facts.tlsVersion, facts.tlsCipher) = (secureFacts?.version, secureFacts?.cipher)
-        receiver.transferFinished(failure(code), facts: facts)
+        return facts
     }
 
     /// Why there is no response; `nil` where there is one.

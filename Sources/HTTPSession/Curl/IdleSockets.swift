@@ -42,7 +42,8 @@ final class IdleSockets {
     /// The network has changed: what is idle may be dead.
     func doubt() { doubted = Set(sockets.keys.filter { !($0.remoteAddress == "::1" || $0.remoteAddress.hasPrefix("127.")) }) }
 
-    func isDoubted(_ connection: Connection) -> Bool { !doubted.isEmpty && doubted.contains(connection) }
+    /// Whether it was doubted: it is not any more, and has to end.
+    func endDoubt(of connection: Connection) -> Bool { !doubted.isEmpty && doubted.remove(connection) != nil }
 
     /// That of a connection which has carried an exchange.
     func socket(of connection: Connection) -> curl_socket_t? { sockets[connection] }

@@ -78,10 +78,16 @@ final class ReachabilityGate {
     ///
     /// - Returns: why it has to wait instead, where that is known from others.
     func join(_ id: UInt64, at origin: Origin) -> Cause? {
-        guard let watch = watches[origin], let cause = watch.cause else { return nil }
+        // Without a name server, connections that are there do as well.
+        guard let watch = watches[origin], let cause = watch.cause, [.link, .address, .route].contains(cause.layer) else {
+            return nil
+        }
         watch.add(id)
         return cause
     }
+
+    /// Whether the gate could hold a task for the server.
+    func hasRoom(for origin: Origin) -> Bool { watches.count < ReachabilityGate.maximumWatches || watches[origin] != nil }
 
     /// The task has had an answer, or has ended.
     func forget(_ id: UInt64, at origin: Origin) {
@@ -98,16 +104,23 @@ final class ReachabilityGate {
         case .unknown: return []
         case .unreachable:
             // A name that does not exist, or a route that an administrator refuses, will not be there for waiting.
-            guard let cause = update.cause, ReachabilityGate.passes(cause) else { return [] }
+            guard let cause = update.cause, ReachabilityGate.passes(cause) else {
+                // What was missing is there, and something else is wrong: the tasks find out what.
+                watch.cause = nil
+                return release(watch.tasks, draw)
+            }
             watch.cause = cause
             return watch.tasks.map { .hold($0, cause) }
         case .up, .degraded, .down:
             // Where it is down the network is back, and the retry policy counts.
             watches[origin] = nil
-            let tasks = watch.tasks
-            let width = ReachabilityGate.spread * Int64(tasks.count)
-            return tasks.enumerated().map { .release($1, delay: $0 == 0 ? 0 : draw(width)) }
+            return release(watch.tasks, draw)
         }
+    }
+
+    private func release(_ tasks: [UInt64], _ draw: (Int64) -> Int64) -> [Order] {
+        let width = ReachabilityGate.spread * Int64(tasks.count)
+        return tasks.enumerated().map { .release($1, delay: $0 == 0 ? 0 : draw(width)) }
     }
 
     private func watch(_ origin: Origin, _ endpoint: Endpoint) -> Watch? {

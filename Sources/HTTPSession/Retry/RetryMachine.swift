@@ -44,7 +44,7 @@ struct RetryMachine: Sendable {
     init(_ policy: RetryPolicy) {
         self.policy = policy
         backoff = Backoff(
-            baseNanoseconds: policy.baseDelay.wholeNanoseconds, capNanoseconds: policy.maximumDelay.wholeNanoseconds)
+            baseNanoseconds: policy.baseDelay.saturatingNanoseconds, capNanoseconds: policy.maximumDelay.saturatingNanoseconds)
     }
 
     /// `remaining`: until the task's time is over. `draw`: 64 random bits.
@@ -56,7 +56,7 @@ struct RetryMachine: Sendable {
             return .retryDeadConnection
         }
         if let maximum = policy.maximumRetries, retries >= maximum { return .giveUp }
-        guard failure.retryAfter ?? 0 <= policy.maximumRetryAfter.wholeNanoseconds else { return .giveUp }
+        guard failure.retryAfter ?? 0 <= policy.maximumRetryAfter.saturatingNanoseconds else { return .giveUp }
         let drawn = backoff.next(draw: draw)
         // The server's wish, and a little more, so that those whom it told the same do not come together.
         let delay = failure.retryAfter.map { $0.addingSaturated(drawn) } ?? drawn

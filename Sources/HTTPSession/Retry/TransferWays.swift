@@ -46,7 +46,7 @@ struct TransferWays: Sendable {
     mutating func update(_ path: NetworkPath, now: Int64) -> Bool {
         defer {
             self.path = path
-            areLost = path.status == .unsatisfied && (!losses.isEmpty || path.cause?.layer == .link)
+            areLost = !isBound && path.status == .unsatisfied && (!losses.isEmpty || path.cause?.layer == .link)
         }
         let down = path.interfaces.filter { $0.level < .degraded }.map(\.index)
         downSince = Dictionary(uniqueKeysWithValues: down.map { ($0, downSince[$0] ?? now) })
@@ -68,7 +68,10 @@ struct TransferWays: Sendable {
 
     func fate(of connection: Connection, now: Int64) -> Fate {
         let (local, remote) = (connection.local, connection.remote)
-        guard let path, !local.isLoopback else { return .fine }
+        guard let path, !local.isLoopback, !path.interfaces.contains(where: { $0.addresses.contains { $0.address == remote } })
+        else {
+            return .fine
+        }
         guard let interface = path.interfaces.first(where: { $0.addresses.contains { $0.address == local } }) else {
             return .gone("the address \(local) is gone")
         }

@@ -32,8 +32,7 @@ extension SessionLoop {
                 fate = ways.fate(of: connection, now: now)
             } else if let start = run.connectingSince {
                 fate = ways.fate(ofAttemptSince: start, now: now)
-                // The server's probe has found one.
-                if case .gone = fate, run.wasReleased { continue }
+                if case .gone = fate, !run.mayWaitForWay { continue }
             } else {
                 continue
             }

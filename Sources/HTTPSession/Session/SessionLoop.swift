@@ -209,7 +209,7 @@ final class SessionLoop {
     /// The task has ended, and the outbox has it: what only the run has of the user's may not end here. Most have nothing, and memory that
     /// another thread gives back costs both of them.
     func forget(_ id: UInt64) {
-        if let run = runs.removeValue(forKey: id), !run.holdsNothingOfItsOwn { letGo(run) }
+        if let run = runs.removeValue(forKey: id) { letGo(run.holdsNothingOfItsOwn ? run.task : run) }
     }
     /// Here it has been used for the last time.
     func letGo(_ something: Any) { spent.append(something) }

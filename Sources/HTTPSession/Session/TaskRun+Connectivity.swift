@@ -30,9 +30,8 @@ extension TaskRun {
     func waitsWithOthers() -> Bool {
         guard !wasReleased, waitsForConnectivity, let cause = loop.gate?.join(task.id, at: origin) else { return false }
         gateOrigin = origin
-        exchange.hasLookedUp = true
         wait(for: cause, after: nil)
-        goOn(with: nextAttempt(), .endedUntilConnected)
+        goOn(with: request, .endedUntilConnected)
         return true
     }
 
@@ -58,6 +57,12 @@ extension TaskRun {
 
     private var waitsForConnectivity: Bool {
         request.options.waitsForConnectivity ?? settings.configuration.waitsForConnectivity
+    }
+
+    /// Whether an attempt that has no way is better given up: the task waits then, and the server's probe has not found a way already. What
+    /// has nobody to wait with is left to TCP.
+    var mayWaitForWay: Bool {
+        isRunning && waitsForConnectivity && !wasReleased && loop.gate?.hasRoom(for: origin) == true
     }
 
     private static func isOfNetwork(_ code: HTTPSessionError.Code) -> Bool {
@@ -139,12 +144,15 @@ extension TaskRun {
     /// The connection carries nothing any more: what it was for is done on another, or ends.
     func connectionIsGone(_ reason: String) {
         abandonSilently()
-        stopped(by: HTTPSessionError(exchange.isConnected ? .connectionLost : .notConnected, reason))
+        var error = HTTPSessionError(exchange.isConnected ? .connectionLost : .notConnected, reason)
+        if !exchange.isConnected { error.cause = settings.path?.currentPath?.cause }
+        stopped(by: error)
     }
 
     private func abandonSilently() {
-        // A connection of HTTP/2 may carry what is left to TCP.
-        if !loop.queue.isMultiplexed(host) { transfer?.silence() }
+        if let transfer, exchange.isConnected { note(transfer.facts) }
+        // Where another way is, the end is told to the server.
+        if loop.ways.areLost { transfer?.silence() }
         abandonTransfer()
     }
 

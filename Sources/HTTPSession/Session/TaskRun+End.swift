@@ -70,6 +70,6 @@ extension TaskRun {
 
     /// Whether what it holds of the user's its task holds too.
     var holdsNothingOfItsOwn: Bool {
-        job.segments.isEmpty && job.upload == nil && redirects == 0 && task.handlers.interceptors.isEmpty
+        job.segments.isEmpty && bodySegments.isEmpty && job.upload == nil && redirects == 0 && task.handlers.interceptors.isEmpty
     }
 }

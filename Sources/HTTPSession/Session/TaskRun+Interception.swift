@@ -1,4 +1,5 @@
 internal import Foundation
+internal import Pacing
 
 /// What the task's interceptors make of its requests and failures.
 extension TaskRun {
@@ -67,7 +68,7 @@ extension TaskRun {
         switch decision {
         case .proceed: break
         case .retry(let delay):
-            let delay = max(0, delay.wholeNanoseconds)
+            let delay = max(0, delay.saturatingNanoseconds)
             metrics.timeBackingOff += .nanoseconds(delay)
             goOn(with: nextAttempt(), delay: delay)
         // An upload's places are its server's.

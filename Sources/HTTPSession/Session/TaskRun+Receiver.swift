@@ -12,6 +12,8 @@ extension TaskRun: TransferReceiver {
 
     func transferConnected() {
         exchange.connectedAt = loop.now
+        // Before it has ended: what becomes of a connection depends on it. libcurl hears of it then (``CurlEngine/multiplexes()``).
+        if transfer?.usesHTTP2 == true { loop.queue.multiplexes(host) }
         noteActivity()
         noteLookedUp()
     }
@@ -216,7 +218,7 @@ extension TaskRun: TransferReceiver {
         return true
     }
 
-    private func note(_ facts: TransferFacts) {
+    func note(_ facts: TransferFacts) {
         let transaction = TransactionMetrics(
             method: request.method.rawValue, address: request.url, statusCode: exchange.head?.statusCode,
             fetchStart: exchange.fetchStart, facts: facts)

@@ -14,7 +14,7 @@ final class TaskRun {
     // The present transaction.
     private(set) var request: TransferRequest
     private(set) var origin: Origin
-    private var bodySegments: [BodySegment]
+    private(set) var bodySegments: [BodySegment]
     private(set) var host: TransferQueue.Host
     private(set) var transfer: CurlTransfer?
     var source: BodySource?
@@ -100,6 +100,7 @@ final class TaskRun {
         if case .backingOff = machine.state { return true }
         return false
     }
+    var isRunning: Bool { machine.state == .running }
     var remainingTime: Int64 { machine.remainingTime(now: loop.now) }
 
     // MARK: Machine

@@ -59,14 +59,6 @@ extension Duration {
         let limit = Int64.max / 1_000 - 1
         return Swift.max(1, Swift.min(limit, Swift.max(-limit, seconds)) * 1_000 + attoseconds / 1_000_000_000_000_000)
     }
-
-    /// Saturating.
-    var wholeNanoseconds: Int64 {
-        let (seconds, attoseconds) = components
-        let limit = Int64.max / 1_000_000_000 - 1
-        guard seconds.magnitude <= limit else { return seconds < 0 ? .min : .max }
-        return seconds * 1_000_000_000 + attoseconds / 1_000_000_000
-    }
 }
 
 extension TransferRequest {

@@ -33,7 +33,7 @@ package struct TransferQueue: Sendable {
         package func hash(into hasher: inout Hasher) { hasher.combine(fingerprint) }
 
         /// The same host for those that are alone.
-        package var alone: Host { Host(scheme: scheme, name: name, port: port, needsLookup: needsLookup, isAlone: true) }
+        package var alone: Host { isAlone ? self : sibling }
         /// The other line to the same host.
         fileprivate var sibling: Host {
             Host(scheme: scheme, name: name, port: port, needsLookup: needsLookup, isAlone: !isAlone)

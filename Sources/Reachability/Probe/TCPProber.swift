@@ -1,6 +1,7 @@
 internal import CLinux
 package import EventLoop
 internal import Glibc
+internal import Pacing
 
 /// Makes the TCP connects that the targets' machines ask for, on the loop's thread and inside its network namespace.
 ///

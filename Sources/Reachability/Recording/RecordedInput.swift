@@ -1,4 +1,5 @@
 internal import FoundationEssentials
+internal import Pacing
 
 /// One line of a recording after the header.
 package struct RecordedInput: Hashable, Sendable {

@@ -2,6 +2,7 @@ import CLinux
 import Console
 import FoundationEssentials
 import Glibc
+import Pacing
 import Reachability
 
 /// Runs a command on each change, one at a time. While one runs, changes wait, and a newer one on the same subject replaces an older.

@@ -29,10 +29,13 @@ import Testing
     }
 
     /// The word of a watch; the first that the gate makes is 1.
-    private func changed(_ state: ServerUpdate.State, watch: UInt64 = 1) throws -> [ReachabilityGate.Order] {
+    private func changed(_ state: ServerUpdate.State, for other: Cause? = nil, watch: UInt64 = 1) throws -> [ReachabilityGate
+        .Order]
+    {
         let moment = Moment(monotonicNanoseconds: 0, wallClockNanoseconds: 0)
         let update = ServerUpdate(
-            endpoint: try Endpoint("203.0.113.0:443"), state: state, cause: state == .unreachable ? cause : nil, since: moment,
+            endpoint: try Endpoint("203.0.113.0:443"), state: state, cause: state == .unreachable ? other ?? cause : nil,
+            since: moment,
             address: nil, interface: nil, roundTrip: nil, isInitial: false, moment: moment)
         return gate.changed(try origin(), watch: watch, update) { $0 - 1 }
     }
@@ -47,6 +50,24 @@ import Testing
         let late: Int64 = 2_999_999
         #expect(try changed(.up) == [.release(7, delay: 0), .release(9, delay: late), .release(4, delay: late)])
         #expect(try changed(.up) == [])
+    }
+
+    @Test func `what begins while others wait waits with them, until what is missing is something else`() throws {
+        #expect(gate.join(1, at: try origin()) == nil)
+        #expect(try failed(1) == nil)
+        #expect(gate.join(2, at: try origin()) == nil)
+        _ = try changed(.unreachable)
+        #expect(gate.join(2, at: try origin()) == cause)
+        // The network is another one, and does not know the name: nobody waits for that.
+        let unknown = Cause(.dns, .nameNotFound, detail: "no such name")
+        #expect(try changed(.unreachable, for: unknown) == [.release(1, delay: 0), .release(2, delay: 1_999_999)])
+        #expect(gate.join(3, at: try origin()) == nil)
+        #expect(try failed(3) == nil)
+        // A connection that is there needs no name server.
+        let silent = Cause(.dns, .resolverSilent, detail: "no answer")
+        _ = try changed(.unreachable, for: silent)
+        #expect(try failed(3) == silent)
+        #expect(gate.join(4, at: try origin()) == nil)
     }
 
     @Test func `the word of a watch that was given up is not taken for that of the next`() throws {

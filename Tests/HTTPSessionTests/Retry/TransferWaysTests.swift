@@ -56,6 +56,8 @@ struct TransferWaysTests {
         #expect(!update(&ways, down, at: 200))
         #expect(try fate(ways, at: 349) == .lost(until: 350_000_000))
         #expect(try fate(ways, at: 350) == .doubtful("if1 is no-carrier"))
+        // What is this machine's own is reached without it.
+        #expect(try fate(ways, to: "192.0.2.2", at: 350) == .fine)
         #expect(update(&ways, path(try interface(1, "192.0.2.2")), at: 400))
         #expect(try fate(ways, at: 400) == .fine)
     }

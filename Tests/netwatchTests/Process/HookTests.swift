@@ -1,6 +1,7 @@
 import CLinux
 import Foundation
 import Glibc
+import Pacing
 import Reachability
 import EventLoop
 import Testing
