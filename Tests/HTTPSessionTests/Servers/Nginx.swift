@@ -29,7 +29,7 @@ final class Nginx: Sendable {
     let port: UInt16
     /// TLS 1.2 and 1.3, with HTTP/2 for whoever offers it.
     let tlsPort: UInt16
-    /// Its certificate, which is its own root too: localhost, 127.0.0.1 and ::1.
+    /// Its certificate, which is its own root too: localhost, 127.0.0.1, ::1 and its address.
     let identity: SelfSignedCertificate
     /// HTTP/1.1 in plain text over a Unix socket.
     let unixSocket: String
@@ -41,7 +41,7 @@ final class Nginx: Sendable {
     init(on host: LabHost? = nil, address: String = "127.0.0.1") throws {
         self.address = address
         folder = try ScratchDirectory()
-        identity = try SelfSignedCertificate()
+        identity = try SelfSignedCertificate(names: ["localhost", "127.0.0.1", "::1"] + (host == nil ? [] : [address]))
         unixSocket = folder.file("socket")
         try Data(identity.certificate.utf8).write(to: URL(fileURLWithPath: folder.file("certificate")))
         try Data(identity.privateKey.utf8).write(to: URL(fileURLWithPath: folder.file("key")))

@@ -140,6 +140,25 @@ import Testing
         gate.open()
     }
 
+    @Test(.requires(Nginx.program))
+    func `a download over HTTP/2, the first that its session asks for, goes on over a new connection`() async throws {
+        let nginx = try Nginx(on: site, address: Uplinks.server)
+        let policy = try SecurityPolicy.trusting(nginx.identity)
+        let session = try session(await settledMonitor()) { $0.securityPolicy = policy }
+        let request = TransferRequest(url: try nginx.tlsURL("/slow/1m?rate=400k"))
+        let task = session.download(request, to: DownloadDestination(folder.url("file")))
+        await task.awaitProgress { $0.received > 0 }
+        try site.ip("link set one down")
+        await log.await("waiting for connectivity")
+        try site.ip("link set one up")
+        let response = try await task.value
+        #expect(try Data(contentsOf: folder.url("file")) == Nginx.pattern(1 << 20))
+        #expect(response.metrics.bytesResumed > 0)
+        // What was given up is told too.
+        #expect(response.metrics.transactions.count == 2)
+        #expect(response.metrics.transactions.last?.networkProtocolName == "h2")
+    }
+
     /// Packets to the other end of the interface go nowhere, and nobody says so.
     private func swallow(_ interface: String, _ gateway: String) throws {
         try client.ip("neigh replace \(gateway) lladdr 02:00:00:00:00:99 dev \(interface) nud permanent")
