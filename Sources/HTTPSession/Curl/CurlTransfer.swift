@@ -289,6 +289,7 @@ final class CurlTransfer {
     var usesHTTP2: Bool? {
         switch engine.network.httpVersion {
         case _ where plan.avoidsHTTP2, .http1: false
+        case .http2 where plan.isSecure || isRaised: secureFacts.map { $0.applicationProtocol != "http/1.1" }
         case .http2: true
         case .automatic where plan.isSecure || isRaised: secureFacts.map { $0.applicationProtocol == "h2" }
         case .automatic: false

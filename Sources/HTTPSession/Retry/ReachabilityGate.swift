@@ -17,11 +17,21 @@ final class ReachabilityGate {
     /// Over how long so many tasks are spread when their server is back, each: the first goes at once and shows the way.
     private static let spread: Int64 = 1_000_000
 
+    /// What the server's probe has said, where it does not get through.
+    private enum Word {
+        /// What is missing may come.
+        case missing(Cause)
+        /// Its name is not known, here and now.
+        case nameless
+        /// Something else, which waiting does not change.
+        case refused
+    }
+
     private final class Watch {
         let number: UInt64
         let monitor: ServerMonitor
         let token: CallbackToken
-        var cause: Cause?
+        var word: Word?
         /// By when they came: thousands may wait, and leave one by one.
         private var arrivals: [UInt64: Int] = [:]
         private var lastArrival = 0
@@ -69,9 +79,18 @@ final class ReachabilityGate {
     func failed(_ id: UInt64, at origin: Origin, endpoint: Endpoint, hasNoRoute: Bool) -> Cause? {
         guard let watch = watches[origin] ?? watch(origin, endpoint) else { return nil }
         watch.add(id)
-        if let cause = watch.cause { return cause }
-        guard hasNoRoute, let present = path.currentPath, present.status == .unsatisfied else { return nil }
-        return present.cause
+        switch watch.word {
+        case .missing(let cause): return cause
+        case .refused: return nil
+        case .nameless, nil: return hasNoRoute ? missing : nil
+        }
+    }
+
+    /// What the whole machine misses.
+    private var missing: Cause? {
+        guard let path = path.currentPath, path.status == .unsatisfied, let cause = path.cause, ReachabilityGate.passes(cause)
+        else { return nil }
+        return cause
     }
 
     /// A task is about to be tried.
@@ -79,9 +98,8 @@ final class ReachabilityGate {
     /// - Returns: why it has to wait instead, where that is known from others.
     func join(_ id: UInt64, at origin: Origin) -> Cause? {
         // Without a name server, connections that are there do as well.
-        guard let watch = watches[origin], let cause = watch.cause, [.link, .address, .route].contains(cause.layer) else {
-            return nil
-        }
+        guard let watch = watches[origin], case .missing(let cause) = watch.word, [.link, .address, .route].contains(cause.layer)
+        else { return nil }
         watch.add(id)
         return cause
     }
@@ -105,17 +123,27 @@ final class ReachabilityGate {
         case .unreachable:
             // A name that does not exist, or a route that an administrator refuses, will not be there for waiting.
             guard let cause = update.cause, ReachabilityGate.passes(cause) else {
-                // What was missing is there, and something else is wrong: the tasks find out what.
-                watch.cause = nil
+                // Without a network no name is known: with one, the tasks find out.
+                watch.word = update.cause?.layer == .dns ? .nameless : .refused
+                if case .nameless = watch.word, missing != nil { return [] }
                 return release(watch.tasks, draw)
             }
-            watch.cause = cause
+            watch.word = .missing(cause)
             return watch.tasks.map { .hold($0, cause) }
         case .up, .degraded, .down:
             // Where it is down the network is back, and the retry policy counts.
             watches[origin] = nil
             return release(watch.tasks, draw)
         }
+    }
+
+    /// The machine has a path again. The probe says nothing anew of a name that it has not known before.
+    func pathIsBack(draw: (Int64) -> Int64) -> [Order] {
+        var orders: [Order] = []
+        for watch in watches.values {
+            if case .nameless = watch.word { orders += release(watch.tasks, draw) }
+        }
+        return orders
     }
 
     private func release(_ tasks: [UInt64], _ draw: (Int64) -> Int64) -> [Order] {

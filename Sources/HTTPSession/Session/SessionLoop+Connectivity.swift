@@ -6,7 +6,13 @@ internal import Reachability
 extension SessionLoop {
     func serverChanged(_ origin: Origin, watch: UInt64, _ update: ServerUpdate) {
         guard let gate else { return }
-        for order in gate.changed(origin, watch: watch, update, draw: { .random(in: 0..<max(1, $0)) }) {
+        obey(gate.changed(origin, watch: watch, update, draw: SessionLoop.draw))
+    }
+
+    private static func draw(below limit: Int64) -> Int64 { .random(in: 0..<max(1, limit)) }
+
+    private func obey(_ orders: [ReachabilityGate.Order]) {
+        for order in orders {
             switch order {
             case .hold(let id, let cause): run(id)?.networkIsGone(cause)
             case .release(let id, let delay): run(id)?.networkIsBack(delay: delay)
@@ -15,12 +21,15 @@ extension SessionLoop {
     }
 
     func pathChanged(_ path: NetworkPath) {
+        // What has ended already is not judged.
+        engine.advance()
         if ways.update(path, now: now) {
             waysChangedAt = now
             engine.sockets.doubt()
         }
         judgeConnections()
         for run in allRuns { run.networkMayBeAllowed() }
+        if path.status == .satisfied, let gate { obey(gate.pathIsBack(draw: SessionLoop.draw)) }
     }
 
     /// Ends what goes over a way that is gone, or that another is better than.

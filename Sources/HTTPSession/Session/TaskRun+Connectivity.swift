@@ -13,7 +13,7 @@ extension TaskRun {
             TaskRun.isOfNetwork(error.code), job.retryPolicy.maximumRetries != 0 || !failure.hasSent,
             let gate = loop.gate, let endpoint = settings.endpoint(for: origin)
         else { return false }
-        gateOrigin = origin
+        enterGate()
         let hasNoRoute = (error.code == .notConnected && error.underlying == nil) || loop.ways.areLost
         guard let cause = gate.failed(task.id, at: origin, endpoint: endpoint, hasNoRoute: hasNoRoute) else {
             if uncounted == nil { uncounted = retries }
@@ -29,7 +29,7 @@ extension TaskRun {
     /// - Returns: whether the task waits.
     func waitsWithOthers() -> Bool {
         guard !wasReleased, waitsForConnectivity, let cause = loop.gate?.join(task.id, at: origin) else { return false }
-        gateOrigin = origin
+        enterGate()
         wait(for: cause, after: nil)
         goOn(with: request, .endedUntilConnected)
         return true
@@ -110,6 +110,11 @@ extension TaskRun {
         waitsForAllowed = false
     }
 
+    private func enterGate() {
+        if let gateOrigin, gateOrigin != origin { loop.gate?.forget(task.id, at: gateOrigin) }
+        gateOrigin = origin
+    }
+
     /// It has had an answer, or asks for none: until then the gate may learn why its attempts fail, however short they are.
     func leaveGate() {
         stopWaiting()
@@ -136,6 +141,8 @@ extension TaskRun {
         guard exchange.isConnected else {
             // Nothing has been sent, and nothing has failed: it looks for its server anew, and that is no try.
             abandonSilently()
+            // A new loss: what the probe had found before it holds no longer.
+            wasReleased = false
             return goOn(with: request)
         }
         if job.retryPolicy.maximumRetries != 0, failure(.connectionLost).isRepeatable { connectionIsGone(reason) }
@@ -150,7 +157,11 @@ extension TaskRun {
     }
 
     private func abandonSilently() {
-        if let transfer, exchange.isConnected { note(transfer.facts) }
+        if let transfer, exchange.isConnected {
+            var facts = transfer.facts
+            facts.total = max(facts.total, loop.now - transfer.started)
+            note(facts)
+        }
         // Where another way is, the end is told to the server.
         if loop.ways.areLost { transfer?.silence() }
         abandonTransfer()

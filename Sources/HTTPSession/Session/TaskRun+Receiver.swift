@@ -12,8 +12,8 @@ extension TaskRun: TransferReceiver {
 
     func transferConnected() {
         exchange.connectedAt = loop.now
-        // Before it has ended: what becomes of a connection depends on it. libcurl hears of it then (``CurlEngine/multiplexes()``).
-        if transfer?.usesHTTP2 == true { loop.queue.multiplexes(host) }
+        // Before it has ended: what becomes of a connection depends on it.
+        if transfer?.usesHTTP2 == true { loop.queue.speaksHTTP2(host) }
         noteActivity()
         noteLookedUp()
     }

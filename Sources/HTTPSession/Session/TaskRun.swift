@@ -145,6 +145,7 @@ final class TaskRun {
             task.become(.running)
             beginIfReady()
             goesOn(transfer?.hold(false))
+            loop.judgesAttempt()
         case .abort: abandonTransfer()
         case .failTimedOut:
             abandonTransfer()
@@ -202,7 +203,7 @@ final class TaskRun {
                     exchange.adapted ?? request, logins: logins, settings: settings, segments: segments,
                     isElsewhere: origin != job.origin)
             plan.needsFreshConnection = needsFreshConnection
-            if loop.queue.isMultiplexed(host), !origin.isLoopback { plan.maximumIdleSeconds = loop.maximumIdleSeconds }
+            if loop.queue.mayShare(host), !origin.isLoopback { plan.maximumIdleSeconds = loop.maximumIdleSeconds }
             if task.kind == .stream {
                 plan.avoidsHTTP2 = true
                 // While it waits for its reader, what has been decompressed of it has to be kept.

@@ -70,6 +70,8 @@ package struct TransferQueue: Sendable {
         var waiting = [FIFO](repeating: FIFO(), count: TransferRequest.Priority.allCases.count)
         var running = 0
         var isMultiplexed = false
+        /// Whether it will be, when the server has said how many streams it takes.
+        var speaksHTTP2 = false
         var resolvedUntil = Int64.min
         /// The task that looks the name up: others of the same host wait for its result.
         var resolver: ID?
@@ -188,8 +190,11 @@ package struct TransferQueue: Sendable {
         if !host.isAlone { lines[host]?.isMultiplexed = true }
     }
 
-    /// Whether transfers to the host share a connection.
-    package func isMultiplexed(_ host: Host) -> Bool { lines[host]?.isMultiplexed == true }
+    /// A connection to the host speaks HTTP/2.
+    package mutating func speaksHTTP2(_ host: Host) { lines[host]?.speaksHTTP2 = true }
+
+    /// Whether connections to the host may be shared.
+    package func mayShare(_ host: Host) -> Bool { lines[host].map { $0.isMultiplexed || $0.speaksHTTP2 } == true }
 
     /// The task is no longer under way. `isAbandoned`: it was given up, maybe while its name was looked up.
     package mutating func left(_ id: ID, from host: Host, isAbandoned: Bool, now: Int64) {

@@ -58,11 +58,18 @@ import Testing
         #expect(gate.join(2, at: try origin()) == nil)
         _ = try changed(.unreachable)
         #expect(gate.join(2, at: try origin()) == cause)
-        // The network is another one, and does not know the name: nobody waits for that.
+        // Without a network its name is not known either: that is asked again when there is one.
         let unknown = Cause(.dns, .nameNotFound, detail: "no such name")
-        #expect(try changed(.unreachable, for: unknown) == [.release(1, delay: 0), .release(2, delay: 1_999_999)])
+        #expect(try changed(.unreachable, for: unknown) == [])
         #expect(gate.join(3, at: try origin()) == nil)
-        #expect(try failed(3) == nil)
+        #expect(try failed(3, hasNoRoute: true)?.layer == .link)
+        #expect(
+            gate.pathIsBack { $0 - 1 } == [.release(1, delay: 0), .release(2, delay: 2_999_999), .release(3, delay: 2_999_999)])
+        // Of what stands in the way itself nobody waits for the end.
+        let refused = Cause(.route, .routeProhibited, detail: "prohibit default")
+        #expect(try changed(.unreachable, for: refused).first == .release(1, delay: 0))
+        #expect(try failed(3, hasNoRoute: true) == nil)
+        #expect(gate.join(4, at: try origin()) == nil)
         // A connection that is there needs no name server.
         let silent = Cause(.dns, .resolverSilent, detail: "no answer")
         _ = try changed(.unreachable, for: silent)
