@@ -145,18 +145,20 @@ import Testing
         let nginx = try Nginx(on: site, address: Uplinks.server)
         let policy = try SecurityPolicy.trusting(nginx.identity)
         let session = try session(await settledMonitor()) { $0.securityPolicy = policy }
-        let request = TransferRequest(url: try nginx.tlsURL("/slow/1m?rate=400k"))
+        // So long that it does not end before the cable is out, however late this test comes to it.
+        let request = TransferRequest(url: try nginx.tlsURL("/slow/huge?rate=400k"))
         let task = session.download(request, to: DownloadDestination(folder.url("file")))
         await task.awaitProgress { $0.received > 0 }
         try site.ip("link set one down")
         await log.await("waiting for connectivity")
+        let before = task.currentProgress.received
         try site.ip("link set one up")
-        let response = try await task.value
-        #expect(try Data(contentsOf: folder.url("file")) == Nginx.pattern(1 << 20))
-        #expect(response.metrics.bytesResumed > 0)
+        await log.await("response 206")
+        await task.awaitProgress { $0.received > before }
         // What was given up is told too.
-        #expect(response.metrics.transactions.count == 2)
-        #expect(response.metrics.transactions.last?.networkProtocolName == "h2")
+        #expect(log.names.contains("transaction 200"))
+        task.cancel()
+        await log.await("failed cancelled")
     }
 
     /// Packets to the other end of the interface go nowhere, and nobody says so.
