@@ -3,7 +3,8 @@ internal import Glibc
 
 /// A thread of its own for a loop, inside a network namespace where one is named.
 ///
-/// A network namespace belongs to a thread (setns(2)), so whatever opens sockets in it runs on such a thread.
+/// A network namespace belongs to a thread (setns(2)), so whatever opens sockets in it runs on such a thread. What such a thread has
+/// for others to do it gives to ``HomeThread``.
 package final class LoopThread: Sendable {
     /// Why the thread could not do its work.
     package enum StartError: Error, Hashable, Sendable {
@@ -31,6 +32,8 @@ package final class LoopThread: Sendable {
         let namespace: String?
         let prepare: @Sendable () throws(LoopError) -> () -> Void
         let signal: Waker
+        /// A thread is where its maker is.
+        let isElsewhere = HomeThread.isElsewhere
         /// Claimed by who gives the thread back to the system: itself at its end, or who waits for that.
         let isClaimed = Locked(false)
 
@@ -120,12 +123,10 @@ package final class LoopThread: Sendable {
         sigfillset(&all)
         pthread_sigmask(SIG_BLOCK, &all, nil)
         netwatch_set_thread_name(start.name)
-        if let path = start.namespace {
-            switch enter(path) {
-            case .success: break
-            case .failure(let error): return start.finish(.failure(error))
-            }
+        if start.isElsewhere || start.namespace != nil {
+            do { try HomeThread.leave() } catch { return start.finish(.failure(error)) }
         }
+        if let path = start.namespace, case .failure(let error) = enter(path) { return start.finish(.failure(error)) }
         let work: () -> Void
         do { work = try start.prepare() } catch { return start.finish(.failure(.system(error))) }
         start.finish(.success(()))

@@ -1,4 +1,5 @@
 public import Foundation
+internal import EventLoop
 
 /// The cookies of a session, what `HTTPCookieStorage` is to a URLSession. Requests under way may change them at any time.
 ///
@@ -31,7 +32,7 @@ public struct CookieJar: Sendable {
 
     private func ask(_ wish: CookieWish) async throws(HTTPSessionError) -> [CookieLine] {
         let answer: Result<[CookieLine], HTTPSessionError> = await withCheckedContinuation { continuation in
-            if !core.post(.cookies(wish) { continuation.resume(returning: $0) }) {
+            if !core.post(.cookies(wish) { answer in HomeThread.run { continuation.resume(returning: answer) } }) {
                 continuation.resume(
                     returning: .failure(HTTPSessionError(.sessionInvalidated, "the session has been invalidated")))
             }

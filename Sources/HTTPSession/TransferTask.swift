@@ -216,7 +216,10 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
     func publish(_ progress: TransferProgress) {
         let watchers = shared.withLock { shared in
             shared.progress = progress
-            for reader in shared.progressReaders.values { reader.yield(progress) }
+            if !shared.progressReaders.isEmpty {
+                let readers = Array(shared.progressReaders.values)
+                HomeThread.run { for reader in readers { reader.yield(progress) } }
+            }
             return shared.watchers
         }
         if !watchers.isEmpty { core.deliver { for watcher in watchers { watcher(progress) } } }
@@ -267,10 +270,13 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
             return true
         }
         guard isFirst else { return nil }
-        for waiter in waiters { waiter.resume() }
-        for reader in readers.values {
-            reader.yield(ending.progress)
-            reader.finish()
+        guard !waiters.isEmpty || !readers.isEmpty else { return ending }
+        HomeThread.run { [waiters, readers, progress = ending.progress] in
+            for waiter in waiters { waiter.resume() }
+            for reader in readers.values {
+                reader.yield(progress)
+                reader.finish()
+            }
         }
         return ending
     }

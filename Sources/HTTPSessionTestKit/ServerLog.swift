@@ -29,7 +29,9 @@ final class ServerLog<State: Sendable>: Sendable {
             for key in met.keys { contents.waiters[key] = nil }
             return (result, met.values.map(\.continuation), contents.state)
         }
-        for continuation in met { continuation.resume(returning: state) }
+        if !met.isEmpty {
+            HomeThread.run { for continuation in met { continuation.resume(returning: state) } }
+        }
         return result
     }
 

@@ -107,6 +107,37 @@ import Testing
         }
     }
 
+    @Test func `what a thread that has left has others do is done at home, in its order`() throws {
+        let seen = Locked<[String]>([])
+        let done = try Waker(blocks: true)
+        let note: @Sendable (String) -> Void = { name in
+            seen.withLock { $0.append("\(name) \(HomeThread.isElsewhere ? "elsewhere" : "at home")") }
+        }
+        let thread = try LoopThread(name: "test", namespace: nil) {
+            {
+                HomeThread.run { note("before") }
+                try? HomeThread.leave()
+                note("left")
+                HomeThread.run { note("first") }
+                // Threads that it makes are where it is.
+                let other = try? LoopThread(name: "other", namespace: nil) {
+                    {
+                        note("made")
+                        HomeThread.run { note("second") }
+                        HomeThread.run { done.wake() }
+                    }
+                }
+                other?.join()
+            }
+        }
+        thread.join()
+        done.waitAndAcknowledge()
+        let words = seen.withLock { $0 }
+        #expect(words.prefix(2) == ["before at home", "left elsewhere"])
+        #expect(words.contains("made elsewhere"))
+        #expect(words.filter { $0.hasPrefix("first") || $0.hasPrefix("second") } == ["first at home", "second at home"])
+    }
+
     @Test func `a failed preparation is an error of the starter`() {
         #expect(throws: LoopThread.StartError.system(LoopError(call: "socket", errno: EMFILE))) {
             try LoopThread(name: "test", namespace: nil) { () throws(LoopError) in throw LoopError(call: "socket", errno: EMFILE)

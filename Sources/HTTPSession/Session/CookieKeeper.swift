@@ -3,8 +3,8 @@ internal import EventLoop
 internal import Foundation
 internal import Logging
 
-/// Brings a session's cookies to their file soon after they have changed. It belongs to the session's thread, and writes on a queue of
-/// its own, one file after the other: a slow disk delays the next one and nothing else.
+/// Brings a session's cookies to their file soon after they have changed. It belongs to the session's thread, and writes on another,
+/// one file after the other: a slow disk delays the next one and nothing else.
 final class CookieKeeper {
     /// How long changes are collected, in nanoseconds.
     static let delay: Int64 = 500_000_000
@@ -16,15 +16,16 @@ final class CookieKeeper {
 
     private let url: URL
     private let logger: Logger
-    private let queue = DispatchQueue(label: "http-cookies")
+    private let writer: Worker
     private let writing = Locked(Writing())
     private var written: [CookieLine]
     /// When the file is due; `nil`: it is as it should be.
     private(set) var deadline: Int64?
 
     /// `lines` are those that the file has.
-    init(_ url: URL, lines: [CookieLine], logger: Logger) {
+    init(_ url: URL, lines: [CookieLine], writer: Worker, logger: Logger) {
         self.url = url
+        self.writer = writer
         self.logger = logger
         written = lines
     }
@@ -45,7 +46,7 @@ final class CookieKeeper {
         guard lines != written else { return }
         written = lines
         writing.withLock { $0.isUnderWay = true }
-        queue.async { [url, logger, writing] in
+        writer.run { [url, logger, writing] in
             let isWritten = CookieKeeper.write(lines, url, logger)
             writing.withLock { $0 = Writing(isUnderWay: false, hasFailed: !isWritten) }
         }
@@ -53,10 +54,12 @@ final class CookieKeeper {
 
     /// The session's end: the file is as it should be when this returns, if it can be.
     func finish(_ lines: [CookieLine]) {
-        queue.sync {
-            guard lines != written || writing.withLock({ $0.hasFailed }) else { return }
-            _ = CookieKeeper.write(lines, url, logger)
+        let isDone = DispatchSemaphore(value: 0)
+        writer.run { [url, logger, writing, isOther = lines != written] in
+            if isOther || writing.withLock({ $0.hasFailed }) { _ = CookieKeeper.write(lines, url, logger) }
+            isDone.signal()
         }
+        isDone.wait()
     }
 
     /// A jar that cannot be written is not worth a session's end, but a word.

@@ -139,7 +139,7 @@ final class SessionCore: Sendable {
     /// It cannot be invalidated.
     func neverEnds() { isPermanent.store(true, ordering: .relaxed) }
 
-    func deliver(_ body: @escaping @Sendable () -> Void) { outbox.queue.async(execute: body) }
+    func deliver(_ body: @escaping @Sendable () -> Void) { outbox.deliver(body) }
 
     func invalidate(_ manager: HTTPSessionManager, cancelsTasks: Bool) {
         guard !isPermanent.load(ordering: .relaxed) else { return }

@@ -41,8 +41,8 @@ final class SessionLoop {
     {
         engine = try CurlEngine(settings.network, cookieLines: cookieLines)
         cookiesCome = cookieLines.count
-        if case .file(let url) = settings.network.cookies {
-            cookieKeeper = CookieKeeper(url, lines: engine.cookieLines, logger: settings.configuration.logger)
+        if case .file(let url) = settings.network.cookies, let writer = settings.cookieWriter {
+            cookieKeeper = CookieKeeper(url, lines: engine.cookieLines, writer: writer, logger: settings.configuration.logger)
         } else {
             cookieKeeper = nil
         }

@@ -70,7 +70,7 @@ final class SessionOutbox: Sendable {
             let news = Parcel((told, spent))
             told = Batch()
             spent = []
-            queue.async { [self] in
+            deliver { [self] in
                 if let (told, _) = news.take() { tell(told) }
             }
         }
@@ -90,6 +90,11 @@ final class SessionOutbox: Sendable {
         }
     }
 
+    /// Runs `body` on the delivery queue.
+    func deliver(_ body: @escaping @Sendable () -> Void) {
+        HomeThread.run { [queue] in queue.async(execute: body) }
+    }
+
     /// The manager that observers are told of, kept until they are.
     func invalidationComes(to manager: HTTPSessionManager) { invalidated.withLock { $0 = manager } }
 
@@ -97,7 +102,7 @@ final class SessionOutbox: Sendable {
         announce(.sessionInvalidated)
         flush()
         let parcel = Parcel(invalidated.withLock { $0.take() })
-        queue.async { [postsNotifications] in
+        deliver { [postsNotifications] in
             guard let manager = parcel.take() ?? nil, postsNotifications else { return }
             SessionNotifications.postInvalidation(of: manager)
         }

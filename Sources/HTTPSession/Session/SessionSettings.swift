@@ -1,3 +1,4 @@
+internal import EventLoop
 internal import Foundation
 internal import HTTPTypes
 internal import Reachability
@@ -7,7 +8,9 @@ final class SessionSettings: Sendable {
     let configuration: SessionConfiguration
     let network: NetworkOptions
     let queueLimits: TransferQueue.Limits
-    let workers: [FileWorker]
+    let workers: [Worker]
+    /// Writes the cookies' file, where there is one.
+    let cookieWriter: Worker?
     let credentials: CredentialStore
     let path: PathMonitor?
     let security: SecuritySettings
@@ -45,10 +48,15 @@ final class SessionSettings: Sendable {
             total: configuration.maximumConnections, perHost: configuration.maximumConnectionsPerHost,
             lookups: configuration.maximumConcurrentLookups)
         // Two, so that a slow sync of one file does not hold every other.
-        workers = [try FileWorker(name: "http-files-0"), try FileWorker(name: "http-files-1")]
+        do {
+            workers = [try Worker(name: "http-files-0"), try Worker(name: "http-files-1")]
+            if case .file = network.cookies { cookieWriter = try Worker(name: "http-cookies") } else { cookieWriter = nil }
+        } catch {
+            throw HTTPSessionError(.transferFailed, "no thread for files: \(error)")
+        }
     }
 
-    func worker(for id: UInt64) -> FileWorker { workers[Int(id % UInt64(workers.count))] }
+    func worker(for id: UInt64) -> Worker { workers[Int(id % UInt64(workers.count))] }
 
     func host(of origin: Origin) -> TransferQueue.Host {
         let isKnown =

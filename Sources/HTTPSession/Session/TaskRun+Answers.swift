@@ -7,7 +7,7 @@ extension TaskRun {
         question += 1
         handle(.handlerAsked)
         let (id, number, core) = (task.id, question, task.core)
-        asking = Task { core.post(.answered(id, question: number, await body())) }
+        asking = UserTask { core.post(.answered(id, question: number, await body())) }
     }
 
     /// Nobody waits for the handler's word any more.

@@ -65,7 +65,7 @@ final class TaskRun {
     var started = Date()
     /// The questions to handlers are counted, and one at a time is asked.
     var question = 0
-    var asking: Task<Void, Never>?
+    var asking: UserTask?
     private var publishedAt = Int64.min
     private var hasUnpublishedProgress = false
     private var publishedBackOff: Int64?

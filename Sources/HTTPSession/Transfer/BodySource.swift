@@ -6,7 +6,7 @@ internal import Foundation
 final class BodySource {
     private let segments: [BodySegment]
     private let packetSize: Int
-    private let worker: FileWorker
+    private let worker: Worker
     private let wake: @Sendable () -> Void
     private var index = 0
     private var offset = 0
@@ -17,7 +17,7 @@ final class BodySource {
     /// `packetSize`: how many bytes there are at once, at most. `wake` is called on any thread when there is something after
     /// ``Provision/pause``.
     init(
-        _ segments: [BodySegment], packetSize: Int = .max, worker: FileWorker, wake: @escaping @Sendable () -> Void
+        _ segments: [BodySegment], packetSize: Int = .max, worker: Worker, wake: @escaping @Sendable () -> Void
     ) {
         self.segments = segments
         self.packetSize = packetSize

@@ -54,7 +54,7 @@ final class ChunkBuffer: Sendable {
             defer { state.reader = nil }
             return (true, state.reader)
         }
-        reader?.resume()
+        if let reader { HomeThread.run { reader.resume() } }
         return taken
     }
 
@@ -67,7 +67,7 @@ final class ChunkBuffer: Sendable {
             defer { state.reader = nil }
             return state.reader
         }
-        reader?.resume()
+        if let reader { HomeThread.run { reader.resume() } }
     }
 
     /// What has come since the last call, at least a byte; `nil` at the end.

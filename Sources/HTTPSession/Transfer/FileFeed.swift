@@ -20,7 +20,7 @@ final class FileFeed: @unchecked Sendable {
 
     deinit { if descriptor >= 0 { close(descriptor) } }
 
-    static func start(_ part: FilePart, worker: FileWorker, wake: @escaping @Sendable () -> Void) -> ChunkFeed {
+    static func start(_ part: FilePart, worker: Worker, wake: @escaping @Sendable () -> Void) -> ChunkFeed {
         let file = FileFeed(part)
         let feed = ChunkFeed(wake: wake) { feed in worker.run { file.fill(feed) } }
         worker.run { file.fill(feed) }
@@ -116,8 +116,8 @@ enum FileFailure {
 enum StreamFeed {
     static func start(_ make: @escaping BodyStreamFactory, length: Int64?, wake: @escaping @Sendable () -> Void) -> ChunkFeed {
         let (demand, more) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        let feed = ChunkFeed(wake: wake) { _ in more.yield(()) }
-        let reading = Task {
+        let feed = ChunkFeed(wake: wake) { _ in HomeThread.run { more.yield(()) } }
+        let reading = UserTask {
             do {
                 var left = length
                 var last: Data?
@@ -150,7 +150,7 @@ enum StreamFeed {
         }
         // The stream may be waiting for something that never comes: it hears that nobody waits for it any more.
         // What hears of it is the user's, and not the session's thread's to run.
-        feed.onCancel { DispatchQueue.global().async { reading.cancel() } }
+        feed.onCancel { HomeThread.run { DispatchQueue.global().async { reading.cancel() } } }
         return feed
     }
 }

@@ -14,7 +14,7 @@ final class FileSink: BodySink {
 
     let destination: DownloadDestination
     private let file: PartialFile
-    private let worker: FileWorker
+    private let worker: Worker
     private let wake: @Sendable () -> Void
     private let queue = Locked(Queue())
     private var chunk: [UInt8] = []
@@ -36,7 +36,7 @@ final class FileSink: BodySink {
 
     /// `wake` is called on any thread when there is room after ``Intake/pause``, or an error to be heard of.
     init(
-        _ destination: DownloadDestination, keeping: PartialFile.Keeping = .nothing, worker: FileWorker,
+        _ destination: DownloadDestination, keeping: PartialFile.Keeping = .nothing, worker: Worker,
         wake: @escaping @Sendable () -> Void
     ) {
         self.destination = destination

@@ -1,4 +1,5 @@
 internal import Dispatch
+internal import EventLoop
 internal import Foundation
 internal import HTTPSession
 internal import Logging
@@ -25,7 +26,7 @@ extension Keeper {
         guard let uploadProtocol = record.intent.uploadProtocol else { return manager.data(request, startsNow: false) }
         let place = UploadPlace(known: record.place) { [weak self, id = record.id] place in
             guard let self else { return }
-            queue.async { self.noted(place, id) }
+            HomeThread.run { self.queue.async { self.noted(place, id) } }
         }
         return manager.upload(request, resumably: uploadProtocol, at: place, startsNow: false)
     }

@@ -3,61 +3,16 @@ internal import EventLoop
 
 /// Runs user code on a thread of its own, made when first needed: never on the thread that watches the kernel.
 final class Delivery: Sendable {
-    private struct State: Sendable {
-        var jobs: [@Sendable () -> Void] = []
-        var hasEnded = false
-    }
-
-    // Shared with the thread, which must not keep the delivery itself alive.
-    private final class Shared: Sendable {
-        let state = Locked(State())
-        let waker: Waker
-
-        init(_ waker: Waker) { self.waker = waker }
-    }
-
-    private let shared = Locked<Shared?>(nil)
-
-    deinit {
-        guard let shared = shared.withLock({ $0 }) else { return }
-        shared.state.withLock { $0.hasEnded = true }
-        shared.waker.wake()
-    }
+    private let worker = Locked<Worker?>(nil)
 
     /// Runs the job after those before it. At most one job of each subscription waits, so the queue is bounded by their number.
     func run(_ job: @escaping @Sendable () -> Void) {
-        guard let shared = started() else { return DispatchQueue.global().async(execute: job) }
-        let isFirst = shared.state.withLock { state in
-            state.jobs.append(job)
-            return state.jobs.count == 1
+        let worker = worker.withLock { worker in
+            if worker == nil { worker = try? Worker(name: "nw-delivery") }
+            return worker
         }
-        if isFirst { shared.waker.wake() }
-    }
-
-    // Where no thread can be had, dispatch's own serve.
-    private func started() -> Shared? {
-        shared.withLock { shared in
-            if let shared { return shared }
-            guard let waker = try? Waker(blocks: true) else { return nil }
-            let new = Shared(waker)
-            guard (try? LoopThread(name: "nw-delivery", namespace: nil) { { Delivery.serve(new) } }) != nil else { return nil }
-            shared = new
-            return new
-        }
-    }
-
-    private static func serve(_ shared: Shared) {
-        while true {
-            let (jobs, hasEnded) = shared.state.withLock { state in
-                defer { state.jobs = [] }
-                return (state.jobs, state.hasEnded)
-            }
-            for job in jobs { job() }
-            if jobs.isEmpty {
-                if hasEnded { return }
-                shared.waker.waitAndAcknowledge()
-            }
-        }
+        // Where no thread can be had, dispatch's own serve.
+        if let worker { worker.run(job) } else { DispatchQueue.global().async(execute: job) }
     }
 }
 
@@ -71,7 +26,9 @@ extension Broadcast {
         let callback = Callback(body)
         let job: @Sendable () -> Void = { [weak callback] in callback?.call() }
         let schedule: @Sendable () -> Void = { [weak delivery] in
-            if let queue { queue.async(execute: job) } else { delivery?.run(job) }
+            HomeThread.run { [delivery] in
+                if let queue { queue.async(execute: job) } else { delivery?.run(job) }
+            }
         }
         callback.attach(subscribe(notify: schedule))
         // The first value may have been told before the subscription was attached.

@@ -59,7 +59,9 @@ final class MonitorCore: Sendable {
 
     func snapshot() async -> NetworkSnapshot {
         await withCheckedContinuation { continuation in
-            session.withSnapshot { continuation.resume(returning: $0 ?? NetworkSnapshot()) }
+            session.withSnapshot { snapshot in
+                HomeThread.run { continuation.resume(returning: snapshot ?? NetworkSnapshot()) }
+            }
         }
     }
 

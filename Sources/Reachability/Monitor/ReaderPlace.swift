@@ -84,7 +84,7 @@ final class ReaderPlace<Value: Sendable>: Sendable {
             if state.pending == nil { state.isBehind = true }
             return (nil, state.pending == nil ? .dropped : .merged)
         }
-        waiter?.resume(returning: value)
+        if let waiter { HomeThread.run { waiter.resume(returning: value) } }
         return receipt
     }
 
@@ -99,6 +99,6 @@ final class ReaderPlace<Value: Sendable>: Sendable {
             defer { state.waiter = nil }
             return state.waiter
         }
-        waiter?.resume(returning: nil)
+        if let waiter { HomeThread.run { waiter.resume(returning: nil) } }
     }
 }

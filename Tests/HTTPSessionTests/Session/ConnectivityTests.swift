@@ -156,7 +156,7 @@ import Testing
         await log.await("response 206")
         await task.awaitProgress { $0.received > before }
         // What was given up is told too.
-        #expect(log.names.contains("transaction 200"))
+        await log.await("transaction 200")
         task.cancel()
         await log.await("failed cancelled")
     }
@@ -308,11 +308,43 @@ import Testing
         #expect(await failure(session.data(brief))?.code == .timedOut)
     }
 
+    /// Where the threads are that dispatch made, for its queues and for Swift's tasks.
+    private func poolNamespaces() throws -> Set<String> {
+        let threads = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")
+        return Set(
+            threads.compactMap { thread in
+                let files = "/proc/self/task/\(thread)"
+                // One that ends meanwhile has no files.
+                guard let name = try? String(contentsOfFile: "\(files)/comm", encoding: .utf8), name.contains("-qos") else {
+                    return nil
+                }
+                return try? FileManager.default.destinationOfSymbolicLink(atPath: "\(files)/ns/net")
+            })
+    }
+
+    @Test func `the process's own threads stay where they are, whatever a session in a namespace has for them to do`() async throws {
+        let home = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/ns/net")
+        let server = try server { _ in Reply(body: "well") }
+        let monitor = try await settledMonitor()
+        let session = try session(monitor)
+        for round in 0..<10 {
+            let tasks = (0..<20).map { _ in session.data(TransferRequest(url: server.url())) }
+            for task in tasks {
+                let progress = Task { for await _ in task.progress {} }
+                #expect(try await task.value.data == Data("well".utf8))
+                await progress.value
+            }
+            try client.ip("link set one mtu \(1_400 + round)")
+            #expect(try poolNamespaces() == [home])
+        }
+    }
+
     @Test func `a server that refuses is the retry policy's, not the gate's`() async throws {
         let monitor = try await settledMonitor()
         let url = try #require(URL(string: "http://203.0.113.9:1/"))
         let error = await failure(try session(monitor).data(TransferRequest(url: url)))
         #expect(error?.code == .cannotConnectToHost)
+        await log.await("failed cannot-connect-to-host")
         #expect(!log.names.contains("waiting for connectivity"))
     }
 
@@ -325,7 +357,8 @@ import Testing
         for await update in monitor.updates where update.path.status == .unsatisfied { break }
         let session = try session(monitor)
         let url = try #require(URL(string: "http://203.0.113.9:1/"))
-        #expect(await failure(session.data(TransferRequest(url: url)))?.code != nil)
+        let error = try #require(await failure(session.data(TransferRequest(url: url))))
+        await log.await("failed \(error.code.rawValue)")
         #expect(!log.names.contains("waiting for connectivity"))
         // And what goes over that route is left alone.
         let task = session.download(TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file")))

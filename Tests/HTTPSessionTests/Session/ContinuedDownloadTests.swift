@@ -62,14 +62,17 @@ import Testing
         #expect(server.requests.map { $0["range"] } == [nil, "bytes=600000-"])
         #expect(server.requests.map { $0["if-range"] } == [nil, "\"1\""])
         #expect(server.requests.allSatisfy { $0["accept-encoding"] == "identity" })
+        await log.await("completed")
         #expect(log.names.contains("continued 600000 of 1000000"))
     }
 
     /// What a task answers that had its bytes from one whole response.
-    private func expectWholeResponse(_ response: TransferResponse, length: String?) throws {
+    private func expectWholeResponse(_ response: TransferResponse, length: String?) async throws {
         #expect(response.statusCode == 200)
         #expect(response.head.headerFields[.contentLength] == length)
         #expect(response.file == folder.url("file"))
+        // Events come after the value.
+        await log.await("completed")
         #expect(log.names.count { $0 == "moved" } == 1)
         try expectWholeFile()
     }
@@ -77,7 +80,7 @@ import Testing
     @Test func `the answer is the response that the bytes began with`() async throws {
         let server = try server { Self.rest($0) }
         let response = try await download(server)
-        try expectWholeResponse(response, length: "1000000")
+        try await expectWholeResponse(response, length: "1000000")
         #expect(response.metrics.transactions.map(\.statusCode) == [200, 206])
     }
 
@@ -89,7 +92,7 @@ import Testing
             request["range"] == nil ? whole : Reply(416, fields: ["ETag": "\"1\"", "Content-Range": "bytes */1000000"])
         }
         let response = try await download(server)
-        try expectWholeResponse(response, length: nil)
+        try await expectWholeResponse(response, length: nil)
         #expect(response.metrics.transactions.map(\.statusCode) == [200, 416])
     }
 
@@ -98,7 +101,7 @@ import Testing
             request["if-none-match"] == nil ? Self.rest(request).chunked().cut(afterBodyBytes: 400_000) : Reply(304)
         }
         let response = try await download(server)
-        try expectWholeResponse(response, length: "1000000")
+        try await expectWholeResponse(response, length: "1000000")
         #expect(response.metrics.transactions.map(\.statusCode) == [200, 206, 304])
     }
 
@@ -110,7 +113,7 @@ import Testing
             configuration: localConfiguration { $0.retryPolicy = policy },
             handlers: TransferHandlers(response: { _ in .becomeDownload(place) }), monitors: [log])
         let response = try await session.data(TransferRequest(url: server.url())).value
-        try expectWholeResponse(response, length: "1000000")
+        try await expectWholeResponse(response, length: "1000000")
     }
 
     @Test func `a server that knows no ranges is not asked for ever`() async throws {

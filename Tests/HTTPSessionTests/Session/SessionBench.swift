@@ -61,6 +61,7 @@ func withOwnMounts<Value: Sendable>(_ body: @escaping @Sendable () throws -> Val
     let thread = try LoopThread(name: "mounts", namespace: nil) {
         {
             let result = Result<Value, any Error> {
+                try HomeThread.leave()
                 guard unshare(netwatch_CLONE_FS | netwatch_CLONE_NEWNS) == 0,
                     mount("", "/", "none", UInt(MS_SLAVE | MS_REC), nil) == 0
                 else { throw POSIXError(.EPERM) }
@@ -94,9 +95,12 @@ struct Signal: Sendable {
 
     init() { (stream, continuation) = AsyncStream.makeStream() }
 
+    /// Also by a server's thread, which may be in another namespace.
     func fire() {
-        continuation.yield()
-        continuation.finish()
+        HomeThread.run { [continuation] in
+            continuation.yield()
+            continuation.finish()
+        }
     }
 
     func wait() async { for await _ in stream { return } }

@@ -222,7 +222,7 @@ private func hostPins(_ pattern: String, _ names: String...) throws -> SecurityP
             #expect(await outcome(believing.data(TransferRequest(url: try url(server)))) == .accepted)
             #expect(await outcome(refusing.data(TransferRequest(url: try url(server)))) == .refused(.pinMismatch))
         }
-        let seen = server.seen
+        let seen = try await server.awaitSeen { $0.failedHandshakes >= 3 }
         #expect(seen.resumedHandshakes == 2, "each new connection of the first session resumes")
         #expect(seen.requestCount == 3)
         #expect(seen.failedHandshakes == 3)

@@ -1,4 +1,5 @@
 import Dispatch
+import EventLoop
 import Foundation
 import NetworkLab
 import Testing
@@ -22,7 +23,7 @@ import Testing
     }
 
     @Test(arguments: [1_000, 16 << 10, 300_000]) func `a body in pieces of any size becomes the file`(piece: Int) async throws {
-        let worker = try FileWorker(name: "test")
+        let worker = try Worker(name: "test")
         let hasRoom = AsyncStream<Void>.makeStream()
         let sink = FileSink(DownloadDestination(folder.url("file")), worker: worker) { hasRoom.continuation.yield() }
         let body = (0..<(3 << 20) + 7).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 7) }
@@ -39,7 +40,7 @@ import Testing
     }
 
     @Test func `a sink whose worker is busy takes a bounded part, and the rest later`() async throws {
-        let worker = try FileWorker(name: "test")
+        let worker = try Worker(name: "test")
         let isBusy = DispatchSemaphore(value: 0)
         worker.run { isBusy.wait() }
         let hasRoom = AsyncStream<Void>.makeStream()

@@ -79,6 +79,7 @@ import Testing
         #expect(response.metrics.retryCount == 20)
         #expect(server.bodyBytes <= Self.size * 115 / 100)
         #expect(server.requests.count { $0.method == "HEAD" } == 20)
+        await log.await("completed")
         #expect(log.names.contains("continued 45000"))
         #expect(log.names.contains("continued 900000"))
         #expect(response.metrics.bytesResumed == (1...20).reduce(0) { $0 + $1 * 45_000 })

@@ -61,6 +61,7 @@ import Testing
         }
         let response = try await upload(session, to: server, body).value
         #expect(try server.contents(of: response.url.lastPathComponent) == pattern(Self.size))
+        await log.await("completed")
         #expect(log.names.contains { $0.hasPrefix("continued ") })
         #expect(response.metrics.retryCount >= 5)
     }

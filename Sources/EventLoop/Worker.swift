@@ -1,9 +1,8 @@
-internal import EventLoop
-
-/// A thread that does what may be slow: reading, writing, syncing and renaming files. Jobs run one after another, in their order.
+/// A thread that does what may be slow: reading, writing, syncing and renaming files, a user's code. Jobs run one after another, in
+/// their order.
 ///
-/// What is queued is bounded by the sources and sinks that queue it, each for itself.
-package final class FileWorker: Sendable {
+/// What is queued is bounded by those who queue it, each for itself.
+package final class Worker: Sendable {
     package typealias Job = @Sendable () -> Void
 
     private enum Message: Sendable {
@@ -14,17 +13,13 @@ package final class FileWorker: Sendable {
     private let mailbox = Mailbox<Message>()
     private let thread: LoopThread
 
-    package init(name: String) throws(HTTPSessionError) {
+    /// - Parameter name: at most 15 bytes, for debuggers and `ps -L`.
+    package init(name: String) throws(LoopThread.StartError) {
+        let waker: Waker
+        do { waker = try Waker(blocks: true) } catch { throw .system(error) }
         let mailbox = mailbox
-        do {
-            let waker = try Waker(blocks: true)
-            mailbox.attach(waker)
-            thread = try LoopThread(name: name, namespace: nil) { () throws(LoopError) -> () -> Void in
-                { FileWorker.work(mailbox, waker) }
-            }
-        } catch {
-            throw HTTPSessionError(.transferFailed, "no thread for files: \(error)")
-        }
+        mailbox.attach(waker)
+        thread = try LoopThread(name: name, namespace: nil) { { Worker.work(mailbox, waker) } }
     }
 
     /// What has been queued is still done.
