@@ -14,6 +14,7 @@ package final class Worker: Sendable {
     private let thread: LoopThread
 
     /// - Parameter name: at most 15 bytes, for debuggers and `ps -L`.
+    /// - Throws: what the system refused.
     package init(name: String) throws(LoopThread.StartError) {
         let waker: Waker
         do { waker = try Waker(blocks: true) } catch { throw .system(error) }

@@ -322,7 +322,7 @@ import Testing
             })
     }
 
-    @Test func `the process's own threads stay where they are, whatever a session in a namespace has for them to do`() async throws {
+    @Test func `the process's own threads stay where they are, whatever a session in a namespace has for them`() async throws {
         let home = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/ns/net")
         let server = try server { _ in Reply(body: "well") }
         let monitor = try await settledMonitor()
