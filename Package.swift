@@ -27,13 +27,15 @@ let package = Package(
         ),
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev", "pkg-config"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev", "pkg-config"])]),
+        // Runs before main, and has nothing to call.
+        .target(name: "COpenSSLSetup", dependencies: ["COpenSSL"]),
         .target(name: "EventLoop", dependencies: ["CLinux"]),
         .target(name: "Pacing"),
         .target(name: "Reachability", dependencies: ["CLibnl", "CLinux", "EventLoop", "Pacing"]),
         .target(
             name: "HTTPSession",
             dependencies: [
-                "CCurl", "COpenSSL", "CLinux", "EventLoop", "Pacing", "Reachability",
+                "CCurl", "COpenSSL", "COpenSSLSetup", "CLinux", "EventLoop", "Pacing", "Reachability",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
@@ -50,7 +52,7 @@ let package = Package(
             ]
         ),
         // A server that misbehaves as told, for the tests of this package and of its users.
-        .target(name: "HTTPSessionTestKit", dependencies: ["CLinux", "COpenSSL", "EventLoop"]),
+        .target(name: "HTTPSessionTestKit", dependencies: ["CLinux", "COpenSSL", "COpenSSLSetup", "EventLoop"]),
         // What a program says and hears, shared by the two: streams, signals, arguments, durations, JSON.
         .target(
             name: "Console",

@@ -134,7 +134,7 @@ struct ProgramTests {
         try program.write("two\n")
         #expect(try program.nextLine() == "two")
         #expect(try program.nextLine() == nil)
-        #expect(try program.wait() == 7)
+        #expect(try program.wait() == 7, "\(program.ending)")
     }
 
     @Test("a line that does not come in time is an error with the program's standard error")
@@ -155,7 +155,7 @@ struct ProgramTests {
     func signals() throws {
         let program = try Program(["sleep", "100"])
         try program.signal(SIGTERM)
-        #expect(try program.wait() == 128 + SIGTERM)
+        #expect(try program.wait() == 128 + SIGTERM, "\(program.ending)")
         #expect(throws: LabError.self) { try program.signal(SIGTERM) }
     }
 
@@ -170,7 +170,7 @@ struct ProgramTests {
     func outputs() throws {
         let test = "if [ -t 1 ]; then echo terminal; elif [ -f /dev/fd/1 ]; then echo file; fi"
         let file = try Program(["sh", "-c", test], output: .file)
-        #expect(try file.wait() == 0)
+        #expect(try file.wait() == 0, "\(file.ending)")
         #expect(file.output == "file\n")
         let terminal = try Program(["sh", "-c", test], output: .terminal)
         #expect(try terminal.remainingLines() == ["terminal\r"])
@@ -182,7 +182,7 @@ struct ProgramTests {
         let program = try Program(["yes"])
         #expect(try program.nextLine() == "y")
         program.closeOutput()
-        #expect(try program.wait() == 128 + SIGPIPE)
+        #expect(try program.wait() == 128 + SIGPIPE, "\(program.ending)")
     }
 
     @Test("stopping a program stops its children")
@@ -209,7 +209,7 @@ struct ProgramTests {
         let shell = try #require(watchdog?.processID)
         watchdog = nil
         try expectEnd(of: shell)
-        #expect(try orphan.wait() == 128 + SIGKILL)
+        #expect(try orphan.wait() == 128 + SIGKILL, "\(orphan.ending)")
         #expect(access("/run/netns/\(name)", F_OK) != 0)
         #expect(throws: LabError.self) { try kept.wait(within: .zero) }
     }

@@ -20,7 +20,7 @@ import Testing
         try client.ip("route add default via 198.18.0.1")
         // A veth's carrier is announced some milliseconds after both ends are up.
         let watch = try Program([Programs.netwatch, "wait"], on: client)
-        #expect(try watch.wait(within: .seconds(10)) == 0)
+        #expect(try watch.wait(within: .seconds(10)) == 0, "\(watch.ending)")
         return (lab, client, router)
     }
 

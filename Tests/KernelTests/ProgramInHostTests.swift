@@ -33,7 +33,7 @@ struct ProgramInHostTests {
         let words = command.split(separator: " ").map(String.init)
         let refused = try Program(
             ["setpriv", "--bounding-set", "-sys_admin", Programs.netwatch] + words + ["--netns", host.path], output: .file)
-        #expect(try refused.wait() == 77)
+        #expect(try refused.wait() == 77, "\(refused.ending)")
         expectOneLine(refused, "not permitted")
         for none in ["/dev/null", "/nowhere/ns", "netwatch-no-such", "/proc/self/ns/uts"] {
             let program = try Program([Programs.netwatch] + words + ["--netns", none], output: .file)
@@ -46,7 +46,7 @@ struct ProgramInHostTests {
     @Test func `the status of a host with loopback only is printed, and is 1`() throws {
         let host = try Lab().host(loopback: true)
         let program = try netwatch("status", "--json", host: host, output: .file)
-        #expect(try program.wait() == 1)
+        #expect(try program.wait() == 1, "\(program.ending)")
         let document = try JSONSerialization.jsonObject(with: Data(program.output.utf8)) as? [String: Any]
         let path = try #require(document?["path"] as? [String: Any])
         #expect(try Seen(record: path).line == "unsatisfied link/no-interface")
@@ -64,7 +64,7 @@ struct ProgramInHostTests {
         #expect(try netwatch("status", "192.0.2.1:80", host: network.host).wait() == 1)
         #expect(try netwatch("wait", "--any", up, down, host: network.host).wait() == 0)
         let both = try netwatch("wait", "--timeout", "300ms", up, down, host: network.host)
-        #expect(try both.wait() == 124)
+        #expect(try both.wait() == 124, "\(both.ending)")
         expectOneLine(both, down)
     }
 
@@ -76,7 +76,7 @@ struct ProgramInHostTests {
         // Nothing holds yet, and nothing may have been run.
         #expect(throws: LabError.self) { try program.wait(within: .milliseconds(200)) }
         try network.host.ip("route add default via 10.1.0.254")
-        #expect(try program.wait(within: patience) == code)
+        #expect(try program.wait(within: patience) == code, "\(program.ending)")
     }
 
     @Test func `a reader that has seen enough ends the watch without waiting for another event`() throws {
@@ -88,7 +88,7 @@ struct ProgramInHostTests {
             ])
         #expect(try pipeline.nextLine(within: patience)?.contains(#""type":"hello""#) == true)
         #expect(try pipeline.nextLine(within: patience) == "\(128 + SIGPIPE)")
-        #expect(try pipeline.wait(within: patience) == 0)
+        #expect(try pipeline.wait(within: patience) == 0, "\(pipeline.ending)")
     }
 
     // MARK: Hooks
@@ -120,7 +120,7 @@ struct ProgramInHostTests {
         while try logged().count < 2, ContinuousClock.now < end { poll(nil, 0, 20) }
         _ = try Program(["sh", "-c", "echo go > \(gate)"]).wait(within: patience)
         try program.signal(SIGTERM)
-        #expect(try program.wait(within: patience) == 128 + SIGTERM)
+        #expect(try program.wait(within: patience) == 128 + SIGTERM, "\(program.ending)")
         let lines = try logged()
         #expect(lines.first == "path satisfied v0  +0")
         #expect(lines.count == 2 && lines[1].hasPrefix("path unsatisfied  link/interface-down +"), "\(lines)")
@@ -143,7 +143,7 @@ struct ProgramInHostTests {
         while !program.standardError.contains("exit code 3") && ContinuousClock.now < end { poll(nil, 0, 10) }
         expectOneLine(program, "failed with exit code 3")
         try program.signal(SIGINT)
-        #expect(try program.wait(within: patience) == 128 + SIGINT)
+        #expect(try program.wait(within: patience) == 128 + SIGINT, "\(program.ending)")
     }
 
     // MARK: Recordings
@@ -180,10 +180,10 @@ struct ProgramInHostTests {
         try read("no-carrier")
         try recorder.signal(SIGTERM)
         lines += try recorder.remainingLines()
-        #expect(try recorder.wait() == 128 + SIGTERM)
+        #expect(try recorder.wait() == 128 + SIGTERM, "\(recorder.ending)")
 
         let replay = try Program([Programs.netwatch, "replay", "--json", "-v", file], output: .file)
-        #expect(try replay.wait() == 0)
+        #expect(try replay.wait() == 0, "\(replay.ending)")
         #expect(replay.output.split(separator: "\n").map(String.init) == lines)
 
         // Cut anywhere, what came before the cut is there.
@@ -208,12 +208,12 @@ struct ProgramInHostTests {
         let full = try netwatch("record", "/dev/full", "--json", "--for", "300ms", host: host)
         _ = try full.remainingLines()
         let directory = try netwatch("record", "/proc", host: host)
-        #expect(try directory.wait() == 73)
+        #expect(try directory.wait() == 73, "\(directory.ending)")
         // Opening a pipe waits for its reader, and the signals that could end that wait are blocked.
         let pipe = try ScratchDirectory()
         #expect(mkfifo(pipe.file("pipe"), 0o600) == 0)
         let unread = try netwatch("record", pipe.file("pipe"), host: host, output: .null)
-        #expect(try unread.wait() == 73)
+        #expect(try unread.wait() == 73, "\(unread.ending)")
         expectOneLine(unread, "cannot create")
         expectOneLine(directory, "/proc")
         for garbage in ["", "\n", "hello\n", "{}\n", "{\"netwatch_recording\":99}\n", "\u{0}\u{1}\u{2}"] {

@@ -118,6 +118,11 @@ public final class Program: Sendable {
     /// What the program has written to descriptor 2 so far.
     public var standardError: String { errors.contents() }
 
+    /// How it ended and what it said, for a test that is not content with that.
+    public var ending: String {
+        "\(name): exit code \(exitCode.withLock { $0 }.map { "\($0)" } ?? "none yet"); stderr: \(standardError)"
+    }
+
     /// What the program has written so far to an output of kind ``Output/file``.
     public var output: String { file?.contents() ?? "" }
 

@@ -21,12 +21,12 @@ import Testing
         try program.signal(number)
         let line = try program.nextLine { $0.contains("stopped") }
         #expect(line == "netwatch: get: stopped: 60 % (585.9 KiB) of big.bin is kept; run the same command again to continue\r")
-        #expect(try program.wait() == 128 + number)
+        #expect(try program.wait() == 128 + number, "\(program.ending)")
         #expect(folder.names == ["big.bin.netwatch-part", "big.bin.netwatch-part.json"])
 
         source.change { $0.stopsAt = nil }
         let again = try folder.get(source.url)
-        #expect(try again.wait() == 0)
+        #expect(try again.wait() == 0, "\(again.ending)")
         #expect(again.standardError.contains("big.bin: continued at 60 % (585.9 KiB of 976.5 KiB)\n"))
         #expect(folder.content("big.bin") == source.whole)
         #expect(folder.names == ["big.bin"])
@@ -57,7 +57,7 @@ import Testing
         try await source.server.awaitSeen { $0.sentBodyBytes >= 400_000 }
         try await awaitPart(of: 400_000)
         try program.signal(SIGINT)
-        #expect(try program.wait() == 128 + SIGINT)
+        #expect(try program.wait() == 128 + SIGINT, "\(program.ending)")
         source.change { $0.stopsAt = nil }
     }
 
@@ -92,7 +92,7 @@ import Testing
             let program = try folder.get("-q", source.url)
             try await source.server.awaitSeen { $0.sentBodyBytes >= before + point }
             try program.signal(SIGKILL)
-            #expect(try program.wait() == 128 + SIGKILL)
+            #expect(try program.wait() == 128 + SIGKILL, "\(program.ending)")
         }
         source.change { ($0.bytesPerSecond, $0.stopsAt) = (nil, nil) }
         #expect(try folder.get("-q", "--sha256", try source.digest, source.url).wait() == 0, "seed \(seed)")
@@ -117,7 +117,7 @@ import Testing
         source.change { $0.stopsAt = nil }
         source.release()
         _ = try program.nextLine { $0.contains(" big.bin  976.5 KiB in ") }
-        #expect(try program.wait() == 0)
+        #expect(try program.wait() == 0, "\(program.ending)")
         #expect(folder.content("big.bin") == source.whole)
     }
 

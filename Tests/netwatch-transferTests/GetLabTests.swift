@@ -43,7 +43,7 @@ import Testing
         source.change { $0.stopsAt = nil }
         try site.ip("link set up0 up")
         _ = try program.nextLine(within: .seconds(60)) { $0.contains("big.bin: continued at ") }
-        #expect(try program.wait(within: .seconds(60)) == 0)
+        #expect(try program.wait(within: .seconds(60)) == 0, "\(program.ending)")
         #expect(file == source.whole)
         source.release()
     }
@@ -61,7 +61,7 @@ import Testing
         try client.ip("addr add 10.9.1.2/24 dev up0")
         try client.ip("route add default via 10.9.1.1")
         let lines = try program.remainingLines(within: .seconds(60)).map(TransferLine.init)
-        #expect(try program.wait() == 0)
+        #expect(try program.wait() == 0, "\(program.ending)")
         #expect(lines.last?.state == "finished")
         #expect((lines.last?.resumed_from ?? 0) > 0)
         #expect(file == source.whole)
@@ -71,7 +71,7 @@ import Testing
     @Test func outOfTimeItSaysWhatItWaitedFor() throws {
         try client.ip("route del default")
         let program = try get("-q", "--timeout", "2s")
-        #expect(try program.wait(within: .seconds(60)) == 1)
+        #expect(try program.wait(within: .seconds(60)) == 1, "\(program.ending)")
         #expect(program.standardError.hasPrefix("netwatch: \(source.url): timed out after 2s: route: "))
     }
 
@@ -80,7 +80,7 @@ import Testing
         let script = "mount -t tmpfs -o size=1m none \"$1\" && cd \"$1\" && exec \"$0\" get -q \"$2\""
         let program = try Program(
             ["unshare", "--mount", "sh", "-c", script, try Programs.netwatch, folder.path, small.url])
-        #expect(try program.wait(within: .seconds(60)) == 74)
+        #expect(try program.wait(within: .seconds(60)) == 74, "\(program.ending)")
         #expect(program.standardError.hasPrefix("netwatch: get: cannot write '"))
         #expect(program.standardError.contains(": No space left on device"))
     }
@@ -88,7 +88,7 @@ import Testing
     @Test func namespacesThatAreNoneHaveTheirCode() throws {
         let program = try Program(
             [try Programs.netwatch, "get", "--netns", "netwatch-no-such", "http://h/x"], directory: folder.path)
-        #expect(try program.wait() == 66)
+        #expect(try program.wait() == 66, "\(program.ending)")
         #expect(program.standardError.hasPrefix("netwatch: --netns netwatch-no-such: "))
     }
 }

@@ -22,7 +22,7 @@ import Testing
         source.change { $0.stopsAt = nil }
         source.release()
         _ = try program.nextLine { $0.contains("✓ big.bin  3.8 MiB in ") }
-        #expect(try program.wait() == 0)
+        #expect(try program.wait() == 0, "\(program.ending)")
     }
 
     @Test func aTerminalThatCannotMoveItsCursorGetsLines() throws {
@@ -37,7 +37,7 @@ import Testing
         source.change { $0.failures = 2 }
         let program = try folder.get("--json", source.url)
         let records = try program.remainingLines().map(TransferLine.init)
-        #expect(try program.wait() == 0)
+        #expect(try program.wait() == 0, "\(program.ending)")
         let backingOff = records.filter { $0.state == "backing_off" }
         #expect(backingOff.count == 2)
         #expect(backingOff.allSatisfy { $0.cause?.layer == "http" && $0.cause?.code == "status" })
@@ -56,6 +56,6 @@ import Testing
         let program = try folder.get("--json", source.url)
         _ = try program.nextLine()
         program.closeOutput()
-        #expect(try program.wait() == 128 + SIGPIPE)
+        #expect(try program.wait() == 128 + SIGPIPE, "\(program.ending)")
     }
 }

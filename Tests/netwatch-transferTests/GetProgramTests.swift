@@ -13,7 +13,7 @@ import Testing
     @Test func aFileIsNamedAsTheURLEnds() async throws {
         let source = try FileSource(size: 100_000)
         let program = try folder.get("\(source.url)?version=2")
-        #expect(try program.wait() == 0)
+        #expect(try program.wait() == 0, "\(program.ending)")
         #expect(folder.content("big.bin") == source.whole)
         let lines = program.standardError.split(separator: "\n")
         #expect(lines.first == "big.bin: from \(source.url)?version=2")
@@ -27,7 +27,7 @@ import Testing
         let source = try FileSource(size: 5_000)
         let program = try folder.get(
             "-q", "-d", "a/b", "--parallel", "2", source.url, source.server.origin + "/two", source.server.origin + "/")
-        #expect(try program.wait() == 0)
+        #expect(try program.wait() == 0, "\(program.ending)")
         #expect(program.standardError == "")
         for name in ["big.bin", "two", "index.html"] { #expect(folder.content("a/b/\(name)") == source.whole) }
     }
@@ -35,7 +35,7 @@ import Testing
     @Test func oneOfSeveralFails() throws {
         let source = try FileSource(size: 5_000)
         let program = try folder.get("-q", source.url, source.server.origin + "/missing")
-        #expect(try program.wait() == 1)
+        #expect(try program.wait() == 1, "\(program.ending)")
         #expect(program.standardError == "netwatch: \(source.server.origin)/missing: the server answered 404 Not Found\n")
         #expect(folder.content("big.bin") == source.whole)
     }
@@ -49,7 +49,7 @@ import Testing
         #expect(Set(first.map(\.path)) == ["/a", "/b"])
         gate.open()
         let records = try program.remainingLines().map(TransferLine.init)
-        #expect(try program.wait() == 0)
+        #expect(try program.wait() == 0, "\(program.ending)")
         #expect(records.prefix(3).map(\.state) == ["waiting", "waiting", "waiting"])
         #expect(records.count { $0.state == "finished" } == 3)
         #expect(records.map(\.seq) == Array(0..<records.count))
@@ -60,7 +60,7 @@ import Testing
         source.change { $0.bytesPerSecond = 2_000_000 }
         let program = try folder.get("--json", source.url)
         let records = try program.remainingLines().map(TransferLine.init)
-        #expect(try program.wait() == 0)
+        #expect(try program.wait() == 0, "\(program.ending)")
         #expect(program.standardError == "")
         let last = try #require(records.last)
         #expect((last.state, last.received, last.total, last.attempt) == ("finished", 2_000_000, 2_000_000, 1))
@@ -85,7 +85,7 @@ import Testing
         try await source.server.awaitSeen { $0.sentBodyBytes >= 400_000 }
         #expect(folder.content("big.bin") == Data("old".utf8))
         try program.signal(SIGTERM)
-        #expect(try program.wait() == 128 + SIGTERM)
+        #expect(try program.wait() == 128 + SIGTERM, "\(program.ending)")
         #expect(folder.content("big.bin") == Data("old".utf8))
         source.change { $0.stopsAt = nil }
         #expect(try folder.get("-q", source.url).wait() == 0)
@@ -97,7 +97,7 @@ import Testing
     @Test(arguments: [["get", "--help"], ["help", "get"]]) func helpShowsTheOptions(arguments: [String]) throws {
         let program = try Program([try Programs.netwatch] + arguments)
         let text = try program.remainingLines().joined(separator: "\n")
-        #expect(try program.wait() == 0)
+        #expect(try program.wait() == 0, "\(program.ending)")
         for option in ["USAGE: netwatch get", "--sha256", "--limit-rate", "--no-continue", "--parallel", "--netns", "500k"] {
             #expect(text.contains(option), "\(option)")
         }
@@ -107,7 +107,7 @@ import Testing
         let copy = folder.file("netwatch")
         try FileManager.default.copyItem(atPath: try Programs.netwatch, toPath: copy)
         let program = try Program([copy, "get", "http://127.0.0.1:1/x"], directory: folder.path)
-        #expect(try program.wait() == 69)
+        #expect(try program.wait() == 69, "\(program.ending)")
         #expect(
             program.standardError
                 == "netwatch: get: the program netwatch-transfer is missing: looked for \(copy)-transfer and "

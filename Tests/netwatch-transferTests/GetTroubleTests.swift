@@ -28,7 +28,7 @@ import Testing
         }
         let address = "\(server.origin)/\(arguments.last ?? "")"
         let program = try folder.run(["get", "-q"] + arguments.dropLast() + [address])
-        #expect(try program.wait() == code)
+        #expect(try program.wait() == code, "\(program.ending)")
         #expect(program.standardError.hasPrefix("netwatch: \(address): "))
         #expect(program.standardError.hasSuffix(words + "\n") && program.standardError.split(separator: "\n").count == 1)
         #expect(folder.names == [])
@@ -43,7 +43,7 @@ import Testing
         }
         let program = try folder.get("--json", server.origin + "/a")
         let records = try program.remainingLines().map(TransferLine.init)
-        #expect(try program.wait() == 0)
+        #expect(try program.wait() == 0, "\(program.ending)")
         #expect(records.contains { $0.cause?.code == "invalid-response" })
         #expect(folder.content("a") == Data("well".utf8))
     }
@@ -51,7 +51,7 @@ import Testing
     @Test func aWrongDigestIsNoFile() throws {
         let source = try FileSource(size: 1_000)
         let program = try folder.get("-q", "--sha256", String(repeating: "0", count: 64), source.url)
-        #expect(try program.wait() == 1)
+        #expect(try program.wait() == 1, "\(program.ending)")
         #expect(program.standardError == "netwatch: \(source.url): the file has another digest than it should have\n")
         #expect(folder.names == [])
     }
@@ -59,7 +59,7 @@ import Testing
     @Test func anUntrustedCertificateEndsIt() throws {
         let server = try MisbehavingServer(tls: try SelfSignedCertificate().serverTLS) { _ in Reply(body: "x") }
         let program = try folder.get("-q", server.origin + "/x")
-        #expect(try program.wait() == 1)
+        #expect(try program.wait() == 1, "\(program.ending)")
         #expect(program.standardError.hasPrefix("netwatch: \(server.origin)/x: "))
         #expect(server.requests.isEmpty)
     }
@@ -84,7 +84,7 @@ import Testing
             (["-o", "/dev/null"], "/dev/null: cannot create: it is there, and no file"),
         ] {
             let program = try folder.run(["get"] + arguments + [source.url])
-            #expect(try program.wait() == 73)
+            #expect(try program.wait() == 73, "\(program.ending)")
             #expect(program.standardError == "netwatch: \(line)\n")
         }
         #expect(source.server.requests.isEmpty)
@@ -106,9 +106,9 @@ import Testing
         let first = try folder.get("-q", source.url)
         try await source.server.awaitSeen { $0.sentBodyBytes >= 500_000 }
         let second = try folder.get("-q", source.url)
-        #expect(try second.wait() == 73)
+        #expect(try second.wait() == 73, "\(second.ending)")
         #expect(second.standardError.contains("is being downloaded already"))
         try first.signal(SIGINT)
-        #expect(try first.wait() == 128 + SIGINT)
+        #expect(try first.wait() == 128 + SIGINT, "\(first.ending)")
     }
 }

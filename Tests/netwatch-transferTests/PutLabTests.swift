@@ -33,7 +33,7 @@ import Testing
         #expect(line.contains("up0"))
         try uplinks.site.ip("link set up0 up")
         _ = try program.nextLine(within: .seconds(60)) { $0.contains("film: continued at ") }
-        #expect(try program.wait(within: .seconds(60)) == 0)
+        #expect(try program.wait(within: .seconds(60)) == 0, "\(program.ending)")
         #expect(server.uploads.map(\.bytes) == [bytes])
         // What was not lost has been read once.
         #expect(server.bodyBytes < 4_000_000 + 1_000_000)

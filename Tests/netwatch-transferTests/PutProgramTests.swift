@@ -17,7 +17,7 @@ import Testing
         let server = try UploadServer(.tus)
         let bytes = try folder.make("film", size: 300_000)
         let program = try folder.put("film", server.url.absoluteString)
-        #expect(try program.wait() == 0)
+        #expect(try program.wait() == 0, "\(program.ending)")
         #expect(server.requests.map(\.method) == ["OPTIONS", "POST", "PATCH"])
         #expect(server.uploads.map(\.bytes) == [bytes])
         #expect(server.requests[1]["upload-metadata"] == "filename \(Data("film".utf8).base64EncodedString())")
@@ -90,7 +90,7 @@ import Testing
         let bytes = try folder.make("film", size: 1_000_000)
         let program = try folder.put("--json", "film", server.url.absoluteString)
         let records = try program.remainingLines().map(TransferLine.init)
-        #expect(try program.wait() == 0)
+        #expect(try program.wait() == 0, "\(program.ending)")
         #expect(server.uploads.map(\.bytes) == [bytes])
         #expect(server.bodyBytes == 1_100_000)
         let last = try #require(records.last)
@@ -108,7 +108,7 @@ import Testing
         try folder.make("film", size: 5_000_000)
         let program = try folder.put("--json", "--protocol", "put", "film", server.origin + "/a")
         let records = try program.remainingLines().map(TransferLine.init)
-        #expect(try program.wait() == 0)
+        #expect(try program.wait() == 0, "\(program.ending)")
         #expect(records.last?.attempt == 2 && records.last?.resumed_from == nil)
         #expect(server.requests.last?.bodyLength == 5_000_000)
     }
@@ -118,7 +118,7 @@ import Testing
         try folder.make("film", size: 1_000)
         let program = try folder.put("--json", "film", server.origin + "/a")
         let records = try program.remainingLines().map(TransferLine.init)
-        #expect(try program.wait() == 0)
+        #expect(try program.wait() == 0, "\(program.ending)")
         #expect(records.count { $0.state == "backing_off" } == 2)
         #expect(records.last?.state == "finished")
     }
@@ -132,7 +132,7 @@ import Testing
         let program = try folder.put("film", server.url.absoluteString)
         try await server.awaitBodyBytes(100_000)
         try program.signal(SIGTERM)
-        #expect(try program.wait() == 128 + SIGTERM)
+        #expect(try program.wait() == 128 + SIGTERM, "\(program.ending)")
         #expect(program.standardError.hasSuffix("netwatch: put: stopped: nothing of it can be continued\n"))
         gate.open()
     }
@@ -143,7 +143,7 @@ import Testing
         let server = try MisbehavingServer { _ in Reply(403) }
         try folder.make("film", size: 1_000)
         let program = try folder.put("-q", "--protocol", dialect, "film", server.origin + "/a")
-        #expect(try program.wait() == 1)
+        #expect(try program.wait() == 1, "\(program.ending)")
         #expect(program.standardError == "netwatch: \(server.origin)/a: the server answered 403 Forbidden\n")
     }
 
@@ -151,7 +151,7 @@ import Testing
         let server = try MisbehavingServer { _ in Reply(201, fields: ["Location": "/x"]) }
         try folder.make("film", size: 1_000)
         let program = try folder.put("-q", "--protocol", "tus", "film", server.origin + "/a")
-        #expect(try program.wait() == 1)
+        #expect(try program.wait() == 1, "\(program.ending)")
         #expect(program.standardError.contains("the server speaks no tus, and not 1.0.0"))
     }
 
@@ -159,7 +159,7 @@ import Testing
         let server = try MisbehavingServer { _ in .never }
         try folder.make("film", size: 1_000)
         let program = try folder.put("-q", "--timeout", "1s", "film", server.origin + "/a")
-        #expect(try program.wait() == 1)
+        #expect(try program.wait() == 1, "\(program.ending)")
         #expect(program.standardError == "netwatch: \(server.origin)/a: timed out after 1s\n")
     }
 
@@ -204,7 +204,7 @@ import Testing
     @Test(arguments: [["put", "--help"], ["help", "put"]]) func helpShowsTheOptions(arguments: [String]) throws {
         let program = try folder.run(arguments)
         let text = try program.remainingLines().joined(separator: "\n")
-        #expect(try program.wait() == 0)
+        #expect(try program.wait() == 0, "\(program.ending)")
         for option in ["USAGE: netwatch put", "--protocol", "auto", "tus", "--limit-rate", "--timeout", "--netns"] {
             #expect(text.contains(option), "\(option)")
         }

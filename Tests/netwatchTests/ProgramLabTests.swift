@@ -52,7 +52,7 @@ import Testing
         try place.host.ip("route del default")
         let loss = try decode(program.nextLine())
         #expect((loss.seq, loss.status, loss.cause?.layer, loss.cause?.code) == (2, "unsatisfied", "route", "no-route"))
-        #expect(try program.wait() == 0)
+        #expect(try program.wait() == 0, "\(program.ending)")
         #expect(program.standardError == "")
     }
 
@@ -65,7 +65,7 @@ import Testing
         #expect(hello.type == "hello")
         try place.host.ip("route add default via 192.0.2.1")
         let lines = try program.remainingLines()
-        #expect(try program.wait() == 0)
+        #expect(try program.wait() == 0, "\(program.ending)")
         #expect(directory.text("records").split(separator: "\n").map(String.init) == lines)
         #expect(directory.text("runs") == "satisfied up0\n")
     }
@@ -76,14 +76,14 @@ import Testing
             [try Programs.netwatch, "wait", "--netns", try #require(place.host.name), "--", "sh", "-c", "echo ran; exit 7"])
         try place.host.ip("route add default via 192.0.2.1")
         #expect(try program.remainingLines() == ["ran"])
-        #expect(try program.wait() == 7)
+        #expect(try program.wait() == 7, "\(program.ending)")
         #expect(program.standardError == "")
     }
 
     @Test func waitTimesOutWithTheReasonWhileNothingHappens() throws {
         let place = try Place()
         let program = try place.netwatch("wait", "--timeout", "300ms")
-        #expect(try program.wait() == 124)
+        #expect(try program.wait() == 124, "\(program.ending)")
         #expect(program.standardError.hasPrefix("netwatch: wait: timed out after 300ms: path unsatisfied, route/no-route: "))
         #expect(try program.remainingLines() == [])
     }
@@ -91,7 +91,7 @@ import Testing
     @Test func waitNamesWhatTheProbesMetBeforeTheVerdict() throws {
         let place = try Place()
         let program = try place.netwatch("wait", "--timeout", "1s", "--fail-after", "50", "127.0.0.1:5")
-        #expect(try program.wait() == 124)
+        #expect(try program.wait() == 124, "\(program.ending)")
         #expect(program.standardError.hasPrefix("netwatch: wait: timed out after 1s: 127.0.0.1:5: tcp/refused: "))
     }
 
@@ -115,14 +115,14 @@ import Testing
         let program = try Program(["sh", "-c", script, try Programs.netwatch, try #require(place.host.name)])
         let mask = UInt64(try #require(try program.remainingLines().first).suffix(16), radix: 16)
         #expect(mask.map { $0 & 1 << (SIGINT - 1) != 0 } == true)
-        #expect(try program.wait() == 0)
+        #expect(try program.wait() == 0, "\(program.ending)")
     }
 
     @Test func theStatusOfATargetIsItsFirstRecord() throws {
         let place = try Place()
         let program = try place.netwatch("status", "--json", "127.0.0.1:5")
         #expect(try program.remainingLines().first?.contains(#""initial":true}"#) == true)
-        #expect(try program.wait() == 1)
+        #expect(try program.wait() == 1, "\(program.ending)")
     }
 
     @Test func aRecordingIsWholeAfterItsCountAndAfterTheNamespace() throws {
@@ -133,20 +133,20 @@ import Testing
             let replay = try Program([try Programs.netwatch, "replay", "--json", file])
             // The recorder may have heard more than it was asked to tell.
             #expect(try Array(replay.remainingLines().prefix(lines.count)) == lines)
-            #expect(try replay.wait() == 0)
+            #expect(try replay.wait() == 0, "\(replay.ending)")
         }
         let counting = try place.netwatch("record", file, "--json", "--count", "1")
         let hello = try #require(try counting.nextLine())
         try place.host.ip("route add default via 192.0.2.1")
         let counted = [hello] + (try counting.remainingLines())
-        #expect(try counting.wait() == 0)
+        #expect(try counting.wait() == 0, "\(counting.ending)")
         try expectWhole(counted)
 
         let program = try place.netwatch("record", file, "--json")
         let first = try #require(try program.nextLine())
         try place.host.deleteName()
         let lines = [first] + (try program.remainingLines())
-        #expect(try program.wait() == 1)
+        #expect(try program.wait() == 1, "\(program.ending)")
         try expectWhole(lines)
     }
 
@@ -154,11 +154,11 @@ import Testing
         let place = try Place()
         let unsatisfied = try place.netwatch("status", "--json")
         #expect(try unsatisfied.remainingLines().count == 1)
-        #expect(try unsatisfied.wait() == 1)
+        #expect(try unsatisfied.wait() == 1, "\(unsatisfied.ending)")
         try place.host.ip("route add default via 192.0.2.1")
         let satisfied = try place.netwatch("status", "-v")
         #expect(try satisfied.remainingLines().first?.contains("satisfied  via up0 (wired), IPv4") == true)
-        #expect(try satisfied.wait() == 0)
+        #expect(try satisfied.wait() == 0, "\(satisfied.ending)")
     }
 
     @Test func theEndOfTheNamespaceIsTheEnd() throws {
@@ -168,7 +168,7 @@ import Testing
         try place.host.deleteName()
         let lines = try program.remainingLines()
         #expect(try decode(lines.last).cause?.code == "no-interface")
-        #expect(try program.wait() == 1)
+        #expect(try program.wait() == 1, "\(program.ending)")
         #expect(program.standardError.hasSuffix(": it is gone, there is nothing left to watch\n"))
     }
 }

@@ -16,7 +16,7 @@ import Testing
         let program = try netwatch("watch", "--json")
         #expect(try program.nextLine()?.hasPrefix(#"{"v":1,"seq":0,"#) == true)
         program.closeOutput()
-        #expect(try program.wait() == 128 + SIGPIPE)
+        #expect(try program.wait() == 128 + SIGPIPE, "\(program.ending)")
         #expect(program.standardError == "")
     }
 
@@ -24,19 +24,19 @@ import Testing
         let program = try netwatch("watch")
         #expect(try program.nextLine()?.contains(" hello ") == true)
         try program.signal(number)
-        #expect(try program.wait() == 128 + number)
+        #expect(try program.wait() == 128 + number, "\(program.ending)")
         #expect(program.standardError == "")
     }
 
     @Test(arguments: ["watch", "status", "schema", "--help"]) func closedOutputIsAnError(command: String) throws {
         let program = try netwatch(command, output: .closed)
-        #expect(try program.wait() == 74)
+        #expect(try program.wait() == 74, "\(program.ending)")
         #expect(program.standardError == "netwatch: standard output: closed, or not open for writing\n")
     }
 
     @Test func filesAndNothingTakeTheStream() throws {
         let program = try netwatch("watch", "--for", "100ms", "--json", output: .file)
-        #expect(try program.wait() == 0)
+        #expect(try program.wait() == 0, "\(program.ending)")
         #expect(program.output.split(separator: "\n").count >= 1)
         #expect(try netwatch("watch", "--for", "100ms", output: .null).wait() == 0)
     }
@@ -55,12 +55,12 @@ import Testing
         let file = "\(directory.path)/recording"
         let recorder = try netwatch("record", "--json", "--for", "300ms", file)
         let recorded = try recorder.remainingLines()
-        #expect(try recorder.wait() == 0)
+        #expect(try recorder.wait() == 0, "\(recorder.ending)")
         #expect(!recorded.isEmpty)
         #expect(try netwatch("replay", "--json", file).remainingLines() == recorded)
         let piped = try netwatch("replay", "--json", "-", input: .text(directory.text("recording")))
         #expect(try piped.remainingLines() == recorded)
-        #expect(try piped.wait() == 0)
+        #expect(try piped.wait() == 0, "\(piped.ending)")
     }
 
     @Test(arguments: [SIGINT, SIGTERM]) func aRecordingThatASignalEndsIsWhole(number: Int32) throws {
@@ -70,10 +70,10 @@ import Testing
         var recorded = [try #require(try recorder.nextLine())]
         try recorder.signal(number)
         recorded += try recorder.remainingLines()
-        #expect(try recorder.wait() == 128 + number)
+        #expect(try recorder.wait() == 128 + number, "\(recorder.ending)")
         let replay = try netwatch("replay", "--json", file)
         #expect(try replay.remainingLines() == recorded)
-        #expect(try replay.wait() == 0)
+        #expect(try replay.wait() == 0, "\(replay.ending)")
     }
 
     @Test func aRecordingWhoseWriterWasKilledSaysSoAfterAllThatItHolds() throws {
@@ -87,14 +87,14 @@ import Testing
         while held == nil, ContinuousClock.now < end {
             let replay = try netwatch("replay", "--json", file)
             held = try replay.nextLine()
-            #expect(try replay.wait() == 65)
+            #expect(try replay.wait() == 65, "\(replay.ending)")
             #expect(replay.standardError.hasSuffix(": is missing: the recording ends early\n"))
         }
         try recorder.signal(SIGKILL)
-        #expect(try recorder.wait() == 128 + SIGKILL)
+        #expect(try recorder.wait() == 128 + SIGKILL, "\(recorder.ending)")
         let replay = try netwatch("replay", "--json", file)
         #expect(try replay.nextLine() == hello)
-        #expect(try replay.wait() == 65)
+        #expect(try replay.wait() == 65, "\(replay.ending)")
         let count = directory.text("recording").split(separator: "\n").count
         #expect(replay.standardError == "netwatch: \(file): line \(count + 1): is missing: the recording ends early\n")
     }
@@ -121,7 +121,7 @@ import Testing
         let text = directory.text("recording")
         let program = try netwatch("replay", "--json", "-", input: .text(text + "garbage\n"))
         #expect(try program.remainingLines() == recorded)
-        #expect(try program.wait() == 65)
+        #expect(try program.wait() == 65, "\(program.ending)")
         let line = text.split(separator: "\n").count + 1
         #expect(program.standardError.hasPrefix("netwatch: standard input: line \(line): "))
         #expect(program.standardError.split(separator: "\n").count == 1)
@@ -129,10 +129,10 @@ import Testing
 
     @Test func filesThatCannotBeMadeOrFoundHaveTheirCodes() throws {
         let recorder = try netwatch("record", "/nowhere/recording")
-        #expect(try recorder.wait() == 73)
+        #expect(try recorder.wait() == 73, "\(recorder.ending)")
         #expect(recorder.standardError == "netwatch: /nowhere/recording: cannot create: No such file or directory\n")
         let watcher = try netwatch("watch", "--netns", "netwatch-no-such")
-        #expect(try watcher.wait() == 66)
+        #expect(try watcher.wait() == 66, "\(watcher.ending)")
         #expect(watcher.standardError.hasPrefix("netwatch: --netns netwatch-no-such: "))
     }
 
@@ -142,7 +142,7 @@ import Testing
         for arguments in [["--help"], ["watch", "--help"], ["help", "wait"]] {
             let program = try Program([try Programs.netwatch] + arguments)
             #expect(try program.remainingLines().contains { $0.hasPrefix("USAGE: netwatch") })
-            #expect(try program.wait() == 0)
+            #expect(try program.wait() == 0, "\(program.ending)")
             #expect(program.standardError == "")
         }
     }

@@ -59,7 +59,7 @@ private struct Job: Codable {
             kills += 1
         }
         let last = try Program(command)
-        #expect(try last.wait(within: .seconds(300)) == 0, "\(last.standardError)")
+        #expect(try last.wait(within: .seconds(300)) == 0, "\(last.ending)")
         print("durable sessions: \(kills) kills, \(server.seen.requestCount + uploads.requests.count) requests")
 
         let lines = try String(contentsOfFile: folder.file("log"), encoding: .utf8).split(separator: "\n")
@@ -96,7 +96,7 @@ private struct Job: Codable {
         let second = try Program([try Programs.built("durable-client"), folder.file("state")])
         let line = try #require(try second.nextLine())
         #expect(line.hasPrefix("in-use: process \(first.processID) has the durable session 'killed' open"))
-        #expect(try second.wait() == 0)
+        #expect(try second.wait() == 0, "\(second.ending)")
         try first.signal(SIGKILL)
         _ = try first.wait()
         let third = try Program([try Programs.built("durable-client"), folder.file("state")])

@@ -11,7 +11,7 @@ import Testing
         ])
         let lines = try program.remainingLines(within: .seconds(900))
         print(lines.joined(separator: "\n"))
-        #expect(try program.wait() == 0)
+        #expect(try program.wait() == 0, "\(program.ending)")
         #expect(lines.first?.hasPrefix("chaos: seed ") == true)
     }
 }

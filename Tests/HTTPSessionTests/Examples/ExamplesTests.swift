@@ -125,7 +125,7 @@ struct DocumentedExamplesTests {
             "HTTPSessionJournalExamples", folder.file("state"),
             environment: ["SSL_CERT_FILE": folder.file("root.pem"), "https_proxy": nil, "HTTPS_PROXY": nil, "all_proxy": nil])
         #expect(try program.nextLine { $0.hasPrefix("https://") }.contains("finished"))
-        #expect(try program.wait() == 0)
+        #expect(try program.wait() == 0, "\(program.ending)")
         #expect(try Data(contentsOf: folder.url("state/big.bin")) == pattern(300_000))
         #expect(server.requests.count == 1)
     }

@@ -15,7 +15,7 @@ struct ServerFixtureTests {
                 "\n%{http_code} %{http_version}",
             ]
                 + arguments, output: .file)
-        #expect(try program.wait(within: .seconds(40)) == 0)
+        #expect(try program.wait(within: .seconds(40)) == 0, "\(program.ending)")
         return program.output
     }
 

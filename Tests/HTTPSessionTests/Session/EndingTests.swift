@@ -33,6 +33,22 @@ import Testing
         #expect(server.seen.connections == 0)
     }
 
+    @Test func `a program that ends in the middle of transfers ends with its own code`() async {
+        for _ in 0..<5 {
+            await #expect(processExitsWith: .exitCode(3)) {
+                let server = try MisbehavingServer(tls: .minted("leaf-chain")) { _ in Reply(body: "x").closing() }
+                var policy = SecurityPolicy(pinningMode: .none)
+                policy.roots = .given(try MintedCertificates.set("root"))
+                policy.validatesDomainName = false
+                let session = try localSession { [policy] in $0.securityPolicy = policy }
+                let tasks = (0..<200).map { _ in session.data(TransferRequest(url: server.url())) }
+                for task in tasks.prefix(20) { _ = try await task.value }
+                // OpenSSL must not be torn down under the threads that use it.
+                exit(3)
+            }
+        }
+    }
+
     @Test func `a task that nobody holds and nobody started is gone`() async throws {
         let server = try MisbehavingServer { _ in Reply(body: "x") }
         let session = try localSession()

@@ -1,0 +1,1 @@
+// This target has nothing to call: see setup.c.
