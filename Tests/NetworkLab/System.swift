@@ -111,6 +111,8 @@ private final class ThreadTask {
 }
 
 private func threadMain(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+    // Not that of the thread that made it, which is in its own namespace.
+    netwatch_set_thread_name("lab")
     if let argument {
         Unmanaged<ThreadTask>.fromOpaque(argument).takeRetainedValue().run()
     }
