@@ -5,7 +5,7 @@ internal import Glibc
 /// A new thread is in the namespace of whoever makes it (clone(2)). Dispatch makes the threads of its queues, and with them those of
 /// Swift's tasks, on the thread that has something for them to do: a loop inside a namespace that resumed a task, or gave a queue a
 /// block, would leave behind threads of the process's pool that open every later socket in that namespace. So whatever may wake others
-/// is done by one thread that never left.
+/// is done by one thread that never left. It is where the first thread that left was made.
 package enum HomeThread {
     private static let worker = Locked<Worker?>(nil)
 
@@ -32,7 +32,12 @@ package enum HomeThread {
     /// Runs `body`, which wakes others: resumes a task, gives a queue a block, yields to a stream. On a thread that has not left that is
     /// at once; otherwise soon, on one that has not, after what was asked for before by the same thread. It must not wait.
     package static func run(_ body: @escaping @Sendable () -> Void) {
-        guard isElsewhere, let worker = worker.withLock({ $0 }) else { return body() }
-        worker.run(body)
+        if isElsewhere { relay(body) } else { body() }
+    }
+
+    /// As ``run(_:)`` on a thread that has left, whichever this one is: where what several threads ask for has to keep its order.
+    package static func relay(_ body: @escaping @Sendable () -> Void) {
+        // There is none where nobody has left.
+        if let worker = worker.withLock({ $0 }) { worker.run(body) } else { body() }
     }
 }

@@ -218,7 +218,7 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
             shared.progress = progress
             if !shared.progressReaders.isEmpty {
                 let readers = Array(shared.progressReaders.values)
-                HomeThread.run { for reader in readers { reader.yield(progress) } }
+                core.outbox.wake { for reader in readers { reader.yield(progress) } }
             }
             return shared.watchers
         }
@@ -271,7 +271,7 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         }
         guard isFirst else { return nil }
         guard !waiters.isEmpty || !readers.isEmpty else { return ending }
-        HomeThread.run { [waiters, readers, progress = ending.progress] in
+        core.outbox.wake { [waiters, readers, progress = ending.progress] in
             for waiter in waiters { waiter.resume() }
             for reader in readers.values {
                 reader.yield(progress)

@@ -24,7 +24,8 @@ public final class MisbehavingServer: Sendable {
         public var recordedBodyBytes = 1 << 20
         /// SO_RCVBUF of the connections, in bytes: how much of an upload the kernel takes while nobody reads. Nil for its own choice.
         public var receiveBuffer: Int?
-        /// The file of the network namespace to listen in; nil for that of the caller.
+        /// The file of the network namespace to listen in; nil for that of the caller. The closures that answer then run inside it, and
+        /// must not give queues or tasks something to do: dispatch would make its threads there.
         public var namespace: String?
         /// What happens to a connection (they are counted from 1) before the first byte, also before TLS.
         public var arrival: @Sendable (_ connection: Int) -> Arrival = { _ in .serve }

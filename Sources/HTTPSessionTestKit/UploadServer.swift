@@ -22,7 +22,8 @@ public final class UploadServer: Sendable {
     public struct Options: Sendable {
         /// Where it listens; a free port of 127.0.0.1 unless told.
         public var address = ListeningAddress.loopback
-        /// The file of the network namespace to listen in; nil for that of the caller.
+        /// The file of the network namespace to listen in; nil for that of the caller. The closures that answer then run inside it, and
+        /// must not give queues or tasks something to do: dispatch would make its threads there.
         public var namespace: String?
         /// The value of `Upload-Limit`, in the draft's dialect.
         public var limit: String?

@@ -17,13 +17,14 @@ final class SessionCore: Sendable {
 
     init(settings: SessionSettings, monitors: [any EventMonitor], postsNotifications: Bool) throws(HTTPSessionError) {
         let mailbox = Mailbox<SessionCommand>()
+        let namespace = settings.configuration.networkNamespace
         let outbox = SessionOutbox(
-            name: settings.configuration.name, telemetry: Telemetry(logger: settings.configuration.logger), monitors: monitors,
+            name: settings.configuration.name, isElsewhere: namespace != nil || HomeThread.isElsewhere,
+            telemetry: Telemetry(logger: settings.configuration.logger), monitors: monitors,
             postsNotifications: postsNotifications)
         var cookieLines: [CookieLine] = []
         if case .file(let url) = settings.network.cookies { cookieLines = try CookieFile.read(url) }
         let failure = Locked<HTTPSessionError?>(nil)
-        let namespace = settings.configuration.networkNamespace
         do throws(LoopThread.StartError) {
             thread = try LoopThread(name: String(settings.configuration.name.prefix(15)), namespace: namespace?.path) {
                 [cookieLines] () throws(LoopError) -> () -> Void in

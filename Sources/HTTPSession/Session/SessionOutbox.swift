@@ -15,6 +15,10 @@ final class SessionOutbox: Sendable {
     /// told first.
     private let handover = Locked(())
 
+    /// The session's thread is in another namespace. What it has for others, and what callers have in its place, then goes one way: what
+    /// happened first is told first.
+    private let isElsewhere: Bool
+
     private let invalidated = Locked<HTTPSessionManager?>(nil)
 
     private struct Batch: Sendable {
@@ -25,8 +29,9 @@ final class SessionOutbox: Sendable {
         var isEmpty: Bool { results.isEmpty && events.isEmpty }
     }
 
-    init(name: String, telemetry: Telemetry, monitors: [any EventMonitor], postsNotifications: Bool) {
+    init(name: String, isElsewhere: Bool, telemetry: Telemetry, monitors: [any EventMonitor], postsNotifications: Bool) {
         queue = DispatchQueue(label: name)
+        self.isElsewhere = isElsewhere
         tellsEverything = !monitors.isEmpty
         self.monitors = [telemetry] + monitors
         self.postsNotifications = postsNotifications
@@ -90,9 +95,18 @@ final class SessionOutbox: Sendable {
         }
     }
 
-    /// Runs `body` on the delivery queue.
+    /// Runs `body` on the delivery queue, and lets go of it there.
     func deliver(_ body: @escaping @Sendable () -> Void) {
-        HomeThread.run { [queue] in queue.async(execute: body) }
+        guard isElsewhere else { return queue.async(execute: body) }
+        let parcel = Parcel(body)
+        HomeThread.relay { [queue] in
+            queue.async { parcel.take()?() }
+        }
+    }
+
+    /// Runs `body`, which wakes those who wait for a task.
+    func wake(_ body: @escaping @Sendable () -> Void) {
+        if isElsewhere { HomeThread.relay(body) } else { body() }
     }
 
     /// The manager that observers are told of, kept until they are.

@@ -20,7 +20,9 @@ extension TaskRun {
     }
 
     func answered(_ number: Int, _ answer: HandlerAnswer) {
-        guard number == question else { return loop.letGo(answer) }
+        // What of it is not taken over is let go of where the user's objects may end.
+        loop.letGo(answer)
+        guard number == question else { return }
         question += 1
         asking = nil
         handle(.handlerAnswered)

@@ -179,6 +179,7 @@ final class TaskRun {
     private func begin(_ attempt: Int) {
         task.become(.running)
         if let adapted = exchange.adapted { loop.letGo(adapted) }
+        if case .redirect(let proposed) = exchange.next { loop.letGo(proposed) }
         exchange = Exchange()
         if !opensPart() { beginIfReady() }
     }

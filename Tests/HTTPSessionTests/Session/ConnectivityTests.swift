@@ -308,36 +308,6 @@ import Testing
         #expect(await failure(session.data(brief))?.code == .timedOut)
     }
 
-    /// The threads that dispatch made, for its queues and for Swift's tasks, and that are in another namespace.
-    private func strays(from home: String) throws -> [String] {
-        try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").compactMap { thread in
-            let files = "/proc/self/task/\(thread)"
-            // One that ends meanwhile has no files.
-            guard let name = try? String(contentsOfFile: "\(files)/comm", encoding: .utf8), name.contains("-qos"),
-                let namespace = try? FileManager.default.destinationOfSymbolicLink(atPath: "\(files)/ns/net"), namespace != home
-            else { return nil }
-            return name
-        }
-    }
-
-    @Test func `the process's own threads stay where they are, whatever a session in a namespace has for them`() async throws {
-        let home = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/ns/net")
-        let server = try server { _ in Reply(body: "well") }
-        let monitor = try await settledMonitor()
-        let session = try session(monitor)
-        for round in 0..<10 {
-            let tasks = (0..<20).map { _ in session.data(TransferRequest(url: server.url())) }
-            for task in tasks {
-                let progress = Task { for await _ in task.progress {} }
-                #expect(try await task.value.data == Data("well".utf8))
-                await progress.value
-            }
-            try client.ip("link set one mtu \(1_400 + round)")
-            let strays = try strays(from: home)
-            #expect(strays == [])
-        }
-    }
-
     @Test func `a server that refuses is the retry policy's, not the gate's`() async throws {
         let monitor = try await settledMonitor()
         let url = try #require(URL(string: "http://203.0.113.9:1/"))

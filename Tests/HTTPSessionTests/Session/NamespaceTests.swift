@@ -1,0 +1,94 @@
+import EventLoop
+import Foundation
+import HTTPSession
+import HTTPSessionTestKit
+import NetworkLab
+import Reachability
+import Testing
+
+/// Sessions inside a network namespace, on the real kernel; the server is at 203.0.113.9 of another.
+@Suite(.requiresNamespaces, .timeLimit(.minutes(20))) struct NamespaceTests {
+    private let uplinks: Uplinks
+    private let log = TaskLog()
+    private let names = EventLog()
+
+    init() throws {
+        uplinks = try Uplinks("one")
+        try uplinks.client.ip("route add default via \(uplinks.gateway(0))")
+    }
+
+    private var options: MisbehavingServer.Options {
+        var options = MisbehavingServer.Options()
+        options.namespace = uplinks.site.path
+        return options
+    }
+
+    private func session(_ monitor: PathMonitor? = nil) throws -> HTTPSessionManager {
+        let configuration = localConfiguration { $0.networkNamespace = NetworkNamespace(uplinks.client.path) }
+        return try HTTPSessionManager(configuration: configuration, reachability: monitor, monitors: [log, names])
+    }
+
+    /// What is told of each task.
+    private final class TaskLog: EventMonitor {
+        private let words = Locked<[UInt64: [String]]>([:])
+
+        func handle(_ event: SessionEvent) {
+            switch event {
+            case .taskCreated(let task): words.withLock { $0[task.id, default: []].append("created") }
+            case .taskResumed(let task): words.withLock { $0[task.id, default: []].append("resumed") }
+            case .taskCompleted(let task, _): words.withLock { $0[task.id, default: []].append("completed") }
+            default: break
+            }
+        }
+
+        /// The different orders.
+        var orders: Set<[String]> { words.withLock { Set($0.values) } }
+        var completed: Int { words.withLock { $0.values.count { $0.contains("completed") } } }
+    }
+
+    @Test func `of every task its events are told in their order, whichever thread has them`() async throws {
+        let server = try MisbehavingServer(at: .ip("203.0.113.9", port: 0), options: options) { _ in Reply(body: "well") }
+        let session = try session()
+        let request = TransferRequest(url: server.url())
+        for _ in 0..<20 {
+            // The session's thread has news of some, while this one has of others.
+            let tasks = (0..<20).map { _ in session.data(request) }
+            for _ in 0..<20 { session.data(request, startsNow: false).cancel() }
+            for task in tasks { #expect(try await task.value.statusCode == 200) }
+        }
+        session.invalidate(cancelsTasks: false)
+        _ = await names.awaitInvalidation()
+        #expect(log.orders == [["created", "resumed", "completed"], ["created", "completed"]])
+        #expect(log.completed == 800)
+    }
+
+    /// The threads that dispatch made, for its queues and for Swift's tasks, and that are in another namespace.
+    private func strays(from home: String) throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").compactMap { thread in
+            let files = "/proc/self/task/\(thread)"
+            // One that ends meanwhile has no files.
+            guard let name = try? String(contentsOfFile: "\(files)/comm", encoding: .utf8), name.contains("-qos"),
+                let namespace = try? FileManager.default.destinationOfSymbolicLink(atPath: "\(files)/ns/net"), namespace != home
+            else { return nil }
+            return name
+        }
+    }
+
+    @Test func `the process's own threads stay where they are, whatever a session in a namespace has for them`() async throws {
+        let home = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/ns/net")
+        let server = try MisbehavingServer(at: .ip("203.0.113.9", port: 0), options: options) { _ in Reply(body: "well") }
+        let monitor = try PathMonitor(namespace: NetworkNamespace(uplinks.client.path))
+        let session = try session(monitor)
+        for round in 0..<10 {
+            let tasks = (0..<20).map { _ in session.data(TransferRequest(url: server.url())) }
+            for task in tasks {
+                let progress = Task { for await _ in task.progress {} }
+                #expect(try await task.value.data == Data("well".utf8))
+                await progress.value
+            }
+            try uplinks.client.ip("link set one mtu \(1_400 + round)")
+            let strays = try strays(from: home)
+            #expect(strays == [])
+        }
+    }
+}
