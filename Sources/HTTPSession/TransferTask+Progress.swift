@@ -1,4 +1,5 @@
 public import Foundation
+internal import EventLoop
 
 extension TransferTask {
     /// Which half of a task.
@@ -13,8 +14,14 @@ extension TransferTask {
         progress.isCancellable = true
         progress.isPausable = true
         progress.cancellationHandler = { [weak self] in self?.cancel() }
-        progress.pausingHandler = { [weak self] in self?.suspend() }
-        progress.resumingHandler = { [weak self] in self?.resume() }
+        // Foundation calls either on a thread of its own: the later word may come first.
+        let turn = Locked(())
+        let obey: @Sendable () -> Void = { [weak self, weak progress] in
+            turn.withLock { _ in
+                if progress?.isPaused == true { self?.suspend() } else { self?.resume() }
+            }
+        }
+        (progress.pausingHandler, progress.resumingHandler) = (obey, obey)
         onProgress { [weak self] present in
             let (done, total) =
                 switch kind {

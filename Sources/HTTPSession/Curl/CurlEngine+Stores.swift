@@ -5,7 +5,9 @@ internal import Glibc
 extension CurlEngine {
     func openStores(_ cookieLines: [CookieLine]) throws(HTTPSessionError) {
         // All on one thread: a share needs no lock functions.
-        let data = [(share, [CURL_LOCK_DATA_COOKIE, CURL_LOCK_DATA_HSTS]), (cookielessShare, [CURL_LOCK_DATA_HSTS])]
+        // A share with HSTS has every transfer obey it.
+        let policies = network.enforcesHSTS ? [CURL_LOCK_DATA_HSTS] : []
+        let data = [(share, [CURL_LOCK_DATA_COOKIE] + policies), (cookielessShare, policies)]
         for (share, kinds) in data {
             for kind in kinds {
                 _ = netwatch_curl_share_set_long(share, Int32(bitPattern: CURLSHOPT_SHARE.rawValue), Int(kind.rawValue))

@@ -94,7 +94,7 @@ final class CurlTransfer {
     func attach() throws(HTTPSessionError) {
         try handle.set(CURLOPT_URL, plan.url)
         try handle.set(CURLOPT_HTTPHEADER, pointer: lines.raw)
-        try plan.applyIdleTime(to: handle)
+        try plan.applyAges(to: handle)
         try handle.set(CURLOPT_ERRORBUFFER, pointer: errorText)
         try CurlTrampolines.attach(self, to: handle)
     }

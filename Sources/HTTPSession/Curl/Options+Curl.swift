@@ -20,7 +20,8 @@ extension NetworkOptions {
         case .none: try handle.set(CURLOPT_PROXY, "")
         case .explicit(let url, let exceptions):
             try handle.set(CURLOPT_PROXY, url)
-            if !exceptions.isEmpty { try handle.set(CURLOPT_NOPROXY, exceptions.joined(separator: ",")) }
+            // Also where there are none: else those of the environment's no_proxy would be.
+            try handle.set(CURLOPT_NOPROXY, exceptions.joined(separator: ","))
         }
         switch addressFamily {
         case .any: break
@@ -92,7 +93,8 @@ extension TransferPlan {
     }
 
     /// What every attempt says anew, where it matters: the seconds pass.
-    func applyIdleTime(to handle: EasyHandle) throws(HTTPSessionError) {
+    func applyAges(to handle: EasyHandle) throws(HTTPSessionError) {
+        if let maximumLookupSeconds { try handle.set(CURLOPT_DNS_CACHE_TIMEOUT, maximumLookupSeconds) }
         guard let maximumIdleSeconds else { return }
         try handle.set(CURLOPT_FRESH_CONNECT, needsFreshConnection || maximumIdleSeconds == 0)
         try handle.set(CURLOPT_MAXAGE_CONN, maximumIdleSeconds)

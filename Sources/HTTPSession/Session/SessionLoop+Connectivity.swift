@@ -71,4 +71,12 @@ extension SessionLoop {
         // libcurl drops what has been idle for 118 s in any case.
         return seconds > 120 ? nil : max(0, Int(seconds) - 2)
     }
+
+    /// How old a look-up may be, in whole seconds: another network's name servers may say something else.
+    var maximumLookupSeconds: Int? {
+        guard let waysChangedAt else { return nil }
+        let seconds = (now - waysChangedAt) / 1_000_000_000
+        // libcurl forgets what is older in any case.
+        return seconds > 61 ? nil : max(0, Int(seconds) - 1)
+    }
 }

@@ -10,6 +10,11 @@ struct TaskLogins {
     /// The origin that ``server`` is for.
     private var origin: Origin?
 
+    /// How often somebody has answered since the last answer that was good. A server that asks in another realm's name each time would
+    /// be answered for ever.
+    private(set) var answers = 0
+    static let maximumAnswers = 20
+
     private struct Tried: Hashable {
         let space: AuthenticationChallenge.ProtectionSpace
         let credential: Credential
@@ -38,6 +43,7 @@ struct TaskLogins {
     }
 
     mutating func use(_ credential: Credential, for challenge: AuthenticationChallenge) {
+        answers += 1
         let space = challenge.protectionSpace
         inUse[space] = (credential, challenge.scheme)
         unconfirmed[space] = credential
@@ -63,6 +69,7 @@ struct TaskLogins {
 
     /// The server answered: what was said is good.
     mutating func takeConfirmed() -> [AuthenticationChallenge.ProtectionSpace: Credential] {
+        answers = 0
         defer { unconfirmed = [:] }
         return unconfirmed
     }

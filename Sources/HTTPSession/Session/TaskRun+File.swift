@@ -54,6 +54,8 @@ extension TaskRun {
     private func goOn(from part: FileSink.Part) {
         let wanted = (sink as? FileSink)?.destination.expectedDigest
         if let wanted, let known = part.sidecar.resumption.digest, wanted != known { return }
+        // What a server said of another resource says nothing of this one.
+        guard wanted != nil || part.sidecar.resumption.isSameResource(request.url) else { return }
         resumption = part.sidecar.resumption
         beginning = (nil, job.destination)
         progress.received = part.length

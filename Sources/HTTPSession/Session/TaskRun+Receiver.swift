@@ -372,6 +372,7 @@ extension TaskRun: TransferReceiver {
             let reason = "the credential has a line break, NUL or another control character"
             return end(with: HTTPSessionError(.authenticationFailed, reason))
         }
+        guard logins.answers < TaskLogins.maximumAnswers else { return settleForResponse() }
         logins.use(credential, for: challenge)
         goOn(with: request)
     }

@@ -36,6 +36,8 @@ package struct TransferPlan: Hashable, Sendable {
     package var needsFreshConnection = false
     /// Uses no connection that has been idle for longer, in seconds; 0: none that has been used before; `nil`: as the engine likes.
     package var maximumIdleSeconds: Int?
+    /// Uses no name that was looked up longer ago, in seconds; `nil`: as the engine likes (CURLOPT_DNS_CACHE_TIMEOUT, 60).
+    package var maximumLookupSeconds: Int?
     package var handlesCookies = true
     /// Ask for compressed content and decompress it.
     package var decompresses = true
@@ -61,12 +63,13 @@ package struct TransferPlan: Hashable, Sendable {
         self.method = method
     }
 
-    /// What is asked for but for what every attempt says anew, in the form of a plan: address and fields, and how old a connection may
-    /// be, where that matters at all.
+    /// What is asked for but for what every attempt says anew, in the form of a plan: address and fields, and how old a connection or
+    /// a look-up may be, where that matters at all.
     package var lasting: TransferPlan {
         var rest = self
         (rest.url, rest.headerLines) = ("", [])
         if maximumIdleSeconds != nil { rest.maximumIdleSeconds = 0 }
+        if maximumLookupSeconds != nil { rest.maximumLookupSeconds = 0 }
         return rest
     }
 }

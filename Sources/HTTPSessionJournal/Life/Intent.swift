@@ -141,7 +141,7 @@ struct Intent: Hashable, Sendable, Codable {
     }
 
     func terms(expires: Int64, isIdempotent: Bool) -> TaskLife.Terms {
-        var isRepeatable = isIdempotent || kind == .download
+        var isRepeatable = isIdempotent
         // An upload without a byte is left behind at the worst.
         if case .tus = resuming { isRepeatable = true }
         return TaskLife.Terms(

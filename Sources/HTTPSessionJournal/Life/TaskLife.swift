@@ -111,7 +111,7 @@ struct TaskLife: Hashable, Sendable {
             if around.hidden != nil { return [.place] }
             if around.destination == mark { return end(.finished(answer)) }
             // Somebody has taken it away between two steps of ours: the file is fetched again.
-            state = .waiting
+            state = terms.isRepeatable ? .waiting : .started
             let rest = begin(around, now)
             return rest.contains(.write) ? rest : [.write] + rest
         case .ended: return [.clean, .deliver]

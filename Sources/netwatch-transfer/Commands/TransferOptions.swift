@@ -61,7 +61,8 @@ struct TransferOptions: ParsableArguments {
             configuration.maximumReceiveRate = rate
             configuration.maximumSendRate = rate
         }
-        configuration.retryPolicy = RetryPolicy(maximumRetries: nil, statusCodes: Trouble.temporaryStatuses)
+        configuration.retryPolicy = RetryPolicy(
+            maximumRetries: nil, maximumRetryAfter: Transfers.forever, statusCodes: Trouble.temporaryStatuses)
         configuration.maximumConnectionsPerHost = max(6, parallel)
         configuration.additionalHeaderFields[.userAgent] = "netwatch/\(CommandProgram.version)"
         configuration.postsNotifications = false

@@ -44,12 +44,12 @@ extension Trouble {
 
     private static func kind(of error: HTTPSessionError) -> Kind {
         switch error.code {
-        case .timedOut, .notConnected, .cannotFindHost, .cannotConnectToHost, .connectionLost, .proxyFailed,
-            .secureConnectionFailed:
+        case .timedOut, .notConnected, .cannotFindHost, .cannotConnectToHost, .connectionLost, .proxyFailed:
             return .temporary
         case .unacceptableStatus:
             return error.context.statusCode.map(Trouble.isTemporary) ?? false ? .temporary : .lasting
-        case .badServerResponse, .transferFailed: return .odd
+        // The library does not repeat a handshake that the server has refused in so many words.
+        case .badServerResponse, .transferFailed, .secureConnectionFailed: return .odd
         case .cannotReadFile: return .file(code: ExitCode.inputOutput)
         case .cannotWriteFile, .cannotMoveFile:
             let number = error.context.systemError

@@ -34,7 +34,7 @@ final class Transfers {
     }
 
     /// Of transfers that go on for weeks: the longest timeout that a session takes.
-    private static let forever = Duration.seconds(3_650 * 86_400)
+    static let forever = Duration.seconds(3_650 * 86_400)
     /// How long standard output and error are waited for after a signal, and the session's end after all transfers'.
     private static let endLimit: Int64 = 1_000_000_000
 

@@ -26,7 +26,8 @@ struct Upload: TransferWork {
         guard dialect != .auto else {
             request.method = .options
             // That a server has no OPTIONS is an answer, also where it calls that a fault of its own.
-            request.options.retryPolicy = RetryPolicy(maximumRetries: nil, statusCodes: [408, 429, 502, 503, 504])
+            request.options.retryPolicy = RetryPolicy(
+                maximumRetries: nil, maximumRetryAfter: Transfers.forever, statusCodes: [408, 429, 502, 503, 504])
             return session.data(request)
         }
         request.body = .file(URL(fileURLWithPath: plan.file))

@@ -73,6 +73,16 @@ struct TaskLifeTests {
         #expect(life.handle(.reattached(.init(hasPlace: true)), now: now) == [.transfer])
         #expect(life.handle(.transferred(answer, hidden: nil), now: now) == [.write, .clean, .deliver])
         #expect(life.state == .ended(.finished(answer)))
+        // Nor a download by POST, but for one whose file is here.
+        let order = TaskLife.Terms(isDownload: true, isRepeatable: false, expires: 2_000)
+        life = TaskLife(order, .waiting)
+        #expect(life.handle(.reattached(.init()), now: now) == [.write, .transfer])
+        life = TaskLife(order, .started)
+        #expect(life.handle(.reattached(.init()), now: now) == [.write, .clean, .deliver])
+        #expect(life.state == .ended(.interrupted))
+        life = TaskLife(order, .arrived(whole, answer))
+        #expect(life.handle(.reattached(.init()), now: now) == [.write, .clean, .deliver])
+        #expect(life.state == .ended(.interrupted))
     }
 
     @Test func `what has expired is not begun, and what takes too long ends so`() {

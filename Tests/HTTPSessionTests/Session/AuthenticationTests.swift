@@ -55,6 +55,16 @@ private struct DigestLock: Sendable {
         })
     }
 
+    @Test func `a server that asks for another realm each time is not answered for ever`() async throws {
+        let asked = Counter()
+        let server = try MisbehavingServer { _ in .unauthorized("Basic realm=\"\(asked.add())\"") }
+        var parts = try #require(URLComponents(url: server.url(), resolvingAgainstBaseURL: false))
+        (parts.user, parts.password) = ("user", "word")
+        let response = try await localSession().data(TransferRequest(url: try #require(parts.url))).value
+        #expect(response.statusCode == 401)
+        #expect(server.requests.count == 21)
+    }
+
     @Test func `without anybody to ask, the challenge is the answer`() async throws {
         let server = try locked()
         let response = try await localSession().data(TransferRequest(url: server.url())).value

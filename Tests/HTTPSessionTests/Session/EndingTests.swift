@@ -33,7 +33,8 @@ import Testing
         #expect(server.seen.connections == 0)
     }
 
-    @Test func `a program that ends in the middle of transfers ends with its own code`() async {
+    // ThreadSanitizer has such a program end with its own code, where a thread has ended that nobody has joined yet.
+    @Test(.skippedUnderSanitizers) func `a program that ends in the middle of transfers ends with its own code`() async {
         for _ in 0..<5 {
             await #expect(processExitsWith: .exitCode(3)) {
                 let server = try MisbehavingServer(tls: .minted("leaf-chain")) { _ in Reply(body: "x").closing() }

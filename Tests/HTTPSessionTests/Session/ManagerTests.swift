@@ -261,6 +261,30 @@ import Testing
         #expect(up.fractionCompleted == 1 && up.totalUnitCount == 200_000)
     }
 
+    @Test func `a Progress stops its task, lets it go on and cancels it`() async throws {
+        let gate = try Gate()
+        let body = ReplyBody([.pattern(from: 0, count: 1_000), .wait(.gate(gate)), .pattern(from: 1_000, count: 1_000)])
+        let server = try MisbehavingServer { _ in Reply(body: body) }
+        let log = EventLog()
+        let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
+        let task = session.data(TransferRequest(url: server.url()))
+        let progress = task.foundationProgress(.download)
+        await task.awaitProgress { $0.received == 1_000 }
+        for round in 1...20 {
+            progress.pause()
+            await log.await("suspended", times: round)
+            progress.resume()
+            await log.await("resumed", times: round + 1)
+        }
+        // Whatever is called first of what follows at once, the last word counts.
+        for _ in 0..<100 {
+            progress.pause()
+            progress.resume()
+        }
+        progress.cancel()
+        #expect(await failure(task)?.code == .cancelled)
+    }
+
     @Test(arguments: [TransferTask.Kind.data, .upload, .download])
     func `each kind of task tells when it goes on and when it stops`(
         _ kind: TransferTask.Kind

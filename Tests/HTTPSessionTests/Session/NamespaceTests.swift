@@ -13,8 +13,8 @@ import Testing
     private let names = EventLog()
 
     init() throws {
-        uplinks = try Uplinks("one")
-        try uplinks.client.ip("route add default via \(uplinks.gateway(0))")
+        uplinks = try Uplinks("one", "two")
+        try uplinks.take("one")
     }
 
     private var options: MisbehavingServer.Options {
@@ -44,6 +44,33 @@ import Testing
         /// The different orders.
         var orders: Set<[String]> { words.withLock { Set($0.values) } }
         var completed: Int { words.withLock { $0.values.count { $0.contains("completed") } } }
+    }
+
+    @Test func `another network may have another word for a name`() async throws {
+        try uplinks.site.ip("addr add 203.0.113.10/32 dev lo")
+        let old = try MisbehavingServer(at: .ip("203.0.113.9", port: 0), options: options) { _ in Reply(body: "old").closing() }
+        let new = try MisbehavingServer(at: .ip("203.0.113.10", port: old.port), options: options) { _ in Reply(body: "new") }
+        let folder = try ScratchDirectory()
+        let hosts = folder.url("hosts")
+        try Data("203.0.113.9 named.example\n".utf8).write(to: hosts)
+        let path = uplinks.client.path
+        let monitor = try PathMonitor(namespace: NetworkNamespace(path))
+        let session = try withOwnMounts {
+            guard mount(folder.file("hosts"), "/etc/hosts", "none", UInt(MS_BIND), nil) == 0 else { throw POSIXError(.EPERM) }
+            return try HTTPSessionManager(
+                configuration: localConfiguration { $0.networkNamespace = NetworkNamespace(path) }, reachability: monitor)
+        }
+        var paths = monitor.updates.makeAsyncIterator()
+        while let update = await paths.next(), update.path.status != .satisfied {}
+        let request = TransferRequest(url: try #require(URL(string: "http://named.example:\(old.port)/")))
+        #expect(try await session.data(request).value.data == Data("old".utf8))
+        // In place: the mount is the file's.
+        try Data("203.0.113.10 named.example\n".utf8).write(to: hosts)
+        try uplinks.take("two")
+        while let update = await paths.next(), update.path.interface?.name != "two" {}
+        // The session hears of it when this test does, or a little later; libcurl would believe the former word for a minute.
+        for _ in 0..<1_000 where new.requests.isEmpty { _ = try await session.data(request).value }
+        #expect(new.requests.count == 1)
     }
 
     @Test func `of every task its events are told in their order, whichever thread has them`() async throws {

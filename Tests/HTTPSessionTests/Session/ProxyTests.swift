@@ -247,6 +247,18 @@ import Testing
         }
     }
 
+    @Test func `a proxy that is named has the exceptions that are named with it, not the environment's`() async throws {
+        await #expect(processExitsWith: .success) {
+            let proxy = try ProxyServer(names: ["named.example": "127.0.0.1"])
+            let server = try MisbehavingServer { _ in Reply(body: "x") }
+            for name in ["no_proxy", "NO_PROXY"] { setenv(name, "*", 1) }
+            let session = try localSession { $0.proxy = .explicit(proxy.url().absoluteString) }
+            let url = try #require(URL(string: "http://named.example:\(server.port)/"))
+            try #require(try await session.data(TransferRequest(url: url)).value.data == Data("x".utf8))
+            try #require(proxy.passages.map(\.kind) == [.absoluteForm])
+        }
+    }
+
     @Test func `a proxy's credential among the fields, which a tunnel leads to the server, is refused`() async throws {
         let server = try MisbehavingServer { _ in Reply() }
         let fields: HTTPFields = [.proxyAuthorization: "Basic s3cret"]
