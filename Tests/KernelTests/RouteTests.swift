@@ -222,6 +222,7 @@ struct RouteTests {
         try host.ip("link set v0 down")
         try v6.expect("unsatisfied link/interface-down", reasons: "families-changed")
         try host.ip("link set v1 down")
-        try v1.expect("unsatisfied link/interface-down", reasons: "families-changed")
+        // The routes that were asked for because of v0 may be without those of v1 before the event of v1 has been read.
+        try v1.expect("unsatisfied link/interface-down", past: ["unsatisfied route/no-route"])
     }
 }
