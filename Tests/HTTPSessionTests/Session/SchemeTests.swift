@@ -79,4 +79,30 @@ import Testing
         let error = HTTPSessionError.thrown { try localSession { $0.hstsFile = folder.url("none/hsts") } }
         #expect(error?.code == .invalidConfiguration && error?.reason.contains("hstsFile") == true)
     }
+
+    @Test func `a session without HSTS goes where it is told to`() async throws {
+        let certificate = try SelfSignedCertificate(names: ["secure.example"])
+        let secure = try MisbehavingServer(tls: certificate.serverTLS) { _ in
+            Reply(body: "x").field("Strict-Transport-Security", "max-age=1000")
+        }
+        let plain = try MisbehavingServer { _ in Reply(body: "plain") }
+        let policy = try SecurityPolicy.trusting(certificate)
+        for enforces in [true, false] {
+            let session = try localSession {
+                $0.securityPolicy = policy
+                $0.enforcesHSTS = enforces
+                $0.hostOverrides = [secure.port, plain.port].map {
+                    .init(host: "secure.example", port: Int($0), addresses: ["127.0.0.1"])
+                }
+            }
+            let first = try #require(URL(string: "https://secure.example:\(secure.port)/"))
+            _ = try await session.data(TransferRequest(url: first)).value
+            let second = session.data(TransferRequest(url: try #require(URL(string: "http://secure.example:\(plain.port)/"))))
+            if enforces {
+                #expect(await failure(second)?.code == .secureConnectionFailed)
+            } else {
+                #expect(try await second.value.data == Data("plain".utf8))
+            }
+        }
+    }
 }
