@@ -40,10 +40,10 @@ import Reachability
 
     static func watchWithCallbacks() async throws {
         let monitor = try PathMonitor()
-        let token = monitor.onChange { path in print(path.status) }  // callback style; ends with the token
         let observer = NotificationCenter.default.addObserver(of: monitor, for: .pathDidChange) { message in
             print("posted", message.update.path.status)
         }
+        let token = monitor.onChange { path in print(path.status) }  // callback style; ends with the token
         try await Task.sleep(for: .seconds(3600))
         withExtendedLifetime((token, observer)) {}
     }

@@ -127,7 +127,7 @@ public final class Program: Sendable {
     public var output: String { file?.contents() ?? "" }
 
     /// The next line of output without its end; nil when there is no more. Throws when none came in time.
-    public func nextLine(within limit: Duration = .seconds(20)) throws -> String? {
+    public func nextLine(within limit: Duration = .seconds(120)) throws -> String? {
         let deadline = Deadline(in: limit)
         return try lines.withLock { reader in
             guard reader != nil else { throw LabError("\(name): its output is no pipe, or is closed") }
@@ -140,7 +140,7 @@ public final class Program: Sendable {
     }
 
     /// Reads on to the first line that fits, and returns it. Throws, with the lines that did not, when none came in time.
-    public func nextLine(within limit: Duration = .seconds(20), where fits: (String) throws -> Bool) throws -> String {
+    public func nextLine(within limit: Duration = .seconds(120), where fits: (String) throws -> Bool) throws -> String {
         let start = ContinuousClock.now
         var skipped: [String] = []
         do {
@@ -155,7 +155,7 @@ public final class Program: Sendable {
     }
 
     /// All lines up to the end of the output.
-    public func remainingLines(within limit: Duration = .seconds(20)) throws -> [String] {
+    public func remainingLines(within limit: Duration = .seconds(120)) throws -> [String] {
         let start = ContinuousClock.now
         var rest: [String] = []
         while let line = try nextLine(within: max(.zero, limit - start.duration(to: .now))) { rest.append(line) }
@@ -200,7 +200,7 @@ public final class Program: Sendable {
 
     /// Waits for the end of the program, then kills what is left of its process group.
     /// - Returns: The exit code, or 128 + the signal that ended it.
-    public func wait(within limit: Duration = .seconds(20)) throws -> Int32 {
+    public func wait(within limit: Duration = .seconds(120)) throws -> Int32 {
         if let code = exitCode.withLock({ $0 }) { return code }
         guard try Deadline(in: limit).await(pidfd.number) else {
             throw LabError("\(name): still running after \(limit); stderr: \(standardError)")

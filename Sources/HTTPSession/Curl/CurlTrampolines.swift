@@ -10,6 +10,7 @@ enum CurlTrampolines {
         try CurlFailure.check(netwatch_curl_set_transfer(raw, Int32(bitPattern: CURLOPT_HEADERFUNCTION.rawValue), header))
         try CurlFailure.check(netwatch_curl_set_prereq(raw, beforeRequest))
         try CurlFailure.check(netwatch_curl_set_socket_options(raw, socketMade))
+        if transfer.plan.asksBeforeConnecting { try CurlFailure.check(netwatch_curl_set_open_socket(raw, openSocket)) }
         if transfer.trust != nil { try CurlFailure.check(netwatch_curl_set_ssl_context(raw, secureContext)) }
         guard transfer.plan.body != .none else { return }
         try CurlFailure.check(netwatch_curl_set_transfer(raw, Int32(bitPattern: CURLOPT_READFUNCTION.rawValue), read))
@@ -20,6 +21,7 @@ enum CurlTrampolines {
     static func attach(_ transfer: CurlTransfer, to handle: EasyHandle) throws(HTTPSessionError) {
         let context = Unmanaged.passUnretained(transfer).toOpaque()
         try handle.set(CURLOPT_SOCKOPTDATA, pointer: context)
+        if transfer.plan.asksBeforeConnecting { try handle.set(CURLOPT_OPENSOCKETDATA, pointer: context) }
         try handle.set(CURLOPT_WRITEDATA, pointer: context)
         try handle.set(CURLOPT_HEADERDATA, pointer: context)
         try handle.set(CURLOPT_PREREQDATA, pointer: context)
@@ -79,10 +81,11 @@ enum CurlTrampolines {
     private static let beforeRequest:
         @convention(c) (
             UnsafeMutableRawPointer?, UnsafeMutablePointer<CChar>?, UnsafeMutablePointer<CChar>?, Int32, Int32
-        ) -> Int32 = { context, remoteAddress, _, remotePort, localPort in
+        ) -> Int32 = { context, remoteAddress, localAddress, remotePort, localPort in
             let connection = IdleSockets.Connection(
                 remoteAddress: remoteAddress.map { String(cString: $0) } ?? "", remotePort: remotePort, localPort: localPort)
-            return transfer(context)?.mayRequest(on: connection) == true ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
+            let local = localAddress.map { String(cString: $0) } ?? ""
+            return transfer(context)?.mayRequest(on: connection, from: local) == true ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
         }
 
     /// CURLOPT_SOCKOPTFUNCTION: nothing is set; a socket is made when its address is known.
@@ -91,6 +94,16 @@ enum CurlTrampolines {
         transfer(context)?.isAboutToConnect(socket)
         return CURL_SOCKOPT_OK
     }
+
+    /// CURLOPT_OPENSOCKETFUNCTION: the socket is what libcurl would have made, or none.
+    private static let openSocket:
+        @convention(c) (UnsafeMutableRawPointer?, curlsocktype, UnsafeMutablePointer<curl_sockaddr>?) -> curl_socket_t = {
+            context, _, address in
+            guard let address, let transfer = transfer(context) else { return -1 }
+            let (family, length) = (address.pointee.family, socklen_t(address.pointee.addrlen))
+            guard transfer.mayConnect(to: &address.pointee.addr, length, family: family) else { return -1 }
+            return Glibc.socket(family, address.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue), address.pointee.protocol)
+        }
 
     private static let secureContext:
         @convention(c) (

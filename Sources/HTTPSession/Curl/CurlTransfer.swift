@@ -10,7 +10,7 @@ final class CurlTransfer {
     let receiver: any TransferReceiver
     let handle: EasyHandle
     // The engine ends every transfer before it ends.
-    private unowned let engine: CurlEngine
+    unowned let engine: CurlEngine
     private let lines: LineList
     /// `nil` where nothing is encrypted.
     let trust: ServerTrust?
@@ -32,11 +32,13 @@ final class CurlTransfer {
     private var trailerSize = 0
     /// The last answer of a proxy to CONNECT (RFC 9110 section 9.3.6).
     private var tunnelHead: ResponseHead?
-    private var requests = 0
+    private(set) var requests = 0
     private var responses = 0
     /// Made for this attempt. Those of addresses that did not answer may be closed by now, and their numbers others'.
-    private var madeSockets: [curl_socket_t] = []
-    private var reusedSocket: curl_socket_t = -1
+    private(set) var madeSockets: [curl_socket_t] = []
+    private(set) var reusedSocket: curl_socket_t = -1
+    /// Why addresses were not tried: no connection to them may be made from here.
+    var networkRefusal: HTTPSessionError?
     private var wasResent = false
     var refusal: HTTPSessionError?
     var isReceivingPaused = false {
@@ -109,13 +111,13 @@ final class CurlTransfer {
 
     /// `CURLOPT_PREREQFUNCTION`. Without it libcurl sends a request again, whatever its method, when a reused connection dies before
     /// an answer; another request is right only in answer to a response, which is how authentication goes on.
-    func mayRequest(on connection: IdleSockets.Connection) -> Bool {
+    func mayRequest(on connection: IdleSockets.Connection, from local: String) -> Bool {
         if isHeld {
             wasHeldBack = true
             return false
         }
         if requests == 0, handle.long(CURLINFO_NUM_CONNECTS) == 0, let socket = engine.sockets.socket(of: connection) {
-            guard !engine.sockets.endDoubt(of: connection),
+            guard mayGo(from: local), !engine.sockets.endDoubt(of: connection),
                 !IdleSockets.hasSurplus(socket, ssl: plan.isSecure || isRaised ? handle.tlsPointer : nil)
             else {
                 hasUnfitConnection = true
@@ -296,27 +298,7 @@ final class CurlTransfer {
         }
     }
 
-    /// The addresses of the connection in use.
-    var ends: (local: String, remote: String)? {
-        // Until then libcurl tells of the handle's last attempt.
-        guard !madeSockets.isEmpty || requests > 0 else { return nil }
-        guard let local = handle.string(CURLINFO_LOCAL_IP), let remote = handle.string(CURLINFO_PRIMARY_IP) else { return nil }
-        return (local, remote)
-    }
-
     // MARK: Called by the engine, outside of libcurl
-
-    /// Before it is given up because its connection's way is lost: what closing that would send goes nowhere. The kernel would go on asking
-    /// for the next hop's address on a link that carries nothing, and whoever connects when the link is back would wait up to a second for
-    /// its next question (`retrans_time_ms`, arp(7)). The server hears of the end when it sends something.
-    ///
-    /// Not where it may matter to others: a connection of HTTP/2 has other streams, and goes back to libcurl. Nor to a server that only reads:
-    /// it would never hear.
-    func silence() {
-        let port = Int32(truncatingIfNeeded: handle.long(CURLINFO_LOCAL_PORT))
-        guard port > 0, usesHTTP2 == false, plan.body == .none else { return }
-        for socket in madeSockets + [reusedSocket] where IdleSockets.port(of: socket) == port { IdleSockets.silence(socket) }
-    }
 
     /// The end: what came of it, and what was measured.
     func finish(_ code: CURLcode) {
@@ -354,6 +336,8 @@ final class CurlTransfer {
                 _ = deliver(tunnelHead)
                 return nil
             }
+            // Where another address was tried, its end is the attempt's.
+            if code == CURLE_COULDNT_CONNECT, madeSockets.isEmpty, let networkRefusal { throw networkRefusal }
             if !isWhole(despite: code) { try CurlFailure.check(code, evidence()) }
             if let pendingHead { _ = deliver(pendingHead) }
             if let refusal { return refusal }

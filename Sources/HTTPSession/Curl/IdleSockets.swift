@@ -68,12 +68,32 @@ final class IdleSockets {
 
     /// The near end's, of a connection by IP.
     static func port(of socket: curl_socket_t) -> Int32? {
+        // The port is at the same place in both families.
+        name(of: socket).map { Int32(UInt16(bigEndian: $0.sin6_port)) }
+    }
+
+    /// The near end's, of a socket by IP, in its usual form.
+    static func address(of socket: curl_socket_t) -> String? {
+        guard var name = name(of: socket) else { return nil }
+        return withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(NI_MAXHOST)) { text in
+            let result = withUnsafePointer(to: &name) {
+                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    let length = socklen_t(MemoryLayout<sockaddr_in6>.size)
+                    return getnameinfo($0, length, text.baseAddress, socklen_t(text.count), nil, 0, NI_NUMERICHOST)
+                }
+            }
+            guard result == 0, let start = text.baseAddress else { return nil }
+            return String(cString: start).split(separator: "%").first.map(String.init)
+        }
+    }
+
+    /// Of either family: what they have in common is at the same place.
+    private static func name(of socket: curl_socket_t) -> sockaddr_in6? {
         var address = sockaddr_in6()
         var length = socklen_t(MemoryLayout<sockaddr_in6>.size)
         let result = withUnsafeMutablePointer(to: &address) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(socket, $0, &length) }
         }
-        // The port is at the same place in both families.
-        return result == 0 ? Int32(UInt16(bigEndian: address.sin6_port)) : nil
+        return result == 0 ? address : nil
     }
 }

@@ -107,23 +107,29 @@ final class SessionSettings: Sendable {
         return origin
     }
 
-    /// Whether the network, as it is now, may be used for the request.
+    /// Whether there is a network, as things are now, that may be used for the request.
     func checkNetwork(for request: TransferRequest, to origin: Origin) throws(HTTPSessionError) {
-        guard let path = path?.currentPath, path.status == .satisfied, !origin.isLoopback else { return }
-        let options = request.options
-        let refusal: String? =
-            if !(options.allowsCellularAccess ?? configuration.allowsCellularAccess), path.usesInterfaceType(.cellular) {
-                "cellular"
-            } else if !(options.allowsExpensiveAccess ?? configuration.allowsExpensiveAccess), path.isExpensive {
-                "expensive"
-            } else if !(options.allowsConstrainedAccess ?? configuration.allowsConstrainedAccess), path.isConstrained {
-                "constrained"
-            } else {
-                nil
-            }
-        if let refusal {
-            throw HTTPSessionError(
-                .networkNotAllowed, "the network is \(refusal), which is not allowed", context: .init(of: request))
+        guard let path = path?.currentPath, !origin.isLoopback else { return }
+        let allowance = NetworkAllowance(request.options, configuration)
+        if let refusal = allowance.refusal(of: path, boundTo: configuration.interface) {
+            throw SessionSettings.notAllowed(refusal, request)
         }
+    }
+
+    /// Whether each connection's own way has to be looked at.
+    func asksBeforeConnecting(for request: TransferRequest, to origin: Origin) -> Bool {
+        path != nil && !origin.isLoopback && !NetworkAllowance(request.options, configuration).isEverything
+    }
+
+    /// Why the request may not go over a connection from that address.
+    func refusal(of request: TransferRequest, from local: String) -> HTTPSessionError? {
+        guard let path = path?.currentPath, let local = IPAddress(local) else { return nil }
+        return NetworkAllowance(request.options, configuration).refusal(of: path, from: local).map {
+            SessionSettings.notAllowed($0, request)
+        }
+    }
+
+    private static func notAllowed(_ refusal: String, _ request: TransferRequest) -> HTTPSessionError {
+        HTTPSessionError(.networkNotAllowed, "the network is \(refusal), which is not allowed", context: .init(of: request))
     }
 }

@@ -10,6 +10,8 @@ extension TaskRun: TransferReceiver {
         noteLookedUp()
     }
 
+    func transferMayGo(from local: String) -> HTTPSessionError? { settings.refusal(of: request, from: local) }
+
     func transferConnected() {
         exchange.connectedAt = loop.now
         // Before it has ended: what becomes of a connection depends on it.
@@ -193,7 +195,7 @@ extension TaskRun: TransferReceiver {
         noteProtocol(facts)
         note(facts)
         guard let error, !exchange.isRefused else { return conclude() }
-        if asksAboutServer() { return }
+        if asksAboutServer() || holds(untilAllowed: error) { return }
         // What follows is known from the head.
         if exchange.next != nil, [.connectionLost, .timedOut, .badServerResponse, .cannotDecodeContent].contains(error.code) {
             exchange.failure = error

@@ -204,6 +204,7 @@ final class TaskRun {
                     exchange.adapted ?? request, logins: logins, settings: settings, segments: segments,
                     isElsewhere: origin != job.origin)
             plan.needsFreshConnection = needsFreshConnection
+            plan.asksBeforeConnecting = settings.asksBeforeConnecting(for: request, to: origin)
             plan.maximumLookupSeconds = loop.maximumLookupSeconds
             if loop.queue.mayShare(host), !origin.isLoopback { plan.maximumIdleSeconds = loop.maximumIdleSeconds }
             if task.kind == .stream {

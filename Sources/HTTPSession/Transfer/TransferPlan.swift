@@ -38,6 +38,8 @@ package struct TransferPlan: Hashable, Sendable {
     package var maximumIdleSeconds: Int?
     /// Uses no name that was looked up longer ago, in seconds; `nil`: as the engine likes (CURLOPT_DNS_CACHE_TIMEOUT, 60).
     package var maximumLookupSeconds: Int?
+    /// The receiver is asked before a connection is made or used: ``TransferReceiver/transferMayGo(from:)``.
+    package var asksBeforeConnecting = false
     package var handlesCookies = true
     /// Ask for compressed content and decompress it.
     package var decompresses = true
@@ -95,6 +97,10 @@ package enum Provision: Sendable {
 package protocol TransferReceiver: AnyObject {
     /// The look-up of the name is over: a connection is being made.
     func transferLookedUp()
+    /// Whether a connection may be made or used from this address of the machine's, where ``TransferPlan/asksBeforeConnecting``.
+    ///
+    /// - Returns: why not.
+    func transferMayGo(from local: String) -> HTTPSessionError?
     /// The connection stands and the request is about to be sent.
     func transferConnected()
     /// A final response's head (RFC 9110 section 15): status 200 and above, and of an authentication only the last.

@@ -61,9 +61,8 @@ struct DocumentedExamplesTests {
         }
     }
 
-    @Test func `the path, and how it comes`() throws {
-        let program = try run("ReachabilityExamples", "path")
-        #expect(try program.nextLine()?.hasPrefix("unsatisfied nil []") == true)
+    /// A network with a default route. - Returns: what is at its other end.
+    private func addUplink() throws -> LabHost {
         let router = try Lab().host()
         try Lab().connect(host, "up0", router, "down0")
         for (end, name, number) in [(host, "up0", 2), (router, "down0", 1)] {
@@ -71,6 +70,14 @@ struct DocumentedExamplesTests {
             try end.ip("link set \(name) up")
         }
         try host.ip("route add default via 198.18.0.1")
+        return router
+    }
+
+    @Test func `the path, and how it comes`() throws {
+        let program = try run("ReachabilityExamples", "path")
+        #expect(try program.nextLine()?.hasPrefix("unsatisfied nil []") == true)
+        let router = try addUplink()
+        defer { withExtendedLifetime(router) {} }
         #expect(try program.nextLine { $0.hasPrefix("satisfied") }.contains("wired"))
     }
 
@@ -85,8 +92,12 @@ struct DocumentedExamplesTests {
 
     @Test func `the path by callbacks and by notifications`() throws {
         let program = try run("ReachabilityExamples", "callbacks")
-        let lines = [try program.nextLine() ?? "", try program.nextLine() ?? ""]
-        #expect(lines.map { $0.filter { $0 != "\r" } }.sorted() == ["posted unsatisfied", "unsatisfied"])
+        // The first path may be posted before anybody observes; the callback begins with the present, whenever it is made.
+        _ = try program.nextLine { $0.hasPrefix("unsatisfied") }
+        let router = try addUplink()
+        defer { withExtendedLifetime(router) {} }
+        let lines = try (0..<2).map { _ in try program.nextLine { !$0.contains("unsatisfied") } }
+        #expect(lines.map { $0.filter { $0 != "\r" } }.sorted() == ["posted satisfied", "satisfied"])
     }
 
     @Test func `a value, a download and a callback`() throws {

@@ -163,4 +163,73 @@ import Testing
         tell(.wired)
         #expect(await failure(session.data(try request(server)))?.code == .cannotConnectToHost)
     }
+
+    /// Two networks of a machine's: by cable to a server at 192.0.2.1, by radio to the same at 198.51.100.1, where the default route goes.
+    private func twoNetworks() throws -> (client: LabHost, server: MisbehavingServer) {
+        let lab = Lab()
+        let (client, far) = try (lab.host(), lab.host())
+        for (name, network) in [("cable0", "192.0.2"), ("radio0", "198.51.100")] {
+            try lab.connect(client, name, far, name)
+            for (end, number) in [(client, 2), (far, 1)] {
+                try end.ip("addr add \(network).\(number)/24 dev \(name)")
+                try end.ip("link set \(name) up")
+            }
+        }
+        func interface(_ name: String, _ index: UInt32, _ type: InterfaceType, _ address: String) throws -> NetworkInterface {
+            NetworkInterface(
+                name: name, index: index, type: type, isVirtual: false, isExpensive: type == .cellular, level: .routable,
+                addresses: [IPPrefix(try #require(IPAddress(address)), length: 24)])
+        }
+        let (cable, radio) = try (interface("cable0", 2, .wired, "192.0.2.2"), interface("radio0", 3, .cellular, "198.51.100.2"))
+        tell(
+            NetworkPath(
+                status: .satisfied, interface: radio, interfaceV4: radio, isExpensive: true, interfaces: [cable, radio]))
+        var options = MisbehavingServer.Options()
+        options.namespace = far.path
+        return (client, try MisbehavingServer(at: .ip("0.0.0.0", port: 0), options: options) { _ in Reply(body: "x") })
+    }
+
+    @Test(arguments: [\SessionConfiguration.allowsCellularAccess, \.allowsExpensiveAccess])
+    func `what counts is the way to the server's own address, whatever the default route is`(
+        _ option: any WritableKeyPath<SessionConfiguration, Bool> & Sendable
+    ) async throws {
+        let (client, server) = try twoNetworks()
+        let session = try session(server.port) {
+            $0.networkNamespace = NetworkNamespace(client.path)
+            $0[keyPath: option] = false
+            $0.hostOverrides = [
+                .init(host: "cable.example", port: Int(server.port), addresses: ["192.0.2.1"]),
+                .init(host: "radio.example", port: Int(server.port), addresses: ["198.51.100.1"]),
+                .init(host: "both.example", port: Int(server.port), addresses: ["198.51.100.1", "192.0.2.1"]),
+            ]
+        }
+        func get(_ host: String, _ change: (inout TransferRequest.Options) -> Void = { _ in }) throws -> TransferTask {
+            var request = TransferRequest(url: try #require(URL(string: "http://\(host):\(server.port)/")))
+            change(&request.options)
+            return session.data(request)
+        }
+        #expect(try await get("cable.example").value.metrics.transactions.last?.localAddress == "192.0.2.2")
+        #expect(await failure(try get("radio.example"))?.code == .networkNotAllowed)
+        #expect(await failure(try get("198.51.100.1"))?.code == .networkNotAllowed)
+        #expect(try await get("both.example").value.metrics.transactions.last?.localAddress == "192.0.2.2")
+        #expect(server.requests.count == 2)
+        // A connection that another request may have made is none for this one.
+        _ = try await get("radio.example") { ($0.allowsCellularAccess, $0.allowsExpensiveAccess) = (true, true) }.value
+        #expect(await failure(try get("radio.example"))?.code == .networkNotAllowed)
+        #expect(server.requests.count == 3)
+    }
+
+    @Test func `a session that is bound to an interface is judged by that one`() async throws {
+        let (client, server) = try twoNetworks()
+        for (interface, address, isAllowed) in [("cable0", "192.0.2.1", true), ("radio0", "198.51.100.1", false)] {
+            let session = try session(server.port) {
+                ($0.networkNamespace, $0.interface) = (NetworkNamespace(client.path), interface)
+                $0.allowsCellularAccess = false
+                $0.hostOverrides = [.init(host: "named.example", port: Int(server.port), addresses: [address])]
+            }
+            let error = await failure(session.data(try request(server)))
+            #expect(error?.code == (isAllowed ? nil : .networkNotAllowed))
+        }
+        #expect(server.requests.count == 1)
+    }
 }

@@ -1,0 +1,51 @@
+internal import Reachability
+
+/// Which networks a request may go over, as its options and the session's configuration say.
+struct NetworkAllowance: Hashable, Sendable {
+    var cellular: Bool
+    var expensive: Bool
+    var constrained: Bool
+
+    init(_ options: TransferRequest.Options, _ configuration: SessionConfiguration) {
+        cellular = options.allowsCellularAccess ?? configuration.allowsCellularAccess
+        expensive = options.allowsExpensiveAccess ?? configuration.allowsExpensiveAccess
+        constrained = options.allowsConstrainedAccess ?? configuration.allowsConstrainedAccess
+    }
+
+    var isEverything: Bool { cellular && expensive && constrained }
+
+    /// Before an address is known: why nothing that there is may be used, in a word. `nil` where something may be, or there is nothing.
+    ///
+    /// `name`: the interface that the session is bound to.
+    func refusal(of path: NetworkPath, boundTo name: String?) -> String? {
+        guard !isEverything, path.status == .satisfied else { return nil }
+        if let name, let interface = path.interfaces.first(where: { $0.name == name }) { return refusal(of: interface, on: path) }
+        guard let refusal = refusal(of: path) else { return nil }
+        // Another interface may lead to the very host: its address will tell.
+        let others = path.interfaces.filter { $0.level == .routable && $0.type != .loopback }
+        return others.contains { self.refusal(of: $0, on: path) == nil } ? nil : refusal
+    }
+
+    /// Why a connection from the address `local`, which the kernel has chosen by its routes, may not be used, in a word.
+    func refusal(of path: NetworkPath, from local: IPAddress) -> String? {
+        guard !isEverything, !local.isLoopback else { return nil }
+        guard let interface = path.interfaces.first(where: { $0.addresses.contains { $0.address == local } }) else {
+            return path.status == .satisfied ? refusal(of: path) : nil
+        }
+        return refusal(of: interface, on: path)
+    }
+
+    /// A tunnel goes where the path goes, also one that only leads to some networks.
+    private func refusal(of interface: NetworkInterface, on path: NetworkPath) -> String? {
+        let isOfPath = [path.interfaceV4, path.interfaceV6].contains { $0?.index == interface.index }
+        if isOfPath || interface.type == .tunnel, let refusal = refusal(of: path) { return refusal }
+        if !cellular, interface.type == .cellular { return "cellular" }
+        return !expensive && interface.isExpensive ? "expensive" : nil
+    }
+
+    private func refusal(of path: NetworkPath) -> String? {
+        if !cellular, path.usesInterfaceType(.cellular) { return "cellular" }
+        if !expensive, path.isExpensive { return "expensive" }
+        return !constrained && path.isConstrained ? "constrained" : nil
+    }
+}
