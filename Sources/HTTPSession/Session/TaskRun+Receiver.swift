@@ -296,9 +296,13 @@ extension TaskRun: TransferReceiver {
     /// The next request may go to another server, and through another proxy.
     func turn(to next: TransferRequest) {
         isAskedAgain = false
+        moveLogins(to: next)
+        goOn(with: next)
+    }
+
+    func moveLogins(to next: TransferRequest) {
         let place = Origin(next.url)
         logins.move(to: place, through: place.flatMap { settings.proxies.proxy(before: $0) })
-        goOn(with: next)
     }
 
     // MARK: Challenges

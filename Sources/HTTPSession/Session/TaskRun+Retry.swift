@@ -139,8 +139,22 @@ extension TaskRun {
     /// has just been led to, the answer is meant.
     private func mayReturnToStart(_ head: ResponseHead) -> Bool {
         guard [401, 403, 404, 410].contains(head.statusCode), request.url != start.url, !hasReturnedToStart,
-            exchange.asksForRest || isAskedAgain, case .none = start.body
+            exchange.asksForRest || isAskedAgain
         else { return false }
+        return isRepeatableFromStart
+    }
+
+    /// Whether the address that a redirect led to has brought nothing twice in a row: the first one may lead to another by now.
+    func leadsNowhere() -> Bool {
+        guard request.url != start.url, isRepeatableFromStart else { return false }
+        fruitlessAttempts = hasProgressed ? 0 : fruitlessAttempts + 1
+        guard fruitlessAttempts > 1 else { return false }
+        fruitlessAttempts = 0
+        return true
+    }
+
+    private var isRepeatableFromStart: Bool {
+        guard case .none = start.body else { return false }
         return [.get, .head].contains(start.method)
     }
 

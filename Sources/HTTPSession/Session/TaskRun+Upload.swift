@@ -38,14 +38,19 @@ package struct UploadPlace: Sendable {
 
 /// An upload that goes on where it stopped: its machine says which request is next, and here it becomes one.
 extension TaskRun {
-    /// What another attempt asks for: the same again, or of an upload what its machine says.
+    /// What another attempt asks for: the same again, the first address where a redirect has led nowhere, or of an upload what its machine
+    /// says.
     func nextAttempt() -> TransferRequest {
-        guard let upload, let body = job.upload?.body else { return request }
-        let next = upload.transferRequest(of: task.request)
-        replaceBody(body.part(from: upload.bodyStart, count: upload.bodyCount))
+        let next: TransferRequest
+        if let upload, let body = job.upload?.body {
+            next = upload.transferRequest(of: task.request)
+            replaceBody(body.part(from: upload.bodyStart, count: upload.bodyCount))
+        } else {
+            guard leadsNowhere() else { return request }
+            next = start
+        }
         redirects = 0
-        let place = Origin(next.url)
-        logins.move(to: place, through: place.flatMap { settings.proxies.proxy(before: $0) })
+        moveLogins(to: next)
         return next
     }
 

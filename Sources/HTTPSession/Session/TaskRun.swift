@@ -57,6 +57,8 @@ final class TaskRun {
     var hasReturnedToStart = false
     /// Whether the present address has been asked before.
     var isAskedAgain = false
+    /// Attempts at the present address that have brought nothing, since one has.
+    var fruitlessAttempts = 0
     /// Followed since the first address was asked.
     var redirects = 0
     /// What is asked for at first: the task's request, or the one that an interceptor has put in its place.

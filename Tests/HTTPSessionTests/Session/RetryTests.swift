@@ -28,6 +28,32 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
         #expect(server.requests.count == 3)
     }
 
+    @Test func `a mirror that is dead is left for the one that the first address names next`() async throws {
+        let (dead, alive) = (try MisbehavingServer { _ in .none(.reset) }, try MisbehavingServer { _ in Reply(body: "well") })
+        let asked = Counter()
+        let first = try MisbehavingServer { _ in .redirect(to: (asked.add() == 1 ? dead : alive).url("/file").absoluteString) }
+        let response = try await patientSession().data(TransferRequest(url: first.url())).value
+        #expect(response.data == Data("well".utf8))
+        #expect((first.requests.count, dead.requests.count, alive.requests.count) == (2, 2, 1))
+        #expect(response.metrics.retryCount == 2)
+    }
+
+    @Test func `so is one that goes away in the middle of a file, and the file is the new one's`() async throws {
+        let folder = try ScratchDirectory()
+        let replies = Counter()
+        let dying = try MisbehavingServer { _ in
+            replies.add() == 1
+                ? Reply(body: .pattern(300_000)).field("ETag", "\"1\"").cut(afterBodyBytes: 200_000, .reset) : .none(.reset)
+        }
+        let alive = try MisbehavingServer { _ in Reply(body: .pattern(300_000)).field("ETag", "\"1\"") }
+        let asked = Counter()
+        let first = try MisbehavingServer { _ in .redirect(to: (asked.add() == 1 ? dying : alive).url("/file").absoluteString) }
+        let file = folder.url("file")
+        _ = try await patientSession().download(TransferRequest(url: first.url()), to: .init(file)).value
+        #expect(try Data(contentsOf: file) == pattern(300_000))
+        #expect((first.requests.count, dying.requests.count, alive.requests.count) == (2, 3, 1))
+    }
+
     @Test func `a task says when it tries again`() async throws {
         let server = try server(failing: 1, with: Reply(503, fields: ["Retry-After": "1000"]))
         let log = EventLog()
