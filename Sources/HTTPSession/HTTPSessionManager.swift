@@ -124,15 +124,6 @@ public final class HTTPSessionManager: Sendable {
         return make(request, .upload, .memory(maximumSize: limit), handlers, 200...299, startsNow, resumably: kind)
     }
 
-    /// The same, for an upload that may go on where another process has left it.
-    package func upload(
-        _ request: TransferRequest, resumably kind: UploadProtocol, at place: UploadPlace, startsNow: Bool
-    ) -> TransferTask {
-        let limit = request.options.maximumResponseSize ?? configuration.maximumResponseSize
-        return make(
-            request, .upload, .memory(maximumSize: limit), nil, 200...299, startsNow, resumably: kind, at: place)
-    }
-
     /// A task whose response becomes a file. A status outside of 200 to 299 ends it with
     /// ``HTTPSessionError/Code/unacceptableStatus``: the text of an error page is no download.
     public func download(
@@ -154,7 +145,7 @@ public final class HTTPSessionManager: Sendable {
         _ handlers: TransferHandlers?,
         _ statusCodes: ClosedRange<Int>?, _ startsNow: Bool, id: UInt64 = SessionCore.nextID(), buffer: ChunkBuffer? = nil,
         failure: HTTPSessionError? = nil, record: ResumeDirectory.Record? = nil, resumably uploadProtocol: UploadProtocol? = nil,
-        at place: UploadPlace? = nil
+        at place: UploadPlace? = nil, departure: Departure? = nil
     ) -> TransferTask {
         let options = request.options
         let limits = TaskMachine.Limits(
@@ -183,7 +174,7 @@ public final class HTTPSessionManager: Sendable {
             plan: TransferPlan(
                 request, logins: TaskLogins(), settings: core.settings, segments: segments, isElsewhere: false),
             destination: destination, limits: limits, retryPolicy: options.retryPolicy ?? configuration.retryPolicy,
-            record: record, acceptableStatusCodes: statusCodes, upload: upload)
+            record: record, acceptableStatusCodes: statusCodes, upload: upload, departure: departure)
         let task = TransferTask(
             id: id, request: request, kind: kind, handlers: handlers ?? self.handlers, job: job, core: core, chunkBuffer: buffer,
             validation: validation, decisions: decisions(of: handlers))

@@ -24,8 +24,9 @@ public import Reachability
 ///
 /// ### Uploads
 /// One that its server's protocol lets go on (`resumably:`) goes on in another process where its server is; the journal has its place. One
-/// without is sent anew by the next process where a second execution does no harm (PUT, `Idempotency-Key`); another one is not sent again,
-/// and ends as ``DurableEvent/Outcome/interrupted``. A file that has changed since the task was made ends it.
+/// without is sent anew by the next process where a second execution does no harm (PUT, `Idempotency-Key`), or where nothing of it had been
+/// sent yet; another one is not sent again, and ends as ``DurableEvent/Outcome/interrupted``. A file that has changed since the task was
+/// made ends it.
 ///
 /// ### Secrets
 /// Addresses, fields and small bodies are written to the journal, which only its owner can read. A request with `Authorization`,

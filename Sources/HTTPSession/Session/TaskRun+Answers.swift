@@ -17,6 +17,7 @@ extension TaskRun {
         task.core.deliver { asking.cancel() }
         self.asking = nil
         question += 1
+        if exchange.isAdapting { noteStay() }
     }
 
     func answered(_ number: Int, _ answer: HandlerAnswer) {

@@ -6,15 +6,19 @@ extension TaskRun {
     /// How often they may have the task try again.
     static let maximumInterceptions = 10
 
-    /// Shows them the request, if it goes to the origin that it was made for. - Returns: whether ``adapted(_:)`` follows.
+    /// Shows them the request, if it goes to the origin that it was made for, and has it noted that it leaves.
+    ///
+    /// - Returns: whether ``adapted(_:)`` follows.
     func adapts() -> Bool {
-        let interceptors = task.handlers.interceptors
-        guard !interceptors.isEmpty, exchange.adapted == nil, origin == Origin(start.url) else { return false }
+        guard exchange.adapted == nil else { return false }
+        let interceptors = origin == Origin(start.url) ? task.handlers.interceptors : []
+        guard !interceptors.isEmpty || job.departure != nil else { return false }
         exchange.isAdapting = true
-        ask { [request] in
+        ask { [request, job] in
             var adapted = request
             do {
                 for interceptor in interceptors { adapted = try await interceptor.adapt(adapted) }
+                try await job.departure?.willLeave()
                 return .adapted(.success(adapted))
             } catch let error as HTTPSessionError {
                 return .adapted(.failure(error))
@@ -35,6 +39,7 @@ extension TaskRun {
             }
             exchange.adapted = adapted
         } catch {
+            noteStay()
             return end(with: error)
         }
         beginIfReady()

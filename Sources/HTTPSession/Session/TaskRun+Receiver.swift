@@ -14,6 +14,7 @@ extension TaskRun: TransferReceiver {
 
     func transferConnected() {
         exchange.connectedAt = loop.now
+        hasLeft = true
         // Before it has ended: what becomes of a connection depends on it.
         if transfer?.usesHTTP2 == true { loop.queue.speaksHTTP2(host) }
         noteActivity()

@@ -53,6 +53,8 @@ final class TaskRun {
     var beginning: (head: ResponseHead?, destination: TransferJob.Destination)?
     /// An upload that goes on where it stopped.
     @exclusivity(unchecked) var upload: UploadMachine?
+    /// Whether anything of the task has ever been sent, or may have been.
+    var hasLeft = false
     /// Whether it has gone back to the first address since something came.
     var hasReturnedToStart = false
     /// Whether the present address has been asked before.
@@ -195,6 +197,7 @@ final class TaskRun {
     }
 
     private func startTransfer(_ attempt: Int) {
+        defer { if transfer == nil { noteStay() } }
         do throws(HTTPSessionError) {
             try settings.checkNetwork(for: request, to: origin)
             guard !lacksName() else { return failWithoutName() }
@@ -265,8 +268,10 @@ final class TaskRun {
     }
 
     func abandonTransfer() {
-        if let transfer { loop.engine.cancel(transfer) }
-        transfer = nil
+        if let transfer {
+            loop.engine.cancel(transfer)
+            transferIsOver()
+        }
         source = nil
     }
 
@@ -312,6 +317,7 @@ final class TaskRun {
     func transferIsOver() {
         transfer = nil
         source = nil
+        noteStay()
     }
 
     /// Another transaction of the same task follows, after `delay` nanoseconds.

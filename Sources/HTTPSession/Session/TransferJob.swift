@@ -21,11 +21,12 @@ final class TransferJob: Sendable {
     let acceptableStatusCodes: ClosedRange<Int>?
     /// `nil`: what is sent is sent by one request.
     let upload: UploadJob?
+    let departure: Departure?
 
     init(
         segments: [BodySegment], origin: Origin, host: TransferQueue.Host, plan: TransferPlan, destination: Destination,
         limits: TaskMachine.Limits, retryPolicy: RetryPolicy, record: ResumeDirectory.Record?,
-        acceptableStatusCodes: ClosedRange<Int>?, upload: UploadJob?
+        acceptableStatusCodes: ClosedRange<Int>?, upload: UploadJob?, departure: Departure?
     ) {
         self.segments = segments
         self.origin = origin
@@ -37,5 +38,6 @@ final class TransferJob: Sendable {
         self.record = record
         self.acceptableStatusCodes = acceptableStatusCodes
         self.upload = upload
+        self.departure = departure
     }
 }

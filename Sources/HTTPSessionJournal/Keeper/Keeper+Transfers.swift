@@ -22,13 +22,42 @@ extension Keeper {
     }
 
     private func makeTask(_ request: TransferRequest, _ record: TaskRecord) -> TransferTask {
-        if let file = hiddenFile(of: record) { return manager.download(request, to: file.download, startsNow: false) }
-        guard let uploadProtocol = record.intent.uploadProtocol else { return manager.data(request, startsNow: false) }
+        let departure = entries[record.id]?.life.terms.isRepeatable == false ? departure(of: record.id) : nil
+        if let file = hiddenFile(of: record) { return manager.task(request, for: .download(file.download), departure: departure) }
+        guard let uploadProtocol = record.intent.uploadProtocol else {
+            return manager.task(request, for: .upload, departure: departure)
+        }
         let place = UploadPlace(known: record.place) { [weak self, id = record.id] place in
             guard let self else { return }
             HomeThread.run { self.queue.async { self.noted(place, id) } }
         }
-        return manager.upload(request, resumably: uploadProtocol, at: place, startsNow: false)
+        return manager.task(request, for: .resumableUpload(uploadProtocol, place: place), departure: departure)
+    }
+
+    /// That a request which is not to be made twice leaves is written down before, and taken back when it has not left.
+    private func departure(of id: String) -> Departure {
+        let attempts = Locked(0)
+        return Departure(
+            willLeave: { [weak self] in
+                attempts.withLock { $0 += 1 }
+                guard let self else { throw Keeper.closed }
+                try await onQueue { keeper throws(DurableSessionError) in
+                    if let error = keeper.handle(.leaves, id) {
+                        keeper.entries[id]?.isPostponed = true
+                        throw error
+                    }
+                }
+            },
+            hasStayed: { [weak self] in
+                guard let self else { return }
+                let last = attempts.withLock { $0 }
+                HomeThread.run {
+                    self.queue.async {
+                        // Another attempt may be on its way.
+                        if attempts.withLock({ $0 }) == last { self.handle(.stayed, id) }
+                    }
+                }
+            })
     }
 
     private func noted(_ place: URL, _ id: String) {
@@ -73,6 +102,7 @@ extension Keeper {
             handle(.transferred(answer, hidden: file.flatMap { HiddenFile.mark($0.path) }), id)
         // What the session's end has ended goes on in another process.
         case .failure where phase == .closing: break
+        case .failure where entries[id]?.isPostponed == true: postpone(id)
         case .failure(let error): handle(.transferFailed(Failure(error)), id)
         }
     }

@@ -24,6 +24,8 @@ final class Keeper: @unchecked Sendable {
         /// What the journal says: the life begins again there when it could not be written.
         var written: TaskLife.State
         var transfer: TransferTask?
+        /// Its transfer ends because the disk has refused what had to be written before.
+        var isPostponed = false
         /// Another process has had it, and may have been killed.
         var isInherited = false
     }
@@ -128,7 +130,7 @@ final class Keeper: @unchecked Sendable {
                 return Keeper.closed
             }
             do throws(DurableSessionError) { try perform(action, id, entry) } catch {
-                refused(error, id)
+                refused(error, event, id)
                 return error
             }
         }
@@ -156,15 +158,28 @@ final class Keeper: @unchecked Sendable {
         }
     }
 
-    /// The disk has refused a step: the life goes on from what is written, and is looked at again later.
-    private func refused(_ error: DurableSessionError, _ id: String) {
+    /// The disk has refused a step: the life goes on from what is written, and is looked at again later. What the network has said is not
+    /// asked for anew.
+    private func refused(_ error: DurableSessionError, _ event: TaskLife.Event, _ id: String) {
         logger.error("a step of task \(id) is postponed: \(error)")
         guard var entry = entries[id] else { return }
         entry.record.state = entry.written
         entry.life = TaskLife(entry.life.terms, entry.written)
         entries[id] = entry
         guard entry.transfer == nil else { return }
-        queue.asyncAfter(deadline: .now() + surroundings.delayAfterFailure) { [weak self] in self?.reattach(id) }
+        switch event {
+        case .transferred, .transferFailed: later { $0.handle(event, id) }
+        default: postpone(id)
+        }
+    }
+
+    func postpone(_ id: String) {
+        entries[id]?.isPostponed = false
+        later { $0.reattach(id) }
+    }
+
+    private func later(_ body: @escaping @Sendable (Keeper) -> Void) {
+        queue.asyncAfter(deadline: .now() + surroundings.delayAfterFailure) { [weak self] in self.map(body) }
     }
 
     private func place(_ record: TaskRecord) {

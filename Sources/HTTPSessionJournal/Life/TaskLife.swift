@@ -7,9 +7,9 @@ internal import HTTPSession
 ///            ┌────────── its hidden file is not here after all ──────────┐
 ///            ▼                                                           │
 ///  waiting ──┬── transferred (download) ─────────────────────────▶ arrived(mark) ── placed, or not ──┐
-///   │        ├── transferred (upload), failed, expired, its file has changed ──────────────────────┐ │
-///   │        └── cancel ─▶ cancelling ── its transfer has ended ─────────────────────────────────┐ │ │
-///   ▼                          ▲                                                                 ▼ ▼ ▼
+///   │  ▲     ├── transferred (upload), failed, expired, its file has changed ──────────────────────┐ │
+/// leaves stayed └── cancel ─▶ cancelling ── its transfer has ended ──────────────────────────────┐ │ │
+///   ▼  │                       ▲                                                                 ▼ ▼ ▼
 ///  started ────────────────────┘   as waiting; found so by a later process: interrupted ─────▶ ended(outcome) ─▶ acknowledged
 /// ```
 ///
@@ -40,6 +40,10 @@ struct TaskLife: Hashable, Sendable {
     enum Event: Hashable, Sendable {
         /// A process has this task: it is new, or its former process has ended wherever it was.
         case reattached(Surroundings)
+        /// An attempt at a request that is not to be made twice is about to be made.
+        case leaves
+        /// It has ended, and nothing of any has been sent.
+        case stayed
         case transferred(Answer?, hidden: FileMark?)
         case transferFailed(Failure)
         case placed
@@ -85,6 +89,8 @@ struct TaskLife: Hashable, Sendable {
     mutating func handle(_ event: Event, now: Int64) -> [Action] {
         switch event {
         case .reattached(let surroundings): return reattach(surroundings, now)
+        case .leaves: return turn(.started, from: .waiting)
+        case .stayed: return turn(.waiting, from: .started)
         case .transferred(let answer, let hidden): return transferred(answer, hidden)
         case .transferFailed(let failure): return failed(failure, now)
         case .placed:
@@ -124,9 +130,13 @@ struct TaskLife: Hashable, Sendable {
         guard now < terms.expires else { return end(.expired) }
         guard around.bodyIsSame else { return end(.failed(.fileChanged)) }
         if terms.refusesExistingFile, around.destination != nil { return end(.failed(.fileExists)) }
-        guard !terms.isRepeatable, state == .waiting else { return [.transfer] }
-        state = .started
-        return [.write, .transfer]
+        return [.transfer]
+    }
+
+    private mutating func turn(_ next: State, from present: State) -> [Action] {
+        guard !terms.isRepeatable, state == present else { return [] }
+        state = next
+        return [.write]
     }
 
     private mutating func transferred(_ answer: Answer?, _ hidden: FileMark?) -> [Action] {

@@ -65,8 +65,11 @@ struct TaskLifeTests {
 
     @Test func `what may have been carried out is not sent again`() {
         var life = upload(isRepeatable: false)
-        #expect(life.handle(.reattached(.init()), now: now) == [.write, .transfer])
+        #expect(life.handle(.reattached(.init()), now: now) == [.transfer])
+        #expect(life.state == .waiting)
+        #expect(life.handle(.leaves, now: now) == [.write])
         #expect(life.state == .started)
+        #expect(life.handle(.leaves, now: now) == [])
         #expect(life.handle(.reattached(.init()), now: now) == [.write, .clean, .deliver])
         #expect(life.state == .ended(.interrupted))
         life = upload(.started, isRepeatable: false)
@@ -76,13 +79,27 @@ struct TaskLifeTests {
         // Nor a download by POST, but for one whose file is here.
         let order = TaskLife.Terms(isDownload: true, isRepeatable: false, expires: 2_000)
         life = TaskLife(order, .waiting)
-        #expect(life.handle(.reattached(.init()), now: now) == [.write, .transfer])
+        #expect(life.handle(.reattached(.init()), now: now) == [.transfer])
         life = TaskLife(order, .started)
         #expect(life.handle(.reattached(.init()), now: now) == [.write, .clean, .deliver])
         #expect(life.state == .ended(.interrupted))
         life = TaskLife(order, .arrived(whole, answer))
         #expect(life.handle(.reattached(.init()), now: now) == [.write, .clean, .deliver])
         #expect(life.state == .ended(.interrupted))
+    }
+
+    @Test func `what has stayed here is sent by whoever comes next`() {
+        var life = upload(isRepeatable: false)
+        #expect(life.handle(.reattached(.init()), now: now) == [.transfer])
+        #expect(life.handle(.stayed, now: now) == [])
+        #expect(life.handle(.leaves, now: now) == [.write])
+        #expect(life.handle(.stayed, now: now) == [.write])
+        #expect(life.state == .waiting)
+        #expect(life.handle(.reattached(.init()), now: now) == [.transfer])
+        // What may be sent twice leaves no note of it.
+        life = upload()
+        #expect(life.handle(.leaves, now: now) == [])
+        #expect(life.state == .waiting)
     }
 
     @Test func `what has expired is not begun, and what takes too long ends so`() {

@@ -142,11 +142,7 @@ import Testing
         let gate = try Gate()
         let server = try MisbehavingServer { [content] _ in Reply(body: .bytes(content)).held(by: gate) }
         let listener = Listener()
-        var surroundings = Keeper.Surroundings()
-        surroundings.delayAfterFailure = .milliseconds(20)
-        let session = try DurableSession(
-            identifier: "test", directory: folder.url("state"), configuration: localConfiguration(),
-            handlers: listener.handlers("one"), surroundings: surroundings)
+        let session = try session(listener)
         let journal = session.keeper.journal
         try journal.refuseWrites(true)
         await #expect(throws: DurableSessionError.self) {
@@ -164,5 +160,68 @@ import Testing
         #expect(listener.events.map(\.outcome.word) == ["finished"])
         #expect(try Data(contentsOf: folder.url("file")) == content)
         await session.close()
+    }
+
+    @Test func `what an upload was answered is not asked for again because the disk is full`() async throws {
+        let gate = try Gate()
+        let server = try MisbehavingServer { _ in Reply(201, body: "said").held(by: gate) }
+        let listener = Listener()
+        let session = try session(listener)
+        let journal = session.keeper.journal
+        for method in [HTTPRequest.Method.post, .put] {
+            let request = TransferRequest(url: server.url("/"), method: method, body: .data(Data("x".utf8)))
+            try await session.upload(request, handler: "one")
+        }
+        try await server.awaitRequests(2)
+        try journal.refuseWrites(true)
+        gate.open()
+        while try await session.tasks.contains(where: { $0.transfer != nil }) { await Task.yield() }
+        #expect(listener.events.isEmpty)
+        try journal.refuseWrites(false)
+        try await listener.await(events: 2)
+        #expect(listener.events.map(\.outcome.word) == ["finished", "finished"])
+        for event in listener.events {
+            if case .finished(let answer) = event.outcome { #expect(answer?.body == Data("said".utf8)) }
+        }
+        #expect(server.requests.count == 2)
+        await session.close()
+    }
+
+    @Test func `what the disk does not let be noted does not leave`() async throws {
+        let server = try MisbehavingServer { _ in Reply(201) }
+        let (listener, disk) = (Listener(), FillingDisk())
+        let session = try session(listener, interceptors: [disk])
+        disk.journal.withLock { $0 = session.keeper.journal }
+        let request = TransferRequest(url: server.url("/"), method: .post, body: .data(Data("x".utf8)))
+        try await session.upload(request, handler: "one")
+        try await listener.await(events: 1)
+        #expect(listener.events.map(\.outcome.word) == ["finished"])
+        #expect(disk.attempts.withLock { $0 } == 3)
+        #expect(server.requests.count == 1)
+        await session.close()
+    }
+
+    private func session(_ listener: Listener, interceptors: [any RequestInterceptor] = []) throws -> DurableSession {
+        var surroundings = Keeper.Surroundings()
+        surroundings.delayAfterFailure = .milliseconds(20)
+        return try DurableSession(
+            identifier: "test", directory: folder.url("state"), configuration: localConfiguration(),
+            handlers: listener.handlers("one"), transferHandlers: TransferHandlers(interceptors: interceptors),
+            surroundings: surroundings)
+    }
+}
+
+/// Takes nothing more when the first attempt and the second are about to be made.
+private final class FillingDisk: RequestInterceptor {
+    let journal = Locked<Journal?>(nil)
+    let attempts = Locked(0)
+
+    func adapt(_ request: TransferRequest) async throws -> TransferRequest {
+        let attempt = attempts.withLock { attempts in
+            attempts += 1
+            return attempts
+        }
+        try journal.withLock { $0 }?.refuseWrites(attempt <= 2)
+        return request
     }
 }

@@ -119,6 +119,36 @@ import Testing
         await second.close()
     }
 
+    @Test func `a POST that has not left is sent by another process, once`() async throws {
+        let folder = folder
+        let socket = folder.file("socket")
+        var configuration = localConfiguration()
+        configuration.unixSocketPath = socket
+        let log = RetryLog()
+        let handlers = listener.handlers("one")
+        func open() throws -> DurableSession {
+            try DurableSession(
+                identifier: "later", directory: folder.url("state"), configuration: configuration, handlers: handlers,
+                monitors: [log])
+        }
+        let first = try open()
+        let url = try #require(URL(string: "http://server.example/"))
+        var request = TransferRequest(url: url, method: .post, body: .file(file))
+        request.options.retryPolicy = RetryPolicy(
+            maximumRetries: nil, baseDelay: .milliseconds(1), maximumDelay: .milliseconds(1))
+        try await first.upload(request, handler: "one")
+        // There is no server yet.
+        await log.awaitRetry()
+        await log.awaitRetry()
+        await first.close()
+        let server = try MisbehavingServer(at: .unix(socket)) { _ in Reply(201) }
+        let second = try open()
+        try await listener.await(events: 1)
+        #expect(listener.events.map(\.outcome.word) == ["finished"])
+        #expect(server.requests.map(\.method) == ["POST"])
+        await second.close()
+    }
+
     @Test func `only what can be written down is taken`() async throws {
         let session = try session()
         let url = try #require(URL(string: "http://127.0.0.1:1/"))
@@ -144,5 +174,18 @@ import Testing
         try await listener.await(events: 1)
         #expect(listener.events.map(\.outcome.word) == ["failed unacceptable-status"])
         await session.close()
+    }
+}
+
+/// Waits for a session's word that it will try again.
+private final class RetryLog: EventMonitor {
+    private let news = AsyncStream<Void>.makeStream()
+
+    func handle(_ event: SessionEvent) {
+        if case .willRetry = event { news.continuation.yield() }
+    }
+
+    func awaitRetry() async {
+        for await _ in news.stream { break }
     }
 }
