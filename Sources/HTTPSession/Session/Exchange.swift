@@ -42,8 +42,6 @@ struct Exchange {
     /// The request as interceptors have made it, and whether they are at it.
     var adapted: TransferRequest?
     var isAdapting = false
-    /// Whether the body may be longer than what comes.
-    private(set) var decompresses = false
     private(set) var fetchStart = Date.distantPast
     var trust: ServerTrust?
     var head: ResponseHead?
@@ -88,9 +86,8 @@ struct Exchange {
         destination = beginning?.destination
     }
 
-    mutating func begin(_ plan: TransferPlan, at date: Date) {
+    mutating func begin(at date: Date) {
         hasBegun = true
-        decompresses = plan.decompresses
         fetchStart = date
     }
 }

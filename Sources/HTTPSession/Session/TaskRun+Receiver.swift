@@ -141,8 +141,10 @@ extension TaskRun: TransferReceiver {
         if exchange.isRest, let whole = resumption?.total, total > whole {
             return .abort(HTTPSessionError(.badServerResponse, "the server sent more than the rest"))
         }
-        if total > 8 << 20, exchange.decompresses, let arrived = transfer?.receivedBodyBytes,
-            total / Int64(settings.configuration.maximumDecompressionRatio) > max(arrived, 1)
+        // Also where nothing is decompressed that the request asks for: Transfer-Encoding (RFC 9112 section 6.1) needs no question.
+        let fresh = exchange.isRest ? total - exchange.receivedBefore : total
+        if fresh > 8 << 20, let arrived = transfer?.receivedBodyBytes,
+            fresh / Int64(settings.configuration.maximumDecompressionRatio) > max(arrived, 1)
         {
             return .abort(
                 HTTPSessionError(
@@ -153,6 +155,7 @@ extension TaskRun: TransferReceiver {
         switch intake {
         case .taken:
             progress.received = total
+            loop.wakes(at: sink.flushesAt)
             publishProgress()
         case .pause: noteReceiverFull()
         case .abort: break

@@ -97,6 +97,7 @@ final class TaskRun {
     var deadline: Int64? {
         var due = machine.deadline ?? .max
         if hasUnpublishedProgress { due = min(due, publishedAt + TransferTask.progressInterval) }
+        if let flushesAt = sink?.flushesAt { due = min(due, flushesAt) }
         return due == .max ? nil : due
     }
     var attempts: Int { machine.attempts }
@@ -126,6 +127,7 @@ final class TaskRun {
     /// The ``deadline`` has come.
     func timePassed() {
         if hasUnpublishedProgress { publishProgress() }
+        if let flushesAt = sink?.flushesAt, flushesAt <= loop.now { sink?.flush() }
         if case .backingOff(let until) = machine.state, until <= loop.now, !wasReleased {
             if let wait = loop.retryWait(for: origin) { handle(.postponed(delay: wait)) } else { hasPaidRetry = true }
         }
@@ -229,7 +231,7 @@ final class TaskRun {
             if let rate = settings.configuration.maximumReceiveRate {
                 plan.bufferSize = Int(max(1_024, min(Int64(plan.bufferSize), rate / 100)))
             }
-            exchange.begin(plan, at: Date())
+            exchange.begin(at: Date())
             prepareSource(plan)
             if origin.scheme == "https" || settings.security.hasSecureProxy || loop.isRaised(origin.host) {
                 exchange.trust = settings.security.trust(forHost: origin.host, decisions: task.decisions)

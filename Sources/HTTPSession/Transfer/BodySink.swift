@@ -7,6 +7,10 @@ protocol BodySink: AnyObject {
     /// A body begins; what came of an earlier attempt is dropped. `expected` is its length in bytes, where it is known.
     func begin(expected: Int64?)
     func take(_ bytes: UnsafeRawBufferPointer) -> Intake
+    /// When what waits for more has waited long enough (``MonotonicClock``); `nil`: nothing waits.
+    var flushesAt: Int64? { get }
+    /// Waits for no more.
+    func flush()
     /// All has come: what was asked for, if it is there at once.
     func finishNow() -> ReceivedBody?
     /// All has come. `deliver` is called once, on any thread, when what was asked for is there.
@@ -14,6 +18,11 @@ protocol BodySink: AnyObject {
     /// Nothing shall be left of it but what may be continued. - Returns: whether that is so now; if not, `done` is called when it is, on
     /// any thread, with the error and its resume data.
     func discard(_ error: HTTPSessionError, _ done: @escaping @Sendable (HTTPSessionError) -> Void) -> Bool
+}
+
+extension BodySink {
+    var flushesAt: Int64? { nil }
+    func flush() {}
 }
 
 /// What a sink made of a body.

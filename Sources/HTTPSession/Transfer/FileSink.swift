@@ -91,7 +91,7 @@ final class FileSink: BodySink {
             flush()
         }
         chunk.append(contentsOf: rest)
-        if MonotonicClock.now() >= flushedAt + FileSink.longestWait { flush() }
+        if let flushesAt, flushesAt <= MonotonicClock.now() { flush() }
         return .taken
     }
 
@@ -104,7 +104,9 @@ final class FileSink: BodySink {
         }
     }
 
-    private func flush() {
+    var flushesAt: Int64? { chunk.isEmpty ? nil : flushedAt + FileSink.longestWait }
+
+    func flush() {
         flushedAt = MonotonicClock.now()
         guard !chunk.isEmpty else { return }
         queue.withLock { queue in

@@ -71,7 +71,7 @@ final class PartialFile: @unchecked Sendable {
         (self.sidecar, offset, hasBegun) = (sidecar, 0, true)
         // Before the first byte: what is said of the file is never said of another version's bytes.
         if keeping.isNamed {
-            if let sidecar { try SidecarFile.write(sidecar, besides: path) } else { SidecarFile.remove(besides: path) }
+            if let sidecar { try SidecarFile.write(sidecar, besides: path) } else { SidecarFile.revoke(besides: path) }
         }
         if let expected, expected > 0 {
             // Not every file system can; one that is full says so.

@@ -25,4 +25,9 @@ package enum SidecarFile {
     }
 
     static func remove(besides part: String) { unlink(path(of: part)) }
+
+    /// Also for a system that loses its power now: what the part has from now on is of another version.
+    static func revoke(besides part: String) {
+        if unlink(path(of: part)) == 0 { SmallFile.syncDirectory(of: part) }
+    }
 }

@@ -225,6 +225,18 @@ import Testing
         #expect(folder.names == [])
     }
 
+    @Test func `what a server sent before it fell silent is in the file, for whoever goes on after a kill`() async throws {
+        let server = try MisbehavingServer { _ in
+            Reply(fields: ["ETag": "\"1\""], body: ReplyBody([.pattern(from: 0, count: 1_000), .wait(.forever)])).chunked()
+        }
+        let place = DownloadDestination(folder.url("file"), unfinished: .kept)
+        let task = try localSession().download(TransferRequest(url: server.url()), to: place)
+        let part = folder.url("file.netwatch-part")
+        while (try? Data(contentsOf: part)) != pattern(1_000) { await Task.yield() }
+        task.cancel()
+        _ = await failure(task)
+    }
+
     @Test func `a name that no file can have is found out before anything is asked for`() async throws {
         let server = try MisbehavingServer { _ in Reply(body: "x") }
         let (folder, session) = (try ScratchDirectory(), try localSession())
