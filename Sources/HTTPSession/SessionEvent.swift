@@ -15,8 +15,8 @@ public enum SessionEvent: Sendable {
     case waitingForConnectivity(TransferTask, HTTPSessionError)
     /// A download goes on behind its first `offset` bytes, of `total` where that is known.
     case downloadContinued(TransferTask, offset: Int64, total: Int64?)
-    /// An upload goes on behind its first `offset` bytes, which its server has.
-    case uploadContinued(TransferTask, offset: Int64)
+    /// An upload goes on behind its first `offset` bytes of `total`, which its server has.
+    case uploadContinued(TransferTask, offset: Int64, total: Int64)
     case transactionFinished(TransferTask, TransactionMetrics)
     case fileMoved(TransferTask, DownloadDestination)
     case fileMoveFailed(TransferTask, HTTPSessionError)
@@ -28,4 +28,15 @@ public enum SessionEvent: Sendable {
 public protocol EventMonitor: Sendable {
     /// Takes an event. What is slow here delays the events behind it, and nothing else.
     func handle(_ event: SessionEvent)
+}
+
+extension SessionEvent {
+    /// Tells the task's own handlers, where one is meant.
+    func tellHandlers() {
+        switch self {
+        case .downloadContinued(let task, let offset, let total): task.handlers.didResume?(offset, total)
+        case .uploadContinued(let task, let offset, let total): task.handlers.didResume?(offset, total)
+        default: break
+        }
+    }
 }

@@ -59,18 +59,25 @@ public struct TransferHandlers: Sendable {
     /// not leave a failure at that decides what follows.
     public var interceptors: [any RequestInterceptor]
 
+    /// Told, on the session's delivery queue, when a download goes on behind the bytes that are here, or an upload behind those that its server
+    /// has: at which byte, and of how many in all where that is known. It is URLSession's `didResumeAtOffset:expectedTotalBytes:`, and is
+    /// also called where the same task goes on after an outage. Where nothing could be used again, nothing is told.
+    public var didResume: (@Sendable (_ offset: Int64, _ total: Int64?) -> Void)?
+
     /// Handlers for some of the questions.
     public init(
         response: (@Sendable (ResponseHead) async -> ResponseDisposition)? = nil,
         redirect: (@Sendable (Redirect) async -> RedirectDisposition)? = nil,
         challenge: (@Sendable (AuthenticationChallenge) async -> ChallengeDisposition)? = nil,
         serverTrust: (@Sendable (ServerTrustChallenge) async -> ServerTrustDisposition)? = nil,
-        interceptors: [any RequestInterceptor] = []
+        interceptors: [any RequestInterceptor] = [],
+        didResume: (@Sendable (_ offset: Int64, _ total: Int64?) -> Void)? = nil
     ) {
         self.response = response
         self.redirect = redirect
         self.challenge = challenge
         self.serverTrust = serverTrust
         self.interceptors = interceptors
+        self.didResume = didResume
     }
 }

@@ -26,6 +26,7 @@ extension SessionLoop {
         if ways.update(path, now: now) {
             waysChangedAt = now
             engine.sockets.doubt()
+            queue.forgetNames()
         }
         judgeConnections()
         for run in allRuns { run.networkMayBeAllowed() }

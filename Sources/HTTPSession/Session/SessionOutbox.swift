@@ -86,6 +86,7 @@ final class SessionOutbox: Sendable {
         for (task, ending) in told.endings { callbacks[task.id] = ending.tell(task) }
         for event in told.events {
             for monitor in monitors { monitor.handle(event) }
+            event.tellHandlers()
             guard postsNotifications else { continue }
             if case .taskCompleted(let task, _) = event, let callbacks = callbacks[task.id] {
                 callbacks.notify(queue: queue) { SessionNotifications.post(event) }

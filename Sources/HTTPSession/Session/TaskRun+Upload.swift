@@ -90,10 +90,11 @@ extension TaskRun {
 
     /// An upload goes on behind what is there, after something went wrong.
     private func announceContinued(after head: ResponseHead) {
-        guard case .append(let offset, _)? = upload?.request, offset > 0, request.method == .head || head.statusCode == 409
+        guard let upload, case .append(let offset, _) = upload.request, offset > 0,
+            request.method == .head || head.statusCode == 409
         else { return }
         metrics.bytesResumed += offset
-        loop.outbox.announce(.uploadContinued(task, offset: offset))
+        loop.outbox.announce(.uploadContinued(task, offset: offset, total: upload.length))
     }
 
     private func tellPlace() {

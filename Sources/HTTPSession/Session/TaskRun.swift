@@ -310,9 +310,10 @@ final class TaskRun {
     func noteReceiverFull() { _ = machine.handle(.receiverFull, now: loop.now) }
 
     func noteProtocol(_ facts: TransferFacts) {
-        guard facts.networkProtocol == "h2" else { return }
-        loop.queue.multiplexes(host)
-        loop.engine.multiplexes()
+        guard let name = facts.networkProtocol else { return }
+        // Behind one name there may be several servers, and another one tomorrow.
+        loop.queue.multiplexes(host, name == "h2")
+        if name == "h2" { loop.engine.multiplexes() }
     }
 
     /// The transfer is over; what it brought is dealt with by the caller.

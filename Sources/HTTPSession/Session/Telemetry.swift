@@ -35,7 +35,7 @@ final class Telemetry: EventMonitor {
         case .downloadContinued(let task, let offset, _):
             Counter(label: "http_session_resumed_bytes_total").increment(by: offset)
             logger.debug("download continued", metadata: metadata(task, ["offset": "\(offset)"]))
-        case .uploadContinued(let task, let offset):
+        case .uploadContinued(let task, let offset, _):
             Counter(label: "http_session_resumed_bytes_total").increment(by: offset)
             logger.debug("upload continued", metadata: metadata(task, ["offset": "\(offset)"]))
         case .redirected(let task, let head):

@@ -185,9 +185,16 @@ package struct TransferQueue: Sendable {
     /// Whether the task is the one that looks its host's name up.
     package func looksUp(_ id: ID, _ host: Host) -> Bool { lines[host]?.resolver == id }
 
-    /// The host's answers come over HTTP/2: its requests share a connection.
-    package mutating func multiplexes(_ host: Host) {
-        if !host.isAlone { lines[host]?.isMultiplexed = true }
+    /// The network is another one: so may be what its name servers say.
+    package mutating func forgetNames() {
+        for host in hosts where host.needsLookup { lines[host]?.resolvedUntil = .min }
+    }
+
+    /// Whether the host's latest answer came over HTTP/2: its requests share a connection then.
+    package mutating func multiplexes(_ host: Host, _ isMultiplexed: Bool = true) {
+        guard !host.isAlone else { return }
+        lines[host]?.isMultiplexed = isMultiplexed
+        if !isMultiplexed { lines[host]?.speaksHTTP2 = false }
     }
 
     /// A connection to the host speaks HTTP/2.

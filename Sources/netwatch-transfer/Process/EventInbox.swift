@@ -44,8 +44,7 @@ final class EventInbox: EventMonitor {
         case .willRetry(let task, let error): put(task, .failedForNow(Trouble(error)))
         case .waitingForConnectivity(let task, let error): put(task, .networkGone(Trouble(error)))
         case .downloadContinued(let task, let offset, let total): put(task, .continued(offset: offset, total: total))
-        case .uploadContinued(let task, let offset):
-            put(task, .continued(offset: offset, total: task.currentProgress.expectedToSend))
+        case .uploadContinued(let task, let offset, let total): put(task, .continued(offset: offset, total: total))
         case .taskCompleted(let task, .success): put(task, .finished)
         case .taskCompleted(let task, .failure(let error)):
             let trouble = Trouble(error, of: task.kind == .download ? .download : .upload)

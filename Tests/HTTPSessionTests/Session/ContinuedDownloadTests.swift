@@ -55,7 +55,11 @@ import Testing
 
     @Test func `the rest is asked for, and put behind what is here`() async throws {
         let server = try server { Self.rest($0) }
-        let response = try await download(server)
+        let told = Locked<[Int64?]>([])
+        let handlers = TransferHandlers(didResume: { offset, total in told.withLock { $0 += [offset, total] } })
+        let response = try await session().download(
+            TransferRequest(url: server.url("/file")), to: DownloadDestination(folder.url("file")), handlers: handlers
+        ).value
         try expectWholeFile()
         #expect(response.metrics.retryCount == 1)
         #expect(response.metrics.bytesResumed == cut)
@@ -64,6 +68,7 @@ import Testing
         #expect(server.requests.allSatisfy { $0["accept-encoding"] == "identity" })
         await log.await("completed")
         #expect(log.names.contains("continued 600000 of 1000000"))
+        #expect(told.withLock { $0 } == [600_000, 1_000_000])
     }
 
     /// What a task answers that had its bytes from one whole response.

@@ -133,7 +133,7 @@ final class EventLog: EventMonitor {
             case .willRetry(_, let error): "retry \(error.code.rawValue)"
             case .waitingForConnectivity: "waiting for connectivity"
             case .downloadContinued(_, let offset, let total): "continued \(offset) of \(total ?? -1)"
-            case .uploadContinued(_, let offset): "continued \(offset)"
+            case .uploadContinued(_, let offset, _): "continued \(offset)"
             case .transactionFinished(_, let transaction): "transaction \(transaction.statusCode ?? 0)"
             case .fileMoved: "moved"
             case .fileMoveFailed(_, let error): "move failed \(error.code.rawValue)"

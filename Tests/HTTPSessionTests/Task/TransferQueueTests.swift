@@ -84,6 +84,29 @@ extension TransferQueue {
         #expect(queue.admitAll() == [3, 4, 5])
     }
 
+    @Test func `a host that speaks HTTP/1 again has as few connections as any`() {
+        var queue = queue(total: 100, perHost: 2)
+        queue.add(1, to: one, priority: .default)
+        #expect(queue.admitAll() == [1])
+        queue.multiplexes(one)
+        queue.left(1, from: one, isAbandoned: false, now: 0)
+        queue.multiplexes(one, false)
+        #expect(!queue.mayShare(one))
+        for id: UInt64 in 2...5 { queue.add(id, to: one, priority: .default) }
+        #expect(queue.admitAll() == [2, 3])
+    }
+
+    @Test func `on another network names are looked up anew, one task for each`() {
+        var queue = queue()
+        let named = TransferQueue.Host.named("named.example", looksUp: true)
+        queue.add(1, to: named, priority: .default)
+        #expect(queue.admitAll() == [1])
+        queue.lookedUp(1, to: named, now: 5)
+        queue.forgetNames()
+        for id: UInt64 in 2...4 { queue.add(id, to: named, priority: .default) }
+        #expect(queue.admitAll() == [2])
+    }
+
     @Test func `those that have a connection each leave one for the others of a host that speaks HTTP/2`() {
         var queue = queue(total: 100, perHost: 3)
         queue.add(1, to: one, priority: .default)

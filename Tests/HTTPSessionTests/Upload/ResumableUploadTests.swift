@@ -74,7 +74,9 @@ import Testing
             let mayCut = turn.request.method == "PATCH" || kind == .draft && turn.request.method == "POST"
             return mayCut && cuts.add() <= 20 ? .cut(afterBodyBytes: 49_000, losing: 4_000) : nil
         }
-        let response = try await session().upload(request(server), resumably: kind).value
+        let told = Locked<[Int64?]>([])
+        let handlers = TransferHandlers(didResume: { offset, total in told.withLock { $0 += [offset, total] } })
+        let response = try await session().upload(request(server), resumably: kind, handlers: handlers).value
         try expectWhole(server)
         #expect(response.metrics.retryCount == 20)
         #expect(server.bodyBytes <= Self.size * 115 / 100)
@@ -82,6 +84,7 @@ import Testing
         await log.await("completed")
         #expect(log.names.contains("continued 45000"))
         #expect(log.names.contains("continued 900000"))
+        #expect(told.withLock { $0 } == (1...20).flatMap { [$0 * 45_000, Self.size] })
         #expect(response.metrics.bytesResumed == (1...20).reduce(0) { $0 + $1 * 45_000 })
     }
 
