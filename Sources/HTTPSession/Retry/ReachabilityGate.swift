@@ -14,8 +14,10 @@ final class ReachabilityGate {
 
     /// Servers watched at a time: tasks of further ones have their retry policy alone, until one of these is back or given up.
     static let maximumWatches = 64
-    /// Over how long so many tasks are spread when their server is back, each: the first goes at once and shows the way.
+    /// Over how long so many tasks are spread when their server is back, each.
     private static let spread: Int64 = 1_000_000
+    /// How long the others wait for the answer of the first, the canary: then they go in any case, spread as well.
+    static let canaryPatience: Int64 = 1_000_000_000
 
     /// What the server's probe has said, where it does not get through.
     private enum Word {
@@ -59,6 +61,8 @@ final class ReachabilityGate {
     private let settings: ProbeSettings
     private let report: @Sendable (Origin, _ watch: UInt64, ServerUpdate) -> Void
     private var watches: [Origin: Watch] = [:]
+    /// Who has gone first to a server that is back, and who follows its answer.
+    private var canaries: [Origin: (id: UInt64, followers: [UInt64])] = [:]
     private var lastNumber: UInt64 = 0
 
     /// `report` is called on a thread of the monitor's, and what it is told belongs to ``changed(_:watch:_:draw:)``.
@@ -107,8 +111,16 @@ final class ReachabilityGate {
     /// Whether the gate could hold a task for the server.
     func hasRoom(for origin: Origin) -> Bool { watches.count < ReachabilityGate.maximumWatches || watches[origin] != nil }
 
-    /// The task has had an answer, or has ended.
+    /// The task has had an answer. - Returns: what that means to others.
+    func answered(_ id: UInt64, at origin: Origin, draw: (Int64) -> Int64) -> [Order] {
+        guard let canary = canaries[origin], canary.id == id else { return [] }
+        canaries[origin] = nil
+        return release(canary.followers, draw)
+    }
+
+    /// The task waits for nothing here any more, or has ended.
     func forget(_ id: UInt64, at origin: Origin) {
+        if canaries[origin]?.id == id { canaries[origin] = nil }
         guard let watch = watches[origin] else { return }
         watch.remove(id)
         if watch.isEmpty { watches[origin] = nil }
@@ -133,22 +145,29 @@ final class ReachabilityGate {
         case .up, .degraded, .down:
             // Where it is down the network is back, and the retry policy counts.
             watches[origin] = nil
-            return release(watch.tasks, draw)
+            return sendCanary(of: watch.tasks, to: origin, draw)
         }
     }
 
     /// The machine has a path again. The probe says nothing anew of a name that it has not known before.
     func pathIsBack(draw: (Int64) -> Int64) -> [Order] {
         var orders: [Order] = []
-        for watch in watches.values {
-            if case .nameless = watch.word { orders += release(watch.tasks, draw) }
+        for (origin, watch) in watches {
+            if case .nameless = watch.word { orders += sendCanary(of: watch.tasks, to: origin, draw) }
         }
         return orders
     }
 
-    private func release(_ tasks: [UInt64], _ draw: (Int64) -> Int64) -> [Order] {
+    private func sendCanary(of tasks: [UInt64], to origin: Origin, _ draw: (Int64) -> Int64) -> [Order] {
+        guard let first = tasks.first else { return [] }
+        let followers = Array(tasks.dropFirst())
+        canaries[origin] = followers.isEmpty ? nil : (first, followers)
+        return [.release(first, delay: 0)] + release(followers, after: ReachabilityGate.canaryPatience, draw)
+    }
+
+    private func release(_ tasks: [UInt64], after wait: Int64 = 0, _ draw: (Int64) -> Int64) -> [Order] {
         let width = ReachabilityGate.spread * Int64(tasks.count)
-        return tasks.enumerated().map { .release($1, delay: $0 == 0 ? 0 : draw(width)) }
+        return tasks.map { .release($0, delay: wait + draw(width)) }
     }
 
     private func watch(_ origin: Origin, _ endpoint: Endpoint) -> Watch? {

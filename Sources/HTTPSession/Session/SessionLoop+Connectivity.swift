@@ -9,6 +9,12 @@ extension SessionLoop {
         obey(gate.changed(origin, watch: watch, update, draw: SessionLoop.draw))
     }
 
+    /// The task has had an answer.
+    func answered(_ id: UInt64, at origin: Origin) {
+        guard let gate else { return }
+        obey(gate.answered(id, at: origin, draw: SessionLoop.draw))
+    }
+
     private static func draw(below limit: Int64) -> Int64 { .random(in: 0..<max(1, limit)) }
 
     private func obey(_ orders: [ReachabilityGate.Order]) {

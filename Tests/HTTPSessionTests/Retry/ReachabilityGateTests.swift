@@ -40,16 +40,32 @@ import Testing
         return gate.changed(try origin(), watch: watch, update) { $0 - 1 }
     }
 
+    /// Released with what waits for the canary's answer: as late as can be.
+    private func following(_ ids: UInt64...) -> [ReachabilityGate.Order] {
+        ids.map { .release($0, delay: ReachabilityGate.canaryPatience + Int64(ids.count) * 1_000_000 - 1) }
+    }
+
     @Test func `tasks are held together, and let go in the order in which they came`() throws {
         for id in [7, 3, 9] as [UInt64] { #expect(try failed(id) == nil) }
         #expect(try failed(3) == nil)
         #expect(try changed(.unreachable) == [.hold(7, cause), .hold(3, cause), .hold(9, cause)])
         #expect(try failed(4) == cause)
         gate.forget(3, at: try origin())
-        // The first at once, the others within a millisecond for each.
-        let late: Int64 = 2_999_999
-        #expect(try changed(.up) == [.release(7, delay: 0), .release(9, delay: late), .release(4, delay: late)])
+        // The first at once, the others a second later, within a millisecond for each, or behind its answer.
+        #expect(try changed(.up) == [.release(7, delay: 0)] + following(9, 4))
         #expect(try changed(.up) == [])
+        #expect(gate.answered(9, at: try origin()) { $0 - 1 } == [])
+        #expect(gate.answered(7, at: try origin(1)) { $0 - 1 } == [])
+        let late: Int64 = 1_999_999
+        #expect(gate.answered(7, at: try origin()) { $0 - 1 } == [.release(9, delay: late), .release(4, delay: late)])
+        #expect(gate.answered(7, at: try origin()) { $0 - 1 } == [])
+    }
+
+    @Test func `nobody follows a first one that has ended without an answer`() throws {
+        for id in [1, 2] as [UInt64] { _ = try failed(id) }
+        #expect(try changed(.down) == [.release(1, delay: 0)] + following(2))
+        gate.forget(1, at: try origin())
+        #expect(gate.answered(1, at: try origin()) { $0 - 1 } == [])
     }
 
     @Test func `what begins while others wait waits with them, until what is missing is something else`() throws {
@@ -64,10 +80,10 @@ import Testing
         #expect(gate.join(3, at: try origin()) == nil)
         #expect(try failed(3, hasNoRoute: true)?.layer == .link)
         #expect(
-            gate.pathIsBack { $0 - 1 } == [.release(1, delay: 0), .release(2, delay: 2_999_999), .release(3, delay: 2_999_999)])
+            gate.pathIsBack { $0 - 1 } == [.release(1, delay: 0)] + following(2, 3))
         // Of what stands in the way itself nobody waits for the end.
         let refused = Cause(.route, .routeProhibited, detail: "prohibit default")
-        #expect(try changed(.unreachable, for: refused).first == .release(1, delay: 0))
+        #expect(try changed(.unreachable, for: refused).first == .release(1, delay: 2_999_999))
         #expect(try failed(3, hasNoRoute: true) == nil)
         #expect(gate.join(4, at: try origin()) == nil)
         // A connection that is there needs no name server.
@@ -83,7 +99,7 @@ import Testing
         _ = try failed(2)
         #expect(try changed(.unreachable, watch: 1) == [])
         #expect(try failed(3) == nil)
-        #expect(try changed(.up, watch: 2) == [.release(2, delay: 0), .release(3, delay: 1_999_999)])
+        #expect(try changed(.up, watch: 2) == [.release(2, delay: 0)] + following(3))
     }
 
     @Test func `beyond the greatest number of servers, tasks have their retries alone`() throws {
