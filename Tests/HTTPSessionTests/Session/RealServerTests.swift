@@ -91,6 +91,30 @@ import Testing
         }
     }
 
+    @Test(arguments: [true, false]) func `a file of nginx's is gone on with where it stopped, and is the same byte for byte`(
+        isSecure: Bool
+    ) async throws {
+        let (nginx, folder) = (try Nginx.shared.get(), try ScratchDirectory())
+        let manager = try session(nginx)
+        let place = DownloadDestination(URL(fileURLWithPath: folder.file("16m")), unfinished: .kept)
+        func download(_ rate: String) throws -> TransferTask {
+            let target = "/slow/16m?rate=\(rate)"
+            return manager.download(TransferRequest(url: try isSecure ? nginx.tlsURL(target) : nginx.url(target)), to: place)
+        }
+        for mebibytes in [1, 3, 6] as [Int64] {
+            let task = try download("4m")
+            await task.awaitProgress { $0.received > mebibytes << 20 }
+            task.cancel()
+            #expect(await failure(task)?.code == .cancelled)
+        }
+        let response = try await download("900m").value
+        #expect(try Data(contentsOf: place.file) == Nginx.pattern(1 << 24))
+        #expect(response.metrics.bytesResumed > 6 << 20)
+        #expect(response.metrics.transactions.map(\.statusCode) == [206])
+        #expect(response.metrics.transactions.last?.networkProtocolName == (isSecure ? "h2" : "http/1.1"))
+        #expect(folder.names == ["16m"])
+    }
+
     @Test func `streams use HTTP/1-1, and so does a session that was told to`() async throws {
         let nginx = try Nginx.shared.get()
         let session = try session(nginx)
