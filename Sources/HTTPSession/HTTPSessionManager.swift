@@ -177,7 +177,7 @@ public final class HTTPSessionManager: Sendable {
             record: record, acceptableStatusCodes: statusCodes, upload: upload, departure: departure)
         let task = TransferTask(
             id: id, request: request, kind: kind, handlers: handlers ?? self.handlers, job: job, core: core, chunkBuffer: buffer,
-            validation: validation, decisions: decisions(of: handlers))
+            validation: validation, decisions: decisions(of: handlers), identities: identities(of: handlers))
         if !startsNow, failure == nil { core.register(task) }
         core.outbox.detail(.taskCreated(task))
         if let failure {
@@ -195,6 +195,11 @@ public final class HTTPSessionManager: Sendable {
     private func decisions(of handlers: TransferHandlers?) -> ServerTrustDecisions? {
         if let handlers { return handlers.serverTrust == nil ? nil : ServerTrustDecisions(capacity: 32) }
         return self.handlers.serverTrust == nil ? nil : core.settings.decisions
+    }
+
+    private func identities(of handlers: TransferHandlers?) -> ClientCertificateDecisions? {
+        if let handlers { return handlers.clientCertificate == nil ? nil : ClientCertificateDecisions(capacity: 32) }
+        return self.handlers.clientCertificate == nil ? nil : core.settings.identities
     }
 
     /// Every task that has been started and has not ended.

@@ -55,6 +55,12 @@ public struct TransferHandlers: Sendable {
     /// task alone. `nil`: the policy decides.
     public var serverTrust: (@Sendable (ServerTrustChallenge) async -> ServerTrustDisposition)?
 
+    /// Asked when a server wants a certificate of this side's and ``SessionConfiguration/clientIdentity`` is `nil`: once its own has been
+    /// believed, and before it is shown anything. The handshake is broken off meanwhile and made again after the answer, which is kept for the host
+    /// for an hour, or until its server refuses the certificate: that of the session's handler for all tasks that have it, that of a
+    /// task's own handler for that task alone. `nil`: none is shown.
+    public var clientCertificate: (@Sendable (ClientCertificateChallenge) async -> ClientCertificateDisposition)?
+
     /// Asked about every request and every failure, in this order: each changes what the one before it has made, and the first that does
     /// not leave a failure at that decides what follows.
     public var interceptors: [any RequestInterceptor]
@@ -70,6 +76,7 @@ public struct TransferHandlers: Sendable {
         redirect: (@Sendable (Redirect) async -> RedirectDisposition)? = nil,
         challenge: (@Sendable (AuthenticationChallenge) async -> ChallengeDisposition)? = nil,
         serverTrust: (@Sendable (ServerTrustChallenge) async -> ServerTrustDisposition)? = nil,
+        clientCertificate: (@Sendable (ClientCertificateChallenge) async -> ClientCertificateDisposition)? = nil,
         interceptors: [any RequestInterceptor] = [],
         didResume: (@Sendable (_ offset: Int64, _ total: Int64?) -> Void)? = nil
     ) {
@@ -77,6 +84,7 @@ public struct TransferHandlers: Sendable {
         self.redirect = redirect
         self.challenge = challenge
         self.serverTrust = serverTrust
+        self.clientCertificate = clientCertificate
         self.interceptors = interceptors
         self.didResume = didResume
     }

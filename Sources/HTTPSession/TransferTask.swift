@@ -38,6 +38,8 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
     let handlers: TransferHandlers
     /// What ``TransferHandlers/serverTrust`` has said; `nil`: nobody is asked.
     let decisions: ServerTrustDecisions?
+    /// What ``TransferHandlers/clientCertificate`` has said; `nil`: nobody is asked.
+    let identities: ClientCertificateDecisions?
     let validation: ResponseValidation
 
     private struct Shared: Sendable {
@@ -62,9 +64,11 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
 
     init(
         id: UInt64, request: TransferRequest, kind: Kind, handlers: TransferHandlers, job: TransferJob, core: SessionCore,
-        chunkBuffer: ChunkBuffer?, validation: ResponseValidation, decisions: ServerTrustDecisions?
+        chunkBuffer: ChunkBuffer?, validation: ResponseValidation, decisions: ServerTrustDecisions?,
+        identities: ClientCertificateDecisions?
     ) {
         self.decisions = decisions
+        self.identities = identities
         self.id = id
         self.request = request
         self.handlers = handlers

@@ -135,6 +135,13 @@ enum CertificateDecoding {
         return written == count ? data : nil
     }
 
+    /// The names in a STACK_OF(X509_NAME), in its order.
+    static func names(of stack: OpaquePointer?) -> [String] {
+        (0..<max(0, OPENSSL_sk_num(stack))).compactMap { index in
+            OPENSSL_sk_value(stack, index).map { line(of: OpaquePointer($0)) }
+        }
+    }
+
     private static func line(of name: OpaquePointer?) -> String {
         guard let name, let bio = BIO_new(BIO_s_mem()) else { return "" }
         defer { BIO_free(bio) }

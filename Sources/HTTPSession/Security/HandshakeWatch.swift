@@ -11,16 +11,19 @@ final class HandshakeWatch: Sendable {
     let decisions: ServerTrustDecisions?
     /// Under which a TLS session may be resumed: SHA-256 of the policy, the host, the client's identity and the decisions.
     let sessionContext: Data
+    /// Whether somebody is to be asked what to show when the server wants a certificate.
+    let asksForIdentity: Bool
     let record: Locked<ServerTrust.Record>
 
     init(
         policy: PreparedPolicy, host: String?, isProxy: Bool, decisions: ServerTrustDecisions?, sessionContext: Data,
-        record: Locked<ServerTrust.Record>
+        asksForIdentity: Bool, record: Locked<ServerTrust.Record>
     ) {
         self.policy = policy
         self.host = host
         self.isProxy = isProxy
         self.decisions = decisions
+        self.asksForIdentity = asksForIdentity
         self.record = record
         self.sessionContext = sessionContext
     }
@@ -80,9 +83,17 @@ final class HandshakeWatch: Sendable {
         record.withLock { $0.refusedSessions += 1 }
     }
 
-    func certificateWasRequested() {
-        guard !isProxy else { return }
-        record.withLock { $0.wantsClientCertificate = true }
+    /// - Returns: whether the handshake goes on with what there is.
+    func certificateWasRequested(_ ssl: OpaquePointer) -> Bool {
+        guard !isProxy else { return true }
+        let authorities = asksForIdentity ? CertificateDecoding.names(of: SSL_get0_peer_CA_list(ssl)) : []
+        record.withLock { record in
+            record.wantsClientCertificate = true
+            if asksForIdentity {
+                record.identityChallenge = ClientCertificateChallenge(host: host ?? "", authorities: authorities)
+            }
+        }
+        return !asksForIdentity
     }
 
     func alertArrived(level: Int32, description: Int32) {

@@ -50,6 +50,8 @@ package final class ServerTrust: Sendable {
     struct Record: Sendable {
         var verdict: Verdict?
         var wantsClientCertificate = false
+        /// The server wants a certificate, and nobody has said which.
+        var identityChallenge: ClientCertificateChallenge?
         /// The fatal alert that the peer sent (RFC 8446 section 6).
         var alert: Alert?
         /// Whether this side has ended the handshake with one: it has met a version, a cipher or a certificate that it does not want.
@@ -69,16 +71,18 @@ package final class ServerTrust: Sendable {
     private let host: String?
     private let proxy: Proxy?
     private let identity: ClientIdentity?
+    private let asksForIdentity: Bool
     private let decisions: ServerTrustDecisions?
     private let sessionContext: Data
     private let proxyContext: Data?
     private let record = Locked(Record())
 
     /// `host` is the server's name or address as in the URL; where it is `nil`, no name is checked. `decisions` are given where a
-    /// handler is to be asked about every server: without its word none is believed.
+    /// handler is to be asked about every server: without its word none is believed. `asksForIdentity`: a server that wants a certificate
+    /// is a question as well (``identityChallenge``), where `identity` is none.
     package init(
         policy: PreparedPolicy, host: String?, proxy: Proxy? = nil, identity: ClientIdentity? = nil,
-        decisions: ServerTrustDecisions? = nil
+        decisions: ServerTrustDecisions? = nil, asksForIdentity: Bool = false
     ) {
         self.policy = policy
         let host = host.map(normalizedHost)
@@ -86,6 +90,7 @@ package final class ServerTrust: Sendable {
         self.proxy = proxy
         self.identity = identity
         self.decisions = decisions
+        self.asksForIdentity = asksForIdentity && identity == nil
         sessionContext = HandshakeWatch.sessionContext(policy, host: host, identity: identity, decisions: decisions)
         proxyContext = proxy.map {
             HandshakeWatch.sessionContext($0.policy, host: normalizedHost($0.host), identity: nil, decisions: nil)
@@ -124,11 +129,11 @@ package final class ServerTrust: Sendable {
             }
             watch = HandshakeWatch(
                 policy: proxy.policy, host: normalizedHost(proxy.host), isProxy: true, decisions: nil,
-                sessionContext: proxyContext,
-                record: record)
+                sessionContext: proxyContext, asksForIdentity: false, record: record)
         } else {
             watch = HandshakeWatch(
-                policy: policy, host: host, isProxy: false, decisions: decisions, sessionContext: sessionContext, record: record)
+                policy: policy, host: host, isProxy: false, decisions: decisions, sessionContext: sessionContext,
+                asksForIdentity: asksForIdentity, record: record)
         }
         guard watch.policy.applyProtocol(to: context), watch.attach(to: context) else {
             throw HTTPSessionError(.secureConnectionFailed, "OpenSSL does not take the policy: \(OpenSSLErrors.newest)")
@@ -150,6 +155,10 @@ package final class ServerTrust: Sendable {
     /// The verdict of the last handshake that was judged; `nil` where none was, as when a TLS session was resumed.
     package var verdict: Verdict? { record.withLock { $0.verdict } }
 
+    /// What the server wants a certificate for, where that ended the handshake: ask the handler, keep its word in
+    /// ``ClientCertificateDecisions``, repeat the attempt.
+    package var identityChallenge: ClientCertificateChallenge? { record.withLock { $0.identityChallenge } }
+
     /// Whether the server has asked for a client certificate.
     package var wantsClientCertificate: Bool { record.withLock { $0.wantsClientCertificate } }
 
@@ -169,6 +178,9 @@ package final class ServerTrust: Sendable {
             return challenge.policyError
                 ?? HTTPSessionError(.certificateUntrusted, "\(host ?? "the server") waits for the session's handler")
         case .believed, nil: break
+        }
+        if record.identityChallenge != nil {
+            return HTTPSessionError(.clientCertificateRequired, "\(host ?? "the server") asks for a client certificate")
         }
         guard let alert = record.alert else { return nil }
         let text = Self.text(ofAlert: alert.description)

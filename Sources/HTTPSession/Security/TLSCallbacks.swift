@@ -9,12 +9,10 @@ enum TLSCallbacks {
         return Unmanaged<HandshakeWatch>.fromOpaque(argument).takeUnretainedValue().verify(context) ? 1 : 0
     }
 
-    /// SSL_CTX_set_cert_cb(3): the server has asked for a certificate. 1 goes on with the one that is set, or none.
-    static let certificateRequested: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = { _, argument in
-        if let argument {
-            Unmanaged<HandshakeWatch>.fromOpaque(argument).takeUnretainedValue().certificateWasRequested()
-        }
-        return 1
+    /// SSL_CTX_set_cert_cb(3): the server has asked for a certificate. 1 goes on with the one that is set, or none; 0 ends the handshake.
+    static let certificateRequested: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = { ssl, argument in
+        guard let ssl, let argument else { return 1 }
+        return Unmanaged<HandshakeWatch>.fromOpaque(argument).takeUnretainedValue().certificateWasRequested(ssl) ? 1 : 0
     }
 
     /// SSL_CTX_set_info_callback(3), which has no argument of its own: alerts, and the moment before the first message.

@@ -39,4 +39,5 @@ enum HandlerAnswer: Sendable {
     /// And the error that it was asked about; `nil`: the response.
     case intercepted(InterceptorDecision, HTTPSessionError?)
     case serverTrust(ServerTrustChallenge, ServerTrustDisposition)
+    case clientCertificate(ClientCertificateChallenge, ClientCertificateDisposition)
 }

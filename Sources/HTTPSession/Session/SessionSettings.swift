@@ -19,6 +19,8 @@ final class SessionSettings: Sendable {
     let resumes: ResumeDirectory?
     /// What the session's own handler has said of servers.
     let decisions = ServerTrustDecisions()
+    /// What it has said of certificates of this side's.
+    let identities = ClientCertificateDecisions()
 
     init(_ configuration: SessionConfiguration, credentials: CredentialStore, path: PathMonitor?) throws(HTTPSessionError) {
         self.configuration = configuration

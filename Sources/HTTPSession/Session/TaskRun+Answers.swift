@@ -47,15 +47,8 @@ extension TaskRun {
         case .intercepted(let decision, let error): intercepted(decision, error)
         case .redirect(.refuse):
             settleForResponse()
-        case .serverTrust(let challenge, let disposition):
-            task.decisions?.record(disposition, of: challenge, at: .now)
-            if disposition == .accept || (disposition == .performDefaultHandling && challenge.policyError == nil) {
-                goOn(with: request)
-            } else {
-                end(
-                    with: challenge.policyError
-                        ?? HTTPSessionError(.certificateUntrusted, "the server was rejected by the session's handler"))
-            }
+        case .serverTrust(let challenge, let disposition): apply(disposition, to: challenge)
+        case .clientCertificate(let challenge, let disposition): apply(disposition, to: challenge)
         case .challenge(let disposition):
             guard case .challenges(let challenges) = exchange.next, let challenge = challenges.first else { return }
             switch disposition {

@@ -201,28 +201,13 @@ extension TaskRun: TransferReceiver {
         note(facts)
         guard let error, !exchange.isRefused else { return conclude() }
         if asksAboutServer() || holds(untilAllowed: error) { return }
+        noteRejectedIdentity(error)
         // What follows is known from the head.
         if exchange.next != nil, [.connectionLost, .timedOut, .badServerResponse, .cannotDecodeContent].contains(error.code) {
             exchange.failure = error
             return conclude()
         }
         failed(with: explained(error), facts: facts)
-    }
-
-    /// The server's certificates wait for a handler's word: the attempt is made again when it has come.
-    private func asksAboutServer() -> Bool {
-        guard case .undecided(let challenge) = exchange.trust?.verdict, let handler = task.handlers.serverTrust else {
-            return false
-        }
-        serverQuestions += 1
-        guard serverQuestions <= TaskRun.maximumServerQuestions else {
-            let reason =
-                "the server has shown other certificates \(TaskRun.maximumServerQuestions) times while its handler was asked"
-            end(with: HTTPSessionError(.certificateUntrusted, reason, underlying: challenge.policyError))
-            return true
-        }
-        ask { .serverTrust(challenge, await handler(challenge)) }
-        return true
     }
 
     func note(_ facts: TransferFacts) {

@@ -234,7 +234,8 @@ final class TaskRun {
             exchange.begin(at: Date())
             prepareSource(plan)
             if origin.scheme == "https" || settings.security.hasSecureProxy || loop.isRaised(origin.host) {
-                exchange.trust = settings.security.trust(forHost: origin.host, decisions: task.decisions)
+                exchange.trust = settings.security.trust(
+                    forHost: origin.host, decisions: task.decisions, identities: task.identities)
             }
             transfer = try loop.engine.start(plan, for: self, trust: exchange.trust, now: loop.now)
             loop.judgesAttempt()
