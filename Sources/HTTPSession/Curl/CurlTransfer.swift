@@ -10,18 +10,18 @@ final class CurlTransfer {
     let receiver: any TransferReceiver
     let handle: EasyHandle
     // The engine ends every transfer before it ends.
-    private unowned let engine: CurlEngine
+    unowned let engine: CurlEngine
     private let lines: LineList
     /// `nil` where nothing is encrypted.
     let trust: ServerTrust?
     /// What the handle is set up for; `nil` where nobody else can use it so.
     let setup: HandleSetup?
-    private var secureFacts: TLSFacts?
+    private(set) var secureFacts: TLSFacts?
     private let errorText: UnsafeMutablePointer<CChar>
     let started: Int64
     /// When a request with a body went, and when its answer's first byte came: libcurl 7.88 takes the first byte sent for it.
-    private var requested: Int64?
-    private var answered: Int64?
+    private(set) var requested: Int64?
+    private(set) var answered: Int64?
 
     // Unchecked: see SessionLoop.
     @exclusivity(unchecked) private var head: [UInt8] = []
@@ -32,10 +32,10 @@ final class CurlTransfer {
     private var trailerSize = 0
     /// The last answer of a proxy to CONNECT (RFC 9110 section 9.3.6).
     private var tunnelHead: ResponseHead?
-    private var requests = 0
+    private(set) var requests = 0
     private var responses = 0
     /// Made for this attempt. Those of addresses that did not answer may be closed by now, and their numbers others'.
-    private var madeSockets: [curl_socket_t] = []
+    private(set) var madeSockets: [curl_socket_t] = []
     private var reusedSocket: curl_socket_t = -1
     private var wasResent = false
     var refusal: HTTPSessionError?
@@ -54,7 +54,7 @@ final class CurlTransfer {
     /// The connection that it would have gone on is not to be used again.
     private var hasUnfitConnection = false
     /// Whether every request goes through a proxy that the session names.
-    private let usesNamedProxy: Bool
+    let usesNamedProxy: Bool
     /// Whether libcurl may answer a proxy's challenge by itself, with what the proxy's own address says.
     private let proxyHasUser: Bool
 
@@ -86,6 +86,10 @@ final class CurlTransfer {
         try network.apply(to: handle)
         try network.applyWaiting(to: handle, isSecure: plan.isSecure)
         try plan.apply(to: handle)
+        if network.needsConnectionAlone(isSecure: plan.isSecure) {
+            try handle.set(CURLOPT_FRESH_CONNECT, true)
+            try handle.set(CURLOPT_FORBID_REUSE, true)
+        }
         try trust?.apply(to: handle)
         try CurlTrampolines.install(on: handle, for: self)
     }
@@ -146,7 +150,7 @@ final class CurlTransfer {
     }
 
     /// Strict-Transport-Security (RFC 6797) has made https of http, inside of libcurl.
-    private var isRaised: Bool {
+    var isRaised: Bool {
         let scheme = plan.isSecure ? nil : handle.string(CURLINFO_SCHEME)
         // In capitals until libcurl 8.
         return scheme == "HTTPS" || scheme == "https"
@@ -282,28 +286,6 @@ final class CurlTransfer {
         return 0
     }
 
-    /// Of the response under way, before decompression.
-    var receivedBodyBytes: Int64 { handle.offset(CURLINFO_SIZE_DOWNLOAD_T) }
-
-    /// Whether it shares its connection; `nil`: not known before the handshake is over.
-    var usesHTTP2: Bool? {
-        switch engine.network.httpVersion {
-        case _ where plan.avoidsHTTP2, .http1: false
-        case .http2 where plan.isSecure || isRaised: secureFacts.map { $0.applicationProtocol != "http/1.1" }
-        case .http2: true
-        case .automatic where plan.isSecure || isRaised: secureFacts.map { $0.applicationProtocol == "h2" }
-        case .automatic: false
-        }
-    }
-
-    /// The addresses of the connection in use.
-    var ends: (local: String, remote: String)? {
-        // Until then libcurl tells of the handle's last attempt.
-        guard !madeSockets.isEmpty || requests > 0 else { return nil }
-        guard let local = handle.string(CURLINFO_LOCAL_IP), let remote = handle.string(CURLINFO_PRIMARY_IP) else { return nil }
-        return (local, remote)
-    }
-
     // MARK: Called by the engine, outside of libcurl
 
     /// Before it is given up because its connection's way is lost: what closing that would send goes nowhere. The kernel would go on asking
@@ -321,24 +303,13 @@ final class CurlTransfer {
     /// The end: what came of it, and what was measured.
     func finish(_ code: CURLcode) {
         var facts = facts
+        facts.isMultiplexed = facts.networkProtocol == "h2" && usesHTTP2 != false
         facts.wasResent = wasResent
         facts.hadUnfitConnection = hasUnfitConnection
         facts.wasRaised = trust == nil && isRaised
         // Nor did the time for connecting pass for a task that was held.
         facts.wasHeldBack = wasHeldBack || (isHeld && requests == 0 && code == CURLE_OPERATION_TIMEDOUT)
         receiver.transferFinished(failure(code), facts: facts)
-    }
-
-    /// What was measured so far.
-    var facts: TransferFacts {
-        var facts = handle.facts()
-        if let requested, let answered, let preTransfer = facts.preTransfer {
-            facts.firstByte = min(facts.total, preTransfer + answered - requested)
-        }
-        // On a tunnel that was there already, libcurl 7.88 tells of no proxy.
-        facts.usedProxy = facts.usedProxy || usesNamedProxy
-        (facts.tlsVersion, facts.tlsCipher) = (secureFacts?.version, secureFacts?.cipher)
-        return facts
     }
 
     /// Why there is no response; `nil` where there is one.

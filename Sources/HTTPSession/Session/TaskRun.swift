@@ -300,7 +300,7 @@ final class TaskRun {
     func noteReceiverFull() { _ = machine.handle(.receiverFull, now: loop.now) }
 
     func noteProtocol(_ facts: TransferFacts) {
-        guard facts.networkProtocol == "h2" else { return }
+        guard facts.isMultiplexed else { return }
         loop.queue.multiplexes(host)
         loop.engine.multiplexes()
     }

@@ -8,6 +8,8 @@ package struct TransferFacts: Hashable, Sendable {
     package var total: Int64 = 0
     /// `http/1.0`, `http/1.1`, `h2`: the names of the ALPN registry (RFC 7301).
     package var networkProtocol: String?
+    /// Whether the connection may carry others beside this transfer.
+    package var isMultiplexed = false
     package var reusedConnection = false
     package var usedProxy = false
     package var localAddress: String?

@@ -1,0 +1,38 @@
+internal import CCurl
+
+/// What is known of an attempt under way.
+extension CurlTransfer {
+    /// Of the response under way, before decompression.
+    var receivedBodyBytes: Int64 { handle.offset(CURLINFO_SIZE_DOWNLOAD_T) }
+
+    /// Whether its connection may carry others beside it; `nil`: not known before the handshake is over.
+    var usesHTTP2: Bool? {
+        switch engine.network.httpVersion {
+        case _ where plan.avoidsHTTP2, .http1: false
+        case .http2 where plan.isSecure || isRaised: secureFacts.map { $0.applicationProtocol != "http/1.1" }
+        case .http2: !engine.network.needsConnectionAlone(isSecure: false)
+        case .automatic where plan.isSecure || isRaised: secureFacts.map { $0.applicationProtocol == "h2" }
+        case .automatic: false
+        }
+    }
+
+    /// The addresses of the connection in use.
+    var ends: (local: String, remote: String)? {
+        // Until then libcurl tells of the handle's last attempt.
+        guard !madeSockets.isEmpty || requests > 0 else { return nil }
+        guard let local = handle.string(CURLINFO_LOCAL_IP), let remote = handle.string(CURLINFO_PRIMARY_IP) else { return nil }
+        return (local, remote)
+    }
+
+    /// What was measured so far.
+    var facts: TransferFacts {
+        var facts = handle.facts()
+        if let requested, let answered, let preTransfer = facts.preTransfer {
+            facts.firstByte = min(facts.total, preTransfer + answered - requested)
+        }
+        // On a tunnel that was there already, libcurl 7.88 tells of no proxy.
+        facts.usedProxy = facts.usedProxy || usesNamedProxy
+        (facts.tlsVersion, facts.tlsCipher) = (secureFacts?.version, secureFacts?.cipher)
+        return facts
+    }
+}
