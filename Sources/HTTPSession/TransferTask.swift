@@ -192,6 +192,9 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
 
     /// Ends before it has begun.
     func fail(_ error: HTTPSessionError) {
+        var error = error
+        error.context.url = error.context.url ?? context.url
+        error.context.method = error.context.method ?? context.method
         _ = shared.withLock { $0.job.take() }
         chunkBuffer?.finish(error)
         core.completeUnstarted(self, error)
