@@ -165,11 +165,8 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
     struct Completion: Sendable {
         /// Entered already.
         let group: DispatchGroup?
-        let call: @Sendable (TransferTask, Result<TransferResponse, HTTPSessionError>, Callbacks) -> Void
+        let call: @Sendable (TransferTask, Result<TransferResponse, HTTPSessionError>, EndCallbacks) -> Void
     }
-
-    /// The callbacks that are still to run of one task's end.
-    typealias Callbacks = DispatchGroup
 
     /// Calls back with the result, on the session's delivery queue; at once where there is one.
     func onCompletion(_ completion: Completion) {
@@ -177,7 +174,7 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
             if shared.result == nil { shared.completions.append(completion) }
             return shared.result
         }
-        if let result { core.deliver { [self] in completion.call(self, result, Callbacks()) } }
+        if let result { core.deliver { [self] in completion.call(self, result, EndCallbacks()) } }
     }
 
     deinit {
@@ -246,10 +243,10 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         fileprivate(set) var completions: [Completion] = []
 
         /// - Returns: the callbacks that are still to run.
-        func tell(_ task: TransferTask) -> Callbacks? {
+        func tell(_ task: TransferTask) -> EndCallbacks? {
             for watcher in watchers { watcher(progress) }
             guard !completions.isEmpty else { return nil }
-            let callbacks = Callbacks()
+            let callbacks = EndCallbacks()
             for completion in completions { completion.call(task, result, callbacks) }
             return callbacks
         }

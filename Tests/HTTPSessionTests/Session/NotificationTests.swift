@@ -101,4 +101,67 @@ import Testing
         gate.open()
         #expect(await observer.untilEnd() == ["resumed", "suspended", "resumed", "moved file", "completed"])
     }
+
+    // MARK: What the end is told with
+
+    /// The end of a task as it is posted.
+    private func end(
+        of path: String, _ listen: (HTTPSessionManager, TransferTask) -> Void = { _, _ in }
+    ) async throws -> TransferTask.DidComplete {
+        let server = try MisbehavingServer { request in
+            switch request.path {
+            case "/lost": .none()
+            case "/missing": Reply(404, fields: ["Content-Type": "application/json"], body: "{}")
+            case "/broken": Reply(fields: ["Content-Type": "application/json"], body: "{")
+            default: Reply(fields: ["Content-Type": "application/json"], body: "{\"a\":1}")
+            }
+        }
+        let session = try localSession()
+        let task = session.data(TransferRequest(url: server.url(path)), startsNow: false)
+        let (message, signal) = (Locked<TransferTask.DidComplete?>(nil), Signal())
+        let token = NotificationCenter.default.addObserver(of: task, for: .taskDidComplete) { posted in
+            message.withLock { $0 = posted }
+            signal.fire()
+        }
+        listen(session, task)
+        task.resume()
+        await signal.wait()
+        NotificationCenter.default.removeObserver(token)
+        return try #require(message.withLock { $0 })
+    }
+
+    @Test func `the end is posted with what the callbacks were given, in their order`() async throws {
+        let end = try await end(of: "/") { session, task in
+            session.respond(to: task, success: { _, _ in }, failure: { _, _ in })
+            session.respond(to: task, with: StringResponseSerializer(), success: { _, _ in }, failure: { _, _ in })
+        }
+        #expect(try end.result.get().data == Data("{\"a\":1}".utf8))
+        #expect(end.serializedResponse as? JSONValue == .object(["a": .integer(1)]))
+        #expect(end.error == nil)
+        #expect(
+            end.serializations.map { "\(type(of: $0.serializer))" } == ["JSONResponseSerializer", "StringResponseSerializer"])
+        #expect(try end.serializations.last?.result.get() as? String == "{\"a\":1}")
+    }
+
+    @Test(arguments: [
+        ("/lost", HTTPSessionError.Code.connectionLost, false), ("/missing", .unacceptableStatus, true),
+        ("/broken", .cannotDecodeContent, true),
+    ]) func `the end is posted with the error of the task, or of its serializer`(
+        _ path: String, _ code: HTTPSessionError.Code, _ hasResponse: Bool
+    ) async throws {
+        let end = try await end(of: path) { session, task in
+            session.respond(to: task, success: { _, _ in }, failure: { _, _ in })
+        }
+        #expect(end.error?.code == code)
+        #expect(((try? end.result.get()) != nil) == hasResponse)
+        #expect(end.serializedResponse == nil && end.serializations.count == 1)
+        let told = HTTPSessionError.thrown { try end.serializations.first?.result.get() }
+        #expect(told?.code == code)
+    }
+
+    @Test func `without callbacks the end is the response as it came`() async throws {
+        let end = try await end(of: "/missing")
+        #expect(try end.result.get().statusCode == 404)
+        #expect(end.serializations.isEmpty && end.serializedResponse == nil && end.error == nil)
+    }
 }
