@@ -54,6 +54,8 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         var progressReaders: [Int: AsyncStream<TransferProgress>.Continuation] = [:]
         var lastReader = 0
         var watchers: [@Sendable (TransferProgress) -> Void] = []
+        /// Whether the watchers are about to hear: then of the latest progress, and of none before it.
+        var willTellWatchers = false
     }
 
     private let shared: Locked<Shared>
@@ -214,18 +216,28 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
     static let progressInterval: Int64 = 50_000_000
 
     func publish(_ progress: TransferProgress) {
-        let watchers = shared.withLock { shared in
+        let tellsWatchers = shared.withLock { shared in
             shared.progress = progress
             if !shared.progressReaders.isEmpty {
                 let readers = Array(shared.progressReaders.values)
                 core.outbox.wake { for reader in readers { reader.yield(progress) } }
             }
-            return shared.watchers
+            guard !shared.watchers.isEmpty, !shared.willTellWatchers else { return false }
+            shared.willTellWatchers = true
+            return true
         }
-        if !watchers.isEmpty { core.deliver { for watcher in watchers { watcher(progress) } } }
+        guard tellsWatchers else { return }
+        core.deliver { [self] in
+            let (progress, watchers) = shared.withLock { shared in
+                shared.willTellWatchers = false
+                return (shared.progress, shared.watchers)
+            }
+            for watcher in watchers { watcher(progress) }
+        }
     }
 
-    /// Calls back with the progress on the session's delivery queue, at most every 50 ms, and with the last one before the task ends.
+    /// Calls back with the progress on the session's delivery queue, at most every 50 ms, and with the last one before the task ends. Where
+    /// the queue is behind, only the latest waits for its turn.
     func onProgress(_ body: @escaping @Sendable (TransferProgress) -> Void) {
         let present = shared.withLock { shared in
             shared.watchers.append(body)
