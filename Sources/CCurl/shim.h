@@ -32,6 +32,9 @@ static inline CURLcode netwatch_curl_set_progress(CURL *easy, int (*value)(void 
 static inline CURLcode netwatch_curl_set_socket_options(CURL *easy, int (*value)(void *, curl_socket_t, curlsocktype)) {
     return (curl_easy_setopt)(easy, CURLOPT_SOCKOPTFUNCTION, value);
 }
+static inline CURLcode netwatch_curl_set_resolver_start(CURL *easy, int (*value)(void *, void *, void *)) {
+    return (curl_easy_setopt)(easy, CURLOPT_RESOLVER_START_FUNCTION, value);
+}
 static inline CURLcode netwatch_curl_set_ssl_context(CURL *easy, CURLcode (*value)(CURL *, void *, void *)) {
     return (curl_easy_setopt)(easy, CURLOPT_SSL_CTX_FUNCTION, value);
 }

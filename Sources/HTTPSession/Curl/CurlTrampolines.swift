@@ -10,6 +10,7 @@ enum CurlTrampolines {
         try CurlFailure.check(netwatch_curl_set_transfer(raw, Int32(bitPattern: CURLOPT_HEADERFUNCTION.rawValue), header))
         try CurlFailure.check(netwatch_curl_set_prereq(raw, beforeRequest))
         try CurlFailure.check(netwatch_curl_set_socket_options(raw, socketMade))
+        try CurlFailure.check(netwatch_curl_set_resolver_start(raw, lookupStarts))
         if transfer.trust != nil { try CurlFailure.check(netwatch_curl_set_ssl_context(raw, secureContext)) }
         guard transfer.plan.body != .none else { return }
         try CurlFailure.check(netwatch_curl_set_transfer(raw, Int32(bitPattern: CURLOPT_READFUNCTION.rawValue), read))
@@ -20,6 +21,7 @@ enum CurlTrampolines {
     static func attach(_ transfer: CurlTransfer, to handle: EasyHandle) throws(HTTPSessionError) {
         let context = Unmanaged.passUnretained(transfer).toOpaque()
         try handle.set(CURLOPT_SOCKOPTDATA, pointer: context)
+        try handle.set(CURLOPT_RESOLVER_START_DATA, pointer: context)
         try handle.set(CURLOPT_WRITEDATA, pointer: context)
         try handle.set(CURLOPT_HEADERDATA, pointer: context)
         try handle.set(CURLOPT_PREREQDATA, pointer: context)
@@ -91,6 +93,14 @@ enum CurlTrampolines {
         transfer(context)?.isAboutToConnect(socket)
         return CURL_SOCKOPT_OK
     }
+
+    private static let lookupStarts:
+        @convention(c) (
+            UnsafeMutableRawPointer?, UnsafeMutableRawPointer?, UnsafeMutableRawPointer?
+        ) -> Int32 = { _, _, context in
+            transfer(context)?.isAboutToLookUp()
+            return 0
+        }
 
     private static let secureContext:
         @convention(c) (

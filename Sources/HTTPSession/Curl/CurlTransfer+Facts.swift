@@ -30,8 +30,10 @@ extension CurlTransfer {
         if let requested, let answered, let preTransfer = facts.preTransfer {
             facts.firstByte = min(facts.total, preTransfer + answered - requested)
         }
-        // On a tunnel that was there already, libcurl 7.88 tells of no proxy.
-        facts.usedProxy = facts.usedProxy || usesNamedProxy
+        if let lookupStarted, let end = facts.nameLookup { facts.lookupStart = min(max(0, lookupStarted - started), end) }
+        // libcurl 7.88 tells of a proxy only where a tunnel was opened.
+        facts.usedProxy = facts.usedProxy || plan.usesProxy
+        (facts.providedBodyBytes, facts.decodedBodyBytes) = (providedBytes, decodedBytes)
         (facts.tlsVersion, facts.tlsCipher) = (secureFacts?.version, secureFacts?.cipher)
         return facts
     }

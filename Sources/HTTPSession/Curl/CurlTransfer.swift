@@ -22,6 +22,11 @@ final class CurlTransfer {
     /// When a request with a body went, and when its answer's first byte came: libcurl 7.88 takes the first byte sent for it.
     private(set) var requested: Int64?
     private(set) var answered: Int64?
+    /// When the name was given to the resolver.
+    private(set) var lookupStarted: Int64?
+    /// Of the body, in its present course.
+    private(set) var providedBytes: Int64 = 0
+    private(set) var decodedBytes: Int64 = 0
 
     // Unchecked: see SessionLoop.
     @exclusivity(unchecked) private var head: [UInt8] = []
@@ -53,8 +58,6 @@ final class CurlTransfer {
     private var wasHeldBack = false
     /// The connection that it would have gone on is not to be used again.
     private var hasUnfitConnection = false
-    /// Whether every request goes through a proxy that the session names.
-    let usesNamedProxy: Bool
     /// Whether libcurl may answer a proxy's challenge by itself, with what the proxy's own address says.
     private let proxyHasUser: Bool
 
@@ -71,9 +74,9 @@ final class CurlTransfer {
         started = now
         lines = try LineList(plan.headerLines)
         switch network.proxy {
-        case .explicit(let url, let exceptions): (usesNamedProxy, proxyHasUser) = (exceptions.isEmpty, url.contains("@"))
-        case .environment: (usesNamedProxy, proxyHasUser) = (false, true)
-        case .none: (usesNamedProxy, proxyHasUser) = (false, false)
+        case .explicit(let url, _): proxyHasUser = url.contains("@")
+        case .environment: proxyHasUser = true
+        case .none: proxyHasUser = false
         }
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
@@ -240,6 +243,7 @@ final class CurlTransfer {
         if let pendingHead, !deliver(pendingHead) { return 0 }
         switch receiver.transferReceived(bytes: bytes) {
         case .taken:
+            decodedBytes += Int64(bytes.count)
             noteAnswer()
             return bytes.count
         case .pause:
@@ -255,7 +259,9 @@ final class CurlTransfer {
             return Int(CURL_READFUNC_PAUSE)
         }
         switch receiver.transferProvides(into: buffer) {
-        case .bytes(let count): return count
+        case .bytes(let count):
+            providedBytes += Int64(count)
+            return count
         case .end: return 0
         case .pause where needsNoMore: return 0
         case .pause:
@@ -273,7 +279,13 @@ final class CurlTransfer {
         receiver.transferLookedUp()
     }
 
-    func rewind() -> Bool { receiver.transferRewinds() }
+    func rewind() -> Bool {
+        providedBytes = 0
+        return receiver.transferRewinds()
+    }
+
+    /// `CURLOPT_RESOLVER_START_FUNCTION`: nobody has asked for the name yet, or its answer is too old.
+    func isAboutToLookUp() { lookupStarted = lookupStarted ?? MonotonicClock.now() }
 
     /// `CURLOPT_SSL_CTX_FUNCTION`: for the server and for a proxy that speaks TLS.
     func prepare(secureContext: UnsafeMutableRawPointer) -> Bool { trust?.install(on: secureContext) ?? false }
@@ -365,6 +377,6 @@ final class CurlTransfer {
         CurlEvidence(
             text: String(cString: errorText), systemError: Int32(truncatingIfNeeded: handle.long(CURLINFO_OS_ERRNO)),
             hasRequested: requests > 0, refusal: refusal, trust: trust?.error, wasResent: wasResent && refusal == nil,
-            usesProxy: usesNamedProxy || handle.long(CURLINFO_HTTP_CONNECTCODE) != 0)
+            usesProxy: plan.usesProxy || handle.long(CURLINFO_HTTP_CONNECTCODE) != 0)
     }
 }

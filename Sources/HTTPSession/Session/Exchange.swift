@@ -45,6 +45,7 @@ struct Exchange {
     /// Whether the body may be longer than what comes.
     private(set) var decompresses = false
     private(set) var fetchStart = Date.distantPast
+    private(set) var network: TransactionMetrics.Network?
     var trust: ServerTrust?
     var head: ResponseHead?
     var body = Body.undecided
@@ -88,7 +89,8 @@ struct Exchange {
         destination = beginning?.destination
     }
 
-    mutating func begin(_ plan: TransferPlan, at date: Date) {
+    mutating func begin(_ plan: TransferPlan, at date: Date, over network: TransactionMetrics.Network?) {
+        self.network = network
         hasBegun = true
         decompresses = plan.decompresses
         fetchStart = date

@@ -204,6 +204,7 @@ final class TaskRun {
                     exchange.adapted ?? request, logins: logins, settings: settings, segments: segments,
                     isElsewhere: origin != job.origin)
             plan.needsFreshConnection = needsFreshConnection
+            plan.usesProxy = settings.usesProxy(before: origin, isSecure: loop.isRaised(origin.host))
             plan.maximumLookupSeconds = loop.maximumLookupSeconds
             if loop.queue.mayShare(host), !origin.isLoopback { plan.maximumIdleSeconds = loop.maximumIdleSeconds }
             if task.kind == .stream {
@@ -223,7 +224,7 @@ final class TaskRun {
             if let rate = settings.configuration.maximumReceiveRate {
                 plan.bufferSize = Int(max(1_024, min(Int64(plan.bufferSize), rate / 100)))
             }
-            exchange.begin(plan, at: Date())
+            exchange.begin(plan, at: Date(), over: settings.network(to: origin))
             prepareSource(plan)
             if origin.scheme == "https" || settings.security.hasSecureProxy || loop.isRaised(origin.host) {
                 exchange.trust = settings.security.trust(forHost: origin.host, decisions: task.decisions)
