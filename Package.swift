@@ -112,9 +112,10 @@ let package = Package(
         .testTarget(
             name: "HTTPSessionTests",
             dependencies: [
-                "HTTPSession", "HTTPSessionTestKit", "EventLoop", "Pacing", "NetworkLab", "CLinux", "COpenSSL",
+                "HTTPSession", "HTTPSessionTestKit", "EventLoop", "Pacing", "NetworkLab", "CLinux", "COpenSSL", "CCurl",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
+                .product(name: "Metrics", package: "swift-metrics"),
                 .product(name: "MetricsTestKit", package: "swift-metrics"),
             ]
         ),

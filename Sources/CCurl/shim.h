@@ -36,6 +36,9 @@ static inline CURLcode netwatch_curl_set_open_socket(
     CURL *easy, curl_socket_t (*value)(void *, curlsocktype, struct curl_sockaddr *)) {
     return (curl_easy_setopt)(easy, CURLOPT_OPENSOCKETFUNCTION, value);
 }
+static inline CURLcode netwatch_curl_set_resolver_start(CURL *easy, int (*value)(void *, void *, void *)) {
+    return (curl_easy_setopt)(easy, CURLOPT_RESOLVER_START_FUNCTION, value);
+}
 static inline CURLcode netwatch_curl_set_ssl_context(CURL *easy, CURLcode (*value)(CURL *, void *, void *)) {
     return (curl_easy_setopt)(easy, CURLOPT_SSL_CTX_FUNCTION, value);
 }

@@ -141,7 +141,8 @@ extension SessionConfiguration {
         case automatic
         /// HTTP/1.1.
         case http1
-        /// HTTP/2 over TLS, and without TLS by prior knowledge (RFC 9113 section 3.3).
+        /// HTTP/2 over TLS, and without TLS by prior knowledge (RFC 9113 section 3.3), where libcurl before 8.0 needs a connection for each
+        /// request. Streams use HTTP/1.1 all the same.
         case http2
     }
 
@@ -151,8 +152,8 @@ extension SessionConfiguration {
         case environment
         /// None, whatever the environment says.
         case none
-        /// `http://`, `https://`, `socks5://`, `socks5h://` (names resolved by the proxy) or `socks4a://`, with user and password where
-        /// needed; `except` are the hosts that are reached directly (`CURLOPT_NOPROXY`).
+        /// `http://`, `https://`, `socks5://`, `socks5h://` (names resolved by the proxy), `socks4://` or `socks4a://` (likewise), with user
+        /// and password where needed; `except` are the hosts that are reached directly (`CURLOPT_NOPROXY`).
         case explicit(String, except: [String] = [])
     }
 

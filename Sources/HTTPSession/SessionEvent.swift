@@ -26,7 +26,12 @@ public enum SessionEvent: Sendable {
 
 /// Hears of every event, on the session's delivery queue: one after another, never on the session's own thread.
 public protocol EventMonitor: Sendable {
-    /// Takes an event. What is slow here delays the events behind it, and nothing else.
+    /// Takes an event. What is slow here delays the events behind it, with the notifications and callbacks of the delivery queue, and
+    /// nothing else: transfers go on, and whoever awaits a task hears of its end.
+    ///
+    /// No event is dropped, and none comes before another: those that wait are kept in memory, without a bound, some ten of them a task,
+    /// and with a task's end its response. A monitor that may stall for long hands over to a queue of its own, which has a limit and says
+    /// what becomes of the rest.
     func handle(_ event: SessionEvent)
 }
 

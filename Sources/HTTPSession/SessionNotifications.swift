@@ -24,11 +24,37 @@ extension TransferTask {
 
     /// Posted when a task has ended, after the callbacks that were waiting for it; AFNetworking's
     /// `AFNetworkingTaskDidCompleteNotification`.
+    ///
+    /// Of that one's keys, the response's data, the file, the session-level error and the metrics are in ``result``; the serialized
+    /// response, its serializer and its error in ``serializations``. Here a response is serialized for whoever asks, and once for each:
+    /// for callbacks before the message, for those who `await` (``TransferTask/decode(_:decoder:)`` and its like) when they come, which no
+    /// message can wait for.
     public struct DidComplete: NotificationCenter.AsyncMessage {
         /// The task.
         public typealias Subject = TransferTask
-        /// Response, data or file, and metrics; or the error.
+        /// Response, data or file, and metrics; or the error. Any status is a response here.
         public let result: Result<TransferResponse, HTTPSessionError>
+        /// What each callback was told that waited for the end
+        /// (``TransferTask/respond(with:on:group:progress:success:failure:)``), in the order in which they were given; empty where none did.
+        public let serializations: [Serialization]
+
+        /// What the first callback was given: AFNetworking's serialized response. `nil` where there was none, or it was told an error; of a
+        /// download, the file is in ``result``.
+        public var serializedResponse: (any Sendable)? { try? serializations.first?.result.get() }
+        /// The task's error, or that of the first callback's serializer: AFNetworking's error.
+        public var error: HTTPSessionError? {
+            if case .failure(let error) = result { return error }
+            if case .failure(let error)? = serializations.first?.result { return error }
+            return nil
+        }
+    }
+
+    /// What a callback was told of a task's end.
+    public struct Serialization: Sendable {
+        /// What made it.
+        public let serializer: any ResponseSerializer
+        /// The value, of the serializer's type; or the task's error, or the serializer's.
+        public let result: Result<any Sendable, HTTPSessionError>
     }
 
     /// Posted when a download is at its destination; AFNetworking's `AFURLSessionDownloadTaskDidMoveFileSuccessfullyNotification`.
@@ -101,12 +127,14 @@ enum SessionNotifications {
         NotificationCenter.default.post(HTTPSessionManager.DidInvalidate(), subject: manager)
     }
 
-    static func post(_ event: SessionEvent) {
+    /// `serializations`: what callbacks were told of the task that has ended.
+    static func post(_ event: SessionEvent, _ serializations: [TransferTask.Serialization] = []) {
         let center = NotificationCenter.default
         switch event {
         case .taskResumed(let task): center.post(TransferTask.DidResume(), subject: task)
         case .taskSuspended(let task): center.post(TransferTask.DidSuspend(), subject: task)
-        case .taskCompleted(let task, let result): center.post(TransferTask.DidComplete(result: result), subject: task)
+        case .taskCompleted(let task, let result):
+            center.post(TransferTask.DidComplete(result: result, serializations: serializations), subject: task)
         case .waitingForConnectivity(let task, let error):
             center.post(TransferTask.IsWaitingForConnectivity(error: error), subject: task)
         case .fileMoved(let task, let destination): center.post(TransferTask.DidMoveFile(file: destination.file), subject: task)

@@ -18,7 +18,7 @@ extension TransferTask {
         group?.enter()
         if let progress { onProgress { value in queue.async { progress(value) } } }
         let completion = Completion(group: group) { task, result, callbacks in
-            callbacks.enter()
+            let place = callbacks.enter()
             Task {
                 let value: Result<Serializer.Value, HTTPSessionError>
                 do throws(HTTPSessionError) {
@@ -32,7 +32,7 @@ extension TransferTask {
                     case .failure(let error): failure(task, error)
                     }
                     group?.leave()
-                    callbacks.leave()
+                    callbacks.leave(place, told: .init(serializer: serializer, result: value.map { $0 }))
                 }
             }
         }

@@ -56,6 +56,8 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         var progressReaders: [Int: AsyncStream<TransferProgress>.Continuation] = [:]
         var lastReader = 0
         var watchers: [@Sendable (TransferProgress) -> Void] = []
+        /// Whether the watchers are about to hear: then of the latest progress, and of none before it.
+        var willTellWatchers = false
     }
 
     private let shared: Locked<Shared>
@@ -169,11 +171,8 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
     struct Completion: Sendable {
         /// Entered already.
         let group: DispatchGroup?
-        let call: @Sendable (TransferTask, Result<TransferResponse, HTTPSessionError>, Callbacks) -> Void
+        let call: @Sendable (TransferTask, Result<TransferResponse, HTTPSessionError>, EndCallbacks) -> Void
     }
-
-    /// The callbacks that are still to run of one task's end.
-    typealias Callbacks = DispatchGroup
 
     /// Calls back with the result, on the session's delivery queue; at once where there is one.
     func onCompletion(_ completion: Completion) {
@@ -181,7 +180,7 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
             if shared.result == nil { shared.completions.append(completion) }
             return shared.result
         }
-        if let result { core.deliver { [self] in completion.call(self, result, Callbacks()) } }
+        if let result { core.deliver { [self] in completion.call(self, result, EndCallbacks()) } }
     }
 
     deinit {
@@ -196,6 +195,9 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
 
     /// Ends before it has begun.
     func fail(_ error: HTTPSessionError) {
+        var error = error
+        error.context.url = error.context.url ?? context.url
+        error.context.method = error.context.method ?? context.method
         _ = shared.withLock { $0.job.take() }
         chunkBuffer?.finish(error)
         core.completeUnstarted(self, error)
@@ -218,18 +220,28 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
     static let progressInterval: Int64 = 50_000_000
 
     func publish(_ progress: TransferProgress) {
-        let watchers = shared.withLock { shared in
+        let tellsWatchers = shared.withLock { shared in
             shared.progress = progress
             if !shared.progressReaders.isEmpty {
                 let readers = Array(shared.progressReaders.values)
                 core.outbox.wake { for reader in readers { reader.yield(progress) } }
             }
-            return shared.watchers
+            guard !shared.watchers.isEmpty, !shared.willTellWatchers else { return false }
+            shared.willTellWatchers = true
+            return true
         }
-        if !watchers.isEmpty { core.deliver { for watcher in watchers { watcher(progress) } } }
+        guard tellsWatchers else { return }
+        core.deliver { [self] in
+            let (progress, watchers) = shared.withLock { shared in
+                shared.willTellWatchers = false
+                return (shared.progress, shared.watchers)
+            }
+            for watcher in watchers { watcher(progress) }
+        }
     }
 
-    /// Calls back with the progress on the session's delivery queue, at most every 50 ms, and with the last one before the task ends.
+    /// Calls back with the progress on the session's delivery queue, at most every 50 ms, and with the last one before the task ends. Where
+    /// the queue is behind, only the latest waits for its turn.
     func onProgress(_ body: @escaping @Sendable (TransferProgress) -> Void) {
         let present = shared.withLock { shared in
             shared.watchers.append(body)
@@ -247,10 +259,10 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         fileprivate(set) var completions: [Completion] = []
 
         /// - Returns: the callbacks that are still to run.
-        func tell(_ task: TransferTask) -> Callbacks? {
+        func tell(_ task: TransferTask) -> EndCallbacks? {
             for watcher in watchers { watcher(progress) }
             guard !completions.isEmpty else { return nil }
-            let callbacks = Callbacks()
+            let callbacks = EndCallbacks()
             for completion in completions { completion.call(task, result, callbacks) }
             return callbacks
         }

@@ -17,7 +17,11 @@ struct ProxyConversation {
         do {
             if let tls { _ = try client.handshake(tls) }
             let reader = RequestReader(client)
-            if try reader.peek() == 5 { try serveSOCKS(reader) } else { try serveHTTP(reader) }
+            switch try reader.peek() {
+            case 4: try serveSOCKS4(reader)
+            case 5: try serveSOCKS(reader)
+            default: try serveHTTP(reader)
+            }
             client.end(.orderly)
         } catch ChannelEnd.stopped {
             // The descriptor closes, and with it the connection.
@@ -178,7 +182,38 @@ struct ProxyConversation {
         try client.write([5, code, 0, 1, 0, 0, 0, 0, 0, 0])
     }
 
-    // MARK: Both
+    // MARK: SOCKS4
+
+    /// SOCKS 4 and its extension 4a, where an address of 0.0.0.x, x not 0, stands for a name behind the user's
+    /// (https://www.openssh.com/txt/socks4.protocol, https://www.openssh.com/txt/socks4a.protocol).
+    private func serveSOCKS4(_ reader: RequestReader) throws {
+        let wish = try reader.take(8)
+        let port = UInt16(wish[2]) << 8 | UInt16(wish[3])
+        let user = try word(reader)
+        let isName = wish[4...6].allSatisfy { $0 == 0 } && wish[7] != 0
+        let host = try isName ? word(reader) : wish[4...7].map(String.init).joined(separator: ".")
+        func answer(_ code: UInt8, _ outcome: ProxyServer.Passage.Outcome) throws {
+            record(ProxyServer.Passage(kind: .socks4, host: host, port: port, request: nil, outcome: outcome))
+            try client.write([0, code, 0, 0, 0, 0, 0, 0])
+        }
+        // 90 is yes, 91 no, 93 that the user is another.
+        guard wish[1] == 1 else { return try client.write([0, 91, 0, 0, 0, 0, 0, 0]) }
+        if let credentials, credentials.user != user { return try answer(93, .unauthorized) }
+        guard let address = loopback(host) else { return try answer(91, .foreignHost) }
+        guard let server = dial(address, port) else { return try answer(91, .unreachable) }
+        try answer(90, .forwarded)
+        try server.write(reader.takeBuffered())
+        try relay(server)
+    }
+
+    /// The bytes before the next zero, of which a client sends 255 at most.
+    private func word(_ reader: RequestReader) throws -> String {
+        var bytes: [UInt8] = []
+        while bytes.count < 256, let byte = try reader.take(1).first, byte != 0 { bytes.append(byte) }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    // MARK: All
 
     private func record(_ passage: ProxyServer.Passage) {
         log.change { seen in

@@ -1,8 +1,8 @@
 import EventLoop
 public import struct FoundationEssentials.URL
 
-/// A proxy on loopback that forwards to loopback only: HTTP (CONNECT, and requests in absolute form) and SOCKS5, which it tells apart
-/// by the first byte. It looks no name up.
+/// A proxy on loopback that forwards to loopback only: HTTP (CONNECT, and requests in absolute form), SOCKS5 and SOCKS4, which it tells
+/// apart by the first byte. It looks no name up.
 public final class ProxyServer: Sendable {
     /// What a client has to say to be let through.
     public struct Credentials: Hashable, Sendable {
@@ -39,6 +39,8 @@ public final class ProxyServer: Sendable {
             case absoluteForm
             /// A tunnel, by SOCKS5 (RFC 1928).
             case socks5
+            /// A tunnel, by SOCKS4, or by 4a where the host is a name.
+            case socks4
         }
         /// What the proxy did.
         public enum Outcome: Hashable, Sendable {
@@ -57,7 +59,7 @@ public final class ProxyServer: Sendable {
         public let host: String
         /// The port.
         public let port: UInt16
-        /// The request that asked; nil for SOCKS5.
+        /// The request that asked; nil for SOCKS.
         public let request: ReceivedRequest?
         /// What the proxy did.
         public let outcome: Outcome
@@ -89,7 +91,8 @@ public final class ProxyServer: Sendable {
     /// - Parameters:
     ///   - address: where it listens; a loopback address.
     ///   - tls: how the way to the proxy itself is encrypted; nil for plain text.
-    ///   - credentials: what clients have to show, over HTTP by their scheme, over SOCKS5 by its sub-negotiation (RFC 1929).
+    ///   - credentials: what clients have to show, over HTTP by their scheme, over SOCKS5 by its sub-negotiation (RFC 1929); SOCKS4
+    ///     knows the name alone.
     ///   - names: hosts that stand for an address of loopback; `localhost` and loopback addresses stand for themselves.
     /// - Throws: ``TestServerError``.
     public init(
@@ -123,7 +126,7 @@ public final class ProxyServer: Sendable {
         listener.end()
     }
 
-    /// The proxy's URL; `scheme` is `socks5` or `socks5h` for SOCKS, and nil for HTTP, encrypted or not.
+    /// The proxy's URL; `scheme` is `socks4`, `socks4a`, `socks5` or `socks5h` for SOCKS, and nil for HTTP, encrypted or not.
     public func url(scheme: String? = nil) -> URL {
         let scheme = scheme ?? (isEncrypted ? "https" : "http")
         let text = "\(scheme)://\(host.contains(":") ? "[\(host)]" : host):\(port)"

@@ -65,7 +65,7 @@ struct ProxyServerTests {
         let curl = Curl()
         let proxy = try ProxyServer(credentials: .init(user: "me", password: "secret"), names: ["example.test": "127.0.0.1"])
         let url = "http://example.test:\(origin.port)/x"
-        for scheme in ["http", "socks5h"] {
+        for scheme in ["http", "socks5h", "socks4a"] {
             let way = "\(scheme)://me:secret@127.0.0.1:\(proxy.port)"
             #expect(try curl.run(["--proxy", way, url]).output == "GET /x ")
             if scheme == "http" { #expect(try curl.run(["--proxy", way, "--proxytunnel", url]).output == "GET /x ") }
@@ -76,7 +76,10 @@ struct ProxyServerTests {
             try curl.run(["--proxy", "socks5://me:secret@127.0.0.1:\(proxy.port)", "http://127.0.0.1:\(origin.port)/y"]).output
                 == "GET /y ")
         #expect(proxy.passages.map(\.host).contains("127.0.0.1"))
-        #expect(Set(proxy.passages.map(\.kind)) == [.connect, .absoluteForm, .socks5])
+        #expect(
+            try curl.run(["--proxy", "socks4://me@127.0.0.1:\(proxy.port)", "http://127.0.0.1:\(origin.port)/y"]).output
+                == "GET /y ")
+        #expect(Set(proxy.passages.map(\.kind)) == [.connect, .absoluteForm, .socks5, .socks4])
     }
 
     @Test(.requires("/usr/bin/curl")) func `the way to the proxy may be encrypted`() throws {

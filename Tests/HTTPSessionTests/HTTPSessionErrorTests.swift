@@ -10,4 +10,31 @@ import Testing
         #expect(error.urlErrorCode == .cannotFindHost)
         #expect(error.metricLabel == "cannot-find-host")
     }
+
+    /// NSURLError.h of Apple's Foundation.
+    private static let urlErrors: [HTTPSessionError.Code: Int] = [
+        .cancelled: -999, .invalidRequest: -1000, .invalidConfiguration: -1, .sessionInvalidated: -1,
+        .insecureConnectionRefused: -1022, .networkNotAllowed: -1020, .handlerTimedOut: -1001, .interceptorFailed: -1,
+        .misuse: -1,
+        .timedOut: -1001, .notConnected: -1009, .cannotFindHost: -1003, .cannotConnectToHost: -1004, .connectionLost: -1005,
+        .proxyFailed: -1004, .secureConnectionFailed: -1200, .certificateExpired: -1201, .certificateNotYetValid: -1204,
+        .certificateHasUnknownRoot: -1203, .certificateRevoked: -1202, .certificateUntrusted: -1202, .pinMismatch: -1202,
+        .clientCertificateRequired: -1206, .clientCertificateRejected: -1205, .badServerResponse: -1011,
+        .unacceptableStatus: -1011, .unacceptableContentType: -1016, .authenticationFailed: -1013, .tooManyRedirects: -1007,
+        .redirectRefused: -1022, .responseTooLarge: -1103, .cannotDecodeContent: -1016, .cannotEncodeRequest: -1016,
+        .cannotReadFile: -3001, .fileChanged: -1021, .cannotWriteFile: -3003, .cannotMoveFile: -3005, .digestMismatch: -1015,
+        .cannotResume: -1015, .transferFailed: -1,
+    ]
+
+    @Test(arguments: HTTPSessionError.Code.allCases) func `each code has the number that URLSession would give`(
+        _ code: HTTPSessionError.Code
+    ) {
+        #expect(HTTPSessionError(code, "").urlErrorCode.rawValue == Self.urlErrors[code])
+    }
+
+    @Test func `the labels of metrics are as many as there are codes, in words of small letters`() {
+        let labels = HTTPSessionError.Code.allCases.map { HTTPSessionError($0, "s3cret").metricLabel }
+        #expect(Set(labels).count == Self.urlErrors.count)
+        #expect(labels.allSatisfy { $0.wholeMatch(of: /[a-z]+(-[a-z]+)*/) != nil })
+    }
 }

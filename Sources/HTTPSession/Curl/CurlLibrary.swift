@@ -15,19 +15,7 @@ enum CurlLibrary {
     /// Text for logs and errors, such as `7.88.1`.
     static var versionText: String { "\(version >> 16).\(version >> 8 & 0xFF).\(version & 0xFF)" }
 
-    /// What the library was built with (curl_version_info(3)).
-    static func has(_ feature: Int32) -> Bool {
-        _ = version
-        return (netwatch_curl_version()?.pointee.features ?? 0) & feature != 0
-    }
-
-    static let hasHTTP2 = has(CURL_VERSION_HTTP2)
-    static let hasPublicSuffixList = has(CURL_VERSION_PSL)
-
     // Newer than the floor, by number, so that an older header does not matter.
-    /// `CURLMOPT_NETWORK_CHANGED`, since 8.16.0: idle connections are closed, busy ones not used again.
-    static let networkChangedOption: Int32 = 17
-    static var hasNetworkChanged: Bool { version >= 0x08_10_00 }
     /// `CURLINFO_POSTTRANSFER_TIME_T`, since 8.10.0: when the request had gone out.
     static let postTransferTimeInfo = Int32(CURLINFO_OFF_T) + 67
     static var hasPostTransferTime: Bool { version >= 0x08_0A_00 }

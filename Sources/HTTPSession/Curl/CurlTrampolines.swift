@@ -11,6 +11,7 @@ enum CurlTrampolines {
         try CurlFailure.check(netwatch_curl_set_prereq(raw, beforeRequest))
         try CurlFailure.check(netwatch_curl_set_socket_options(raw, socketMade))
         if transfer.plan.asksBeforeConnecting { try CurlFailure.check(netwatch_curl_set_open_socket(raw, openSocket)) }
+        try CurlFailure.check(netwatch_curl_set_resolver_start(raw, lookupStarts))
         if transfer.trust != nil { try CurlFailure.check(netwatch_curl_set_ssl_context(raw, secureContext)) }
         guard transfer.plan.body != .none else { return }
         try CurlFailure.check(netwatch_curl_set_transfer(raw, Int32(bitPattern: CURLOPT_READFUNCTION.rawValue), read))
@@ -22,6 +23,7 @@ enum CurlTrampolines {
         let context = Unmanaged.passUnretained(transfer).toOpaque()
         try handle.set(CURLOPT_SOCKOPTDATA, pointer: context)
         if transfer.plan.asksBeforeConnecting { try handle.set(CURLOPT_OPENSOCKETDATA, pointer: context) }
+        try handle.set(CURLOPT_RESOLVER_START_DATA, pointer: context)
         try handle.set(CURLOPT_WRITEDATA, pointer: context)
         try handle.set(CURLOPT_HEADERDATA, pointer: context)
         try handle.set(CURLOPT_PREREQDATA, pointer: context)
@@ -103,6 +105,14 @@ enum CurlTrampolines {
             let (family, length) = (address.pointee.family, socklen_t(address.pointee.addrlen))
             guard transfer.mayConnect(to: &address.pointee.addr, length, family: family) else { return -1 }
             return Glibc.socket(family, address.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue), address.pointee.protocol)
+        }
+
+    private static let lookupStarts:
+        @convention(c) (
+            UnsafeMutableRawPointer?, UnsafeMutableRawPointer?, UnsafeMutableRawPointer?
+        ) -> Int32 = { _, _, context in
+            transfer(context)?.isAboutToLookUp()
+            return 0
         }
 
     private static let secureContext:

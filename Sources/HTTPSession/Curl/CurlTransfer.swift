@@ -16,12 +16,17 @@ final class CurlTransfer {
     let trust: ServerTrust?
     /// What the handle is set up for; `nil` where nobody else can use it so.
     let setup: HandleSetup?
-    private var secureFacts: TLSFacts?
+    private(set) var secureFacts: TLSFacts?
     private let errorText: UnsafeMutablePointer<CChar>
     let started: Int64
     /// When a request with a body went, and when its answer's first byte came: libcurl 7.88 takes the first byte sent for it.
-    private var requested: Int64?
-    private var answered: Int64?
+    private(set) var requested: Int64?
+    private(set) var answered: Int64?
+    /// When the name was given to the resolver.
+    private(set) var lookupStarted: Int64?
+    /// Of the body, in its present course.
+    private(set) var providedBytes: Int64 = 0
+    private(set) var decodedBytes: Int64 = 0
 
     // Unchecked: see SessionLoop.
     @exclusivity(unchecked) private var head: [UInt8] = []
@@ -55,8 +60,6 @@ final class CurlTransfer {
     private var wasHeldBack = false
     /// The connection that it would have gone on is not to be used again.
     private var hasUnfitConnection = false
-    /// Whether every request goes through a proxy that the session names.
-    private let usesNamedProxy: Bool
     /// Whether libcurl may answer a proxy's challenge by itself, with what the proxy's own address says.
     private let proxyHasUser: Bool
 
@@ -73,9 +76,9 @@ final class CurlTransfer {
         started = now
         lines = try LineList(plan.headerLines)
         switch network.proxy {
-        case .explicit(let url, let exceptions): (usesNamedProxy, proxyHasUser) = (exceptions.isEmpty, url.contains("@"))
-        case .environment: (usesNamedProxy, proxyHasUser) = (false, true)
-        case .none: (usesNamedProxy, proxyHasUser) = (false, false)
+        case .explicit(let url, _): proxyHasUser = url.contains("@")
+        case .environment: proxyHasUser = true
+        case .none: proxyHasUser = false
         }
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
@@ -88,6 +91,10 @@ final class CurlTransfer {
         try network.apply(to: handle)
         try network.applyWaiting(to: handle, isSecure: plan.isSecure)
         try plan.apply(to: handle)
+        if network.needsConnectionAlone(isSecure: plan.isSecure) {
+            try handle.set(CURLOPT_FRESH_CONNECT, true)
+            try handle.set(CURLOPT_FORBID_REUSE, true)
+        }
         try trust?.apply(to: handle)
         try CurlTrampolines.install(on: handle, for: self)
     }
@@ -148,7 +155,7 @@ final class CurlTransfer {
     }
 
     /// Strict-Transport-Security (RFC 6797) has made https of http, inside of libcurl.
-    private var isRaised: Bool {
+    var isRaised: Bool {
         let scheme = plan.isSecure ? nil : handle.string(CURLINFO_SCHEME)
         // In capitals until libcurl 8.
         return scheme == "HTTPS" || scheme == "https"
@@ -238,6 +245,7 @@ final class CurlTransfer {
         if let pendingHead, !deliver(pendingHead) { return 0 }
         switch receiver.transferReceived(bytes: bytes) {
         case .taken:
+            decodedBytes += Int64(bytes.count)
             noteAnswer()
             return bytes.count
         case .pause:
@@ -253,7 +261,9 @@ final class CurlTransfer {
             return Int(CURL_READFUNC_PAUSE)
         }
         switch receiver.transferProvides(into: buffer) {
-        case .bytes(let count): return count
+        case .bytes(let count):
+            providedBytes += Int64(count)
+            return count
         case .end: return 0
         case .pause where needsNoMore: return 0
         case .pause:
@@ -271,7 +281,13 @@ final class CurlTransfer {
         receiver.transferLookedUp()
     }
 
-    func rewind() -> Bool { receiver.transferRewinds() }
+    func rewind() -> Bool {
+        providedBytes = 0
+        return receiver.transferRewinds()
+    }
+
+    /// `CURLOPT_RESOLVER_START_FUNCTION`: nobody has asked for the name yet, or its answer is too old.
+    func isAboutToLookUp() { lookupStarted = lookupStarted ?? MonotonicClock.now() }
 
     /// `CURLOPT_SSL_CTX_FUNCTION`: for the server and for a proxy that speaks TLS.
     func prepare(secureContext: UnsafeMutableRawPointer) -> Bool { trust?.install(on: secureContext) ?? false }
@@ -284,43 +300,18 @@ final class CurlTransfer {
         return 0
     }
 
-    /// Of the response under way, before decompression.
-    var receivedBodyBytes: Int64 { handle.offset(CURLINFO_SIZE_DOWNLOAD_T) }
-
-    /// Whether it shares its connection; `nil`: not known before the handshake is over.
-    var usesHTTP2: Bool? {
-        switch engine.network.httpVersion {
-        case _ where plan.avoidsHTTP2, .http1: false
-        case .http2 where plan.isSecure || isRaised: secureFacts.map { $0.applicationProtocol != "http/1.1" }
-        case .http2: true
-        case .automatic where plan.isSecure || isRaised: secureFacts.map { $0.applicationProtocol == "h2" }
-        case .automatic: false
-        }
-    }
-
     // MARK: Called by the engine, outside of libcurl
 
     /// The end: what came of it, and what was measured.
     func finish(_ code: CURLcode) {
         var facts = facts
+        facts.isMultiplexed = facts.networkProtocol == "h2" && usesHTTP2 != false
         facts.wasResent = wasResent
         facts.hadUnfitConnection = hasUnfitConnection
         facts.wasRaised = trust == nil && isRaised
         // Nor did the time for connecting pass for a task that was held.
         facts.wasHeldBack = wasHeldBack || (isHeld && requests == 0 && code == CURLE_OPERATION_TIMEDOUT)
         receiver.transferFinished(failure(code), facts: facts)
-    }
-
-    /// What was measured so far.
-    var facts: TransferFacts {
-        var facts = handle.facts()
-        if let requested, let answered, let preTransfer = facts.preTransfer {
-            facts.firstByte = min(facts.total, preTransfer + answered - requested)
-        }
-        // On a tunnel that was there already, libcurl 7.88 tells of no proxy.
-        facts.usedProxy = facts.usedProxy || usesNamedProxy
-        (facts.tlsVersion, facts.tlsCipher) = (secureFacts?.version, secureFacts?.cipher)
-        return facts
     }
 
     /// Why there is no response; `nil` where there is one.
@@ -378,6 +369,6 @@ final class CurlTransfer {
         CurlEvidence(
             text: String(cString: errorText), systemError: Int32(truncatingIfNeeded: handle.long(CURLINFO_OS_ERRNO)),
             hasRequested: requests > 0, refusal: refusal, trust: trust?.error, wasResent: wasResent && refusal == nil,
-            usesProxy: usesNamedProxy || handle.long(CURLINFO_HTTP_CONNECTCODE) != 0)
+            usesProxy: plan.usesProxy || handle.long(CURLINFO_HTTP_CONNECTCODE) != 0)
     }
 }

@@ -48,6 +48,12 @@ extension NetworkOptions {
         try handle.set(CURLOPT_PIPEWAIT, httpVersion == .http2 || (httpVersion == .automatic && isSecure))
     }
 
+    /// libcurl 7.88 begins HTTP/2 by prior knowledge anew on a connection that has it already, and so ends it (curl#10634, mended in 8.0.0):
+    /// there each request has a connection.
+    func needsConnectionAlone(isSecure: Bool) -> Bool {
+        httpVersion == .http2 && !isSecure && CurlLibrary.version < 0x08_00_00
+    }
+
     /// As CURLOPT_RESOLVE has them: `HOST:PORT:ADDRESS,ADDRESS`.
     var overrideLines: [String] {
         hostOverrides.map { override in

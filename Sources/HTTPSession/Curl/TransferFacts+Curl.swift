@@ -15,6 +15,9 @@ extension EasyHandle {
             facts.secureConnect = phase(CURLINFO_APPCONNECT_TIME_T)
         }
         facts.preTransfer = phase(CURLINFO_PRETRANSFER_TIME_T)
+        if CurlLibrary.hasPostTransferTime, let sent = offset(number: CurlLibrary.postTransferTimeInfo), sent > 0 {
+            facts.postTransfer = sent * 1_000
+        }
         facts.firstByte = phase(CURLINFO_STARTTRANSFER_TIME_T)
         facts.total = offset(CURLINFO_TOTAL_TIME_T) * 1_000
         facts.networkProtocol =

@@ -43,6 +43,7 @@ struct Exchange {
     var adapted: TransferRequest?
     var isAdapting = false
     private(set) var fetchStart = Date.distantPast
+    private(set) var network: TransactionMetrics.Network?
     var trust: ServerTrust?
     var head: ResponseHead?
     var body = Body.undecided
@@ -86,7 +87,8 @@ struct Exchange {
         destination = beginning?.destination
     }
 
-    mutating func begin(at date: Date) {
+    mutating func begin(at date: Date, over network: TransactionMetrics.Network?) {
+        self.network = network
         hasBegun = true
         fetchStart = date
     }

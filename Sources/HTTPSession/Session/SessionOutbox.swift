@@ -82,14 +82,14 @@ final class SessionOutbox: Sendable {
     }
 
     private func tell(_ told: Batch) {
-        var callbacks: [UInt64: TransferTask.Callbacks] = [:]
+        var callbacks: [UInt64: EndCallbacks] = [:]
         for (task, ending) in told.endings { callbacks[task.id] = ending.tell(task) }
         for event in told.events {
             for monitor in monitors { monitor.handle(event) }
             event.tellHandlers()
             guard postsNotifications else { continue }
             if case .taskCompleted(let task, _) = event, let callbacks = callbacks[task.id] {
-                callbacks.notify(queue: queue) { SessionNotifications.post(event) }
+                callbacks.notify(queue) { SessionNotifications.post(event, $0) }
             } else {
                 SessionNotifications.post(event)
             }

@@ -109,6 +109,19 @@ final class SessionSettings: Sendable {
         return origin
     }
 
+    /// Whether a proxy stands before it; a Unix socket has none (CURLOPT_UNIX_SOCKET_PATH(3)).
+    func usesProxy(before origin: Origin, isSecure: Bool) -> Bool {
+        configuration.unixSocketPath == nil && proxies.stand(before: origin, isSecure: isSecure)
+    }
+
+    /// What the network is like now that leads there; `nil`: nobody tells.
+    func network(to origin: Origin) -> TransactionMetrics.Network? {
+        guard let path, !origin.isLoopback, let present = path.currentPath, present.status == .satisfied else { return nil }
+        return TransactionMetrics.Network(
+            isCellular: present.usesInterfaceType(.cellular), isExpensive: present.isExpensive,
+            isConstrained: present.isConstrained)
+    }
+
     /// Whether there is a network, as things are now, that may be used for the request.
     func checkNetwork(for request: TransferRequest, to origin: Origin) throws(HTTPSessionError) {
         guard let path = path?.currentPath, !origin.isLoopback else { return }

@@ -213,7 +213,7 @@ extension TaskRun: TransferReceiver {
     func note(_ facts: TransferFacts) {
         let transaction = TransactionMetrics(
             method: request.method.rawValue, address: request.url, statusCode: exchange.head?.statusCode,
-            fetchStart: exchange.fetchStart, facts: facts)
+            fetchStart: exchange.fetchStart, network: exchange.network, facts: facts)
         if metrics.transactions.count >= TransferMetrics.maximumTransactions { metrics.transactions.removeFirst() }
         metrics.transactions.append(transaction)
         loop.outbox.detail(.transactionFinished(task, transaction))

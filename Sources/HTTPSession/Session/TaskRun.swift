@@ -212,6 +212,7 @@ final class TaskRun {
                     isElsewhere: origin != job.origin)
             plan.needsFreshConnection = needsFreshConnection
             plan.asksBeforeConnecting = settings.asksBeforeConnecting(for: request, to: origin)
+            plan.usesProxy = settings.usesProxy(before: origin, isSecure: loop.isRaised(origin.host))
             plan.maximumLookupSeconds = loop.maximumLookupSeconds
             if loop.queue.mayShare(host), !origin.isLoopback { plan.maximumIdleSeconds = loop.maximumIdleSeconds }
             if task.kind == .stream {
@@ -231,7 +232,7 @@ final class TaskRun {
             if let rate = settings.configuration.maximumReceiveRate {
                 plan.bufferSize = Int(max(1_024, min(Int64(plan.bufferSize), rate / 100)))
             }
-            exchange.begin(at: Date())
+            exchange.begin(at: Date(), over: settings.network(to: origin))
             prepareSource(plan)
             if origin.scheme == "https" || settings.security.hasSecureProxy || loop.isRaised(origin.host) {
                 exchange.trust = settings.security.trust(
@@ -311,10 +312,10 @@ final class TaskRun {
     func noteReceiverFull() { _ = machine.handle(.receiverFull, now: loop.now) }
 
     func noteProtocol(_ facts: TransferFacts) {
-        guard let name = facts.networkProtocol else { return }
+        guard facts.networkProtocol != nil else { return }
         // Behind one name there may be several servers, and another one tomorrow.
-        loop.queue.multiplexes(host, name == "h2")
-        if name == "h2" { loop.engine.multiplexes() }
+        loop.queue.multiplexes(host, facts.isMultiplexed)
+        if facts.isMultiplexed { loop.engine.multiplexes() }
     }
 
     /// The transfer is over; what it brought is dealt with by the caller.

@@ -66,7 +66,7 @@ package struct NetworkOptions: Sendable {
             let schemes = ["http://", "https://", "socks4://", "socks4a://", "socks5://", "socks5h://"]
             try check(
                 schemes.contains { proxy.hasPrefix($0) } && !proxy.hasControlCharacter,
-                "proxy: give http://, https://, socks4a://, socks5:// or socks5h:// and a host")
+                "proxy: give http://, https://, socks4://, socks4a://, socks5:// or socks5h:// and a host")
         }
         for text in [configuration.interface, configuration.unixSocketPath].compactMap(\.self) {
             try check(

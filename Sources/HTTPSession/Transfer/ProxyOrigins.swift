@@ -33,6 +33,12 @@ struct ProxyOrigins: Sendable {
     /// The proxy of any kind, with its port, that has to be reached before the origin is; `nil`: the origin is reached directly.
     func address(before origin: Origin) -> URL? { exceptions.contain(origin.host) ? nil : named(before: origin) }
 
+    /// Whether there is one. `isSecure`: the origin is spoken to by https, whatever its address says (RFC 6797).
+    func stand(before origin: Origin, isSecure: Bool) -> Bool {
+        guard !isEmpty, !exceptions.contain(origin.host) else { return false }
+        return (isSecure || origin.scheme == "https" ? https : http) != nil
+    }
+
     private func named(before origin: Origin) -> URL? { origin.scheme == "https" ? https : http }
 
     /// CURLOPT_PROXY: without a scheme it is http, without a port 1080, or 443 for https.

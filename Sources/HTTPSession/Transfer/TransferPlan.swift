@@ -40,6 +40,8 @@ package struct TransferPlan: Hashable, Sendable {
     package var maximumLookupSeconds: Int?
     /// The receiver is asked before a connection is made or used: ``TransferReceiver/transferMayGo(from:)``.
     package var asksBeforeConnecting = false
+    /// Whether a proxy stands before the origin, as far as the session knows what libcurl will choose.
+    package var usesProxy = false
     package var handlesCookies = true
     /// Ask for compressed content and decompress it.
     package var decompresses = true
@@ -69,7 +71,7 @@ package struct TransferPlan: Hashable, Sendable {
     /// a look-up may be, where that matters at all.
     package var lasting: TransferPlan {
         var rest = self
-        (rest.url, rest.headerLines) = ("", [])
+        (rest.url, rest.headerLines, rest.usesProxy) = ("", [], false)
         if maximumIdleSeconds != nil { rest.maximumIdleSeconds = 0 }
         if maximumLookupSeconds != nil { rest.maximumLookupSeconds = 0 }
         return rest

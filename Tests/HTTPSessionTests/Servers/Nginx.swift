@@ -29,6 +29,8 @@ final class Nginx: Sendable {
     let port: UInt16
     /// TLS 1.2 and 1.3, with HTTP/2 for whoever offers it.
     let tlsPort: UInt16
+    /// HTTP/2 in plain text, for those who know beforehand (RFC 9113 section 3.3).
+    let priorPort: UInt16
     /// Its certificate, which is its own root too: localhost, 127.0.0.1, ::1 and its address.
     let identity: SelfSignedCertificate
     /// HTTP/1.1 in plain text over a Unix socket.
@@ -51,15 +53,15 @@ final class Nginx: Sendable {
         var attempt = 0
         while true {
             attempt += 1
-            let (plain, encrypted) = host == nil ? try (freePort(address), freePort(address)) : (8080, 8443)
-            let text = Nginx.configuration(folder: folder, address: address, plain: plain, encrypted: encrypted)
+            let ports = host == nil ? try (0..<3).map { _ in try freePort(address) } : [8080, 8443, 8082]
+            let text = Nginx.configuration(folder: folder, address: address, ports: ports)
             try Data(text.utf8).write(to: URL(fileURLWithPath: folder.file("nginx.conf")))
             let program = try Program(
                 ["/usr/sbin/nginx", "-p", folder.path, "-c", folder.file("nginx.conf"), "-e", folder.file("early.log")], on: host)
             do {
                 // Its sockets are open by then.
                 _ = try program.nextLine { $0.contains("using the \"epoll\"") }
-                (self.program, port, tlsPort) = (program, plain, encrypted)
+                (self.program, port, tlsPort, priorPort) = (program, ports[0], ports[1], ports[2])
                 return
             } catch {
                 if attempt == 5 {
@@ -75,6 +77,9 @@ final class Nginx: Sendable {
 
     /// The URL of a target, encrypted.
     func tlsURL(_ target: String) throws -> URL { try url("https", tlsPort, target) }
+
+    /// The URL of a target, in plain text by HTTP/2.
+    func priorURL(_ target: String) throws -> URL { try url("http", priorPort, target) }
 
     /// The bytes of `/1k`, `/1m` and `/16m`.
     static func pattern(_ count: Int) -> Data {
@@ -102,7 +107,7 @@ final class Nginx: Sendable {
         guard truncate("\(path)/huge", 1 << 31) == 0 else { throw LabError("truncate: \(errno)") }
     }
 
-    private static func configuration(folder: ScratchDirectory, address: String, plain: UInt16, encrypted: UInt16) -> String {
+    private static func configuration(folder: ScratchDirectory, address: String, ports: [UInt16]) -> String {
         let host = address.contains(":") ? "[\(address)]" : address
         let statuses = [204, 404, 503].map { "location = /status/\($0) { return \($0); }" }
         let redirects = [301, 302, 303, 307, 308].map { "location = /redirect/\($0) { return \($0) $arg_to; }" }
@@ -132,8 +137,9 @@ final class Nginx: Sendable {
                 keepalive_requests 1000000;
                 client_max_body_size 0;
                 server {
-                    listen \(host):\(plain) backlog=4096;
-                    listen \(host):\(encrypted) ssl http2 backlog=4096;
+                    listen \(host):\(ports[0]) backlog=4096;
+                    listen \(host):\(ports[1]) ssl http2 backlog=4096;
+                    listen \(host):\(ports[2]) http2 backlog=4096;
                     listen unix:\(folder.file("socket"));
                     ssl_certificate \(folder.file("certificate"));
                     ssl_certificate_key \(folder.file("key"));

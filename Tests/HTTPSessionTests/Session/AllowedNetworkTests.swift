@@ -56,6 +56,24 @@ import Testing
         return request
     }
 
+    @Test func `the metrics say what the network was like when the transaction began`() async throws {
+        let server = try MisbehavingServer { _ in Reply(body: "x") }
+        let session = try session(server.port)
+        func network() async throws -> [Bool?] {
+            let metrics = try await session.data(request(server)).value.metrics
+            return metrics.transactions.flatMap { [$0.isCellular, $0.isExpensive, $0.isConstrained] }
+        }
+        tell(.cellular, isExpensive: true)
+        #expect(try await network() == [true, true, false])
+        tell(.wifi, isConstrained: true)
+        #expect(try await network() == [false, false, true])
+        // This machine itself is reached over none of them, and without a path nobody knows.
+        let local = try await session.data(TransferRequest(url: server.url())).value.metrics.transactions
+        #expect(local.map(\.isCellular) == [nil] && local.map(\.isExpensive) == [nil] && local.map(\.isConstrained) == [nil])
+        tell(NetworkPath(status: .unsatisfied))
+        #expect(try await network() == [nil, nil, nil])
+    }
+
     @Test func `a cellular network is used unless the session or the request says no`() async throws {
         let server = try MisbehavingServer { _ in Reply(body: "x") }
         tell(.cellular, isExpensive: true)

@@ -231,12 +231,14 @@ import Testing
                 $0.securityPolicy = policy
                 $0.hostOverrides = [.init(host: "direct.example", port: Int(plain.port), addresses: ["127.0.0.1"])]
             }
-            for url in [
-                "http://named.example:\(plain.port)/", "https://named.example:\(secure.port)/", "http://127.0.0.1:\(plain.port)/",
-                "http://direct.example:\(plain.port)/",
+            for (url, isProxied) in [
+                ("http://named.example:\(plain.port)/", true), ("https://named.example:\(secure.port)/", true),
+                ("http://127.0.0.1:\(plain.port)/", false), ("http://direct.example:\(plain.port)/", false),
             ] {
                 let url = try #require(URL(string: url))
-                try #require(try await session.data(TransferRequest(url: url)).value.data == Data("x".utf8))
+                let response = try await session.data(TransferRequest(url: url)).value
+                try #require(response.data == Data("x".utf8))
+                try #require(response.metrics.transactions.map(\.isProxyConnection) == [isProxied])
             }
             try #require(proxy.passages.map(\.kind) == [.absoluteForm])
             try #require(other.passages.map(\.kind) == [.connect])
@@ -244,6 +246,10 @@ import Testing
             let none = try localSession()
             _ = try await none.data(TransferRequest(url: plain.url())).value
             try #require(proxy.seen.connections + other.seen.connections == 2)
+            // One that is gone is the proxy's failure, as if it had been named.
+            proxy.stop()
+            let url = try #require(URL(string: "http://named.example:\(plain.port)/"))
+            try #require(await failure(session.data(TransferRequest(url: url)))?.code == .proxyFailed)
         }
     }
 

@@ -115,6 +115,31 @@ import Testing
         #expect(folder.names == ["16m"])
     }
 
+    @Test func `a session that was told to speaks HTTP/2 without asking, over TLS and without`() async throws {
+        let nginx = try Nginx.shared.get()
+        let session = try session(nginx) { $0.httpVersion = .http2 }
+        for url in [try nginx.priorURL("/1m"), try nginx.tlsURL("/1m")] {
+            let first = try await session.data(TransferRequest(url: url)).value
+            #expect(first.data == Nginx.pattern(1 << 20))
+            #expect(first.metrics.transactions.first?.networkProtocolName == "h2")
+            let tasks = (0..<20).map { _ in session.data(TransferRequest(url: url)) }
+            for task in tasks {
+                let response = try await task.value
+                #expect(response.data == Nginx.pattern(1 << 20))
+                #expect(response.metrics.transactions.first?.networkProtocolName == "h2")
+                // Without TLS only where libcurl is new enough for that.
+                if url.scheme == "https" { #expect(response.metrics.transactions.first?.isReusedConnection == true) }
+            }
+        }
+        let body = TransferRequest(url: try nginx.priorURL("/sink"), method: .post, body: .data(Data(count: 1 << 20)))
+        #expect(try await session.data(body).value.statusCode == 200)
+        // What asks by HTTP/1.1 there is not understood, and the other way about.
+        let old = try self.session(nginx)
+        #expect(await failure(old.data(TransferRequest(url: try nginx.priorURL("/1k"))))?.code == .badServerResponse)
+        let refused = await failure(session.data(TransferRequest(url: try nginx.url("/1k"))))
+        #expect([.connectionLost, .badServerResponse].contains(refused?.code), "\(String(describing: refused))")
+    }
+
     @Test func `streams use HTTP/1-1, and so does a session that was told to`() async throws {
         let nginx = try Nginx.shared.get()
         let session = try session(nginx)

@@ -135,19 +135,6 @@ import Testing
         #expect((asked.count, heads.count) == (0, 1))
     }
 
-    @Test(arguments: ["socks5", "socks5h"]) func `SOCKS leads on, with names looked up here or there`(_ scheme: String)
-        async throws
-    {
-        let proxy = try ProxyServer(names: ["named.example": "127.0.0.1"])
-        let server = try MisbehavingServer { _ in Reply(body: "x") }
-        let session = try localSession { $0.proxy = .explicit(proxy.url(scheme: scheme).absoluteString) }
-        let host = scheme == "socks5h" ? "named.example" : "127.0.0.1"
-        let url = try #require(URL(string: "http://\(host):\(server.port)/"))
-        #expect(try await session.data(TransferRequest(url: url)).value.data == Data("x".utf8))
-        #expect(proxy.passages.map(\.host) == [host])
-        #expect(proxy.passages.map(\.kind) == [.socks5])
-    }
-
     @Test func `hosts that are excepted are reached directly`() async throws {
         let proxy = try ProxyServer()
         let server = try MisbehavingServer { _ in Reply(body: "x") }

@@ -1,0 +1,79 @@
+import CCurl
+import Foundation
+import Glibc
+import Testing
+
+@testable import HTTPSession
+
+/// What each of libcurl's codes becomes (libcurl-errors(3)).
+@Suite struct CurlFailureTests {
+    /// By number, as the manual lists them; every other is `transferFailed`.
+    private static let meanings: [UInt32: HTTPSessionError.Code] = [
+        1: .invalidRequest, 3: .invalidRequest, 5: .proxyFailed, 6: .cannotFindHost, 7: .cannotConnectToHost,
+        8: .badServerResponse,
+        16: .connectionLost, 18: .connectionLost, 22: .badServerResponse, 23: .cannotWriteFile, 26: .cannotReadFile,
+        28: .timedOut,
+        35: .secureConnectionFailed, 45: .notConnected, 47: .tooManyRedirects, 52: .connectionLost, 53: .invalidConfiguration,
+        55: .connectionLost, 56: .connectionLost, 58: .clientCertificateRejected, 59: .secureConnectionFailed,
+        60: .certificateUntrusted, 61: .cannotDecodeContent, 63: .responseTooLarge, 64: .secureConnectionFailed,
+        65: .cannotReadFile, 67: .authenticationFailed, 77: .invalidConfiguration, 80: .secureConnectionFailed,
+        82: .invalidConfiguration, 83: .certificateUntrusted, 90: .pinMismatch, 92: .connectionLost, 94: .authenticationFailed,
+        97: .proxyFailed, 98: .clientCertificateRequired,
+    ]
+
+    private func error(_ code: CURLcode, _ evidence: CurlEvidence = CurlEvidence()) -> HTTPSessionError? {
+        HTTPSessionError.thrown { () throws(HTTPSessionError) in try CurlFailure.check(code, evidence) }
+    }
+
+    @Test func `every code but the first is an error with a meaning, its number and a reason`() {
+        #expect(error(CURLE_OK) == nil)
+        // Those of a newer library too.
+        for number in Array(1...UInt32(CURL_LAST.rawValue)) + [150, .max] {
+            let error = error(CURLcode(number))
+            #expect(error?.code == Self.meanings[number] ?? .transferFailed, "CURLcode \(number)")
+            #expect(error?.context.curlCode == Int32(bitPattern: number))
+            #expect(error?.context.systemError == nil)
+            #expect(error?.reason.isEmpty == false)
+        }
+    }
+
+    @Test func `what stands beside a code makes it more definite`() {
+        func meaning(_ code: CURLcode, _ change: (inout CurlEvidence) -> Void) -> HTTPSessionError.Code? {
+            var evidence = CurlEvidence()
+            change(&evidence)
+            return error(code, evidence)?.code
+        }
+        #expect(meaning(CURLE_COULDNT_CONNECT) { $0.systemError = ECONNREFUSED } == .cannotConnectToHost)
+        #expect(meaning(CURLE_COULDNT_CONNECT) { $0.systemError = EHOSTUNREACH } == .cannotConnectToHost)
+        #expect(meaning(CURLE_COULDNT_CONNECT) { $0.systemError = ENETUNREACH } == .notConnected)
+        #expect(meaning(CURLE_COULDNT_CONNECT) { $0.systemError = ENETDOWN } == .notConnected)
+        #expect(meaning(CURLE_COULDNT_CONNECT) { $0.systemError = ETIMEDOUT } == .timedOut)
+        #expect(meaning(CURLE_COULDNT_CONNECT) { $0.usesProxy = true } == .proxyFailed)
+        #expect(meaning(CURLE_UNSUPPORTED_PROTOCOL) { $0.hasRequested = true } == .badServerResponse)
+        #expect(
+            meaning(CURLE_RECV_ERROR) { $0.text = "Illegal or missing hexadecimal sequence in chunked-encoding" }
+                == .badServerResponse)
+        #expect(meaning(CURLE_RECV_ERROR) { $0.text = "Too large response headers: 307201 > 307200" } == .badServerResponse)
+        #expect(meaning(CURLE_WRITE_ERROR) { $0.refusal = HTTPSessionError(.responseTooLarge, "") } == .responseTooLarge)
+        #expect(meaning(CURLE_SSL_CONNECT_ERROR) { $0.trust = HTTPSessionError(.pinMismatch, "") } == .pinMismatch)
+        #expect(meaning(CURLE_ABORTED_BY_CALLBACK) { $0.wasResent = true } == .connectionLost)
+    }
+
+    @Test func `the reason is libcurl's own, unless it may quote a password`() {
+        #expect(
+            error(CURLE_RECV_ERROR, CurlEvidence(text: "Recv failure: x", systemError: ECONNRESET))?.reason == "Recv failure: x")
+        #expect(error(CURLE_RECV_ERROR, CurlEvidence(systemError: ECONNRESET))?.context.systemError == ECONNRESET)
+        let secret = CurlEvidence(text: "Unsupported proxy 'socks9://user:s3cret@host'")
+        #expect(
+            error(CURLE_COULDNT_RESOLVE_PROXY, secret)?.reason == String(cString: curl_easy_strerror(CURLE_COULDNT_RESOLVE_PROXY))
+        )
+    }
+
+    @Test func `a multi handle's codes are errors, but for the one that says to go on`() {
+        for number in Int32(-1)...13 {
+            let code = CURLMcode(number)
+            let error = HTTPSessionError.thrown { () throws(HTTPSessionError) in try CurlFailure.check(code) }
+            #expect(error?.code == (number <= 0 ? nil : .transferFailed), "CURLMcode \(number)")
+        }
+    }
+}

@@ -1,0 +1,80 @@
+import Foundation
+import HTTPSession
+import HTTPSessionTestKit
+import Testing
+
+/// What compressed bodies become, and how much of them.
+@Suite(.timeLimit(.minutes(20))) struct DecompressionTests {
+    /// A frame of Zstandard (RFC 8878 section 3.1.1) whose window is 128 KiB, without a length and a checksum.
+    private func zstd(_ blocks: [[UInt8]]) -> ReplyBody {
+        .bytes([0x28, 0xB5, 0x2F, 0xFD, 0x00, 0x38] + blocks.joined())
+    }
+
+    /// A block's header and what it holds: raw bytes (type 0), or one that is repeated (type 1).
+    private func block(_ type: Int, _ bytes: [UInt8], size: Int, isLast: Bool) -> [UInt8] {
+        let header = (isLast ? 1 : 0) | type << 1 | size << 3
+        return [UInt8(header & 0xFF), UInt8(header >> 8 & 0xFF), UInt8(header >> 16)] + bytes
+    }
+
+    private func raw(_ text: String, isLast: Bool) -> [UInt8] {
+        block(0, Array(text.utf8), size: text.utf8.count, isLast: isLast)
+    }
+
+    // Debian's libcurl has zstd.
+    @Test func `zstd is asked for and understood`() async throws {
+        let body = zstd([
+            raw("what was ", isLast: false), block(1, [UInt8(ascii: "o")], size: 100_000, isLast: false),
+            raw("nce short", isLast: true),
+        ])
+        let server = try MisbehavingServer { _ in Reply(fields: ["Content-Encoding": "zstd"], body: body) }
+        let session = try localSession()
+        let response = try await session.data(TransferRequest(url: server.url())).value
+        let codings = server.requests.first?["accept-encoding"]?.split(separator: ",").map { $0.drop { $0 == " " } }
+        #expect(codings?.contains("zstd") == true)
+        #expect(response.data == Data(("what was " + String(repeating: "o", count: 100_000) + "nce short").utf8))
+        #expect(response.metrics.transactions.first?.countOfResponseBodyBytesReceived == body.count)
+    }
+
+    @Test func `zstd with a block that does not exist, and what is no zstd, cannot be decoded`() async throws {
+        for body in [zstd([raw("what", isLast: false), block(3, [1], size: 1, isLast: true)]), .text("plain")] {
+            let server = try MisbehavingServer { _ in Reply(fields: ["Content-Encoding": "zstd"], body: body) }
+            let error = await failure(try localSession().data(TransferRequest(url: server.url())))
+            #expect(error?.code == .cannotDecodeContent, "\(String(describing: error))")
+        }
+    }
+
+    @Test func `a session that was told not to decompress asks for nothing and gives what came`() async throws {
+        let body = zstd([raw("what", isLast: true)])
+        let server = try MisbehavingServer { _ in Reply(fields: ["Content-Encoding": "zstd"], body: body) }
+        let session = try localSession { $0.decompressesResponses = false }
+        let response = try await session.data(TransferRequest(url: server.url())).value
+        #expect(response.data.prefix(4) == Data([0x28, 0xB5, 0x2F, 0xFD]) && response.data.count == body.count)
+        #expect(server.requests.first?["accept-encoding"] == nil)
+    }
+
+    @Test func `what decompresses to more than the ratio is too large, once it is long`() async throws {
+        // 1,030 times its size.
+        let server = try MisbehavingServer { request in
+            .gzipBomb(inflatedBytes: request.path == "/short" ? 8 << 20 : 9 << 20)
+        }
+        let strict = try localSession()
+        let error = await failure(strict.data(TransferRequest(url: server.url())))
+        #expect(error?.code == .responseTooLarge)
+        #expect(error?.reason == "the response decompresses to more than 250 times its size")
+        #expect(try await strict.data(TransferRequest(url: server.url("/short"))).value.data.count == 8 << 20)
+        let trusting = try localSession { $0.maximumDecompressionRatio = 1_100 }
+        #expect(try await trusting.data(TransferRequest(url: server.url())).value.data == Data(count: 9 << 20))
+        let refusal = HTTPSessionError.thrown { try localSession { $0.maximumDecompressionRatio = 0 } }
+        #expect(refusal?.reason == "maximumDecompressionRatio is below 1")
+    }
+
+    @Test func `each coding has the ratio, zstd's greatest is thirty times that of gzip`() async throws {
+        let zeros = (0..<80).map { block(1, [0], size: 128 << 10, isLast: $0 == 79) }
+        let body = zstd(zeros)
+        let server = try MisbehavingServer { _ in Reply(fields: ["Content-Encoding": "zstd"], body: body) }
+        let session = try localSession { $0.maximumDecompressionRatio = 1_100 }
+        #expect(await failure(session.data(TransferRequest(url: server.url())))?.code == .responseTooLarge)
+        let trusting = try localSession { $0.maximumDecompressionRatio = 33_000 }
+        #expect(try await trusting.data(TransferRequest(url: server.url())).value.data == Data(count: 80 * 128 << 10))
+    }
+}

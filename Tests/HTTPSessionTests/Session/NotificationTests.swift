@@ -1,0 +1,167 @@
+import EventLoop
+import Foundation
+import HTTPSession
+import HTTPSessionTestKit
+import HTTPTypes
+import NetworkLab
+import Testing
+
+/// What Foundation's notification centre is told of tasks.
+@Suite(.timeLimit(.minutes(20))) struct NotificationTests {
+    /// Notes what is posted of a task, in order; `end` is its completion.
+    private final class Observer: Sendable {
+        private let told = Locked<[String]>([])
+        let end = Signal()
+        private let tokens = Locked<[NotificationCenter.ObservationToken]>([])
+
+        init(_ task: TransferTask) {
+            let center = NotificationCenter.default
+            tokens.withLock {
+                $0 = [
+                    center.addObserver(of: task, for: .taskDidResume) { [self] _ in tell("resumed") },
+                    center.addObserver(of: task, for: .taskDidSuspend) { [self] _ in tell("suspended") },
+                    center.addObserver(of: task, for: .taskDidMoveFile) { [self] in tell("moved \($0.file.lastPathComponent)") },
+                    center.addObserver(of: task, for: .taskDidFailToMoveFile) { [self] in
+                        tell("not moved: \($0.error.code.rawValue) \($0.error.context.systemError ?? 0)")
+                    },
+                    center.addObserver(of: task, for: .taskDidComplete) { [self] message in
+                        if case .failure(let error) = message.result {
+                            tell("failed \(error.code.rawValue)")
+                        } else {
+                            tell("completed")
+                        }
+                        end.fire()
+                    },
+                ]
+            }
+        }
+
+        private func tell(_ text: String) { told.withLock { $0.append(text) } }
+
+        /// What was told until the end.
+        func untilEnd() async -> [String] {
+            await end.wait()
+            for token in tokens.withLock({ $0 }) { NotificationCenter.default.removeObserver(token) }
+            return told.withLock { $0 }
+        }
+    }
+
+    @Test func `a download that loses its place is told of, before its end`() async throws {
+        let (folder, gate) = (try ScratchDirectory(), try Gate())
+        let server = try MisbehavingServer { _ in
+            Reply(body: ReplyBody([.pattern(from: 0, count: 1_000), .wait(.gate(gate)), .bytes([1])]))
+        }
+        let task = try localSession().download(
+            TransferRequest(url: server.url()), to: .init(folder.url("file"), existingFile: .fail), startsNow: false)
+        let observer = Observer(task)
+        task.resume()
+        await task.awaitProgress { $0.received > 0 }
+        try Data("other".utf8).write(to: folder.url("file"))
+        gate.open()
+        let told = await observer.untilEnd()
+        #expect(told == ["resumed", "not moved: cannot-move-file \(EEXIST)", "failed cannot-move-file"])
+        #expect(folder.names == ["file"])
+    }
+
+    @Test func `a download whose place is taken from the beginning is told of too`() async throws {
+        let folder = try ScratchDirectory()
+        let server = try MisbehavingServer { _ in Reply(body: "x") }
+        try Data("other".utf8).write(to: folder.url("file"))
+        let end = Signal()
+        // Whoever wants to hear of such a task listens before it is there.
+        let token = NotificationCenter.default.addObserver(of: TransferTask.self, for: .taskDidFailToMoveFile) { message in
+            if message.error.context.url == server.url().absoluteString { end.fire() }
+        }
+        let log = EventLog()
+        let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
+        let task = session.download(TransferRequest(url: server.url()), to: .init(folder.url("file"), existingFile: .fail))
+        #expect(await failure(task)?.code == .cannotMoveFile)
+        await end.wait()
+        session.invalidate(cancelsTasks: false)
+        #expect(
+            await log.awaitInvalidation() == [
+                "created", "move failed cannot-move-file", "failed cannot-move-file", "invalidated",
+            ])
+        #expect(server.seen.connections == 0)
+        NotificationCenter.default.removeObserver(token)
+    }
+
+    @Test func `stops and starts are told once each, and a file before the end`() async throws {
+        let (folder, gate) = (try ScratchDirectory(), try Gate())
+        let server = try MisbehavingServer { _ in Reply(body: "x").held(by: gate) }
+        let log = EventLog()
+        let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
+        let task = session.download(TransferRequest(url: server.url()), to: .init(folder.url("file")), startsNow: false)
+        let observer = Observer(task)
+        for _ in 0..<2 { task.resume() }
+        try await server.awaitRequests(1)
+        for _ in 0..<2 { task.suspend() }
+        for _ in 0..<2 { task.resume() }
+        await log.await("resumed", times: 2)
+        gate.open()
+        #expect(await observer.untilEnd() == ["resumed", "suspended", "resumed", "moved file", "completed"])
+    }
+
+    // MARK: What the end is told with
+
+    /// The end of a task as it is posted.
+    private func end(
+        of path: String, _ listen: (HTTPSessionManager, TransferTask) -> Void = { _, _ in }
+    ) async throws -> TransferTask.DidComplete {
+        let server = try MisbehavingServer { request in
+            switch request.path {
+            case "/lost": .none()
+            case "/missing": Reply(404, fields: ["Content-Type": "application/json"], body: "{}")
+            case "/broken": Reply(fields: ["Content-Type": "application/json"], body: "{")
+            default: Reply(fields: ["Content-Type": "application/json"], body: "{\"a\":1}")
+            }
+        }
+        let session = try localSession()
+        let task = session.data(TransferRequest(url: server.url(path)), startsNow: false)
+        let (message, signal) = (Locked<TransferTask.DidComplete?>(nil), Signal())
+        let token = NotificationCenter.default.addObserver(of: task, for: .taskDidComplete) { posted in
+            message.withLock { $0 = posted }
+            signal.fire()
+        }
+        listen(session, task)
+        task.resume()
+        await signal.wait()
+        NotificationCenter.default.removeObserver(token)
+        return try #require(message.withLock { $0 })
+    }
+
+    @Test func `the end is posted with what the callbacks were given, in their order`() async throws {
+        let end = try await end(of: "/") { session, task in
+            session.respond(to: task, success: { _, _ in }, failure: { _, _ in })
+            session.respond(to: task, with: StringResponseSerializer(), success: { _, _ in }, failure: { _, _ in })
+        }
+        #expect(try end.result.get().data == Data("{\"a\":1}".utf8))
+        #expect(end.serializedResponse as? JSONValue == .object(["a": .integer(1)]))
+        #expect(end.error == nil)
+        #expect(
+            end.serializations.map { "\(type(of: $0.serializer))" } == ["JSONResponseSerializer", "StringResponseSerializer"])
+        #expect(try end.serializations.last?.result.get() as? String == "{\"a\":1}")
+    }
+
+    @Test(arguments: [
+        ("/lost", HTTPSessionError.Code.connectionLost, false), ("/missing", .unacceptableStatus, true),
+        ("/broken", .cannotDecodeContent, true),
+    ]) func `the end is posted with the error of the task, or of its serializer`(
+        _ path: String, _ code: HTTPSessionError.Code, _ hasResponse: Bool
+    ) async throws {
+        let end = try await end(of: path) { session, task in
+            session.respond(to: task, success: { _, _ in }, failure: { _, _ in })
+        }
+        #expect(end.error?.code == code)
+        #expect(((try? end.result.get()) != nil) == hasResponse)
+        #expect(end.serializedResponse == nil && end.serializations.count == 1)
+        let told = HTTPSessionError.thrown { try end.serializations.first?.result.get() }
+        #expect(told?.code == code)
+    }
+
+    @Test func `without callbacks the end is the response as it came`() async throws {
+        let end = try await end(of: "/missing")
+        #expect(try end.result.get().statusCode == 404)
+        #expect(end.serializations.isEmpty && end.serializedResponse == nil && end.error == nil)
+    }
+}

@@ -1,0 +1,59 @@
+import EventLoop
+import Foundation
+import HTTPSession
+import HTTPSessionTestKit
+import Testing
+
+/// Proxies that carry bytes and know nothing of HTTP.
+@Suite(.timeLimit(.minutes(20))) struct SOCKSTests {
+    private let proxy: ProxyServer
+    private let server: MisbehavingServer
+
+    init() throws {
+        proxy = try ProxyServer(names: ["named.example": "127.0.0.1"])
+        server = try MisbehavingServer { _ in Reply(body: "x") }
+    }
+
+    private func request(_ host: String, _ port: UInt16? = nil) throws -> TransferRequest {
+        TransferRequest(url: try #require(URL(string: "http://\(host):\(port ?? server.port)/")))
+    }
+
+    @Test(arguments: ["socks4", "socks4a", "socks5", "socks5h"])
+    func `SOCKS leads on, with names looked up here or there`(_ scheme: String) async throws {
+        let port = Int(server.port)
+        let session = try localSession {
+            $0.proxy = .explicit(proxy.url(scheme: scheme).absoluteString)
+            // What is looked up here is found here.
+            $0.hostOverrides = [.init(host: "named.example", port: port, addresses: ["127.0.0.1"])]
+        }
+        let response = try await session.data(request("named.example")).value
+        #expect(response.data == Data("x".utf8))
+        #expect(response.metrics.transactions.first?.isProxyConnection == true)
+        let looksUpThere = ["socks4a", "socks5h"].contains(scheme)
+        #expect(proxy.passages.map(\.host) == [looksUpThere ? "named.example" : "127.0.0.1"])
+        #expect(proxy.passages.map(\.kind) == [scheme.hasPrefix("socks4") ? .socks4 : .socks5])
+        #expect(server.requests.map { $0["host"] } == ["named.example:\(server.port)"])
+    }
+
+    @Test(arguments: ["socks4a", "socks5h"])
+    func `a SOCKS proxy that refuses, or reaches nobody, is a proxy that failed`(_ scheme: String) async throws {
+        let session = try localSession { $0.proxy = .explicit(proxy.url(scheme: scheme).absoluteString) }
+        for (host, port) in [("unknown.example", nil), ("named.example", 1)] as [(String, UInt16?)] {
+            let error = await failure(session.data(try request(host, port)))
+            #expect(error?.code == .proxyFailed, "\(String(describing: error))")
+        }
+        #expect(proxy.passages.map(\.outcome) == [.foreignHost, .unreachable])
+        #expect(server.seen.connections == 0)
+    }
+
+    @Test(arguments: ["socks4", "socks5"]) func `the user of a SOCKS proxy's address is said to it`(_ scheme: String) async throws
+    {
+        let proxy = try ProxyServer(credentials: .init(user: "me", password: "word"))
+        for (user, isRight) in [("me:word@", true), ("you:word@", false)] {
+            let session = try localSession { $0.proxy = .explicit("\(scheme)://\(user)127.0.0.1:\(proxy.port)") }
+            let error = await failure(session.data(try request("127.0.0.1")))
+            #expect(error?.code == (isRight ? nil : .proxyFailed), "\(String(describing: error))")
+        }
+        #expect(proxy.passages.map(\.outcome) == [.forwarded, .unauthorized])
+    }
+}

@@ -1,0 +1,68 @@
+import Foundation
+import HTTPSession
+import HTTPSessionTestKit
+import HTTPTypes
+import NetworkLab
+import Testing
+
+/// What a session has under way, by kind.
+@Suite(.timeLimit(.minutes(20))) struct TaskListTests {
+    private let folder: ScratchDirectory
+
+    init() throws { folder = try ScratchDirectory() }
+
+    @Test func `each list has the tasks of its kind that have begun and not ended, the oldest first`() async throws {
+        let gate = try Gate()
+        let server = try MisbehavingServer { _ in Reply(body: "x").held(by: gate) }
+        let session = try localSession { $0.maximumConnectionsPerHost = 2 }
+        let body = TransferRequest(url: server.url(), method: .put, body: .data(Data("y".utf8)))
+        let request = TransferRequest(url: server.url())
+        let unstarted = session.data(request, startsNow: false)
+        // Those behind the second wait for a connection, and are under way nevertheless.
+        let data = [session.data(request), session.data(request)]
+        let upload = session.data(body)
+        let download = session.download(request, to: .init(folder.url("file")))
+        let stream = session.stream(request)
+        #expect(session.dataTasks.map(\.id) == data.map(\.id))
+        #expect(session.uploadTasks.map(\.id) == [upload.id])
+        #expect(session.downloadTasks.map(\.id) == [download.id])
+        #expect(session.streamTasks.map(\.id) == [stream.id])
+        #expect(session.tasks.map(\.id) == (data + [upload, download, stream]).map(\.id))
+        unstarted.resume()
+        #expect(session.dataTasks.map(\.id) == [unstarted.id] + data.map(\.id))
+        upload.suspend()
+        #expect(session.uploadTasks.map(\.id) == [upload.id])
+        upload.resume()
+        gate.open()
+        for task in data + [unstarted, upload, download] { _ = try await task.value }
+        for try await _ in stream.chunks {}
+        _ = try await stream.value
+        #expect(session.tasks.isEmpty)
+    }
+
+    @Test func `a data task that became a download is among the downloads`() async throws {
+        let gate = try Gate()
+        let server = try MisbehavingServer { _ in
+            Reply(body: ReplyBody([.pattern(from: 0, count: 100_000), .wait(.gate(gate)), .bytes([1])]))
+        }
+        let destination = DownloadDestination(folder.url("file"))
+        let session = try localSession(handlers: TransferHandlers(response: { _ in .becomeDownload(destination) }))
+        let task = session.data(TransferRequest(url: server.url()))
+        #expect(session.dataTasks.map(\.id) == [task.id])
+        await task.awaitProgress { $0.received > 0 }
+        #expect(session.dataTasks.isEmpty && session.downloadTasks.map(\.id) == [task.id])
+        gate.open()
+        _ = try await task.value
+        #expect(session.downloadTasks.isEmpty && folder.names == ["file"])
+    }
+
+    @Test func `each session has its own tasks`() async throws {
+        let server = try MisbehavingServer { _ in .never }
+        let (one, other) = (try localSession(), try localSession())
+        let task = one.data(TransferRequest(url: server.url()))
+        #expect(one.dataTasks.map(\.id) == [task.id] && other.tasks.isEmpty)
+        task.cancel()
+        #expect(await failure(task)?.code == .cancelled)
+        #expect(one.tasks.isEmpty)
+    }
+}
