@@ -166,6 +166,13 @@ final class Channel {
         }
     }
 
+    /// What has been written, and the other side's kernel has not said that it has: also when the connection has ended.
+    var unacknowledgedBytes: Int64 {
+        var count: Int32 = 0
+        // SIOCOUTQ (tcp(7)).
+        return ioctl(socket.number, UInt(TIOCOUTQ), &count) == 0 ? Int64(count) : 0
+    }
+
     // MARK: The end
 
     /// Ends the connection in this manner. Its descriptor closes with this value.

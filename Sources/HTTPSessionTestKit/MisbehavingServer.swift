@@ -31,9 +31,26 @@ public final class MisbehavingServer: Sendable {
         public var arrival: @Sendable (_ connection: Int) -> Arrival = { _ in .serve }
         /// What happens when a request's head has been read, and its body has not.
         public var onHead: @Sendable (ReceivedRequest) -> HeadDecision = { _ in .readBody() }
+        /// What became of a reply, when the next request of its connection has come, or the connection has ended: told for each reply once,
+        /// also for those that were broken off, by either side.
+        public var onDelivery: @Sendable (ReceivedRequest, Delivery) -> Void = { _, _ in }
 
         /// A server that behaves until its replies do not.
         public init() {}
+    }
+
+    /// How far the body of a reply has come, as the server's side sees it.
+    public struct Delivery: Hashable, Sendable {
+        /// Bytes of the body that the kernel has taken.
+        public var sentBytes: Int64
+        /// Of these, how many the other side's kernel has acknowledged: it has them, whether its program has read them or not. What is lost
+        /// with a dead connection, or an acknowledgement that is, is missing. With TLS a little less, because records are counted.
+        public var acknowledgedBytes: Int64
+
+        /// So many of each.
+        public init(sentBytes: Int64, acknowledgedBytes: Int64) {
+            (self.sentBytes, self.acknowledgedBytes) = (sentBytes, acknowledgedBytes)
+        }
     }
 
     /// What becomes of a new connection.
