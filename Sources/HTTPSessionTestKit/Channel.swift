@@ -166,11 +166,15 @@ final class Channel {
         }
     }
 
-    /// What has been written, and the other side's kernel has not said that it has: also when the connection has ended.
-    var unacknowledgedBytes: Int64 {
-        var count: Int32 = 0
-        // SIOCOUTQ (tcp(7)).
-        return ioctl(socket.number, UInt(TIOCOUTQ), &count) == 0 ? Int64(count) : 0
+    /// Of what has been written: what has not been on the way yet, and with that what the other side's kernel has not acknowledged. Also
+    /// when the connection has ended.
+    var pendingBytes: (untransmitted: Int64, unacknowledged: Int64) {
+        func count(_ request: UInt) -> Int64 {
+            var count: Int32 = 0
+            return ioctl(socket.number, request, &count) == 0 ? Int64(count) : 0
+        }
+        // SIOCOUTQNSD (linux/sockios.h) and SIOCOUTQ (tcp(7)).
+        return (count(0x894B), count(UInt(TIOCOUTQ)))
     }
 
     // MARK: The end

@@ -17,7 +17,7 @@ struct Conversation {
     func run() {
         let last = Last()
         // Behind the end, which may wait for what is under way.
-        defer { deliver(last, unacknowledged: channel.unacknowledgedBytes) }
+        defer { deliver(last, channel.pendingBytes) }
         do {
             channel.end(try converse(last))
         } catch is RequestReader.Malformed {
@@ -55,7 +55,7 @@ struct Conversation {
         while let head = try reader.head() {
             requests += 1
             // Whoever asks for the next one has the last.
-            deliver(last, unacknowledged: 0)
+            deliver(last, (0, 0))
             var request = ReceivedRequest(
                 method: head.method, target: head.target, version: head.version, fields: head.fields, connection: number,
                 numberOnConnection: requests, arrival: log.change { $0.nextArrival() }, tls: details)
@@ -96,11 +96,15 @@ struct Conversation {
         return .orderly
     }
 
-    private func deliver(_ last: Last, unacknowledged: Int64) {
+    private func deliver(_ last: Last, _ pending: (untransmitted: Int64, unacknowledged: Int64)) {
         guard let request = last.request else { return }
         let sent = last.sentBytes
         (last.request, last.sentBytes) = (nil, 0)
-        options.onDelivery(request, .init(sentBytes: sent, acknowledgedBytes: max(0, sent - unacknowledged)))
+        options.onDelivery(
+            request,
+            .init(
+                sentBytes: sent, transmittedBytes: max(0, sent - pending.untransmitted),
+                acknowledgedBytes: max(0, sent - pending.unacknowledged)))
     }
 
     private func count(_ bytes: Int64) { log.change { $0.sentBodyBytes += bytes } }

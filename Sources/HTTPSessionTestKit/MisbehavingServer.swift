@@ -39,17 +39,19 @@ public final class MisbehavingServer: Sendable {
         public init() {}
     }
 
-    /// How far the body of a reply has come, as the server's side sees it.
+    /// How far the body of a reply has come, as the server's side sees it. What has arrived lies between the last two; with TLS these are a
+    /// little too small, because what is not there yet is counted in records.
     public struct Delivery: Hashable, Sendable {
         /// Bytes of the body that the kernel has taken.
         public var sentBytes: Int64
-        /// Of these, how many the other side's kernel has acknowledged: it has them, whether its program has read them or not. What is lost
-        /// with a dead connection, or an acknowledgement that is, is missing. With TLS a little less, because records are counted.
+        /// Of these, how many have been on the way at least once.
+        public var transmittedBytes: Int64
+        /// Of these, how many the other side's kernel has acknowledged. An acknowledgement may be 40 ms late, or lost with its connection.
         public var acknowledgedBytes: Int64
 
         /// So many of each.
-        public init(sentBytes: Int64, acknowledgedBytes: Int64) {
-            (self.sentBytes, self.acknowledgedBytes) = (sentBytes, acknowledgedBytes)
+        public init(sentBytes: Int64, transmittedBytes: Int64, acknowledgedBytes: Int64) {
+            (self.sentBytes, self.transmittedBytes, self.acknowledgedBytes) = (sentBytes, transmittedBytes, acknowledgedBytes)
         }
     }
 

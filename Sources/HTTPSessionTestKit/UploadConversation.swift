@@ -29,6 +29,7 @@ struct UploadConversation {
     func run() {
         do {
             let reader = RequestReader(channel)
+            reader.bytesPerSecond = options.bytesPerSecond
             var count = 0
             while let head = try reader.head() {
                 count += 1
@@ -194,12 +195,18 @@ struct UploadConversation {
             let taken = part.prefix(Int(min(Int64(part.count), (end ?? .max) - count)))
             let kept = taken.prefix(Int(max(0, min(Int64(taken.count), (end.map { $0 - losing } ?? .max) - count))))
             count += Int64(taken.count)
+            var isLate = false
             let target = log.change { seen -> (path: String, position: Int64)? in
                 seen.bodyBytes += Int64(taken.count)
                 seen.requests[request.index].bodyLength += Int64(taken.count)
-                guard let place, seen.uploads[place.id]?.writer == place.writer else { return nil }
+                guard let place else { return nil }
+                guard seen.uploads[place.id]?.writer == place.writer else {
+                    isLate = true
+                    return nil
+                }
                 return seen.uploads[place.id]?.contents.append(kept[...])
             }
+            if isLate { throw CutHere(ending: .reset) }
             // Whoever asks meanwhile is told of it, and this thread ends before its server does.
             if let target { UploadShelf.write(Array(kept), to: target.path, at: target.position) }
             if count == end { throw CutHere(ending: ending) }

@@ -34,6 +34,8 @@ public final class UploadServer: Sendable {
         /// A directory that is there, for the uploads: a later server that is given it goes on with them. Nil: they are in memory, and end
         /// with their server.
         public var directory: String?
+        /// How fast bodies are read; nil for as fast as they come.
+        public var bytesPerSecond: Int?
 
         /// A server that behaves.
         public init() {}
