@@ -102,7 +102,7 @@ struct Chaos {
         for (what, count, asked) in [
             ("flaps of the link in use", past.hits, flaps), ("kills", killed, kills), ("lives", table.lives, kills),
             ("restarts of the files' server", files.restarts, 1),
-            ("restarts with uploads in the middle", uploads.restarts.inTheMiddle, uploads.restarts.count > 0 ? 1 : 0),
+            ("restarts with uploads in the middle", uploads.restarts.inTheMiddle, self.uploads > 0 ? 1 : 0),
         ] where count < asked {
             objections.append("only \(count) \(what), where \(asked) were asked for")
         }

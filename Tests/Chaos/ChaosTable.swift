@@ -95,13 +95,19 @@ struct ChaosTable {
         var objections = history.failures
         if all.right != all.count || all.lost > 0 || all.wrong > 0 { objections.append("not everything is right") }
         if all.twice > 0 { objections.append("something was told or done twice") }
-        for (who, bytes) in [("the client read", continuable.read), ("the server sent", continuable.transmitted)]
+        // Both counts are of what arrived: the client's has what a killed process may have read beyond its file, the server's lacks what was
+        // not acknowledged before a connection ended. What the server sent to a dead link is in the table, and nobody has read it.
+        for (what, bytes) in [("were read", continuable.read), ("were acknowledged", continuable.acknowledged)]
         where bytes * 100 > continuable.size * Int64(percent) {
-            objections.append("\(who) \(bytes) bytes of files that have \(continuable.size), and may be continued")
+            objections.append("\(bytes) bytes \(what) of files that have \(continuable.size), and may be continued")
         }
-        // Or nothing has been counted.
+        // Or they count nothing: less than all of it makes no file.
         if continuable.transmitted < continuable.size || continuable.read < continuable.size {
-            objections.append("\(continuable.transmitted) bytes sent, \(continuable.read) read: there are \(continuable.size)")
+            objections.append(
+                "\(continuable.transmitted) bytes sent, \(continuable.read) read, where there are \(continuable.size)")
+        }
+        if continuable.acknowledged * 10 < continuable.size * 8 {
+            objections.append("only \(continuable.acknowledged) bytes acknowledged, where there are \(continuable.size)")
         }
         return objections
     }
