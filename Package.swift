@@ -92,7 +92,7 @@ let package = Package(
         .executableTarget(
             name: "chaos",
             dependencies: [
-                "HTTPSession", "HTTPSessionTestKit", "Reachability", "NetworkLab", "EventLoop", "Pacing",
+                "HTTPSession", "HTTPSessionJournal", "HTTPSessionTestKit", "Reachability", "NetworkLab", "EventLoop", "Pacing",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
             path: "Tests/Chaos"),
@@ -139,7 +139,9 @@ let package = Package(
                 "Pacing", "NetworkLab", "CLinux",
             ]
         ),
-        .testTarget(name: "SimulationTests", dependencies: ["Reachability", "HTTPSession", "NetlinkBytes", "Pacing"]),
+        .testTarget(
+            name: "SimulationTests",
+            dependencies: ["Reachability", "HTTPSession", "HTTPSessionJournal", "NetlinkBytes", "Pacing"]),
         // The rules of the house that neither the compiler nor swift-format checks.
         .testTarget(name: "TidyTests"),
         .testTarget(

@@ -166,6 +166,17 @@ final class Channel {
         }
     }
 
+    /// Of what has been written: what has not been on the way yet, and with that what the other side's kernel has not acknowledged. Also
+    /// when the connection has ended.
+    var pendingBytes: (untransmitted: Int64, unacknowledged: Int64) {
+        func count(_ request: UInt) -> Int64 {
+            var count: Int32 = 0
+            return ioctl(socket.number, request, &count) == 0 ? Int64(count) : 0
+        }
+        // SIOCOUTQNSD (linux/sockios.h) and SIOCOUTQ (tcp(7)).
+        return (count(0x894B), count(UInt(TIOCOUTQ)))
+    }
+
     // MARK: The end
 
     /// Ends the connection in this manner. Its descriptor closes with this value.

@@ -7,10 +7,19 @@ struct Conversation {
     let log: ServerLog<MisbehavingServer.Seen>
     let reply: @Sendable (ReceivedRequest) -> Reply
 
+    /// A reply of which nobody has been told what became of it.
+    private final class Last {
+        var request: ReceivedRequest?
+        var sentBytes: Int64 = 0
+    }
+
     /// Runs until the connection ends.
     func run() {
+        let last = Last()
+        // Behind the end, which may wait for what is under way.
+        defer { deliver(last, channel.pendingBytes) }
         do {
-            channel.end(try converse())
+            channel.end(try converse(last))
         } catch is RequestReader.Malformed {
             try? channel.write("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
             channel.end(.orderly)
@@ -21,7 +30,7 @@ struct Conversation {
         }
     }
 
-    private func converse() throws -> Reply.Ending {
+    private func converse(_ last: Last) throws -> Reply.Ending {
         switch options.arrival(number) {
         case .serve: break
         case .end(let ending): return ending
@@ -45,6 +54,8 @@ struct Conversation {
         var requests = 0
         while let head = try reader.head() {
             requests += 1
+            // Whoever asks for the next one has the last.
+            deliver(last, (0, 0))
             var request = ReceivedRequest(
                 method: head.method, target: head.target, version: head.version, fields: head.fields, connection: number,
                 numberOnConnection: requests, arrival: log.change { $0.nextArrival() }, tls: details)
@@ -66,7 +77,11 @@ struct Conversation {
                 log.change { $0.record(request, limit: options.recordedRequests) }
                 return ending
             }
-            var writer = ReplyWriter(answer, to: channel, isHeadRequest: head.method == "HEAD", closes: closes, sent: count)
+            last.request = request
+            var writer = ReplyWriter(answer, to: channel, isHeadRequest: head.method == "HEAD", closes: closes) { bytes in
+                last.sentBytes += bytes
+                count(bytes)
+            }
             if let ending = try writer.send() { return ending }
             log.change { $0.answered += 1 }
             switch answer.afterwards {
@@ -79,6 +94,17 @@ struct Conversation {
             }
         }
         return .orderly
+    }
+
+    private func deliver(_ last: Last, _ pending: (untransmitted: Int64, unacknowledged: Int64)) {
+        guard let request = last.request else { return }
+        let sent = last.sentBytes
+        (last.request, last.sentBytes) = (nil, 0)
+        options.onDelivery(
+            request,
+            .init(
+                sentBytes: sent, transmittedBytes: max(0, sent - pending.untransmitted),
+                acknowledgedBytes: max(0, sent - pending.unacknowledged)))
     }
 
     private func count(_ bytes: Int64) { log.change { $0.sentBodyBytes += bytes } }

@@ -31,9 +31,28 @@ public final class MisbehavingServer: Sendable {
         public var arrival: @Sendable (_ connection: Int) -> Arrival = { _ in .serve }
         /// What happens when a request's head has been read, and its body has not.
         public var onHead: @Sendable (ReceivedRequest) -> HeadDecision = { _ in .readBody() }
+        /// What became of a reply, when the next request of its connection has come, or the connection has ended: told for each reply once,
+        /// also for those that were broken off, by either side.
+        public var onDelivery: @Sendable (ReceivedRequest, Delivery) -> Void = { _, _ in }
 
         /// A server that behaves until its replies do not.
         public init() {}
+    }
+
+    /// How far the body of a reply has come, as the server's side sees it. What has arrived lies between the last two; with TLS these are a
+    /// little too small, because what is not there yet is counted in records.
+    public struct Delivery: Hashable, Sendable {
+        /// Bytes of the body that the kernel has taken.
+        public var sentBytes: Int64
+        /// Of these, how many have been on the way at least once.
+        public var transmittedBytes: Int64
+        /// Of these, how many the other side's kernel has acknowledged. An acknowledgement may be 40 ms late, or lost with its connection.
+        public var acknowledgedBytes: Int64
+
+        /// So many of each.
+        public init(sentBytes: Int64, transmittedBytes: Int64, acknowledgedBytes: Int64) {
+            (self.sentBytes, self.transmittedBytes, self.acknowledgedBytes) = (sentBytes, transmittedBytes, acknowledgedBytes)
+        }
     }
 
     /// What becomes of a new connection.

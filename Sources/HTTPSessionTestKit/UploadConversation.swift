@@ -5,6 +5,7 @@ struct UploadConversation {
     let dialect: UploadServer.Dialect
     let options: UploadServer.Options
     let fault: @Sendable (UploadServer.Turn) -> UploadServer.Fault?
+    let shelf: UploadShelf?
     let log: ServerLog<UploadServer.Seen>
 
     /// The connection ends here.
@@ -28,6 +29,7 @@ struct UploadConversation {
     func run() {
         do {
             let reader = RequestReader(channel)
+            reader.bytesPerSecond = options.bytesPerSecond
             var count = 0
             while let head = try reader.head() {
                 count += 1
@@ -52,7 +54,7 @@ struct UploadConversation {
         var (index, stored): (Int, Int64?) = (0, nil)
         let received: ReceivedRequest = log.change { seen in
             index = seen.requests.count
-            stored = id.flatMap { seen.uploads[$0] }.map { Int64($0.bytes.count) }
+            stored = id.flatMap { seen.uploads[$0] }.map(\.count)
             let request = ReceivedRequest(
                 method: head.method, target: head.target, version: head.version, fields: head.fields, connection: number,
                 numberOnConnection: count, arrival: index + 1, tls: nil)
@@ -62,7 +64,10 @@ struct UploadConversation {
         let request = Request(
             head: head, index: index,
             fault: fault(UploadServer.Turn(number: index + 1, request: received, stored: stored)))
-        if case .forget = request.fault, let id { log.change { $0.uploads[id] = nil } }
+        if case .forget = request.fault, let id {
+            log.change { $0.uploads[id] = nil }
+            shelf?.forget(id)
+        }
         if case .refuse(let reply) = request.fault { return reply.closing() }
         if head.method == "OPTIONS" { return offer }
         if dialect == .tus, request.field("tus-resumable") != "1.0.0" {
@@ -87,9 +92,12 @@ struct UploadConversation {
     private func create(_ request: Request, _ reader: RequestReader) throws -> Reply {
         let id = log.change { seen in
             seen.created += 1
-            seen.uploads[seen.created] = UploadServer.Upload(
-                length: request.number("upload-length"), fields: request.head.fields, writer: 1)
             return seen.created
+        }
+        let (length, fields) = (request.number("upload-length"), request.head.fields)
+        let contents = shelf?.put(id, length: length, isComplete: false, fields: fields) ?? .memory([])
+        log.change { seen in
+            seen.uploads[id] = UploadServer.Upload(length: length, contents: contents, fields: fields, writer: 1)
         }
         let location = "\(options.locationPrefix)/uploads/\(id)"
         guard dialect == .draft else {
@@ -109,7 +117,7 @@ struct UploadConversation {
     private func state(_ id: Int?, _ request: Request) -> Reply {
         guard let id, let upload = takeTurn(id) else { return Reply(404) }
         var reply = Reply(dialect == .tus ? 200 : 204, fields: ["Cache-Control": "no-store"])
-        reply = reply.field("Upload-Offset", "\(claimed(request) ?? Int64(upload.bytes.count))")
+        reply = reply.field("Upload-Offset", "\(claimed(request) ?? upload.count)")
         if let length = upload.length { reply = reply.field("Upload-Length", "\(length)") }
         if dialect == .draft { reply = reply.field("Upload-Complete", upload.isComplete ? "?1" : "?0") }
         if let limit = options.limit { reply = reply.field("Upload-Limit", limit) }
@@ -120,14 +128,14 @@ struct UploadConversation {
         let type = dialect == .tus ? "application/offset+octet-stream" : "application/partial-upload"
         guard request.field("content-type") == type else { return Reply(415).closing() }
         guard let id, let upload = takeTurn(id) else { return Reply(404).closing() }
-        guard request.number("upload-offset") == Int64(upload.bytes.count), !upload.isComplete else {
+        guard request.number("upload-offset") == upload.count, !upload.isComplete else {
             let reply = Reply(409).closing()
-            return dialect == .tus ? reply : reply.field("Upload-Offset", "\(upload.bytes.count)")
+            return dialect == .tus ? reply : reply.field("Upload-Offset", "\(upload.count)")
         }
         try readBody(of: request, to: (id, upload.writer), reader)
         guard dialect == .tus else { return finished(id, request, Reply(204)) }
-        let stored = log.state.uploads[id]?.bytes.count ?? 0
-        return reply(request, Reply(204, fields: ["Upload-Offset": "\(claimed(request) ?? Int64(stored))"]))
+        let stored = log.state.uploads[id]?.count ?? 0
+        return reply(request, Reply(204, fields: ["Upload-Offset": "\(claimed(request) ?? stored)"]))
     }
 
     /// The draft's answer to a body that came whole.
@@ -135,7 +143,7 @@ struct UploadConversation {
         guard request.field("upload-complete") == "?1" else {
             return reply(request, request.field("upload-complete") == nil ? Reply(200) : partial.field("Upload-Complete", "?0"))
         }
-        log.change { $0.uploads[id]?.isComplete = true }
+        complete(id)
         return reply(request, Reply(200, fields: ["Upload-Complete": "?1"], body: "taken"))
     }
 
@@ -150,6 +158,14 @@ struct UploadConversation {
     }
 
     // MARK: Uploads
+
+    private func complete(_ id: Int) {
+        let upload = log.change { seen in
+            seen.uploads[id]?.isComplete = true
+            return seen.uploads[id]
+        }
+        if let upload { shelf?.put(id, length: upload.length, isComplete: true, fields: upload.fields) }
+    }
 
     /// Whoever still sends to the upload is no longer listened to.
     private func takeTurn(_ id: Int) -> UploadServer.Upload? {
@@ -179,12 +195,20 @@ struct UploadConversation {
             let taken = part.prefix(Int(min(Int64(part.count), (end ?? .max) - count)))
             let kept = taken.prefix(Int(max(0, min(Int64(taken.count), (end.map { $0 - losing } ?? .max) - count))))
             count += Int64(taken.count)
-            log.change { seen in
+            var isLate = false
+            let target = log.change { seen -> (path: String, position: Int64)? in
                 seen.bodyBytes += Int64(taken.count)
                 seen.requests[request.index].bodyLength += Int64(taken.count)
-                guard let place, seen.uploads[place.id]?.writer == place.writer else { return }
-                seen.uploads[place.id]?.bytes += kept
+                guard let place else { return nil }
+                guard seen.uploads[place.id]?.writer == place.writer else {
+                    isLate = true
+                    return nil
+                }
+                return seen.uploads[place.id]?.contents.append(kept[...])
             }
+            if isLate { throw CutHere(ending: .reset) }
+            // Whoever asks meanwhile is told of it, and this thread ends before its server does.
+            if let target { UploadShelf.write(Array(kept), to: target.path, at: target.position) }
             if count == end { throw CutHere(ending: ending) }
             if let held = hold, count >= held.after {
                 hold = nil
@@ -192,7 +216,7 @@ struct UploadConversation {
             }
         }
         if case .silence = request.fault {
-            if let place, request.field("upload-complete") == "?1" { log.change { $0.uploads[place.id]?.isComplete = true } }
+            if let place, request.field("upload-complete") == "?1" { complete(place.id) }
             throw CutHere(ending: ending)
         }
     }

@@ -31,6 +31,11 @@ public final class UploadServer: Sendable {
         public var interopVersion: Int? = 8
         /// What stands before `/uploads/1` in `Location`, such as `http://127.0.0.1:PORT`.
         public var locationPrefix = ""
+        /// A directory that is there, for the uploads: a later server that is given it goes on with them. Nil: they are in memory, and end
+        /// with their server.
+        public var directory: String?
+        /// How fast bodies are read; nil for as fast as they come.
+        public var bytesPerSecond: Int?
 
         /// A server that behaves.
         public init() {}
@@ -68,14 +73,18 @@ public final class UploadServer: Sendable {
     public struct Upload: Hashable, Sendable {
         /// The length that its creation told; nil: none.
         public let length: Int64?
-        /// What has been received, in its place.
-        public internal(set) var bytes: [UInt8] = []
+        var contents = Contents.memory([])
         /// Whether the client has said that this is all.
         public internal(set) var isComplete = false
         /// `Upload-Metadata` and the like: the fields of the request that made it.
         public let fields: [HeaderField]
         /// Counts the requests for it: an older one that still sends is not listened to.
         var writer = 0
+
+        /// What has been received, in its place.
+        public var bytes: [UInt8] { contents.bytes }
+        /// How many bytes that is.
+        public var count: Int64 { contents.count }
     }
 
     /// What a server has seen so far.
@@ -103,7 +112,11 @@ public final class UploadServer: Sendable {
     public init(_ dialect: Dialect, options: Options = Options(), fault: @escaping @Sendable (Turn) -> Fault? = { _ in nil })
         throws
     {
-        let log = ServerLog(Seen())
+        let shelf = options.directory.map { UploadShelf($0) }
+        var seen = Seen()
+        seen.uploads = try shelf?.load() ?? [:]
+        seen.created = seen.uploads.keys.max() ?? 0
+        let log = ServerLog(seen)
         listener = try Listener(
             at: options.address, namespace: options.namespace, maximumConnections: 256, receiveBuffer: nil
         ) { socket, stop in
@@ -112,7 +125,8 @@ public final class UploadServer: Sendable {
                 return seen.connections
             }
             UploadConversation(
-                number: number, channel: Channel(socket, stop: stop), dialect: dialect, options: options, fault: fault, log: log
+                number: number, channel: Channel(socket, stop: stop), dialect: dialect, options: options, fault: fault,
+                shelf: shelf, log: log
             ).run()
         }
         self.log = log

@@ -1,43 +1,59 @@
-import EventLoop
 import Foundation
 import HTTPSessionTestKit
 import NetworkLab
 import Pacing
 
-/// Downloads and uploads over links that flap, from a server that restarts, changes its files and lies, by a client that is killed.
+/// Downloads and uploads over links that flap, from and to servers that restart, change their files and lie, by a client that is killed.
 ///
-/// `chaos [--seed N] [--downloads N] [--uploads N] [--mebibytes N] [--kills N] [--flaps MILLISECONDS] [--rate BYTES] [--ratio PERCENT]`;
-/// the seed is printed, and the end is a table. What is wrong in it makes the exit code 1.
+/// `chaos [--OPTION NUMBER]…`, see ``options``; the seed is printed, and the end is a table. What is wrong in it makes the exit code 1, and so
+/// do fewer flaps and kills than were asked for.
 @main
 struct Chaos {
     var seed = UInt64.random(in: 0 ... .max)
-    var downloads = 20
-    var uploads = 10
+    var downloads = 22
+    var uploads = 12
     var mebibytes = 4
     var kills = 8
+    /// How often the link in use has to flap at least.
+    var flaps = 10
     /// The longest time between two flaps.
-    var flaps = 600
-    /// Of each of the server's responses.
-    var rate = 4_000_000
+    var pause = 600
+    /// The longest life of a client that is killed.
+    var life = 3_000
+    /// Of each of the server's responses, and of each request's body.
+    var rate = 1_000_000
     /// The most that may be read of files that can be continued and do not change, in hundredths of their size.
     var ratio = 115
 
+    private static let options: [String: @Sendable (inout Chaos, Int) -> Void] = [
+        "--downloads": { $0.downloads = $1 },
+        "--uploads": { $0.uploads = $1 },
+        // The largest; the smallest has one.
+        "--mebibytes": { $0.mebibytes = max(1, min($1, 100)) },
+        "--kills": { $0.kills = $1 },
+        "--flaps": { $0.flaps = $1 },
+        // In milliseconds.
+        "--pause": { $0.pause = max(60, $1) },
+        "--life": { $0.life = max(200, $1) },
+        // In bytes a second.
+        "--rate": { $0.rate = max(10_000, $1) },
+        // In percent.
+        "--ratio": { $0.ratio = $1 },
+    ]
+
     static func main() async throws {
         let words = Array(CommandLine.arguments.dropFirst())
-        if words.first == "client", words.count == 2 { return try await ChaosClient.run(words[1]) }
+        if words.first == "client", words.count >= 2 {
+            return try await ChaosClient.run(words[1], lastEvent: words.count > 2 ? Int(words[2]) : nil)
+        }
         var chaos = Chaos()
         for index in stride(from: 0, to: words.count - 1, by: 2) {
             guard let number = UInt64(words[index + 1]) else { usage() }
-            switch words[index] {
-            case "--seed": chaos.seed = number
-            case "--downloads": chaos.downloads = Int(clamping: number)
-            case "--uploads": chaos.uploads = Int(clamping: number)
-            case "--mebibytes": chaos.mebibytes = max(1, Int(clamping: number))
-            case "--kills": chaos.kills = Int(clamping: number)
-            case "--flaps": chaos.flaps = max(60, Int(clamping: number))
-            case "--rate": chaos.rate = max(10_000, Int(clamping: number))
-            case "--ratio": chaos.ratio = Int(clamping: number)
-            default: usage()
+            if words[index] == "--seed" {
+                chaos.seed = number
+            } else {
+                guard let option = options[words[index]] else { usage() }
+                option(&chaos, Int(clamping: number))
             }
         }
         if !words.count.isMultiple(of: 2) { usage() }
@@ -45,105 +61,103 @@ struct Chaos {
     }
 
     private static func usage() -> Never {
-        print("usage: chaos [--seed|--downloads|--uploads|--mebibytes|--kills|--flaps|--rate|--ratio NUMBER]…")
+        print("usage: chaos [--seed|\(options.keys.sorted().joined(separator: "|")) NUMBER]…")
         exit(64)
     }
 
     private func run() async throws -> Bool {
         print("chaos: seed \(seed)")
+        fflush(nil)
         let start = ContinuousClock.now
         var random = SplitMix64(seed: seed)
         let folder = try ScratchDirectory()
+        for name in ["files", "uploads", "server", "journal"] {
+            try FileManager.default.createDirectory(atPath: folder.file(name), withIntermediateDirectories: true)
+        }
         let weather = try Weather()
         let files = try FaultyFiles(
             plan(&random), seed: random.next(), bytesPerSecond: rate, namespace: weather.site.path)
-        let uploadServer = try uploadServer(seed: random.next(), namespace: weather.site.path)
-        let manifest = try manifest(in: folder, files, uploadServer, &random)
-        let seeds = (random.next(), random.next(), random.next())
-        let blowing = Task { [flaps] in await weather.blow(seed: seeds.0, from: 50...flaps) }
-        let restarting = Task { await restartNowAndThen(files, seed: seeds.1) }
-        let killed = try await transfer(folder, weather, seed: seeds.2)
-        blowing.cancel()
-        restarting.cancel()
-        let (weatherCounts, restarts) = (await blowing.value, await restarting.value)
-        let table = try ChaosTable(manifest, files: files.files, uploads: uploadServer.uploads)
-        print(
-            "chaos: \(weatherCounts.flaps) flaps, \(weatherCounts.changes) changes of uplink, \(killed) kills, \(restarts) restarts of"
-                + " the server, \((ContinuousClock.now - start).components.seconds) s")
-        print(table.text)
+        let uploads = try FaultyUploads(
+            in: folder.file("server"), seed: random.next(), bytesPerSecond: rate, namespace: weather.site.path)
+        let manifest = try manifest(in: folder, files, uploads, &random)
+        let seeds = (0..<4).map { _ in random.next() }
+        let trouble = [
+            Task { await weather.blow(seed: seeds[0], from: 50...pause) },
+            Task { await restart("files", seed: seeds[1], files.restart) },
+            Task { await restart("uploads", seed: seeds[2], uploads.restart) },
+        ]
+        let killed = try await transfer(folder, weather, seed: seeds[3])
+        let past = weather.past
+        for task in trouble { task.cancel() }
+        for task in trouble { await task.value }
         files.stop()
-        uploadServer.stop()
-        return table.isRight && table.ratio * 100 <= Double(ratio)
+        let table = try ChaosTable(manifest, files: files.files, uploads: uploads.result(manifest.uploads))
+        print(
+            "chaos: \(past.flaps) flaps of the links, \(past.hits) of them of the one in use; \(past.changes) changes of the uplink;"
+                + " \(killed) kills; \(files.restarts) restarts of the files' server, \(uploads.restarts.count) of the uploads', of which"
+                + " \(uploads.restarts.inTheMiddle) with uploads in the middle; \((ContinuousClock.now - start).components.seconds) s"
+        )
+        print(table.text)
+        var objections = table.objections(percent: ratio)
+        for (what, count, asked) in [
+            ("flaps of the link in use", past.hits, flaps), ("kills", killed, kills), ("lives", table.lives, kills),
+            ("restarts of the files' server", files.restarts, 1),
+            ("restarts with uploads in the middle", uploads.restarts.inTheMiddle, self.uploads > 0 ? 1 : 0),
+        ] where count < asked {
+            objections.append("only \(count) \(what), where \(asked) were asked for")
+        }
+        for objection in objections { print("chaos: WRONG: \(objection)") }
+        return objections.isEmpty
     }
 
-    /// Files of 1 MiB and more; those that begin anew whenever a connection dies are small, or they would never end.
+    // MARK: What is transferred
+
     private func plan(_ random: inout SplitMix64) -> [FaultyFiles.File] {
         let manners = FaultyFiles.Manner.allCases
         return (0..<downloads).map { number in
-            let manner = manners[number % manners.count]
-            let largest = manner.isContinuable || manner == .changing ? mebibytes << 20 : 1 << 20
-            let size = Chaos.size(upTo: largest, &random)
-            return FaultyFiles.File(number: number, manner: manner, sizes: [size])
+            FaultyFiles.File(number: number, manner: manners[number % manners.count], sizes: [size(&random)])
         }
     }
 
-    /// 1 MiB to `largest` bytes, as many of each power of two.
-    private static func size(upTo largest: Int, _ random: inout SplitMix64) -> Int64 {
-        Int64(exp2(Double.random(in: 20...max(20, log2(Double(largest))), using: &random)))
+    /// From 1 MiB to the largest, as many of each power of two.
+    private func size(_ random: inout SplitMix64) -> Int64 {
+        Int64(exp2(Double.random(in: 20...(20 + log2(Double(mebibytes))), using: &random)))
     }
 
-    private func uploadServer(seed: UInt64, namespace: String) throws -> UploadServer {
-        var options = UploadServer.Options()
-        options.address = .ip("203.0.113.9", port: 0)
-        options.namespace = namespace
-        let draws = Locked(SplitMix64(seed: seed))
-        return try UploadServer(.tus, options: options) { turn in
-            let (draw, size) = draws.withLock { ($0.next() % 100, Int64($0.next() % 1_000_000)) }
-            return switch draw {
-            case 0..<10: .cut(afterBodyBytes: size, losing: size / 10)
-            case 10..<14: .refuse(Reply(503).field("Retry-After", "0"))
-            case 14..<17: .silence()
-            default: nil
-            }
-        }
-    }
-
+    /// Every other round of manners is durable, and every other upload.
     private func manifest(
-        in folder: ScratchDirectory, _ files: FaultyFiles, _ server: UploadServer, _ random: inout SplitMix64
+        in folder: ScratchDirectory, _ files: FaultyFiles, _ uploads: FaultyUploads, _ random: inout SplitMix64
     ) throws -> Manifest {
-        for name in ["files", "uploads"] {
-            try FileManager.default.createDirectory(atPath: folder.file(name), withIntermediateDirectories: true)
-        }
+        let manners = FaultyFiles.Manner.allCases.count
         let manifest = Manifest(
             downloads: files.files.map {
                 .init(
-                    url: "http://203.0.113.9:\(files.port)/file/\($0.number)", file: folder.file("files/\($0.number)"))
+                    url: "http://203.0.113.9:\(files.port)/file/\($0.number)", file: folder.file("files/\($0.number)"),
+                    number: $0.number, isDurable: ($0.number % manners + $0.number / manners) % 2 == 0)
             },
-            uploads: (0..<uploads).map {
+            uploads: (0..<self.uploads).map {
                 .init(
-                    url: server.url.absoluteString, file: folder.file("uploads/\($0)"), number: $0,
-                    size: Chaos.size(upTo: mebibytes << 20, &random))
+                    url: uploads.url, file: folder.file("uploads/\($0)"), number: $0, size: size(&random), isDurable: $0 % 2 == 0)
             },
-            log: folder.file("log"))
+            log: folder.file("log"), journal: folder.file("journal"))
         for upload in manifest.uploads {
-            try Data(Manifest.bytes(upload: upload)).write(to: URL(fileURLWithPath: upload.file))
+            try Manifest.bytes(upload: upload).write(to: URL(fileURLWithPath: upload.file))
         }
         try JSONEncoder().encode(manifest).write(to: URL(fileURLWithPath: folder.file("manifest")))
         return manifest
     }
 
-    private func restartNowAndThen(_ files: FaultyFiles, seed: UInt64) async -> Int {
+    // MARK: What happens to it
+
+    private func restart(_ name: String, seed: UInt64, _ body: (Duration) async throws -> Void) async {
         var random = SplitMix64(seed: seed)
-        var count = 0
         while (try? await Task.sleep(for: .milliseconds(Int.random(in: 2_000...8_000, using: &random)))) != nil {
             do {
-                try await files.restart(after: .milliseconds(Int.random(in: 10...500, using: &random)))
-                count += 1
+                try await body(.milliseconds(Int.random(in: 10...500, using: &random)))
             } catch {
-                print("chaos: the server's restart: \(error)")
+                print("chaos: the restart of the server of \(name): \(error)")
             }
         }
-        return count
     }
 
     /// Runs the client until it ends by itself; it is killed so many times before. - Returns: how many times it was.
@@ -151,18 +165,21 @@ struct Chaos {
         var random = SplitMix64(seed: seed)
         var killed = 0
         while true {
-            let client = try Program(
-                [CommandLine.arguments[0], "client", folder.file("manifest")], on: weather.client)
-            if killed < kills {
-                try await Task.sleep(for: .milliseconds(Int.random(in: 100...3_000, using: &random)))
+            var command = [CommandLine.arguments[0], "client", folder.file("manifest")]
+            let isLast = killed >= kills
+            let moment = Int.random(in: 100...life, using: &random)
+            // At any moment; or, some of them, between what a handler has done with an event and its acknowledgement, if one comes before.
+            if !isLast, Int.random(in: 0..<4, using: &random) == 0 { command.append("\(Int.random(in: 1...2, using: &random))") }
+            let client = try Program(command, on: weather.client)
+            if !isLast {
+                try await Task.sleep(for: .milliseconds(moment))
                 try? client.signal(SIGKILL)
-                if try client.wait() == 128 + SIGKILL {
-                    killed += 1
-                    continue
-                }
-                return killed
             }
             let code = try client.wait(within: .seconds(1_800))
+            if !isLast, code == 128 + SIGKILL {
+                killed += 1
+                continue
+            }
             if code != 0 { print("chaos: the client ended with \(code): \(client.standardError)") }
             return killed
         }

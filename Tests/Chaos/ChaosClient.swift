@@ -1,44 +1,77 @@
 import EventLoop
 import Foundation
 import HTTPSession
+import HTTPSessionJournal
 import HTTPTypes
 import Reachability
 
-/// The program that is killed: it transfers what its manifest says and its log does not call done, and knows nothing else of the past.
-enum ChaosClient {
-    static func run(_ path: String) async throws {
-        let manifest = try JSONDecoder().decode(Manifest.self, from: Data(contentsOf: URL(fileURLWithPath: path)))
-        let log = try ChaosLog(manifest.log)
-        let done = try log.done()
+/// The program that is killed: it transfers what its manifest says and its log does not call done, and knows nothing else of the past but
+/// what the durable session's journal says.
+struct ChaosClient {
+    private let manifest: Manifest
+    private let log: ChaosLog
+    private let configuration: SessionConfiguration
+    private let monitor: PathMonitor
+    /// The process kills itself when this event is in the log and has not been acknowledged; counted from 1.
+    private let lastEvent: Int?
+
+    static func run(_ path: String, lastEvent: Int?) async throws {
+        let client = try ChaosClient(path, lastEvent: lastEvent)
+        async let durable = client.transferDurably()
+        let plain = try await client.transfer()
+        exit(try await durable && plain ? 0 : 1)
+    }
+
+    private init(_ path: String, lastEvent: Int?) throws {
+        manifest = try JSONDecoder().decode(Manifest.self, from: Data(contentsOf: URL(fileURLWithPath: path)))
+        log = try ChaosLog(manifest.log)
         log.write("life")
         var configuration = SessionConfiguration.ephemeral
         configuration.insecureHTTP = .allowed
-        configuration.retryPolicy = RetryPolicy(
-            maximumRetries: nil, baseDelay: .milliseconds(50), maximumDelay: .milliseconds(500))
+        configuration.retryPolicy = ChaosClient.patient
         configuration.requestTimeout = .seconds(10)
         configuration.connectTimeout = .seconds(3)
-        let monitor = try PathMonitor()
-        let session = try HTTPSessionManager(configuration: configuration, reachability: monitor, monitors: [log])
+        self.configuration = configuration
+        self.lastEvent = lastEvent
+        monitor = try PathMonitor()
+    }
+
+    private static let patient = RetryPolicy(
+        maximumRetries: nil, baseDelay: .milliseconds(50), maximumDelay: .milliseconds(500))
+
+    private static func protocolOf(_ upload: Manifest.Upload) -> UploadProtocol {
+        .tus(metadata: ["number": "\(upload.number)"])
+    }
+
+    private static func request(_ url: String, file: String? = nil) throws -> TransferRequest {
+        guard let url = URL(string: url) else { throw URLError(.badURL) }
+        guard let file else { return TransferRequest(url: url) }
+        return TransferRequest(url: url, method: .post, body: .file(URL(fileURLWithPath: file)))
+    }
+
+    // MARK: The session that ends with its process
+
+    /// - Returns: whether everything has ended as it should.
+    private func transfer() async throws -> Bool {
+        let done = Set(try log.lines().filter { $0.first == "done" }.compactMap(\.last))
+        let ear = ChaosEar(log: log, isDurable: false)
+        let session = try HTTPSessionManager(configuration: configuration, reachability: monitor, monitors: [ear])
         var tasks: [(String, TransferTask)] = []
-        for (number, download) in manifest.downloads.enumerated() where !done.contains("d\(number)") {
-            guard let url = URL(string: download.url) else { continue }
+        for download in manifest.downloads where !download.isDurable && !done.contains(download.name) {
             let place = DownloadDestination(
                 URL(fileURLWithPath: download.file), existingFile: .replace, unfinished: .kept)
-            let task = session.download(TransferRequest(url: url), to: place, startsNow: false)
-            tasks.append(("d\(number)", task))
+            tasks.append(
+                (download.name, session.download(try ChaosClient.request(download.url), to: place, startsNow: false)))
         }
-        for upload in manifest.uploads where !done.contains("u\(upload.number)") {
-            guard let url = URL(string: upload.url) else { continue }
-            let request = TransferRequest(url: url, method: .post, body: .file(URL(fileURLWithPath: upload.file)))
-            let task = session.upload(
-                request, resumably: .tus(metadata: ["number": "\(upload.number)"]), startsNow: false)
-            tasks.append(("u\(upload.number)", task))
+        for upload in manifest.uploads where !upload.isDurable && !done.contains(upload.name) {
+            let request = try ChaosClient.request(upload.url, file: upload.file)
+            tasks.append(
+                (upload.name, session.upload(request, resumably: ChaosClient.protocolOf(upload), startsNow: false)))
         }
         // In another order each time, so that none always comes last.
         tasks.shuffle()
-        for (name, task) in tasks { log.names.withLock { $0[task.id] = name } }
         for (_, task) in tasks { task.resume() }
-        var hasFailed = false
+        var isGood = true
         for (name, task) in tasks {
             do throws(HTTPSessionError) {
                 let response = try await task.value
@@ -47,51 +80,87 @@ enum ChaosClient {
                 }
             } catch {
                 log.write("failed \(name) \(error)")
-                hasFailed = true
+                isGood = false
             }
         }
         // What has been told is in the log.
         session.invalidate(cancelsTasks: false)
-        for await _ in log.over.stream { break }
-        exit(hasFailed ? 1 : 0)
-    }
-}
-
-/// The client's log, a line each: `life` where one begins, `done NAME`, `open NAME OFFSET`, `read NAME BYTES`, `failed NAME WHY`.
-final class ChaosLog: EventMonitor {
-    let names = Locked<[UInt64: String]>([:])
-    /// Says when the session has.
-    let over = AsyncStream.makeStream(of: Void.self)
-    private let path: String
-    private let file: FileHandle
-
-    init(_ path: String) throws {
-        self.path = path
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw POSIXError(.EIO) }
-        file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        for await _ in ear.over.stream { break }
+        return isGood
     }
 
-    /// What earlier lives have finished.
-    func done() throws -> Set<String> {
-        let lines = try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n")
-        return Set(lines.filter { $0.hasPrefix("done ") }.map { String($0.dropFirst("done ".count)) })
+    // MARK: The durable session
+
+    /// - Returns: whether there is nothing left.
+    private func transferDurably() async throws -> Bool {
+        let (acknowledged, count) = (AsyncStream<Void>.makeStream(), Locked(0))
+        var handlers = DurableHandlers()
+        handlers.register("chaos") { [log, lastEvent] event in
+            let name = String(decoding: event.task.context, as: UTF8.self)
+            log.writeThrough("event \(name) \(event.id) \(ChaosClient.word(for: event.outcome))")
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            if number == lastEvent { kill(getpid(), SIGKILL) }
+            do {
+                try await event.acknowledge()
+                log.write("acknowledged \(name) \(event.id)")
+            } catch {
+                log.write("failed \(name) \(error)")
+            }
+            acknowledged.continuation.yield()
+        }
+        let session = try DurableSession(
+            identifier: "chaos", directory: URL(fileURLWithPath: manifest.journal), configuration: configuration,
+            handlers: handlers, reachability: monitor, monitors: [ChaosEar(log: log, isDurable: true)])
+        if let aside = session.setAside { log.write("failed journal it is damaged: \(aside.path)") }
+        // In this order: what is acknowledged in between is in the log.
+        let known = try await session.tasks
+        for task in known { log.write("known \(String(decoding: task.context, as: UTF8.self)) \(task.id)") }
+        try await makeTasks(session, Set(known.map { String(decoding: $0.context, as: UTF8.self) }))
+        while try await !session.tasks.isEmpty {
+            for await _ in acknowledged.stream { break }
+        }
+        await session.close()
+        return true
     }
 
-    /// In one write, so that no line is cut by a kill.
-    func write(_ line: String) { try? file.write(contentsOf: Data((line + "\n").utf8)) }
+    /// Those of the manifest that neither the journal nor the log knows.
+    private func makeTasks(_ session: DurableSession, _ known: Set<String>) async throws {
+        let lines = try log.lines()
+        func names(_ word: String) -> Set<String> { Set(lines.filter { $0.first == word && $0.count > 1 }.map { $0[1] }) }
+        let (told, made) = (names("event"), names("made").union(names("known")))
+        func isNew(_ name: String) -> Bool {
+            if known.contains(name) || told.contains(name) { return false }
+            // It is not made again: that would hide the loss.
+            if made.contains(name) { log.write("missing \(name)") }
+            return !made.contains(name)
+        }
+        for download in manifest.downloads.shuffled() where download.isDurable && isNew(download.name) {
+            var request = try ChaosClient.request(download.url)
+            request.options.retryPolicy = ChaosClient.patient
+            let task = try await session.download(
+                request, to: DownloadDestination(URL(fileURLWithPath: download.file)), handler: "chaos",
+                context: Data(download.name.utf8))
+            log.write("made \(download.name) \(task.id)")
+        }
+        for upload in manifest.uploads.shuffled() where upload.isDurable && isNew(upload.name) {
+            var request = try ChaosClient.request(upload.url, file: upload.file)
+            request.options.retryPolicy = ChaosClient.patient
+            let task = try await session.upload(
+                request, resumably: ChaosClient.protocolOf(upload), handler: "chaos", context: Data(upload.name.utf8))
+            log.write("made \(upload.name) \(task.id)")
+        }
+    }
 
-    private func name(_ task: TransferTask) -> String { names.withLock { $0[task.id] ?? "?" } }
-
-    func handle(_ event: SessionEvent) {
-        switch event {
-        case .receivedResponse(let task, let head) where head.statusCode == 200: write("open \(name(task)) 0")
-        case .downloadContinued(let task, let offset, _): write("open \(name(task)) \(offset)")
-        case .transactionFinished(let task, let transaction):
-            write("read \(name(task)) \(transaction.countOfResponseBodyBytesReceived)")
-        case .taskCompleted(let task, .success): write("done \(name(task))")
-        case .sessionInvalidated: over.continuation.yield()
-        default: break
+    private static func word(for outcome: DurableEvent.Outcome) -> String {
+        switch outcome {
+        case .finished: "finished"
+        case .failed(let error): "failed \(error)"
+        case .expired: "expired"
+        case .cancelled: "cancelled"
+        case .interrupted: "interrupted"
         }
     }
 }

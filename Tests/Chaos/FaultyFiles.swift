@@ -8,8 +8,8 @@ final class FaultyFiles: Sendable {
     /// How the server is about one file.
     enum Manner: Int, CaseIterable, Sendable {
         case tagged, dated, early, unwell, slow
-        /// The file changes while it is being fetched: of another size, or of the same.
-        case changing
+        /// The file changes while it is being fetched: of another size, or of the same. By its tag, or by its date alone.
+        case changing, redated
         /// `Content-Range` lies now and then.
         case lying
         /// `Range` is not known.
@@ -19,6 +19,7 @@ final class FaultyFiles: Sendable {
 
         /// Whether its bytes need to come only once, but for what is under way when a connection dies.
         var isContinuable: Bool { rawValue <= Manner.slow.rawValue }
+        var changes: Bool { self == .changing || self == .redated }
     }
 
     struct File: Sendable {
@@ -26,12 +27,15 @@ final class FaultyFiles: Sendable {
         let manner: Manner
         /// The sizes of all versions there have been; the last is the present one.
         var sizes: [Int64]
+        /// Bytes of responses' bodies that have left the server's kernel, and of these that the client's kernel has acknowledged, whichever
+        /// process was there for them.
+        var transmitted: Int64 = 0
+        var acknowledged: Int64 = 0
     }
 
     private struct State: Sendable {
         var files: [File]
         var random: SplitMix64
-        var drawn = 0
     }
 
     private let state: Locked<State>
@@ -39,6 +43,7 @@ final class FaultyFiles: Sendable {
     private let namespace: String
     private let bytesPerSecond: Int
     private let server: Locked<MisbehavingServer?>
+    private let count = Locked(0)
     let port: UInt16
 
     init(_ files: [File], seed: UInt64, bytesPerSecond: Int, namespace: String) throws {
@@ -55,11 +60,14 @@ final class FaultyFiles: Sendable {
 
     /// Ends all connections, and is back after a while.
     func restart(after pause: Duration) async throws {
-        server.withLock { $0.take() }?.stop()
-        try await Task.sleep(for: pause)
+        stop()
+        try? await Task.sleep(for: pause)
         let next = try Self.start(address, namespace, state, bytesPerSecond)
         server.withLock { $0 = next }
+        count.withLock { $0 += 1 }
     }
+
+    var restarts: Int { count.withLock { $0 } }
 
     func stop() { server.withLock { $0.take() }?.stop() }
 
@@ -69,18 +77,31 @@ final class FaultyFiles: Sendable {
         var options = MisbehavingServer.Options()
         options.namespace = namespace
         options.recordedRequests = 0
+        options.onDelivery = { request, delivery in
+            state.withLock { state in
+                guard let number = number(in: request), state.files.indices.contains(number) else { return }
+                state.files[number].transmitted += delivery.transmittedBytes
+                state.files[number].acknowledged += delivery.acknowledgedBytes
+            }
+        }
         return try MisbehavingServer(at: address, options: options) { request in
-            state.withLock { answer(request, &$0) }.slow(bytesPerSecond: bytesPerSecond)
+            state.withLock { state in
+                guard let number = number(in: request), state.files.indices.contains(number) else { return Reply(404) }
+                let file = state.files[number]
+                // What begins anew with each connection would never end: it comes within a second, if the machine can.
+                let needsHaste = !file.manner.isContinuable && !file.manner.changes
+                let speed = needsHaste ? max(bytesPerSecond, Int(file.sizes.last ?? 0)) : bytesPerSecond
+                return answer(request, number, &state).slow(bytesPerSecond: speed)
+            }
         }
     }
 
-    private static func answer(_ request: ReceivedRequest, _ state: inout State) -> Reply {
-        guard let number = Int(request.path.dropFirst("/file/".count)), state.files.indices.contains(number) else {
-            return Reply(404)
-        }
+    private static func number(in request: ReceivedRequest) -> Int? { Int(request.path.dropFirst("/file/".count)) }
+
+    private static func answer(_ request: ReceivedRequest, _ number: Int, _ state: inout State) -> Reply {
         func chance(_ percent: UInt64) -> Bool { state.random.next() % 100 < percent }
         let manner = state.files[number].manner
-        if manner == .changing, state.files[number].sizes.count < 4, chance(25) {
+        if manner.changes, state.files[number].sizes.count < 4, chance(25) {
             let size = state.files[number].sizes.last ?? 0
             state.files[number].sizes.append(chance(50) ? size : size + Int64(state.random.next() % 100_000))
         }
@@ -112,11 +133,11 @@ final class FaultyFiles: Sendable {
         var validator: String?
         switch file.manner {
         case .tagged, .early, .unwell, .slow, .changing, .lying, .ignoring: validator = "\"\(file.number)-\(version)\""
-        case .dated: validator = date
+        case .dated, .redated: validator = date
         case .weak: fields.append(("ETag", "W/\"\(file.number)\""))
         case .nameless: break
         }
-        if let validator { fields.append((file.manner == .dated ? "Last-Modified" : "ETag", validator)) }
+        if let validator { fields.append((validator == date ? "Last-Modified" : "ETag", validator)) }
         let isSame = request["if-none-match"] ?? request["if-modified-since"]
         if let isSame, isSame == validator { return fields.reduce(Reply(304)) { $0.field($1.0, $1.1) } }
         var reply = Reply(body: ReplyBody([.pattern(from: base, count: size)]))

@@ -1,3 +1,4 @@
+import EventLoop
 import Foundation
 import NetworkLab
 import Pacing
@@ -5,6 +6,7 @@ import Pacing
 /// A client with two uplinks to the server's host, which flap and take turns.
 final class Weather: Sendable {
     private let uplinks: Uplinks
+    private let counts = Locked(Counts())
 
     var client: LabHost { uplinks.client }
     var site: LabHost { uplinks.site }
@@ -15,14 +17,20 @@ final class Weather: Sendable {
     }
 
     struct Counts: Sendable {
+        /// Of a link, whichever.
         var flaps = 0
+        /// Of the link in use.
+        var hits = 0
         var changes = 0
     }
 
+    /// So far.
+    var past: Counts { counts.withLock { $0 } }
+
     /// Flaps until the task is cancelled, and leaves both links up.
-    func blow(seed: UInt64, from pauses: ClosedRange<Int>) async -> Counts {
+    func blow(seed: UInt64, from pauses: ClosedRange<Int>) async {
         var random = SplitMix64(seed: seed)
-        var counts = Counts()
+        var used = "one"
         while !Task.isCancelled {
             do {
                 try await Task.sleep(for: .milliseconds(Int.random(in: pauses, using: &random)))
@@ -32,10 +40,15 @@ final class Weather: Sendable {
                 for name in names { try site.ip("link set \(name) down") }
                 try? await Task.sleep(for: .milliseconds(Int.random(in: 30...600, using: &random)))
                 for name in names { try site.ip("link set \(name) up") }
-                counts.flaps += names.count
+                let isHit = names.contains(used)
+                counts.withLock { counts in
+                    counts.flaps += names.count
+                    if isHit { counts.hits += 1 }
+                }
                 if Int.random(in: 0..<4, using: &random) == 0 {
-                    try uplinks.take(name)
-                    counts.changes += 1
+                    used = used == "one" ? "two" : "one"
+                    try uplinks.take(used)
+                    counts.withLock { $0.changes += 1 }
                 }
             } catch is CancellationError {
                 break
@@ -43,6 +56,5 @@ final class Weather: Sendable {
                 print("chaos: weather: \(error)")
             }
         }
-        return counts
     }
 }

@@ -39,6 +39,35 @@ struct UploadServerTests {
         #expect(server.uploads.map(\.bytes) == [ReplyBody.patternBytes(from: 0, count: 100_000)])
     }
 
+    @Test(arguments: [UploadServer.Dialect.tus, .draft])
+    func `a server that is started anew has what the former one had on the disk`(_ dialect: UploadServer.Dialect) throws {
+        var options = UploadServer.Options()
+        options.directory = folder.path
+        let fields =
+            dialect == .tus
+            ? ["Tus-Resumable: 1.0.0", "Content-Type: application/offset+octet-stream"]
+            : ["Content-Type: application/partial-upload", "Upload-Complete: ?1"]
+        let first = try UploadServer(dialect, options: options) {
+            $0.request.method == "PATCH" ? .cut(afterBodyBytes: 50_000, losing: 10_000) : nil
+        }
+        var url = first.url.absoluteString
+        let creation = [fields[0], "Upload-Length: 100000", "Upload-Complete: ?0", "Upload-Metadata: number Nw=="]
+        _ = try curl("POST", url, creation)
+        #expect(try curl("PATCH", url + "/1", fields + ["Upload-Offset: 0"], "body").code != 0)
+        first.stop()
+        let second = try UploadServer(dialect, options: options)
+        url = second.url.absoluteString
+        #expect(try curl("HEAD", url + "/1", [fields[0]]).output.contains("Upload-Offset: 40000\r\n"))
+        #expect(try curl("PATCH", url + "/1", fields + ["Upload-Offset: 40000"], "rest").code == 0)
+        #expect(try curl("POST", url, creation).output.contains("/uploads/2\r\n"))
+        second.stop()
+        let third = try UploadServer(dialect, options: options)
+        #expect(third.uploads.map(\.bytes) == [ReplyBody.patternBytes(from: 0, count: 100_000), []])
+        #expect(third.uploads.map(\.isComplete) == [dialect == .draft, false])
+        #expect(third.uploads.map(\.length) == [100_000, 100_000])
+        #expect(third.uploads[0].fields.contains(HeaderField("Upload-Metadata", "number Nw==")))
+    }
+
     @Test func `a server says what it speaks`() throws {
         let tus = try UploadServer(.tus)
         #expect(try curl("OPTIONS", tus.url.absoluteString, []).output.contains("Tus-Version: 1.0.0"))

@@ -1,7 +1,7 @@
 /// The rules of the house that neither the compiler nor swift-format checks. Each takes a file and returns what breaks the rule.
 enum Rules {
     static let all: [@Sendable (SourceFile) -> [Finding]] = [
-        importWalls, pureFolders, unfinishedWork, length, reasons, crashes, skips, names, foreignPaths,
+        importWalls, pureFolders, unfinishedWork, length, reasons, crashes, skips, names, foreignPaths, lockedClosures,
     ]
 
     /// Folders and files that hold values and rules only: no descriptor, no clock, no file.
@@ -133,6 +133,15 @@ enum Rules {
                     return !before.isLetter && !before.isNumber && !"._-}*".contains(before)
                 }
             }.map { "a path of one machine: /\($0)" }
+        }
+    }
+
+    /// A closure that is the generic value of a lock itself is wrapped once more at each access, until a call through all of the wrappers
+    /// overflows the stack: it belongs into a struct.
+    static func lockedClosures(_ file: SourceFile) -> [Finding] {
+        guard file.isSwift else { return [] }
+        return file.findings { line in
+            code(line).contains(/Locked<\(.*->/) ? "a closure as the value of a lock: put it into a struct" : nil
         }
     }
 

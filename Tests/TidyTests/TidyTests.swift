@@ -139,4 +139,11 @@ struct RuleTests {
         let file = SourceFile("docs/a.md", "see /wor" + "k/facts.md\nsee net/work/facts, .build/work/a\nin \"/roo" + "t/.cache\"")
         #expect(Rules.foreignPaths(file).map(\.line) == [1, 3])
     }
+
+    @Test("a closure is no lock's value")
+    func lockedClosures() {
+        let (lock, closure) = ("Locked<", "(@Sendable () -> Void)?>")
+        let file = SourceFile("Sources/A/B.swift", "a = \(lock)\(closure)(nil)\nb = \(lock)Int>(0)\n// \(lock)\(closure)")
+        #expect(Rules.lockedClosures(file).map(\.line) == [1])
+    }
 }

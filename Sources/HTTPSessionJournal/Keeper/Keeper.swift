@@ -77,7 +77,7 @@ final class Keeper: @unchecked Sendable {
         unknownHandlers = Set(records.map(\.handler)).subtracting(handlers.names)
         let relay = EventRelay()
         self.manager = try manager(relay)
-        relay.tell.withLock { tell in tell = { [weak self] in self?.heard($0) } }
+        relay.tell { [weak self] in self?.heard($0) }
         if let setAside { logger.error("the journal was damaged, and is now '\(setAside)': its tasks are not known any more") }
         for name in unknownHandlers.sorted() { logger.warning("tasks of '\(identifier)' wait for a handler '\(name)'") }
         queue.sync { start(records) }
@@ -239,11 +239,4 @@ final class Keeper: @unchecked Sendable {
         closers = []
         for closer in done { closer() }
     }
-}
-
-/// Hears a session's events before there is somebody to tell them to.
-private final class EventRelay: EventMonitor {
-    let tell = Locked<(@Sendable (SessionEvent) -> Void)?>(nil)
-
-    func handle(_ event: SessionEvent) { tell.withLock { $0 }?(event) }
 }

@@ -6,8 +6,8 @@ import Testing
     @Test func `every transfer ends whole, whatever happens to its way, its server and its process`() throws {
         // On a busy machine more is under way when something breaks.
         let program = try Program([
-            try Programs.built("chaos"), "--downloads", "20", "--uploads", "8", "--mebibytes", "3", "--kills", "5", "--ratio",
-            "150",
+            try Programs.built("chaos"), "--downloads", "22", "--uploads", "12", "--mebibytes", "16", "--kills", "12", "--flaps",
+            "20", "--rate", "500000", "--ratio", "150",
         ])
         let lines = try program.remainingLines(within: .seconds(900))
         print(lines.joined(separator: "\n"))

@@ -1,0 +1,114 @@
+import EventLoop
+import Foundation
+import HTTPSessionTestKit
+import Pacing
+
+/// A tus server that is cut off, refuses, is silent and restarts, by seeded draws. Its uploads are on the disk, and nothing else outlives it.
+final class FaultyUploads: Sendable {
+    /// What came of one upload, whichever of the server's uploads it went to.
+    struct Came: Sendable {
+        /// How often it is there as a whole; and whether all of these are what was sent.
+        var copies = 0
+        var isRight = true
+        /// Of bodies that were read.
+        var bytes: Int64 = 0
+    }
+
+    struct Restarts: Sendable {
+        var count = 0
+        /// Those that found an upload half there.
+        var inTheMiddle = 0
+    }
+
+    private struct State: Sendable {
+        var server: UploadServer?
+        var random: SplitMix64
+        /// Of bodies that former servers have read, by the server's number of the upload.
+        var bytes: [String: Int64] = [:]
+        var restarts = Restarts()
+    }
+
+    private let state: Locked<State>
+    private let options: UploadServer.Options
+    let url: String
+
+    init(in directory: String, seed: UInt64, bytesPerSecond: Int, namespace: String) throws {
+        var options = UploadServer.Options()
+        options.address = .ip("203.0.113.9", port: 0)
+        options.namespace = namespace
+        options.directory = directory
+        options.bytesPerSecond = bytesPerSecond
+        state = Locked(State(random: SplitMix64(seed: seed)))
+        let server = try FaultyUploads.start(options, state)
+        options.address = .ip("203.0.113.9", port: server.port)
+        self.options = options
+        url = server.url.absoluteString
+        state.withLock { $0.server = server }
+    }
+
+    private static func start(_ options: UploadServer.Options, _ state: Locked<State>) throws -> UploadServer {
+        // The closure must not keep the server that has it.
+        let draws = Locked(state.withLock { SplitMix64(seed: $0.random.next()) })
+        return try UploadServer(.tus, options: options) { _ in
+            let (draw, size) = draws.withLock { ($0.next() % 100, Int64($0.next() % 1_000_000)) }
+            return switch draw {
+            case 0..<10: .cut(afterBodyBytes: size, losing: size / 10)
+            case 10..<14: .refuse(Reply(503).field("Retry-After", "0"))
+            case 14..<17: .silence()
+            default: nil
+            }
+        }
+    }
+
+    /// Ends all connections and forgets everything but the disk; is back after a while.
+    func restart(after pause: Duration) async throws {
+        let isInTheMiddle = stop()
+        try? await Task.sleep(for: pause)
+        let next = try FaultyUploads.start(options, state)
+        state.withLock { state in
+            state.server = next
+            state.restarts.count += 1
+            if isInTheMiddle { state.restarts.inTheMiddle += 1 }
+        }
+    }
+
+    var restarts: Restarts { state.withLock { $0.restarts } }
+
+    /// - Returns: whether there was an upload of which only a part had come.
+    @discardableResult
+    func stop() -> Bool {
+        guard let server = state.withLock({ $0.server.take() }) else { return false }
+        server.stop()
+        let requests = server.requests
+        state.withLock { state in
+            for request in requests { state.bytes[request.path, default: 0] += request.bodyLength }
+        }
+        return server.uploads.contains { $0.count > 0 && $0.count < $0.length ?? 0 }
+    }
+
+    /// What has come of the manifest's uploads, by their numbers: read from the disk by a server that knows nothing else.
+    func result(_ uploads: [Manifest.Upload]) throws -> [Int: Came] {
+        stop()
+        let expected = Dictionary(uniqueKeysWithValues: uploads.map { ($0.number, $0) })
+        let bytes = state.withLock { $0.bytes }
+        var options = options
+        options.address = .loopback
+        options.namespace = nil
+        var result: [Int: Came] = [:]
+        for (index, upload) in try UploadServer(.tus, options: options).uploads.enumerated() {
+            let field = upload.fields.first { $0.name.lowercased() == "upload-metadata" }?.value.split(separator: " ").last
+            guard let data = field.flatMap({ Data(base64Encoded: String($0)) }),
+                let number = Int(String(decoding: data, as: UTF8.self)),
+                let upload = expected[number].map({ (wanted: $0, found: upload) })
+            else { continue }
+            var came = result[number] ?? Came()
+            came.bytes += bytes["/uploads/\(index + 1)"] ?? 0
+            if upload.found.count == upload.found.length {
+                came.copies += 1
+                came.isRight = came.isRight && Data(upload.found.bytes) == Manifest.bytes(upload: upload.wanted)
+            }
+            result[number] = came
+        }
+        return result
+    }
+}

@@ -1,0 +1,47 @@
+import EventLoop
+import FoundationEssentials
+import HTTPSessionTestKit
+import Testing
+
+@Suite(.timeLimit(.minutes(20)))
+struct DeliveryTests {
+    @Test func `what became of each reply is told once, with what the other side's kernel has of it`() async throws {
+        let told = Locked<[String]>([])
+        let bytes = Locked<[MisbehavingServer.Delivery]>([])
+        var options = MisbehavingServer.Options()
+        options.onDelivery = { request, delivery in
+            told.withLock { $0.append(request.path) }
+            bytes.withLock { $0.append(delivery) }
+        }
+        let server = try MisbehavingServer(options: options) { request in
+            switch request.path {
+            case "/whole": Reply(body: .pattern(1_000))
+            case "/cut": Reply(body: .pattern(1_000)).cut(afterBodyBytes: 300)
+            default: Reply(body: .pattern(1 << 30))
+            }
+        }
+        do {
+            let client = try RawClient(server)
+            try client.get("/whole")
+            _ = client.read(until: "\r\n\r\n")
+            try client.get("/endless")
+            // More than a kernel takes for somebody who reads nothing.
+            try await server.awaitSeen { $0.sentBodyBytes > 400_000 }
+            #expect(told.withLock { $0 } == ["/whole"])
+        }
+        try await server.awaitOpenConnections(0)
+        do {
+            let client = try RawClient(server)
+            try client.get("/cut")
+            #expect(client.readToEnd().end == .closed)
+        }
+        try await server.awaitOpenConnections(0)
+        #expect(told.withLock { $0 } == ["/whole", "/endless", "/cut"])
+        let deliveries = bytes.withLock { $0 }
+        #expect(deliveries.map(\.sentBytes).reduce(0, +) == server.seen.sentBodyBytes)
+        #expect(deliveries[0] == .init(sentBytes: 1_000, transmittedBytes: 1_000, acknowledgedBytes: 1_000))
+        #expect((1..<deliveries[1].sentBytes).contains(deliveries[1].transmittedBytes), "\(deliveries[1])")
+        #expect((1...deliveries[1].transmittedBytes).contains(deliveries[1].acknowledgedBytes), "\(deliveries[1])")
+        #expect(deliveries[2] == .init(sentBytes: 300, transmittedBytes: 300, acknowledgedBytes: 300))
+    }
+}
