@@ -31,8 +31,8 @@ struct SimulatedDurableTask {
     private var isOurs = false
     private var bodyIsSame = true
     private var hasPlace = false
-    /// How often a request may have been carried out that was not the continuation of an earlier one.
-    private var executions = 0
+    /// Something of the request may have left a process.
+    private var hasLeft = false
     /// The server has all of the upload.
     private var isUploaded = false
 
@@ -40,6 +40,8 @@ struct SimulatedDurableTask {
     private var life: TaskLife?
     private(set) var isTransferring = false
     private var isStopping = false
+    /// An attempt is about to be made, or is under way: of a request that is not to be made twice, that is written.
+    private var isDeparting = false
     private(set) var hasDelivery = false
 
     // The program, whose memory outlives it.
@@ -63,7 +65,7 @@ struct SimulatedDurableTask {
 
     /// Nothing is left but the disk. After a power loss not all of that either.
     mutating func die(powerFails: Bool, _ world: inout JournalSimulation) {
-        (life, isTransferring, isStopping, hasDelivery) = (nil, false, false, false)
+        (life, isTransferring, isStopping, isDeparting, hasDelivery) = (nil, false, false, false, false)
         guard powerFails, isHiddenLoose, world.chance(50) else { return }
         (hidden, isHiddenLoose) = (nil, false)
     }
@@ -110,12 +112,33 @@ struct SimulatedDurableTask {
     mutating func advanceTransfer(_ world: inout JournalSimulation) throws {
         guard isTransferring else { return }
         if isStopping, world.chance(70) { return try completed(.transferFailed(Failure(.cancelled, "")), &world) }
+        guard isDeparting else { return try depart(&world) }
+        if !hasLeft, world.chance(40) {
+            isDeparting = false
+            if !terms.isRepeatable { _ = try handle(.stayed, &world) }
+            return
+        }
+        try send()
         if !terms.isDownload, !hasPlace, world.chance(30) { hasPlace = true }
         switch world.random(in: 0...9) {
         case 0: try completed(.transferFailed(Failure(world.chance(50) ? .timedOut : .connectionLost, "")), &world)
         case 1...3: break
         default: try finishTransfer(&world)
         }
+    }
+
+    /// What the session asks before each attempt; where the disk refuses, the transfer ends and begins again later.
+    private mutating func depart(_ world: inout JournalSimulation) throws {
+        if !terms.isRepeatable, try !handle(.leaves, &world) {
+            (isTransferring, isStopping) = (false, false)
+            return
+        }
+        isDeparting = true
+    }
+
+    private mutating func send() throws {
+        if !terms.isRepeatable, written != .started, written != .cancelling { throw violation("sent before that is written") }
+        hasLeft = true
     }
 
     private mutating func finishTransfer(_ world: inout JournalSimulation) throws {
@@ -134,7 +157,7 @@ struct SimulatedDurableTask {
     }
 
     private mutating func completed(_ event: TaskLife.Event, _ world: inout JournalSimulation) throws {
-        (isTransferring, isStopping) = (false, false)
+        (isTransferring, isStopping, isDeparting) = (false, false, false)
         _ = try handle(event, &world)
     }
 
@@ -200,7 +223,7 @@ struct SimulatedDurableTask {
         if isKept { throw violation("\(state) behind an end") }
         switch (written, state) {
         case (.cancelling, .ended), (.waiting, _), (.arrived, _): break
-        case (.started, .waiting): throw violation("what may have been carried out is to be done again")
+        case (.started, .waiting): if hasLeft { throw violation("what may have been carried out is to be done again") }
         case (.started, _): break
         case (_, _): throw violation("\(state) follows")
         }
@@ -234,16 +257,14 @@ struct SimulatedDurableTask {
     private mutating func transfer(_ world: inout JournalSimulation) throws {
         if isTransferring { throw violation("transferred twice at a time") }
         switch written {
-        case .waiting: if !terms.isRepeatable { throw violation("begun before that is written") }
-        case .started: break
+        case .waiting, .started: break
         case .cancelling, .arrived, .ended: throw violation("transferred")
         }
         if hasAskedToCancel { throw violation("begun again, and it is cancelled") }
         if terms.isDownload, hidden != nil { throw violation("fetched, and it is here") }
         if world.now >= terms.expires { throw violation("begun when its time is over") }
         if !bodyIsSame { throw violation("another file than was meant is sent") }
-        if !hasPlace { executions += 1 }
-        if !terms.isRepeatable, executions > 1 { throw violation("carried out twice") }
+        if !terms.isRepeatable, !hasPlace, hasLeft { throw violation("carried out twice") }
         isTransferring = true
     }
 
