@@ -179,8 +179,9 @@ struct UploadConversation {
     private func readBody(of request: Request, to place: (id: Int, writer: Int)?, _ reader: RequestReader) throws {
         var (end, losing, ending): (Int64?, Int64, Reply.Ending) = (nil, 0, .reset)
         var hold: (after: Int64, wait: Reply.Wait)?
+        var lastWait: Reply.Wait?
         switch request.fault {
-        case .cut(let count, let lost, let how): (end, losing, ending) = (count, lost, how)
+        case .cut(let count, let lost, let how, let wait): (end, losing, ending, lastWait) = (count, lost, how, wait)
         case .silence(let how): ending = how
         case .hold(let count, let wait): hold = (count, wait)
         default: break
@@ -209,7 +210,10 @@ struct UploadConversation {
             if isLate { throw CutHere(ending: .reset) }
             // Whoever asks meanwhile is told of it, and this thread ends before its server does.
             if let target { UploadShelf.write(Array(kept), to: target.path, at: target.position) }
-            if count == end { throw CutHere(ending: ending) }
+            if count == end {
+                if let lastWait { try channel.wait(lastWait) }
+                throw CutHere(ending: ending)
+            }
             if let held = hold, count >= held.after {
                 hold = nil
                 try channel.wait(held.wait)

@@ -53,8 +53,9 @@ public final class UploadServer: Sendable {
 
     /// What goes wrong with a request.
     public enum Fault: Sendable {
-        /// So many bytes of the body are read, and the connection ends; of those the last `losing` are not kept.
-        case cut(afterBodyBytes: Int64, losing: Int64 = 0, Reply.Ending = .reset)
+        /// So many bytes of the body are read, and the connection ends, after a wait; of those the last `losing` are not kept. A reset may
+        /// destroy what the client has not read yet, such as a 104.
+        case cut(afterBodyBytes: Int64, losing: Int64 = 0, Reply.Ending = .reset, after: Reply.Wait? = nil)
         /// So many bytes of the body are read, and the rest after a wait.
         case hold(afterBodyBytes: Int64, Reply.Wait)
         /// All of it is taken, and the connection ends without an answer.
