@@ -22,7 +22,10 @@ extension Keeper {
     }
 
     private func makeTask(_ request: TransferRequest, _ record: TaskRecord) -> TransferTask {
-        let departure = entries[record.id]?.life.terms.isRepeatable == false ? departure(of: record.id) : nil
+        // An upload's next request leaves when its place, which the answer to the one before may have told, is written down: else the server
+        // might have all of it before anybody else could know where.
+        let asks = entries[record.id]?.life.terms.isRepeatable == false || record.intent.uploadProtocol != nil
+        let departure = asks ? departure(of: record.id) : nil
         if let file = hiddenFile(of: record) { return manager.task(request, for: .download(file.download), departure: departure) }
         guard let uploadProtocol = record.intent.uploadProtocol else {
             return manager.task(request, for: .upload, departure: departure)

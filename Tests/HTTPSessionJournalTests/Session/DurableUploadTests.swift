@@ -149,6 +149,25 @@ import Testing
         await second.close()
     }
 
+    @Test func `nothing of an upload is sent before its place is written down`() async throws {
+        let server = try UploadServer(.tus)
+        // The task and its transfer, but not its place: as if the process were killed there.
+        let fuse = Fuse(2)
+        let first = try DurableSession(
+            identifier: "test", directory: folder.url("state"), configuration: localConfiguration(),
+            handlers: listener.handlers("one"), surroundings: fuse.surroundings)
+        let request = TransferRequest(url: server.url, method: .post, body: .file(file))
+        try await first.upload(request, resumably: .tus, handler: "one")
+        for await _ in fuse.burnt.stream { break }
+        await first.close()
+        #expect(server.requests.map(\.method) == ["POST"])
+        let second = try session()
+        try await listener.await(events: 1)
+        #expect(listener.events.map(\.outcome.word) == ["finished"])
+        #expect(server.requests.map(\.method) == ["POST", "POST", "PATCH"])
+        await second.close()
+    }
+
     @Test func `only what can be written down is taken`() async throws {
         let session = try session()
         let url = try #require(URL(string: "http://127.0.0.1:1/"))
