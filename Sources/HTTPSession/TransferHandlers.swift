@@ -56,7 +56,7 @@ public struct TransferHandlers: Sendable {
     public var serverTrust: (@Sendable (ServerTrustChallenge) async -> ServerTrustDisposition)?
 
     /// Asked when a server wants a certificate of this side's and ``SessionConfiguration/clientIdentity`` is `nil`: once its own has been
-    /// believed, and before it is shown anything. The handshake is broken off meanwhile and made again after the answer, which is kept for the host
+    /// believed, and before it is shown anything. The handshake is broken off meanwhile and made again after the answer, which is kept for its host and port
     /// for an hour, or until its server refuses the certificate: that of the session's handler for all tasks that have it, that of a
     /// task's own handler for that task alone. `nil`: none is shown.
     public var clientCertificate: (@Sendable (ClientCertificateChallenge) async -> ClientCertificateDisposition)?

@@ -93,7 +93,7 @@ public struct IPAddress: Hashable, Sendable {
 
     /// The IPv4 address where it is IPv4-mapped, else itself. Packets to such an address are IPv4, and IPv4's are the routes that
     /// count.
-    var unmapped: IPAddress { isIPv4Mapped ? IPAddress(v4: UInt32(truncatingIfNeeded: low)) : self }
+    package var unmapped: IPAddress { isIPv4Mapped ? IPAddress(v4: UInt32(truncatingIfNeeded: low)) : self }
 }
 
 extension IPAddress: CustomStringConvertible {

@@ -86,8 +86,8 @@ enum CurlTrampolines {
         ) -> Int32 = { context, remoteAddress, localAddress, remotePort, localPort in
             let connection = IdleSockets.Connection(
                 remoteAddress: remoteAddress.map { String(cString: $0) } ?? "", remotePort: remotePort, localPort: localPort)
-            let local = localAddress.map { String(cString: $0) } ?? ""
-            return transfer(context)?.mayRequest(on: connection, from: local) == true ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
+            let may = transfer(context)?.mayRequest(on: connection, from: localAddress) == true
+            return may ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
         }
 
     /// CURLOPT_SOCKOPTFUNCTION: nothing is set; a socket is made when its address is known.
@@ -103,7 +103,9 @@ enum CurlTrampolines {
             context, _, address in
             guard let address, let transfer = transfer(context) else { return -1 }
             let (family, length) = (address.pointee.family, socklen_t(address.pointee.addrlen))
-            guard transfer.mayConnect(to: &address.pointee.addr, length, family: family) else { return -1 }
+            // It is longer than its type says (curl_sockaddr ends with as much as the family takes).
+            let place = UnsafeRawPointer(address) + (MemoryLayout<curl_sockaddr>.offset(of: \.addr) ?? 0)
+            guard transfer.mayConnect(to: place.assumingMemoryBound(to: sockaddr.self), length, family: family) else { return -1 }
             return Glibc.socket(family, address.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue), address.pointee.protocol)
         }
 

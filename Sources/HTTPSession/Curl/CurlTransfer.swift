@@ -118,19 +118,26 @@ final class CurlTransfer {
 
     /// `CURLOPT_PREREQFUNCTION`. Without it libcurl sends a request again, whatever its method, when a reused connection dies before
     /// an answer; another request is right only in answer to a response, which is how authentication goes on.
-    func mayRequest(on connection: IdleSockets.Connection, from local: String) -> Bool {
+    func mayRequest(on connection: IdleSockets.Connection, from local: UnsafePointer<CChar>?) -> Bool {
         if isHeld {
             wasHeldBack = true
             return false
         }
-        if requests == 0, handle.long(CURLINFO_NUM_CONNECTS) == 0, let socket = engine.sockets.socket(of: connection) {
-            guard mayGo(from: local), !engine.sockets.endDoubt(of: connection),
-                !IdleSockets.hasSurplus(socket, ssl: plan.isSecure || isRaised ? handle.tlsPointer : nil)
-            else {
+        if requests == 0, handle.long(CURLINFO_NUM_CONNECTS) == 0 {
+            // Somebody else's, who may have been allowed to go that way; one of HTTP/2 also while it is in use.
+            if plan.asksBeforeConnecting, let local, !mayGo(from: String(cString: local)) {
                 hasUnfitConnection = true
                 return false
             }
-            reusedSocket = socket
+            if let socket = engine.sockets.socket(of: connection) {
+                guard !engine.sockets.endDoubt(of: connection),
+                    !IdleSockets.hasSurplus(socket, ssl: plan.isSecure || isRaised ? handle.tlsPointer : nil)
+                else {
+                    hasUnfitConnection = true
+                    return false
+                }
+                reusedSocket = socket
+            }
         }
         requests += 1
         if requests > responses + 1 {

@@ -22,12 +22,15 @@ struct NetworkAllowance: Hashable, Sendable {
         if let name, let interface = path.interfaces.first(where: { $0.name == name }) { return refusal(of: interface, on: path) }
         guard let refusal = refusal(of: path) else { return nil }
         // Another interface may lead to the very host: its address will tell.
-        let others = path.interfaces.filter { $0.level == .routable && $0.type != .loopback }
+        let others = path.interfaces.filter {
+            $0.level == .routable && $0.type != .loopback && (!$0.isVirtual || $0.type == .tunnel)
+        }
         return others.contains { self.refusal(of: $0, on: path) == nil } ? nil : refusal
     }
 
     /// Why a connection from the address `local`, which the kernel has chosen by its routes, may not be used, in a word.
     func refusal(of path: NetworkPath, from local: IPAddress) -> String? {
+        let local = local.unmapped
         guard !isEverything, !local.isLoopback else { return nil }
         guard let interface = path.interfaces.first(where: { $0.addresses.contains { $0.address == local } }) else {
             return path.status == .satisfied ? refusal(of: path) : nil

@@ -81,6 +81,7 @@ final class ReachabilityGate {
     ///
     /// - Returns: why it has to wait, where that is known.
     func failed(_ id: UInt64, at origin: Origin, endpoint: Endpoint, hasNoRoute: Bool) -> Cause? {
+        if canaries[origin]?.id == id { canaries[origin] = nil }
         guard let watch = watches[origin] ?? watch(origin, endpoint) else { return nil }
         watch.add(id)
         switch watch.word {
@@ -113,7 +114,7 @@ final class ReachabilityGate {
 
     /// The task has had an answer. - Returns: what that means to others.
     func answered(_ id: UInt64, at origin: Origin, draw: (Int64) -> Int64) -> [Order] {
-        guard let canary = canaries[origin], canary.id == id else { return [] }
+        guard !canaries.isEmpty, let canary = canaries[origin], canary.id == id else { return [] }
         canaries[origin] = nil
         return release(canary.followers, draw)
     }

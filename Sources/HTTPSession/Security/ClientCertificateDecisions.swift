@@ -6,6 +6,8 @@ internal import Synchronization
 public struct ClientCertificateChallenge: Sendable {
     /// The host that was asked for, as it is compared.
     public let host: String
+    /// And its port.
+    public let port: Int
     /// The subjects of the authorities that the server names, in the form of ``Certificate/subject`` and in its order: whose certificates it
     /// takes. Servers may name none (RFC 8446 section 4.2.4).
     public let authorities: [String]
@@ -21,7 +23,7 @@ public enum ClientCertificateDisposition: Sendable, Hashable {
     case cancel
 }
 
-/// What handlers have chosen, by host, so that the attempt that follows shows it at once. An identity that its server refuses is
+/// What handlers have chosen, by host and port, so that the attempt that follows shows it at once. An identity that its server refuses is
 /// forgotten.
 ///
 /// As with ``ServerTrustDecisions``, OpenSSL's question cannot wait: the first attempt is broken off, the handler asked, and the attempt
@@ -31,7 +33,7 @@ package final class ClientCertificateDecisions: Sendable {
         let identity: ClientIdentity?
         let expiry: ContinuousClock.Instant
     }
-    private let entries = Locked<[String: Entry]>([:])
+    private let entries = Locked<[Origin: Entry]>([:])
     private let capacity: Int
     private let lifetime: Duration
 
@@ -42,22 +44,22 @@ package final class ClientCertificateDecisions: Sendable {
     }
 
     /// Keeps what a handler has chosen; `nil`: none.
-    package func record(_ identity: ClientIdentity?, for host: String, at now: ContinuousClock.Instant) {
+    package func record(_ identity: ClientIdentity?, for origin: Origin, at now: ContinuousClock.Instant) {
         entries.withLock { entries in
             entries = entries.filter { $0.value.expiry > now }
             while entries.count >= capacity, let oldest = entries.min(by: { $0.value.expiry < $1.value.expiry }) {
                 entries[oldest.key] = nil
             }
-            entries[normalizedHost(host)] = Entry(identity: identity, expiry: now + lifetime)
+            entries[origin] = Entry(identity: identity, expiry: now + lifetime)
         }
     }
 
-    package func forget(_ host: String) { entries.withLock { $0[normalizedHost(host)] = nil } }
+    package func forget(_ origin: Origin) { entries.withLock { $0[origin] = nil } }
 
     /// `nil`: nothing has been chosen yet, or too long ago.
-    package func choice(for host: String, at now: ContinuousClock.Instant) -> Choice? {
+    package func choice(for origin: Origin, at now: ContinuousClock.Instant) -> Choice? {
         entries.withLock { entries in
-            guard let entry = entries[normalizedHost(host)], entry.expiry > now else { return nil }
+            guard let entry = entries[origin], entry.expiry > now else { return nil }
             return entry.identity.map { .identity($0) } ?? Choice.none
         }
     }

@@ -29,10 +29,11 @@ final class HandshakeWatch: Sendable {
     }
 
     static func sessionContext(
-        _ policy: PreparedPolicy, host: String?, identity: ClientIdentity?, decisions: ServerTrustDecisions?
+        _ policy: PreparedPolicy, host: String?, identity: ClientIdentity?, decisions: ServerTrustDecisions?,
+        asksForIdentity: Bool = false
     ) -> Data {
         let decided = decisions.map { "\($0.number).\($0.generation)" } ?? "-"
-        var text = Data("\(policy.number) \(decided) \(identity == nil) \(host ?? "")\n".utf8)
+        var text = Data("\(policy.number) \(decided) \(identity == nil) \(asksForIdentity) \(host ?? "")\n".utf8)
         for certificate in identity.map({ [$0.certificate] + $0.chain }) ?? [] { text += certificate.derBytes }
         return CertificateDecoding.sha256(text)
     }
@@ -86,12 +87,10 @@ final class HandshakeWatch: Sendable {
     /// - Returns: whether the handshake goes on with what there is.
     func certificateWasRequested(_ ssl: OpaquePointer) -> Bool {
         guard !isProxy else { return true }
-        let authorities = asksForIdentity ? CertificateDecoding.names(of: SSL_get0_peer_CA_list(ssl)) : []
+        let authorities = asksForIdentity ? CertificateDecoding.names(of: SSL_get0_peer_CA_list(ssl)) : nil
         record.withLock { record in
             record.wantsClientCertificate = true
-            if asksForIdentity {
-                record.identityChallenge = ClientCertificateChallenge(host: host ?? "", authorities: authorities)
-            }
+            record.identityQuestion = authorities
         }
         return !asksForIdentity
     }

@@ -20,18 +20,18 @@ package struct SecuritySettings: Sendable {
     /// Judges one attempt's servers. `decisions`, `identities`: what handlers have said, where they are asked about servers, and about
     /// certificates of this side's.
     package func trust(
-        forHost host: String, decisions: ServerTrustDecisions?, identities: ClientCertificateDecisions? = nil
+        for origin: Origin, decisions: ServerTrustDecisions?, identities: ClientCertificateDecisions? = nil
     ) -> ServerTrust {
         var (identity, asks) = (identity, false)
         if identity == nil, let identities {
-            switch identities.choice(for: host, at: .now) {
+            switch identities.choice(for: origin, at: .now) {
             case .identity(let chosen): identity = chosen
             case nil: asks = true
             case .some(.none): break
             }
         }
         return ServerTrust(
-            policy: policy, host: host, proxy: proxy, identity: identity, decisions: decisions, asksForIdentity: asks)
+            policy: policy, host: origin.host, proxy: proxy, identity: identity, decisions: decisions, asksForIdentity: asks)
     }
 
     /// Whether a proxy speaks TLS itself.

@@ -50,8 +50,8 @@ package final class ServerTrust: Sendable {
     struct Record: Sendable {
         var verdict: Verdict?
         var wantsClientCertificate = false
-        /// The server wants a certificate, and nobody has said which.
-        var identityChallenge: ClientCertificateChallenge?
+        /// The authorities that the server names, where it wants a certificate and nobody has said which.
+        var identityQuestion: [String]?
         /// The fatal alert that the peer sent (RFC 8446 section 6).
         var alert: Alert?
         /// Whether this side has ended the handshake with one: it has met a version, a cipher or a certificate that it does not want.
@@ -79,7 +79,7 @@ package final class ServerTrust: Sendable {
 
     /// `host` is the server's name or address as in the URL; where it is `nil`, no name is checked. `decisions` are given where a
     /// handler is to be asked about every server: without its word none is believed. `asksForIdentity`: a server that wants a certificate
-    /// is a question as well (``identityChallenge``), where `identity` is none.
+    /// is a question as well (``identityQuestion``), where `identity` is none.
     package init(
         policy: PreparedPolicy, host: String?, proxy: Proxy? = nil, identity: ClientIdentity? = nil,
         decisions: ServerTrustDecisions? = nil, asksForIdentity: Bool = false
@@ -91,13 +91,14 @@ package final class ServerTrust: Sendable {
         self.identity = identity
         self.decisions = decisions
         self.asksForIdentity = asksForIdentity && identity == nil
-        sessionContext = HandshakeWatch.sessionContext(policy, host: host, identity: identity, decisions: decisions)
+        sessionContext = HandshakeWatch.sessionContext(
+            policy, host: host, identity: identity, decisions: decisions, asksForIdentity: self.asksForIdentity)
         proxyContext = proxy.map {
             HandshakeWatch.sessionContext($0.policy, host: normalizedHost($0.host), identity: nil, decisions: nil)
         }
     }
 
-    /// A path that no file has, the same only for the same policy, host, identity and decisions.
+    /// A path that no file has, the same only for the same policy, host, identity (or question for one) and decisions.
     package var connectionTag: String { Self.tag(sessionContext) }
     /// The same for the proxy; `nil` where there is none.
     package var proxyConnectionTag: String? { proxyContext.map(Self.tag) }
@@ -155,9 +156,9 @@ package final class ServerTrust: Sendable {
     /// The verdict of the last handshake that was judged; `nil` where none was, as when a TLS session was resumed.
     package var verdict: Verdict? { record.withLock { $0.verdict } }
 
-    /// What the server wants a certificate for, where that ended the handshake: ask the handler, keep its word in
+    /// By which authorities the server wants a certificate, where that ended the handshake: ask the handler, keep its word in
     /// ``ClientCertificateDecisions``, repeat the attempt.
-    package var identityChallenge: ClientCertificateChallenge? { record.withLock { $0.identityChallenge } }
+    package var identityQuestion: [String]? { record.withLock { $0.identityQuestion } }
 
     /// Whether the server has asked for a client certificate.
     package var wantsClientCertificate: Bool { record.withLock { $0.wantsClientCertificate } }
@@ -179,7 +180,7 @@ package final class ServerTrust: Sendable {
                 ?? HTTPSessionError(.certificateUntrusted, "\(host ?? "the server") waits for the session's handler")
         case .believed, nil: break
         }
-        if record.identityChallenge != nil {
+        if record.identityQuestion != nil {
             return HTTPSessionError(.clientCertificateRequired, "\(host ?? "the server") asks for a client certificate")
         }
         guard let alert = record.alert else { return nil }

@@ -43,6 +43,12 @@ extension TaskRun {
         leaveGate()
         waitsForAllowed = true
         wait(error)
+        // It is the way to this address that may not be used, not every network that there is.
+        if exchange.hasBegun {
+            looksAgainAt = loop.now + looksAgainAfter
+            looksAgainAfter = min(2 * looksAgainAfter, 60_000_000_000)
+            loop.wakes(at: looksAgainAt)
+        }
         goOn(with: request, .endedUntilConnected)
         return true
     }
@@ -108,6 +114,7 @@ extension TaskRun {
         if let since = waitsSince { metrics.timeWaitingForConnectivity += .nanoseconds(loop.now - since) }
         waitsSince = nil
         waitsForAllowed = false
+        looksAgainAt = nil
     }
 
     private func enterGate() {

@@ -37,6 +37,8 @@ extension TaskRun {
             guard try settings.check(adapted) == origin else {
                 throw HTTPSessionError(.interceptorFailed, "an interceptor changed the origin: it may do so only in a retry")
             }
+            // One that is suspended meanwhile asks again when it goes on.
+            if job.departure != nil, !isRunning { return noteStay() }
             exchange.adapted = adapted
         } catch {
             noteStay()

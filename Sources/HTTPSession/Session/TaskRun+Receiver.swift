@@ -31,7 +31,7 @@ extension TaskRun: TransferReceiver {
         noteActivity()
         serverQuestions = 0
         needsFreshConnection = false
-        if wasReleased { loop.answered(task.id, at: origin) }
+        loop.answered(task.id, at: origin)
         leaveGate()
         exchange.head = head
         loop.noteCookies(in: head)

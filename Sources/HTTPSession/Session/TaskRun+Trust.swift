@@ -9,13 +9,17 @@ extension TaskRun {
             ask { .serverTrust(challenge, await handler(challenge)) }
             return true
         }
-        if let challenge = exchange.trust?.identityChallenge, let handler = task.handlers.clientCertificate {
+        if let authorities = exchange.trust?.identityQuestion, let handler = task.handlers.clientCertificate, mayBeSentAgain {
+            let challenge = ClientCertificateChallenge(host: origin.host, port: origin.port, authorities: authorities)
             guard mayAskAboutServer("the server has asked for a certificate", nil) else { return true }
             ask { .clientCertificate(challenge, await handler(challenge)) }
             return true
         }
         return false
     }
+
+    /// A server may ask in the middle (TLS 1.2 knows a second handshake), when it has the request already.
+    private var mayBeSentAgain: Bool { !exchange.isConnected || (upload == nil && failure(.connectionLost).isRepeatable) }
 
     private func mayAskAboutServer(_ what: String, _ underlying: HTTPSessionError?) -> Bool {
         serverQuestions += 1
@@ -37,8 +41,8 @@ extension TaskRun {
 
     func apply(_ disposition: ClientCertificateDisposition, to challenge: ClientCertificateChallenge) {
         switch disposition {
-        case .use(let identity): task.identities?.record(identity, for: challenge.host, at: .now)
-        case .performDefaultHandling: task.identities?.record(nil, for: challenge.host, at: .now)
+        case .use(let identity): task.identities?.record(identity, for: origin, at: .now)
+        case .performDefaultHandling: task.identities?.record(nil, for: origin, at: .now)
         case .cancel:
             return end(
                 with: HTTPSessionError(
@@ -50,7 +54,7 @@ extension TaskRun {
     /// What was shown is not wanted: whoever comes next is asked anew.
     func noteRejectedIdentity(_ error: HTTPSessionError) {
         if error.code == .clientCertificateRejected || error.code == .clientCertificateRequired {
-            task.identities?.forget(origin.host)
+            task.identities?.forget(origin)
         }
     }
 }

@@ -53,6 +53,9 @@ final class TaskRun {
     var beginning: (head: ResponseHead?, destination: TransferJob.Destination)?
     /// An upload that goes on where it stopped.
     @exclusivity(unchecked) var upload: UploadMachine?
+    /// When to look again whether a network that may be used leads there: routes change without a word of the path. And how long to wait then.
+    var looksAgainAt: Int64?
+    var looksAgainAfter: Int64 = 5_000_000_000
     /// Whether anything of the task has ever been sent, or may have been.
     var hasLeft = false
     /// Whether it has gone back to the first address since something came.
@@ -98,6 +101,7 @@ final class TaskRun {
         var due = machine.deadline ?? .max
         if hasUnpublishedProgress { due = min(due, publishedAt + TransferTask.progressInterval) }
         if let flushesAt = sink?.flushesAt { due = min(due, flushesAt) }
+        if let looksAgainAt { due = min(due, looksAgainAt) }
         return due == .max ? nil : due
     }
     var attempts: Int { machine.attempts }
@@ -128,6 +132,10 @@ final class TaskRun {
     func timePassed() {
         if hasUnpublishedProgress { publishProgress() }
         if let flushesAt = sink?.flushesAt, flushesAt <= loop.now { sink?.flush() }
+        if let time = looksAgainAt, time <= loop.now {
+            looksAgainAt = nil
+            networkMayBeAllowed()
+        }
         if case .backingOff(let until) = machine.state, until <= loop.now, !wasReleased {
             if let wait = loop.retryWait(for: origin) { handle(.postponed(delay: wait)) } else { hasPaidRetry = true }
         }
@@ -236,7 +244,7 @@ final class TaskRun {
             prepareSource(plan)
             if origin.scheme == "https" || settings.security.hasSecureProxy || loop.isRaised(origin.host) {
                 exchange.trust = settings.security.trust(
-                    forHost: origin.host, decisions: task.decisions, identities: task.identities)
+                    for: origin, decisions: task.decisions, identities: task.identities)
             }
             transfer = try loop.engine.start(plan, for: self, trust: exchange.trust, now: loop.now)
             loop.judgesAttempt()

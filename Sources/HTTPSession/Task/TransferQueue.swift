@@ -194,7 +194,8 @@ package struct TransferQueue: Sendable {
     package mutating func multiplexes(_ host: Host, _ isMultiplexed: Bool = true) {
         guard !host.isAlone else { return }
         lines[host]?.isMultiplexed = isMultiplexed
-        if !isMultiplexed { lines[host]?.speaksHTTP2 = false }
+        // A connection of HTTP/2 may be there yet.
+        if isMultiplexed { lines[host]?.speaksHTTP2 = true }
     }
 
     /// A connection to the host speaks HTTP/2.

@@ -93,7 +93,7 @@ extension Keeper {
     func cancel(_ id: String) async throws(DurableSessionError) {
         try await onQueue { keeper throws(DurableSessionError) in
             guard keeper.entries[id] != nil else { throw DurableSessionError(.unknownTask, "there is no task \(id)") }
-            if let error = keeper.handle(.cancel, id) { throw error }
+            if let error = keeper.settle(id) ?? keeper.handle(.cancel, id) { throw error }
         }
     }
 

@@ -45,10 +45,9 @@ extension Keeper {
                 attempts.withLock { $0 += 1 }
                 guard let self else { throw Keeper.closed }
                 try await onQueue { keeper throws(DurableSessionError) in
-                    if let error = keeper.handle(.leaves, id) {
-                        keeper.entries[id]?.isPostponed = true
-                        throw error
-                    }
+                    let error = keeper.handle(.leaves, id)
+                    keeper.entries[id]?.isPostponed = error != nil
+                    if let error { throw error }
                 }
             },
             hasStayed: { [weak self] in
@@ -105,7 +104,7 @@ extension Keeper {
             handle(.transferred(answer, hidden: file.flatMap { HiddenFile.mark($0.path) }), id)
         // What the session's end has ended goes on in another process.
         case .failure where phase == .closing: break
-        case .failure where entries[id]?.isPostponed == true: postpone(id)
+        case .failure(let error) where entries[id]?.isPostponed == true && error.code != .cancelled: postpone(id)
         case .failure(let error): handle(.transferFailed(Failure(error)), id)
         }
     }

@@ -24,6 +24,8 @@ final class Keeper: @unchecked Sendable {
         /// What the journal says: the life begins again there when it could not be written.
         var written: TaskLife.State
         var transfer: TransferTask?
+        /// What its transfer brought, and the disk has not taken yet.
+        var pending: TaskLife.Event?
         /// Its transfer ends because the disk has refused what had to be written before.
         var isPostponed = false
         /// Another process has had it, and may have been killed.
@@ -103,6 +105,10 @@ final class Keeper: @unchecked Sendable {
 
     func reattach(_ id: String) {
         guard let entry = entries[id], entry.transfer == nil else { return }
+        guard entry.pending == nil else {
+            settle(id)
+            return
+        }
         handle(.reattached(around(entry.record)), id)
     }
 
@@ -168,9 +174,19 @@ final class Keeper: @unchecked Sendable {
         entries[id] = entry
         guard entry.transfer == nil else { return }
         switch event {
-        case .transferred, .transferFailed: later { $0.handle(event, id) }
+        case .transferred, .transferFailed:
+            entries[id]?.pending = event
+            later { $0.settle(id) }
         default: postpone(id)
         }
+    }
+
+    /// Tries again what the disk has refused: before anything else, which would not know of it.
+    @discardableResult
+    func settle(_ id: String) -> DurableSessionError? {
+        guard let event = entries[id]?.pending else { return nil }
+        entries[id]?.pending = nil
+        return handle(event, id)
     }
 
     func postpone(_ id: String) {

@@ -1,3 +1,4 @@
+import Dispatch
 import EventLoop
 import Foundation
 import HTTPSession
@@ -187,6 +188,45 @@ import Testing
         await session.close()
     }
 
+    @Test func `what an upload was answered comes before its cancellation`() async throws {
+        let gate = try Gate()
+        let server = try MisbehavingServer { _ in Reply(201).held(by: gate) }
+        let listener = Listener()
+        let session = try session(listener, delay: .seconds(3_600))
+        let journal = session.keeper.journal
+        let request = TransferRequest(url: server.url("/"), method: .post, body: .data(Data("x".utf8)))
+        let task = try await session.upload(request, handler: "one")
+        try await server.awaitRequests(1)
+        try journal.refuseWrites(true)
+        gate.open()
+        while try await session.tasks.contains(where: { $0.transfer != nil }) { await Task.yield() }
+        await #expect(throws: DurableSessionError.self) { try await session.cancel(task.id) }
+        try journal.refuseWrites(false)
+        try await session.cancel(task.id)
+        try await listener.await(events: 1)
+        #expect(listener.events.map(\.outcome.word) == ["finished"])
+        await session.close()
+    }
+
+    @Test func `what is suspended before it leaves has stayed here`() async throws {
+        let server = try MisbehavingServer { _ in Reply(201) }
+        let (listener, door) = (Listener(), Door())
+        let session = try session(listener, interceptors: [door])
+        let request = TransferRequest(url: server.url("/"), method: .post, body: .data(Data("x".utf8)))
+        try await session.upload(request, handler: "one")
+        for await _ in door.came.stream { break }
+        let transfer = try #require(try await session.tasks.first?.transfer)
+        transfer.suspend()
+        while transfer.state != .suspended { await Task.yield() }
+        door.opened.continuation.yield()
+        await session.close()
+        let next = try self.session(listener)
+        try await listener.await(events: 1)
+        #expect(listener.events.map(\.outcome.word) == ["finished"])
+        #expect(server.requests.count == 1)
+        await next.close()
+    }
+
     @Test func `what the disk does not let be noted does not leave`() async throws {
         let server = try MisbehavingServer { _ in Reply(201) }
         let (listener, disk) = (Listener(), FillingDisk())
@@ -201,9 +241,11 @@ import Testing
         await session.close()
     }
 
-    private func session(_ listener: Listener, interceptors: [any RequestInterceptor] = []) throws -> DurableSession {
+    private func session(
+        _ listener: Listener, interceptors: [any RequestInterceptor] = [], delay: DispatchTimeInterval = .milliseconds(20)
+    ) throws -> DurableSession {
         var surroundings = Keeper.Surroundings()
-        surroundings.delayAfterFailure = .milliseconds(20)
+        surroundings.delayAfterFailure = delay
         return try DurableSession(
             identifier: "test", directory: folder.url("state"), configuration: localConfiguration(),
             handlers: listener.handlers("one"), transferHandlers: TransferHandlers(interceptors: interceptors),
@@ -222,6 +264,18 @@ private final class FillingDisk: RequestInterceptor {
             return attempts
         }
         try journal.withLock { $0 }?.refuseWrites(attempt <= 2)
+        return request
+    }
+}
+
+/// Lets nobody through before it is opened.
+private final class Door: RequestInterceptor {
+    let came = AsyncStream<Void>.makeStream()
+    let opened = AsyncStream<Void>.makeStream()
+
+    func adapt(_ request: TransferRequest) async throws -> TransferRequest {
+        came.continuation.yield()
+        for await _ in opened.stream { break }
         return request
     }
 }

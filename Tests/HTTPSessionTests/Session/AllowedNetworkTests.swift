@@ -183,7 +183,7 @@ import Testing
     }
 
     /// Two networks of a machine's: by cable to a server at 192.0.2.1, by radio to the same at 198.51.100.1, where the default route goes.
-    private func twoNetworks() throws -> (client: LabHost, server: MisbehavingServer) {
+    private func twoNetworks() throws -> (client: LabHost, far: LabHost, server: MisbehavingServer) {
         let lab = Lab()
         let (client, far) = try (lab.host(), lab.host())
         for (name, network) in [("cable0", "192.0.2"), ("radio0", "198.51.100")] {
@@ -204,14 +204,15 @@ import Testing
                 status: .satisfied, interface: radio, interfaceV4: radio, isExpensive: true, interfaces: [cable, radio]))
         var options = MisbehavingServer.Options()
         options.namespace = far.path
-        return (client, try MisbehavingServer(at: .ip("0.0.0.0", port: 0), options: options) { _ in Reply(body: "x") })
+        return (client, far, try MisbehavingServer(at: .ip("0.0.0.0", port: 0), options: options) { _ in Reply(body: "x") })
     }
 
     @Test(arguments: [\SessionConfiguration.allowsCellularAccess, \.allowsExpensiveAccess])
     func `what counts is the way to the server's own address, whatever the default route is`(
         _ option: any WritableKeyPath<SessionConfiguration, Bool> & Sendable
     ) async throws {
-        let (client, server) = try twoNetworks()
+        let (client, far, server) = try twoNetworks()
+        defer { withExtendedLifetime(far) {} }
         let session = try session(server.port) {
             $0.networkNamespace = NetworkNamespace(client.path)
             $0[keyPath: option] = false
@@ -237,8 +238,26 @@ import Testing
         #expect(server.requests.count == 3)
     }
 
+    @Test(.requires(Nginx.program)) func `a connection of HTTP/2 that others may use is none for who may not go that way`()
+        async throws
+    {
+        let (client, far, _) = try twoNetworks()
+        let nginx = try Nginx(on: far, address: "198.51.100.1")
+        let policy = try SecurityPolicy.trusting(nginx.identity)
+        let session = try session(1) {
+            ($0.networkNamespace, $0.securityPolicy) = (NetworkNamespace(client.path), policy)
+        }
+        let request = TransferRequest(url: try nginx.tlsURL("/1k"))
+        #expect(try await session.data(request).value.metrics.transactions.last?.networkProtocolName == "h2")
+        var sparing = request
+        sparing.options.allowsCellularAccess = false
+        #expect(await failure(session.data(sparing))?.code == .networkNotAllowed)
+        #expect(try await session.data(request).value.metrics.transactions.last?.isReusedConnection == true)
+    }
+
     @Test func `a session that is bound to an interface is judged by that one`() async throws {
-        let (client, server) = try twoNetworks()
+        let (client, far, server) = try twoNetworks()
+        defer { withExtendedLifetime(far) {} }
         for (interface, address, isAllowed) in [("cable0", "192.0.2.1", true), ("radio0", "198.51.100.1", false)] {
             let session = try session(server.port) {
                 ($0.networkNamespace, $0.interface) = (NetworkNamespace(client.path), interface)

@@ -124,6 +124,22 @@ import Testing
         #expect((own.asked.count, sessions.asked.count) == (2, 1))
     }
 
+    @Test(arguments: [ServerTLS.Version.v1_2, .v1_3])
+    func `who is asked has no connection and no session that was made without asking`(_ version: ServerTLS.Version) async throws {
+        var tls = try ServerTLS.minted("leaf-chain")
+        (tls.minimumVersion, tls.maximumVersion, tls.clientCertificates) = (version, version, .requested)
+        let identity = try identity()
+        let server = try MisbehavingServer(tls: tls) { _ in Reply(body: "x") }
+        let session = try session(Wallet { _ in .cancel })
+        let wallet = Wallet { _ in .use(identity) }
+        let url = TransferRequest(url: server.url())
+        #expect(await failure(session.data(url, handlers: TransferHandlers())) == nil)
+        #expect(await failure(session.data(url, handlers: wallet.handlers)) == nil)
+        #expect(await failure(session.data(url, handlers: TransferHandlers())) == nil)
+        #expect(wallet.asked.map(\.port) == [Int(server.port)])
+        #expect(server.requests.map { $0.tls?.clientCertificate != nil } == [false, true, false])
+    }
+
     @Test func `a handler that never answers is an error`() async throws {
         let server = try server()
         let wallet = Wallet { _ in

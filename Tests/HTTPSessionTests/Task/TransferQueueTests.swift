@@ -91,7 +91,7 @@ extension TransferQueue {
         queue.multiplexes(one)
         queue.left(1, from: one, isAbandoned: false, now: 0)
         queue.multiplexes(one, false)
-        #expect(!queue.mayShare(one))
+        #expect(queue.mayShare(one))
         for id: UInt64 in 2...5 { queue.add(id, to: one, priority: .default) }
         #expect(queue.admitAll() == [2, 3])
     }
