@@ -62,8 +62,9 @@ public final class HTTPSessionManager: Sendable {
     ///     comes.
     ///   - completionGroup: entered by every callback until it has run.
     ///   - credentials: may be shared between sessions.
-    ///   - reachability: tells the network's state: without it nothing is known of cellular or expensive networks, an error never says
-    ///     ``HTTPSessionError/Code/notConnected`` for want of a route, and no task waits for a network.
+    ///   - reachability: tells the network's state: without it nothing is known of cellular or expensive networks, a name that is not found
+    ///     for want of a network is ``HTTPSessionError/Code/cannotFindHost`` and not ``HTTPSessionError/Code/notConnected``, and no task
+    ///     waits for a network.
     ///   - monitors: hear every event, in this order.
     /// - Throws: ``HTTPSessionError/Code/invalidConfiguration`` naming what is wrong with it, or what the system refused. So is a policy
     ///   that pins without a base URL of https, as in AFNetworking: without TLS nobody is judged (``SecurityPolicy/PinningMode``).

@@ -90,9 +90,12 @@ public struct SessionConfiguration: Sendable {
     public var followsInsecureRedirects = false
     /// Where cookies are kept.
     public var cookies = CookieStorage.ephemeral
-    /// Where Strict-Transport-Security (RFC 6797) is remembered, in a directory that is there; `nil`: in memory, with the session.
+    /// Where Strict-Transport-Security (RFC 6797) is remembered, in a directory that is there; `nil`: in memory, with the session. Written
+    /// when the session ends, not before. Requests that handle no cookies (``TransferRequest/Options/handlesCookies``) have a memory of
+    /// their own, without this file.
     public var hstsFile: URL?
-    /// Obey Strict-Transport-Security.
+    /// Obey Strict-Transport-Security: an address of http becomes one of https where its server has asked for that. Where
+    /// ``insecureHTTP`` does not allow http at all, the address is refused before.
     public var enforcesHSTS = true
     /// `false`: nothing goes over a cellular interface (``PathMonitor`` tells; without one nothing is known and nothing is held back).
     public var allowsCellularAccess = true

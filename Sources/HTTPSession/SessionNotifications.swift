@@ -25,8 +25,8 @@ extension TransferTask {
     /// Posted when a task has ended, after the callbacks that were waiting for it; AFNetworking's
     /// `AFNetworkingTaskDidCompleteNotification`.
     ///
-    /// Of that one's keys, the response's data, the file, the session-level error and the metrics are in ``result``; the serialized
-    /// response, its serializer and its error in ``serializations``. Here a response is serialized for whoever asks, and once for each:
+    /// Of that one's keys, the response's data, the file and the session-level error are in ``result``, the metrics are the task's
+    /// (``TransferTask/metrics``); the serialized response, its serializer and its error in ``serializations``. Here a response is serialized for whoever asks, and once for each:
     /// for callbacks before the message, for those who `await` (``TransferTask/decode(_:decoder:)`` and its like) when they come, which no
     /// message can wait for.
     public struct DidComplete: NotificationCenter.AsyncMessage {

@@ -14,14 +14,15 @@ public struct TransferMetrics: Hashable, Sendable {
     public internal(set) var timeWaitingForConnectivity = Duration.zero
     /// Bytes that later attempts did not ask for, or send, again.
     public internal(set) var bytesResumed: Int64 = 0
-    /// One for each request, in their order; of a task that has made more, the latest 1,000.
+    /// One for each attempt, in their order, also those that were given up; the requests of one login by Digest or NTLM, which libcurl
+    /// makes, are one. Of a task that has made more, the latest 1,000.
     public internal(set) var transactions: [TransactionMetrics] = []
 
     static let maximumTransactions = 1_000
 }
 
-/// One request and its response. Of the fields of `URLSessionTaskTransactionMetrics` there is no `isMultipath`, which libcurl does not tell,
-/// and no fetch type: all come from the network.
+/// One request and its response. Of the fields of `URLSessionTaskTransactionMetrics` there is no `isMultipath` and no
+/// `domainResolutionProtocol`, which libcurl does not tell, no fetch type (all come from the network), and no copy of request and response.
 public struct TransactionMetrics: Hashable, Sendable, CustomStringConvertible, CustomReflectable {
     /// The request's method.
     public let method: String

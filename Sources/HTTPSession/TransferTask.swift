@@ -50,6 +50,8 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         var job: TransferJob?
         var isCancelled = false
         var result: Result<TransferResponse, HTTPSessionError>?
+        /// Of a task that has failed; a response has its own.
+        var metrics: TransferMetrics?
         var waiters: [CheckedContinuation<Void, Never>] = []
         var completions: [Completion] = []
         var progress = TransferProgress()
@@ -92,6 +94,17 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
     public var currentProgress: TransferProgress { shared.withLock { $0.progress } }
     /// The result, once there is one.
     public var result: Result<TransferResponse, HTTPSessionError>? { shared.withLock { $0.result } }
+
+    /// What was measured, once the task has ended, also of one that has failed; `nil` before, and where it never began.
+    public var metrics: TransferMetrics? {
+        shared.withLock { shared in
+            if case .success(let response) = shared.result { return response.metrics }
+            return shared.result == nil ? nil : shared.metrics
+        }
+    }
+
+    /// What was measured of a task that is about to fail.
+    func note(_ metrics: TransferMetrics) { shared.withLock { $0.metrics = metrics } }
 
     // MARK: Control
 

@@ -6,7 +6,7 @@ import Reachability
 import EventLoop
 
 /// How long a test waits for what has to come.
-let patience = Duration.seconds(10)
+let patience = Duration.seconds(120)
 
 /// Somebody who is told of paths.
 protocol Observer: AnyObject {

@@ -71,11 +71,20 @@ final class SessionSettings: Sendable {
     func endpoint(for origin: Origin) -> Endpoint? {
         guard !origin.isLoopback, configuration.unixSocketPath == nil else { return nil }
         if let proxy = proxies.address(before: origin) {
+            // What it cannot reach is its own to say.
+            guard !hasLoopbackProxy(before: origin) else { return nil }
             guard let host = proxy.host(percentEncoded: false), let port = proxy.port else { return nil }
             return SessionSettings.endpoint(host: host, port: port)
         }
         let override = configuration.hostOverrides.first { $0.host.lowercased() == origin.host && $0.port == origin.port }
         return SessionSettings.endpoint(host: override?.addresses.first ?? origin.host, port: origin.port)
+    }
+
+    /// Whether the origin is reached through a proxy on this machine.
+    func hasLoopbackProxy(before origin: Origin) -> Bool {
+        guard let host = proxies.address(before: origin)?.host(percentEncoded: false) else { return false }
+        let name = host.trimmingCharacters(in: ["[", "]"]).lowercased()
+        return name == "localhost" || IPAddress(name)?.isLoopback == true
     }
 
     private static func endpoint(host: String, port: Int) -> Endpoint? {

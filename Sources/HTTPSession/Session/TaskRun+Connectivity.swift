@@ -140,7 +140,9 @@ extension TaskRun {
 
     /// Since when the attempt has been without a connection, where it has to have one from here to elsewhere.
     var connectingSince: Int64? {
-        exchange.isConnected || origin.isLoopback || settings.configuration.unixSocketPath != nil ? nil : transfer?.started
+        let staysHere =
+            origin.isLoopback || settings.configuration.unixSocketPath != nil || settings.hasLoopbackProxy(before: origin)
+        return exchange.isConnected || staysHere ? nil : transfer?.started
     }
 
     /// What can be done again is, over another way; the rest is left to TCP.
@@ -157,18 +159,24 @@ extension TaskRun {
 
     /// The connection carries nothing any more: what it was for is done on another, or ends.
     func connectionIsGone(_ reason: String) {
+        // The kernel's word is newer than the probe's that let it go.
+        wasReleased = false
         abandonSilently()
         var error = HTTPSessionError(exchange.isConnected ? .connectionLost : .notConnected, reason)
         if !exchange.isConnected { error.cause = settings.path?.currentPath?.cause }
         stopped(by: error)
     }
 
+    /// What was measured of an attempt that is about to be given up.
+    func noteAttempt() {
+        guard let transfer else { return }
+        var facts = transfer.facts
+        facts.total = max(facts.total, loop.now - transfer.started)
+        note(facts)
+    }
+
     private func abandonSilently() {
-        if let transfer, exchange.isConnected {
-            var facts = transfer.facts
-            facts.total = max(facts.total, loop.now - transfer.started)
-            note(facts)
-        }
+        if exchange.isConnected { noteAttempt() }
         // Where another way is, the end is told to the server.
         if loop.ways.areLost { transfer?.silence() }
         abandonTransfer()

@@ -63,7 +63,12 @@ extension TaskRun {
             result = .failure(error)
         }
         // A response handler may have made a download of a stream: its reader hears of the end here.
-        if case .failure(let error) = result { task.chunkBuffer?.finish(error) } else { task.chunkBuffer?.finish(nil) }
+        if case .failure(let error) = result {
+            task.note(metrics)
+            task.chunkBuffer?.finish(error)
+        } else {
+            task.chunkBuffer?.finish(nil)
+        }
         loop.outbox.complete(task, result)
         loop.forget(task.id)
     }

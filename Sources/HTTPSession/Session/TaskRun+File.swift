@@ -54,8 +54,11 @@ extension TaskRun {
     private func goOn(from part: FileSink.Part) {
         let wanted = (sink as? FileSink)?.destination.expectedDigest
         if let wanted, let known = part.sidecar.resumption.digest, wanted != known { return }
-        // What a server said of another resource says nothing of this one.
-        guard wanted != nil || part.sidecar.resumption.isSameResource(request.url) else { return }
+        // What a server said of another resource says nothing of this one; but what was asked for then may lead to the same again.
+        guard
+            wanted != nil || part.sidecar.resumption.isSameResource(request.url)
+                || part.sidecar.start == start.url.withoutUser
+        else { return }
         resumption = part.sidecar.resumption
         beginning = (nil, job.destination)
         progress.received = part.length

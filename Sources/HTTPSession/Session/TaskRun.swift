@@ -160,8 +160,11 @@ final class TaskRun {
             beginIfReady()
             goesOn(transfer?.hold(false))
             loop.judgesAttempt()
-        case .abort: abandonTransfer()
+        case .abort:
+            noteAttempt()
+            abandonTransfer()
         case .failTimedOut:
+            noteAttempt()
             abandonTransfer()
             noteUnansweredName()
             let limit = Duration.nanoseconds(job.limits.requestTimeout)

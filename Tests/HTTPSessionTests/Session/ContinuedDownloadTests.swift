@@ -268,6 +268,26 @@ import Testing
         #expect(response.metrics.bytesResumed == cut)
     }
 
+    @Test func `what a redirect led to is gone on from by another task that asks for the first address`() async throws {
+        let (count, cuts) = (Counter(), Counter())
+        let (size, cut) = (size, cut)
+        let server = try MisbehavingServer { request in
+            guard request.path != "/start" else { return .redirect(to: "/file?signature=\(count.add())") }
+            guard request["range"] == nil else { return Self.rest(request) }
+            let whole = Reply(fields: ["ETag": "\"1\""], body: .pattern(size))
+            return cuts.add() == 1 ? whole.cut(afterBodyBytes: cut, .truncated) : whole
+        }
+        let place = DownloadDestination(folder.url("file"), unfinished: .kept)
+        let first = try session(0).download(TransferRequest(url: server.url("/start")), to: place)
+        #expect(await failure(first)?.code == .connectionLost)
+        #expect(first.metrics?.transactions.map(\.statusCode) == [302, 200])
+        #expect(first.metrics?.redirectCount == 1)
+        let second = try await session(0).download(TransferRequest(url: server.url("/start")), to: place).value
+        try expectWholeFile()
+        #expect(second.metrics.bytesResumed == cut)
+        #expect(server.requests.map { $0["range"] } == [nil, nil, nil, "bytes=600000-"])
+    }
+
     @Test func `an address that holds once is asked for anew, and its version goes on`() async throws {
         let (signatures, used) = (Counter(), Locked<Set<String>>([]))
         let (size, cut) = (size, cut)

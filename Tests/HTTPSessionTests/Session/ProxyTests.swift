@@ -243,8 +243,11 @@ import Testing
             try #require(proxy.passages.map(\.kind) == [.absoluteForm])
             try #require(other.passages.map(\.kind) == [.connect])
             // A session that wants none asks nobody.
-            let none = try localSession()
-            _ = try await none.data(TransferRequest(url: plain.url())).value
+            let none = try localSession {
+                $0.hostOverrides = [.init(host: "named.example", port: Int(plain.port), addresses: ["127.0.0.1"])]
+            }
+            let named = try #require(URL(string: "http://named.example:\(plain.port)/"))
+            _ = try await none.data(TransferRequest(url: named)).value
             try #require(proxy.seen.connections + other.seen.connections == 2)
             // One that is gone is the proxy's failure, as if it had been named.
             proxy.stop()

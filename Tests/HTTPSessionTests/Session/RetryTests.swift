@@ -88,6 +88,7 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
         request.options.requestTimeout = .milliseconds(200)
         let response = try await patientSession().data(request).value
         #expect(response.data == Data("well".utf8))
+        #expect(response.metrics.transactions.map(\.statusCode) == [nil, 200])
         #expect(server.requests.count == 2)
     }
 
