@@ -64,3 +64,16 @@ extension DurableEvent.Outcome {
             }
     }
 }
+
+extension DurableEvent.Outcome {
+    /// In a line of a program's own record.
+    package var line: String {
+        switch self {
+        case .finished: "finished"
+        case .failed(let error): "failed \(error)"
+        case .expired: "expired"
+        case .cancelled: "cancelled"
+        case .interrupted: "interrupted"
+        }
+    }
+}

@@ -97,7 +97,7 @@ struct ChaosClient {
         var handlers = DurableHandlers()
         handlers.register("chaos") { [log, lastEvent] event in
             let name = String(decoding: event.task.context, as: UTF8.self)
-            log.writeThrough("event \(name) \(event.id) \(ChaosClient.word(for: event.outcome))")
+            log.writeThrough("event \(name) \(event.id) \(event.outcome.line)")
             let number = count.withLock { count in
                 count += 1
                 return count
@@ -151,16 +151,6 @@ struct ChaosClient {
             let task = try await session.upload(
                 request, resumably: ChaosClient.protocolOf(upload), handler: "chaos", context: Data(upload.name.utf8))
             log.write("made \(upload.name) \(task.id)")
-        }
-    }
-
-    private static func word(for outcome: DurableEvent.Outcome) -> String {
-        switch outcome {
-        case .finished: "finished"
-        case .failed(let error): "failed \(error)"
-        case .expired: "expired"
-        case .cancelled: "cancelled"
-        case .interrupted: "interrupted"
         }
     }
 }

@@ -28,7 +28,7 @@ enum DurableClient {
         var handlers = DurableHandlers()
         let acknowledged = AsyncStream<Void>.makeStream()
         handlers.register("all") { event in
-            log.write("event \(String(decoding: event.task.context, as: UTF8.self)) \(event.id) \(word(for: event.outcome))")
+            log.write("event \(String(decoding: event.task.context, as: UTF8.self)) \(event.id) \(event.outcome.line)")
             do { try await event.acknowledge() } catch { log.write("failed \(error)") }
             acknowledged.continuation.yield()
         }
@@ -70,16 +70,6 @@ enum DurableClient {
             await session.close()
         } catch let error as DurableSessionError {
             print(error)
-        }
-    }
-
-    private static func word(for outcome: DurableEvent.Outcome) -> String {
-        switch outcome {
-        case .finished: "finished"
-        case .failed(let error): "failed \(error)"
-        case .expired: "expired"
-        case .cancelled: "cancelled"
-        case .interrupted: "interrupted"
         }
     }
 }

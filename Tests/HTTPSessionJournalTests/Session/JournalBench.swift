@@ -105,13 +105,8 @@ final class Fuse: Sendable {
 }
 
 extension DurableEvent.Outcome {
+    /// By its code alone.
     var word: String {
-        switch self {
-        case .finished: "finished"
-        case .failed(let error): "failed \(error.code.rawValue)"
-        case .expired: "expired"
-        case .cancelled: "cancelled"
-        case .interrupted: "interrupted"
-        }
+        if case .failed(let error) = self { "failed \(error.code.rawValue)" } else { line }
     }
 }

@@ -55,10 +55,9 @@ import Testing
 
     @Test func `the rest is asked for, and put behind what is here`() async throws {
         let server = try server { Self.rest($0) }
-        let told = Locked<[Int64?]>([])
-        let handlers = TransferHandlers(didResume: { offset, total in told.withLock { $0 += [offset, total] } })
+        let resumptions = Resumptions()
         let response = try await session().download(
-            TransferRequest(url: server.url("/file")), to: DownloadDestination(folder.url("file")), handlers: handlers
+            TransferRequest(url: server.url("/file")), to: DownloadDestination(folder.url("file")), handlers: resumptions.handlers
         ).value
         try expectWholeFile()
         #expect(response.metrics.retryCount == 1)
@@ -68,7 +67,7 @@ import Testing
         #expect(server.requests.allSatisfy { $0["accept-encoding"] == "identity" })
         await log.await("completed")
         #expect(log.names.contains("continued 600000 of 1000000"))
-        #expect(told.withLock { $0 } == [600_000, 1_000_000])
+        #expect(resumptions.told == [600_000, 1_000_000])
     }
 
     /// What a task answers that had its bytes from one whole response.

@@ -177,3 +177,13 @@ extension SecurityPolicy {
         return policy
     }
 }
+
+/// Where transfers went on, and of how many bytes: what ``TransferHandlers/didResume`` was told.
+final class Resumptions: Sendable {
+    private let numbers = Locked<[Int64?]>([])
+
+    var told: [Int64?] { numbers.withLock { $0 } }
+    var handlers: TransferHandlers {
+        TransferHandlers(didResume: { [numbers] offset, total in numbers.withLock { $0 += [offset, total] } })
+    }
+}

@@ -69,16 +69,14 @@ import Testing
     }
 
     @Test(arguments: [UploadProtocol.tus, .draft]) func `twenty cuts cost next to nothing`(_ kind: UploadProtocol) async throws {
-        let (cuts, gate) = (Counter(), try Gate())
+        let (cuts, gate, resumptions) = (Counter(), try Gate(), Resumptions())
         let server = try UploadServer(kind == .tus ? .tus : .draft) { turn in
             let isFirst = kind == .draft && turn.request.method == "POST"
             guard isFirst || turn.request.method == "PATCH", cuts.add() <= 20 else { return nil }
             // Until the client has read where its upload is.
             return .cut(afterBodyBytes: 49_000, losing: 4_000, after: isFirst ? .gate(gate) : nil)
         }
-        let told = Locked<[Int64?]>([])
-        let handlers = TransferHandlers(didResume: { offset, total in told.withLock { $0 += [offset, total] } })
-        let task = try session().upload(request(server), resumably: kind, handlers: handlers)
+        let task = try session().upload(request(server), resumably: kind, handlers: resumptions.handlers)
         if kind == .draft { await log.await("interim 104") }
         gate.open()
         let response = try await task.value
@@ -89,7 +87,7 @@ import Testing
         await log.await("completed")
         #expect(log.names.contains("continued 45000"))
         #expect(log.names.contains("continued 900000"))
-        #expect(told.withLock { $0 } == (1...20).flatMap { [$0 * 45_000, Self.size] })
+        #expect(resumptions.told == (1...20).flatMap { [$0 * 45_000, Self.size] })
         #expect(response.metrics.bytesResumed == (1...20).reduce(0) { $0 + $1 * 45_000 })
     }
 
