@@ -1,39 +1,58 @@
 internal import EventLoop
+internal import Foundation
 internal import HTTPTypes
 
-/// Bearer tokens (RFC 6750) for every request of a session, refreshed when the server calls one expired: once, however many requests
-/// wait for it.
+/// Bearer tokens (RFC 6750) for every request of a session, fetched anew when the server calls one expired, or shortly before one says that
+/// it is: once, however many requests wait for it.
 ///
 /// ```swift
-/// let tokens = BearerAuthentication { expired in try await logIn() }
+/// let tokens = BearerAuthentication(renewal: TokenRenewal(ahead: .seconds(30))) { _ in
+///     let answer = try await logIn()
+///     return BearerToken(answer.token, expiry: answer.expiry)
+/// }
 /// let session = try HTTPSessionManager(handlers: TransferHandlers(interceptors: [tokens]))
 /// ```
+///
+/// The renewal ahead of time and the limit on excessive ones are ideas of Alamofire's.
 public final class BearerAuthentication: RequestInterceptor {
     private struct State: Sendable {
-        var token: String?
-        var refreshing: Task<String, any Error>?
+        var life: TokenLife
+        var fetching: Task<BearerToken, any Error>?
     }
 
     private let state: Locked<State>
-    private let refresh: @Sendable (String?) async throws -> String
+    private let fetch: @Sendable (BearerToken?) async throws -> BearerToken
 
-    /// `refresh` gets a token in the place of one that is refused or missing; it must not use a session that these tokens belong to.
-    public init(token: String? = nil, refresh: @escaping @Sendable (_ expired: String?) async throws -> String) {
-        state = Locked(State(token: token))
-        self.refresh = refresh
+    /// `fetch` gets a token in the place of one that is refused, missing or about to expire; it must not use a session that these tokens
+    /// belong to.
+    public init(
+        token: BearerToken? = nil, renewal: TokenRenewal = TokenRenewal(),
+        fetch: @escaping @Sendable (_ expired: BearerToken?) async throws -> BearerToken
+    ) {
+        state = Locked(State(life: TokenLife(token, renewal)))
+        self.fetch = fetch
+    }
+
+    /// Tokens that do not say when they expire. `refresh` is as `fetch` of ``init(token:renewal:fetch:)``.
+    public convenience init(token: String? = nil, refresh: @escaping @Sendable (_ expired: String?) async throws -> String) {
+        self.init(token: token.map { BearerToken($0) }, fetch: { BearerToken(try await refresh($0?.value)) })
     }
 
     /// The token in use.
-    public var token: String? { state.withLock { $0.token } }
+    public var token: String? { state.withLock { $0.life.token?.value } }
 
     /// Puts the token into the request.
     public func adapt(_ request: TransferRequest) async throws -> TransferRequest {
-        let token: String
+        let token: BearerToken
         do { token = try await currentToken(insteadOf: nil) } catch {
-            throw HTTPSessionError(.authenticationFailed, "there is no token: \(error)", underlying: error)
+            // One that was only to be replaced in good time will do.
+            guard let last = state.withLock({ $0.life.unexpired(at: Date()) }) else {
+                throw HTTPSessionError(.authenticationFailed, "there is no token: \(error)", underlying: error)
+            }
+            token = last
         }
         var request = request
-        request.headerFields[.authorization] = "Bearer \(token)"
+        request.headerFields[.authorization] = "Bearer \(token.value)"
         return request
     }
 
@@ -46,32 +65,39 @@ public final class BearerAuthentication: RequestInterceptor {
         return .retry()
     }
 
+    private enum Step {
+        case use(BearerToken)
+        case wait(Task<BearerToken, any Error>)
+        case refuse
+    }
+
     /// The token, or the one that is being fetched; `refused` is none any more.
-    private func currentToken(insteadOf refused: String?) async throws -> String {
-        let step = state.withLock { state -> Result<String, Waiting> in
-            if let refreshing = state.refreshing { return .failure(Waiting(task: refreshing)) }
-            if let token = state.token, token != refused { return .success(token) }
+    private func currentToken(insteadOf refused: String?) async throws -> BearerToken {
+        let step = state.withLock { state -> Step in
+            if let fetching = state.fetching { return .wait(fetching) }
+            if let token = state.life.usable(insteadOf: refused, at: Date()) { return .use(token) }
+            guard state.life.mayFetch(now: MonotonicClock.now()) else { return .refuse }
             // A task of its own: whoever waits for it may be cancelled, and others wait too.
-            let task = Task { [self, expired = state.token] in
+            let task = Task { [self, expired = state.life.token] in
                 do {
-                    let token = try await refresh(expired)
-                    self.state.withLock { ($0.token, $0.refreshing) = (token, nil) }
+                    let token = try await fetch(expired)
+                    self.state.withLock { state in
+                        state.life.take(token)
+                        state.fetching = nil
+                    }
                     return token
                 } catch {
-                    self.state.withLock { $0.refreshing = nil }
+                    self.state.withLock { $0.fetching = nil }
                     throw error
                 }
             }
-            state.refreshing = task
-            return .failure(Waiting(task: task))
+            state.fetching = task
+            return .wait(task)
         }
         switch step {
-        case .success(let token): return token
-        case .failure(let waiting): return try await waiting.task.value
+        case .use(let token): return token
+        case .wait(let task): return try await task.value
+        case .refuse: throw HTTPSessionError(.authenticationFailed, "too many tokens have been fetched in a short time")
         }
-    }
-
-    private struct Waiting: Error {
-        let task: Task<String, any Error>
     }
 }

@@ -23,7 +23,8 @@ public struct DownloadDestination: Hashable, Sendable {
     /// What becomes of a download that does not become whole.
     public var unfinished: Unfinished
     /// The digest that the file has to have. It is checked when all has come, before the file gets its name; another file is
-    /// ``HTTPSessionError/Code/digestMismatch``. Without one, the server's own is checked where it sends one (`Repr-Digest`, RFC 9530).
+    /// ``HTTPSessionError/Code/digestMismatch``. Without one, the server's own is checked where it sends one (`Repr-Digest`, RFC 9530),
+    /// with the whole or with its rest, but for bodies that are decoded.
     public var expectedDigest: ContentDigest?
 
     /// What becomes of a download that does not become whole: because it failed, or its process was killed.

@@ -41,4 +41,7 @@ public enum InterceptorDecision: Sendable {
     case retry(after: Duration = .zero)
     /// This request instead, with the task's own body: a download keeps what it has, where it may be put together with what comes.
     case retryWith(TransferRequest)
+    /// The task ends with this error, and no later interceptor is asked. What is no ``HTTPSessionError`` is what
+    /// ``HTTPSessionError/Code/interceptorFailed`` underlies.
+    case fail(any Error)
 }

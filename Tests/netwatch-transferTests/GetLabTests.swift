@@ -48,6 +48,37 @@ import Testing
         source.release()
     }
 
+    /// The README's example: the same command, before and after the cable is pulled and the process killed; standard error is a pipe.
+    @Test func theSameCommandFinishesWhatACableAndAKillHaveInterrupted() async throws {
+        source.change { $0.stopsAt = 400_000 }
+        let first = try get(errors: .output)
+        #expect(try first.nextLine() == "big.bin: from \(source.url)")
+        try await source.server.awaitSeen { $0.sentBodyBytes >= 400_000 }
+        try site.ip("link set up0 down")
+        let waiting = try first.nextLine()
+        #expect(waiting?.contains(/^big.bin: 40 %, waiting for the network: link: .*up0.*, since \d\d:\d\d$/) == true)
+        source.change { $0.stopsAt = 700_000 }
+        try site.ip("link set up0 up")
+        let continued = try first.nextLine(within: .seconds(120)) { !$0.contains("waiting for") }
+        #expect(continued == "big.bin: continued at 40 % (390.6 KiB of 976.5 KiB)")
+        try await source.server.awaitSeen { $0.sentBodyBytes >= 700_000 }
+        try first.signal(SIGKILL)
+        #expect(try first.wait() == 128 + SIGKILL, "\(first.ending)")
+        #expect(file == nil)
+
+        source.change { $0.stopsAt = nil }
+        let second = try get(errors: .output)
+        let lines = try second.remainingLines()
+        #expect(try second.wait() == 0, "\(second.ending)")
+        try #require(lines.count == 3)
+        #expect(lines.first == "big.bin: from \(source.url)")
+        let start = try #require(lines[1].firstMatch(of: /^big.bin: continued at (\d+) % \(.* of 976.5 KiB\)$/)?.1)
+        #expect((40...70).contains(Int(start) ?? 0))
+        #expect(lines.last?.contains(/^big.bin: .* of 976.5 KiB in .*s, .*\/s$/) == true)
+        #expect(file == source.whole)
+        source.release()
+    }
+
     @Test func aProgramLearnsTheLayerThatIsMissing() async throws {
         source.change { $0.stopsAt = 500_000 }
         let program = try get("--json")

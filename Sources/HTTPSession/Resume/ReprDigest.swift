@@ -11,6 +11,11 @@ enum ReprDigest {
         head.structuredDictionary(of: "repr-digest").flatMap(strongest)
     }
 
+    /// The one of the very bytes that a response brings, as they are read here: of a whole that is not encoded.
+    static func ofBody(_ head: ResponseHead) -> ContentDigest? {
+        head.statusCode == 200 && head.firstValue(of: "content-encoding") == nil ? of(head) : nil
+    }
+
     private static func strongest(_ members: [String: StructuredField.Item]) -> ContentDigest? {
         for algorithm in [ContentDigest.Algorithm.sha512, .sha256] {
             guard case .bytes(let bytes)? = members[algorithm.rawValue] else { continue }

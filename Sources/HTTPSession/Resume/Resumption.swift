@@ -10,8 +10,8 @@ struct Resumption: Hashable, Sendable {
     let validator: StrongValidator?
     /// The length of the whole, where the server said it.
     var total: Int64?
-    /// Of the whole: what the caller expects, or else what the server says (RFC 9530).
-    let digest: ContentDigest?
+    /// Of the whole: what the caller expects, or else what the server says (RFC 9530), beside the whole or beside a part.
+    private(set) var digest: ContentDigest?
 
     /// `nil` where there is nothing by which bytes could be joined.
     init?(url: URL, validator: StrongValidator?, total: Int64?, digest: ContentDigest?) {
@@ -27,6 +27,12 @@ struct Resumption: Hashable, Sendable {
         guard head.statusCode == 200, head.firstValue(of: "content-encoding") == nil else { return nil }
         self.init(
             url: url, validator: StrongValidator(head, now: now), total: head.bodyLength, digest: digest ?? ReprDigest.of(head))
+    }
+
+    /// Notes what a response says of the whole that it brings a part of.
+    mutating func learn(from head: ResponseHead, total: Int64) {
+        self.total = total
+        digest = digest ?? ReprDigest.of(head)
     }
 
     /// By what the bytes that are here and those of another response may be joined.

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import HTTPTypes
 
 /// A download's file: what an earlier one left of it is looked at before the first request, and the whole before it gets its name.
 extension TaskRun {
@@ -69,13 +70,18 @@ extension TaskRun {
     /// The response's body is whole. Where it has a digest, that is looked at first. - Returns: whether ``verified(_:)`` follows.
     func verifies() -> Bool {
         guard let file = sink as? FileSink, case .file? = exchange.destination,
-            let digest = file.destination.expectedDigest ?? resumption?.digest
+            let digest = file.destination.expectedDigest ?? resumption?.digest ?? serversDigest
         else { return false }
         // It may take longer than a server may be silent.
         handle(.receiverFull)
         let (id, core) = (task.id, task.core)
         file.verify(digest) { core.post(.verified(id, $0)) }
         return true
+    }
+
+    /// Of a response that could not be continued, as a POST's.
+    private var serversDigest: ContentDigest? {
+        request.method == .head ? nil : exchange.head.flatMap(ReprDigest.ofBody)
     }
 
     func verified(_ isRight: Result<Bool, HTTPSessionError>) {

@@ -20,11 +20,8 @@ extension TaskRun {
                 for interceptor in interceptors { adapted = try await interceptor.adapt(adapted) }
                 try await job.departure?.willLeave()
                 return .adapted(.success(adapted))
-            } catch let error as HTTPSessionError {
-                return .adapted(.failure(error))
             } catch {
-                return .adapted(
-                    .failure(HTTPSessionError(.interceptorFailed, "an interceptor failed: \(error)", underlying: error)))
+                return .adapted(.failure(TaskRun.interceptorFailure(error)))
             }
         }
         return true
@@ -65,22 +62,21 @@ extension TaskRun {
     }
 
     func intercepted(_ decision: InterceptorDecision, _ error: HTTPSessionError?) {
-        if case .proceed = decision {
-            if let error { end(with: error) } else { settleForResponse() }
-            return
-        }
-        interceptions += 1
-        metrics.retryCount += 1
-        loop.outbox.announce(.willRetry(task, error ?? unacceptable(exchange.heldBody)))
         switch decision {
-        case .proceed: break
+        case .proceed:
+            if let error { end(with: error) } else { settleForResponse() }
+        case .fail(let reason): end(with: TaskRun.interceptorFailure(reason))
         case .retry(let delay):
+            noteInterception(error)
             let delay = max(0, delay.saturatingNanoseconds)
             metrics.timeBackingOff += .nanoseconds(delay)
             goOn(with: nextAttempt(), delay: delay)
-        // An upload's places are its server's.
-        case .retryWith where upload != nil: goOn(with: nextAttempt())
+        case .retryWith where upload != nil:
+            noteInterception(error)
+            // An upload's places are its server's.
+            goOn(with: nextAttempt())
         case .retryWith(var next):
+            noteInterception(error)
             // What has been read of it is the task's.
             loop.letGo(next)
             next.body = request.body
@@ -89,5 +85,16 @@ extension TaskRun {
             redirects = 0
             turn(to: next)
         }
+    }
+
+    private func noteInterception(_ error: HTTPSessionError?) {
+        interceptions += 1
+        metrics.retryCount += 1
+        loop.outbox.announce(.willRetry(task, error ?? unacceptable(exchange.heldBody)))
+    }
+
+    private static func interceptorFailure(_ error: any Error) -> HTTPSessionError {
+        (error as? HTTPSessionError)
+            ?? HTTPSessionError(.interceptorFailed, "an interceptor failed: \(error)", underlying: error)
     }
 }

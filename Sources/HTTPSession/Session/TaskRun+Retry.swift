@@ -112,7 +112,7 @@ extension TaskRun {
         }
         switch resumption.judge(head, received: progress.received, by: basis) {
         case .append(let total):
-            self.resumption?.total = total
+            self.resumption?.learn(from: head, total: total)
             progress.expectedToReceive = total
             metrics.bytesResumed += progress.received
             exchange.continues(beginning, isRest: true)

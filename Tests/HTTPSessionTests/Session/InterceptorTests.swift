@@ -145,51 +145,24 @@ import Testing
         #expect(server.requests.map(\.target) == ["/file?signature=1", "/file?signature=1", "/file?signature=2"])
     }
 
-    // MARK: Tokens
-
-    /// Believes only `new`.
-    private func guarded() throws -> MisbehavingServer {
-        try MisbehavingServer { $0["authorization"] == "Bearer new" ? Reply(body: "in") : Reply(401, body: "out") }
-    }
-
-    @Test func `a token is refreshed once, however many wait for it`() async throws {
-        let server = try guarded()
-        let refreshes = Counter()
-        let (begun, mayEnd) = (Signal(), Signal())
-        let tokens = BearerAuthentication(token: "old") { expired in
-            #expect(expired == "old")
-            refreshes.add()
-            begun.fire()
-            await mayEnd.wait()
-            return "new"
-        }
-        let session = try session(tokens)
-        let tasks = (0..<20).map { _ in session.data(TransferRequest(url: server.url())) }
-        await begun.wait()
-        await log.await("response 401")
-        mayEnd.fire()
-        for task in tasks { #expect(try await task.string() == "in") }
-        #expect(refreshes.count == 1)
-        #expect(tokens.token == "new")
-        #expect(server.requests.count { $0["authorization"] == "Bearer new" } == 20)
-    }
-
-    @Test func `without a token the first is fetched, and one that is refused anew stands refused`() async throws {
-        let server = try guarded()
-        let tokens = BearerAuthentication { _ in "new" }
-        #expect(try await session(tokens).data(TransferRequest(url: server.url())).string() == "in")
-        let refreshes = Counter()
-        let useless = BearerAuthentication(token: "a") { _ in "b\(refreshes.add())" }
-        #expect(try await session(useless).data(TransferRequest(url: server.url())).value.statusCode == 401)
-        #expect(refreshes.count == 2)
-    }
-
-    @Test func `a refresh that fails leaves the response, and without a token is an error`() async throws {
-        struct Refused: Error {}
-        let server = try guarded()
-        let expired = BearerAuthentication(token: "old") { _ in throw Refused() }
-        #expect(try await session(expired).data(TransferRequest(url: server.url())).value.statusCode == 401)
-        let none = BearerAuthentication { _ in throw Refused() }
-        #expect(await failure(try session(none).data(TransferRequest(url: server.url())))?.code == .authenticationFailed)
+    @Test func `an interceptor may end a task with an error of its own, and no later one is asked`() async throws {
+        struct Enough: Error {}
+        let server = try MisbehavingServer { _ in Reply(409, body: "no") }
+        let asked = Counter()
+        let later = Interceptor(retrying: { _ in
+            asked.add()
+            return .proceed
+        })
+        let error = await failure(
+            try session(Interceptor(retrying: { _ in .fail(Enough()) }), later).data(TransferRequest(url: server.url())))
+        #expect(error?.code == .interceptorFailed)
+        #expect(error?.underlying is Enough)
+        #expect(error?.context.statusCode == 409)
+        let named = HTTPSessionError(.authenticationFailed, "logged out")
+        let second = await failure(
+            try session(Interceptor(retrying: { _ in .fail(named) }), later).data(TransferRequest(url: server.url())))
+        #expect(second?.code == .authenticationFailed)
+        #expect(asked.count == 0)
+        #expect(server.requests.count == 2)
     }
 }

@@ -1,0 +1,31 @@
+public import Foundation
+
+/// A bearer token (RFC 6750), and until when it holds.
+public struct BearerToken: Hashable, Sendable {
+    /// What follows `Bearer ` in the request.
+    public var value: String
+    /// When the server stops to take it; `nil` where that is not known: then the first 401 tells.
+    public var expiry: Date?
+
+    public init(_ value: String, expiry: Date? = nil) {
+        self.value = value
+        self.expiry = expiry
+    }
+}
+
+/// When a ``BearerAuthentication`` fetches another token.
+public struct TokenRenewal: Hashable, Sendable {
+    /// How long before its ``BearerToken/expiry`` a token is replaced, so that no request arrives with one that has expired on the way.
+    public var ahead: Duration
+    /// How many tokens are fetched within ``period`` at most. One more is an error: a server that refuses each new token would have the
+    /// server that gives them asked for ever.
+    public var maximumCount: Int
+    public var period: Duration
+
+    /// `maximumCount` below 1 counts as 1; negative durations count as none.
+    public init(ahead: Duration = .seconds(30), maximumCount: Int = 5, period: Duration = .seconds(30)) {
+        self.ahead = ahead
+        self.maximumCount = maximumCount
+        self.period = period
+    }
+}

@@ -1,0 +1,130 @@
+import EventLoop
+import Foundation
+import HTTPSessionTestKit
+import NetworkLab
+import Testing
+
+@testable import HTTPSession
+
+@Suite(.timeLimit(.minutes(20))) struct BearerAuthenticationTests {
+    private let log = EventLog()
+
+    private func session(_ tokens: BearerAuthentication) throws -> HTTPSessionManager {
+        try HTTPSessionManager(
+            configuration: localConfiguration(), handlers: TransferHandlers(interceptors: [tokens]), monitors: [log])
+    }
+
+    /// Believes only `new`.
+    private func guarded() throws -> MisbehavingServer {
+        try MisbehavingServer { $0["authorization"] == "Bearer new" ? Reply(body: "in") : Reply(401, body: "out") }
+    }
+
+    @Test func `a token is refreshed once, however many wait for it`() async throws {
+        let server = try guarded()
+        let refreshes = Counter()
+        let (begun, mayEnd) = (Signal(), Signal())
+        let tokens = BearerAuthentication(token: "old") { expired in
+            #expect(expired == "old")
+            refreshes.add()
+            begun.fire()
+            await mayEnd.wait()
+            return "new"
+        }
+        let session = try session(tokens)
+        let tasks = (0..<20).map { _ in session.data(TransferRequest(url: server.url())) }
+        await begun.wait()
+        await log.await("response 401")
+        mayEnd.fire()
+        for task in tasks { #expect(try await task.string() == "in") }
+        #expect(refreshes.count == 1)
+        #expect(tokens.token == "new")
+        #expect(server.requests.count { $0["authorization"] == "Bearer new" } == 20)
+    }
+
+    @Test func `without a token the first is fetched, and one that is refused anew stands refused`() async throws {
+        let server = try guarded()
+        let tokens = BearerAuthentication { _ in "new" }
+        #expect(try await session(tokens).data(TransferRequest(url: server.url())).string() == "in")
+        let refreshes = Counter()
+        let useless = BearerAuthentication(token: "a") { _ in "b\(refreshes.add())" }
+        #expect(try await session(useless).data(TransferRequest(url: server.url())).value.statusCode == 401)
+        #expect(refreshes.count == 2)
+    }
+
+    @Test func `a refresh that fails leaves the response, and without a token is an error`() async throws {
+        struct Refused: Error {}
+        let server = try guarded()
+        let expired = BearerAuthentication(token: "old") { _ in throw Refused() }
+        #expect(try await session(expired).data(TransferRequest(url: server.url())).value.statusCode == 401)
+        let none = BearerAuthentication { _ in throw Refused() }
+        #expect(await failure(try session(none).data(TransferRequest(url: server.url())))?.code == .authenticationFailed)
+    }
+
+    @Test func `a token is replaced before it expires, and one that cannot be is used to its end`() async throws {
+        let server = try MisbehavingServer { Reply(body: ReplyBody(stringLiteral: $0["authorization"] ?? "")) }
+        let soon = Date().addingTimeInterval(600)
+        let fetches = Counter()
+        let tokens = BearerAuthentication(
+            token: BearerToken("old", expiry: soon), renewal: TokenRenewal(ahead: .seconds(3_600))
+        ) { expired in
+            #expect(expired == BearerToken("old", expiry: soon))
+            fetches.add()
+            return BearerToken("new", expiry: Date().addingTimeInterval(36_000))
+        }
+        let session = try session(tokens)
+        for _ in 0..<2 { #expect(try await session.data(TransferRequest(url: server.url())).string() == "Bearer new") }
+        #expect(fetches.count == 1)
+        struct Away: Error {}
+        let stuck = BearerAuthentication(
+            token: BearerToken("old", expiry: soon), renewal: TokenRenewal(ahead: .seconds(3_600))
+        ) { _ in throw Away() }
+        #expect(try await self.session(stuck).data(TransferRequest(url: server.url())).string() == "Bearer old")
+    }
+
+    @Test func `a server that refuses every new token does not have them fetched for ever`() async throws {
+        let server = try guarded()
+        let fetches = Counter()
+        let tokens = BearerAuthentication(renewal: TokenRenewal(maximumCount: 3, period: .seconds(3_600))) { _ in
+            BearerToken("b\(fetches.add())")
+        }
+        let session = try session(tokens)
+        for _ in 0..<3 { #expect(try await session.data(TransferRequest(url: server.url())).value.statusCode == 401) }
+        #expect(fetches.count == 3)
+        // Without a token that has not expired, the limit is an error.
+        let expired = BearerAuthentication(renewal: TokenRenewal(maximumCount: 1, period: .seconds(3_600))) { _ in
+            BearerToken("a", expiry: .distantPast)
+        }
+        let other = try self.session(expired)
+        #expect(try await other.data(TransferRequest(url: server.url())).value.statusCode == 401)
+        let error = await failure(other.data(TransferRequest(url: server.url())))
+        #expect(error?.code == .authenticationFailed)
+        #expect(error?.reason.contains("too many tokens") == true)
+    }
+}
+
+@Suite struct TokenLifeTests {
+    private let now = Date(timeIntervalSince1970: 1_000_000)
+
+    @Test func `a token is usable until shortly before it expires, unless it was refused`() {
+        func life(_ seconds: Double?) -> TokenLife {
+            TokenLife(BearerToken("t", expiry: seconds.map(now.addingTimeInterval)), TokenRenewal(ahead: .seconds(30)))
+        }
+        for seconds in [nil, 31, 1_000] as [Double?] {
+            #expect(life(seconds).usable(insteadOf: nil, at: now) != nil)
+            #expect(life(seconds).usable(insteadOf: "s", at: now) != nil)
+            #expect(life(seconds).usable(insteadOf: "t", at: now) == nil)
+        }
+        for seconds in [30, 1, -1] as [Double] { #expect(life(seconds).usable(insteadOf: nil, at: now) == nil) }
+        #expect(life(1).unexpired(at: now) != nil)
+        #expect(life(0).unexpired(at: now) == nil)
+        #expect(TokenLife(nil, TokenRenewal()).usable(insteadOf: nil, at: now) == nil)
+    }
+
+    @Test func `so many fetches are allowed within the period`() {
+        var life = TokenLife(nil, TokenRenewal(maximumCount: 2, period: .seconds(30)))
+        let second: Int64 = 1_000_000_000
+        #expect([0, 10, 29, 30, 39, 40].map { life.mayFetch(now: $0 * second) } == [true, true, false, true, false, true])
+        var least = TokenLife(nil, TokenRenewal(maximumCount: -1))
+        #expect([least.mayFetch(now: 0), least.mayFetch(now: 1)] == [true, false])
+    }
+}

@@ -1,0 +1,87 @@
+import Foundation
+@testable import HTTPSession
+import HTTPSessionTestKit
+import HTTPTypes
+import NetworkLab
+import Testing
+
+/// Digests that a server sends in `Repr-Digest`, in places where the first response to a GET has none.
+@Suite(.timeLimit(.minutes(20))) struct DownloadDigestTests {
+    private let folder: ScratchDirectory
+    private let size: Int64 = 1_000_000
+
+    init() throws { folder = try ScratchDirectory() }
+
+    private static let ofNothing = "sha-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:"
+
+    private func digest(of data: Data) throws -> String {
+        let hasher = try #require(DigestHasher(.sha256))
+        data.withUnsafeBytes { hasher.update($0) }
+        return "sha-256=:\(Data(try #require(hasher.finish()).bytes).base64EncodedString()):"
+    }
+
+    /// Cuts its first response, and sends `digest` with the rest, and then with the whole.
+    private func source(_ digest: String) throws -> MisbehavingServer {
+        let count = Counter()
+        return try MisbehavingServer { [size] request in
+            if count.add() == 1 {
+                return Reply(body: .pattern(size)).field("ETag", "\"1\"").cut(afterBodyBytes: 600_000, .truncated)
+            }
+            guard request["if-range"] == "\"1\"" else {
+                return Reply(body: .pattern(size)).field("ETag", "\"1\"").field("Repr-Digest", digest)
+            }
+            return Reply(206, body: ReplyBody([.pattern(from: 600_000, count: size - 600_000)])).field("ETag", "\"1\"")
+                .field("Content-Range", "bytes 600000-\(size - 1)/\(size)").field("Repr-Digest", digest)
+        }
+    }
+
+    private func session() throws -> HTTPSessionManager {
+        try HTTPSessionManager(
+            configuration: localConfiguration { $0.retryPolicy = RetryPolicy(baseDelay: .milliseconds(1)) })
+    }
+
+    private func download(_ request: TransferRequest) throws -> TransferTask {
+        try session().download(request, to: DownloadDestination(folder.url("file")))
+    }
+
+    @Test func `a digest that comes with the rest is the whole's`() async throws {
+        let server = try source(digest(of: pattern(size)))
+        let response = try await download(TransferRequest(url: server.url())).value
+        #expect(response.metrics.bytesResumed == 600_000)
+        #expect(try Data(contentsOf: folder.url("file")) == pattern(size))
+        #expect(server.requests.count == 2)
+    }
+
+    @Test func `where the whole has another digest than came with the rest, it is asked for once more, and refused`() async throws
+    {
+        let server = try source(Self.ofNothing)
+        let error = await failure(try download(TransferRequest(url: server.url())))
+        #expect(error?.code == .digestMismatch)
+        #expect(server.requests.map { $0["range"] } == [nil, "bytes=600000-", nil])
+        #expect(folder.names.isEmpty)
+    }
+
+    @Test(arguments: [true, false])
+    func `the digest of what a POST is answered with is checked`(isRight: Bool) async throws {
+        let field = isRight ? try digest(of: pattern(size)) : Self.ofNothing
+        let server = try MisbehavingServer { [size] _ in Reply(body: .pattern(size)).field("Repr-Digest", field) }
+        let task = try download(TransferRequest(url: server.url(), method: .post, body: .data(Data("x".utf8))))
+        guard isRight else {
+            #expect(await failure(task)?.code == .digestMismatch)
+            #expect(folder.names.isEmpty)
+            return
+        }
+        _ = try await task.value
+        #expect(folder.names == ["file"])
+    }
+
+    @Test func `a digest of what is encoded says nothing of what it decodes to`() async throws {
+        let server = try MisbehavingServer { _ in
+            Reply.gzip(.gzip(pattern(10_000))).field("Repr-Digest", Self.ofNothing)
+        }
+        var request = TransferRequest(url: server.url())
+        request.headerFields[.acceptEncoding] = "gzip"
+        _ = try await download(request).value
+        #expect(folder.names == ["file"])
+    }
+}
