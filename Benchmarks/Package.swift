@@ -17,9 +17,11 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio", from: "2.81.0"),
     ],
     targets: [
+        // Hosts made of network namespaces, and programs that run in them.
+        .target(name: "Hosts", swiftSettings: strict),
         .executableTarget(
             name: "Benchmarks",
-            dependencies: [.product(name: "Reachability", package: "netwatch")],
+            dependencies: ["Hosts", .product(name: "Reachability", package: "netwatch")],
             swiftSettings: strict
         ),
         // Many requests by each of the HTTP clients, a program for each; what they share is how they are asked and what they print.
@@ -50,7 +52,7 @@ let package = Package(
         // Downloads that meet faults, by this package's program and by others': the table of docs/compared.md.
         .executableTarget(
             name: "FaultComparison",
-            dependencies: [.product(name: "HTTPSessionTestKit", package: "netwatch")],
+            dependencies: ["Hosts", .product(name: "HTTPSessionTestKit", package: "netwatch")],
             swiftSettings: strict
         ),
         .executableTarget(name: "URLSessionDownload", swiftSettings: strict),

@@ -7,6 +7,7 @@ public struct BearerToken: Hashable, Sendable {
     /// When the server stops to take it; `nil` where that is not known: then the first 401 tells.
     public var expiry: Date?
 
+    /// A token of this text.
     public init(_ value: String, expiry: Date? = nil) {
         self.value = value
         self.expiry = expiry
@@ -20,6 +21,7 @@ public struct TokenRenewal: Hashable, Sendable {
     /// How many tokens are fetched within ``period`` at most. One more is an error: a server that refuses each new token would have the
     /// server that gives them asked for ever.
     public var maximumCount: Int
+    /// The time in which fetches are counted.
     public var period: Duration
 
     /// `maximumCount` below 1 counts as 1; negative durations count as none.

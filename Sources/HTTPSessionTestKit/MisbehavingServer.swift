@@ -86,7 +86,11 @@ public final class MisbehavingServer: Sendable {
         /// How many connections were accepted.
         public internal(set) var connections = 0
         /// How many of them are open.
-        public internal(set) var openConnections = 0
+        public internal(set) var openConnections = 0 {
+            didSet { peakConnections = max(peakConnections, openConnections) }
+        }
+        /// The most that were open at once.
+        public private(set) var peakConnections = 0
         /// TLS handshakes that succeeded.
         public internal(set) var handshakes = 0
         /// Those of them that resumed a session.

@@ -6,8 +6,10 @@ import NetworkLab
 /// transfers.
 struct ProgramFolder {
     let scratch: ScratchDirectory
+    /// Where the program keeps what a later run goes on from.
+    let state: ScratchDirectory
 
-    init() throws { scratch = try ScratchDirectory() }
+    init() throws { (scratch, state) = (try ScratchDirectory(), try ScratchDirectory()) }
 
     var path: String { scratch.path }
     func file(_ name: String) -> String { scratch.file(name) }
@@ -23,7 +25,9 @@ struct ProgramFolder {
     func run(
         _ words: [String], environment: [String: String?] = [:], output: Program.Output = .pipe, errors: Program.Errors = .file
     ) throws -> Program {
-        var variables: [String: String?] = ["http_proxy": nil, "https_proxy": nil, "all_proxy": nil]
+        var variables: [String: String?] = [
+            "http_proxy": nil, "https_proxy": nil, "all_proxy": nil, "XDG_STATE_HOME": state.path,
+        ]
         variables.merge(environment) { $1 }
         return try Program(
             [try Programs.netwatch] + words, environment: variables, directory: path, output: output, errors: errors)

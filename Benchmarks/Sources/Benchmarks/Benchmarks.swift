@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import Hosts
 
 /// `Benchmarks [NAME ...] [--quick]`: all measurements, or those that are named; `http` names all whose name begins with it.
 @main

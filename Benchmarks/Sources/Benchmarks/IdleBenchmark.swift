@@ -1,9 +1,10 @@
 import Glibc
+import Hosts
 
 /// What netwatch costs while nothing happens.
 enum IdleBenchmark {
     static func run(_ programs: Programs, _ isQuick: Bool) throws -> [Row] {
-        let host = try Host()
+        let host = try LabHost()
         try host.ip("link set lo up")
         try host.ip("link add ifb0 type ifb")
         try host.ip("address add 198.51.100.2/24 dev ifb0")

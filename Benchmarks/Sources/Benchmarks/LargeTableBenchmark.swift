@@ -1,10 +1,11 @@
 import Glibc
+import Hosts
 
 /// A full table: how soon the first status comes, and what it takes to hold.
 enum LargeTableBenchmark {
     static func run(_ programs: Programs, _ isQuick: Bool) throws -> [Row] {
         let size = isQuick ? 10_000 : 100_000
-        let host = try Host()
+        let host = try LabHost()
         try host.ip("link set lo up")
         try host.ip("link add ifb0 type ifb")
         try host.ip("address add 198.51.100.2/24 dev ifb0")

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import Hosts
 import Reachability
 import Synchronization
 
@@ -14,7 +15,7 @@ enum LatencyBenchmark {
 
     static func run(_ programs: Programs, _ isQuick: Bool) throws -> [Row] {
         let (rounds, flips) = isQuick ? (2, 50) : (10, 100)
-        let host = try Host()
+        let host = try LabHost()
         try host.ip("link set lo up")
         try host.ip("link add ifb0 index \(index) type ifb")
         try host.ip("address add 198.51.100.2/24 dev ifb0")
@@ -59,7 +60,7 @@ enum LatencyBenchmark {
         }
     }
 
-    private static func flip(_ programs: Programs, _ host: Host, _ count: Int) throws -> [Notice] {
+    private static func flip(_ programs: Programs, _ host: LabHost, _ count: Int) throws -> [Notice] {
         let child = try Child([programs.flip, "\(index)", "\(count)", "\(pause)"], in: host, output: .lines)
         guard child.wait() == 0 else { throw BenchmarkError("flip failed") }
         usleep(50_000)
@@ -75,7 +76,7 @@ enum LatencyBenchmark {
         }
     }
 
-    private static func waitInReceive(_ programs: Programs, _ host: Host, _ count: Int) throws -> (
+    private static func waitInReceive(_ programs: Programs, _ host: LabHost, _ count: Int) throws -> (
         flips: [Notice], notices: [Notice]
     ) {
         let receiver = try Child([programs.netlinkLatency, "\(index)"], in: host, output: .lines)
@@ -86,8 +87,9 @@ enum LatencyBenchmark {
         return (flips, notices(receiver.output.map(\.text)))
     }
 
-    private static func callBack(_ programs: Programs, _ host: Host, _ count: Int) throws -> (flips: [Notice], notices: [Notice])
-    {
+    private static func callBack(_ programs: Programs, _ host: LabHost, _ count: Int) throws -> (
+        flips: [Notice], notices: [Notice]
+    ) {
         let found = Notices()
         let monitor = try PathMonitor(namespace: NetworkNamespace(host.path))
         let token = monitor.onChange { path in
@@ -108,8 +110,9 @@ enum LatencyBenchmark {
         var all: [Notice] { list.withLock { $0 } }
     }
 
-    private static func readPipe(_ programs: Programs, _ host: Host, _ count: Int) throws -> (flips: [Notice], notices: [Notice])
-    {
+    private static func readPipe(_ programs: Programs, _ host: LabHost, _ count: Int) throws -> (
+        flips: [Notice], notices: [Notice]
+    ) {
         let watch = try Child([programs.netwatch, "watch", "--json", "--netns", host.path], output: .lines)
         _ = try watch.await("the first record") { $0.contains("\"hello\"") }
         usleep(1_500_000)

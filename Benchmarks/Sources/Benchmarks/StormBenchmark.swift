@@ -1,4 +1,5 @@
 import Glibc
+import Hosts
 
 /// As many events as ip(8) can make: what it costs to follow them, beside `ip monitor`, and whether the end is known.
 enum StormBenchmark {
@@ -48,7 +49,7 @@ enum StormBenchmark {
         var knowsTheEnd = true
 
         init(_ script: Script, _ command: [String], awaitsHello: Bool) throws {
-            let host = try Host()
+            let host = try LabHost()
             try host.ip("link set lo up")
             for name in ["ifb0", "ifb1"] {
                 try host.ip("link add \(name) type ifb")

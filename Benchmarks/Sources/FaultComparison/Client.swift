@@ -1,7 +1,8 @@
 import Foundation
+import Hosts
 
 /// A program that downloads, told to try again and to go on where it stopped, as its manual has it.
-struct Client {
+struct Client: Sendable {
     let name: String
     let program: String
     /// Before the URL; the file is `out` in the working directory.
@@ -25,7 +26,7 @@ struct Client {
         ]
     }
 
-    enum Outcome: String {
+    enum Outcome: String, Sendable {
         case right
         /// It said that all is well, and the file is of no version.
         case spliced = "**spliced**"
@@ -33,43 +34,59 @@ struct Client {
         case endless = "no end"
     }
 
-    /// How long a program may take.
-    private static let limit: TimeInterval = 60
+    /// How long a program may take, in seconds.
+    private static let limit: TimeInterval = 90
 
-    func meets(_ fault: Fault) throws -> (outcome: Outcome, sentShare: Double) {
-        let file = try FaultyFile(fault)
+    /// - Returns: what came of it, and how often the file's size was sent.
+    func meets(_ fault: Fault) async throws -> (outcome: Outcome, sentShare: Double) {
+        let site = try Site()
+        let file = try FaultyFile(fault, at: site)
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("netwatch-faults-\(UUID())")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
-        if fault.kills {
-            let process = try start(file.url, in: folder)
-            let deadline = Date() + Client.limit
+        let deadline = Date() + Client.limit
+        var process = try start(file.url, at: site, in: folder)
+        if [.kill, .cable, .uplink].contains(fault.event) {
+            while file.sentBytes < FaultyFile.begun, process.isRunning, Date() < deadline { try await pause(0.01) }
             // A little later, so that what was sent is in the file of whoever writes at once.
-            while file.sentBytes < FaultyFile.begun, process.isRunning, Date() < deadline { usleep(10_000) }
-            usleep(1_500_000)
+            try await pause(1.5)
+        }
+        switch fault.event {
+        case .kill:
             kill(process.processIdentifier, SIGKILL)
             process.waitUntilExit()
+            process = try start(file.url, at: site, in: folder)
+        case .cable:
+            try site.pullCable()
+            try await pause(15)
+            try site.putCableBack()
+            file.goOn()
+        case .uplink:
+            try site.loseUplink()
+            try await pause(5)
+            try site.takeOtherUplink()
+            file.goOn()
+        case .reset, .resetAgainAndAgain, .unwell, .silence: break
         }
-        let process = try start(file.url, in: folder)
-        let deadline = Date() + Client.limit
         while process.isRunning {
             if Date() > deadline {
                 kill(process.processIdentifier, SIGKILL)
                 process.waitUntilExit()
                 return (.endless, file.sentShare)
             }
-            usleep(10_000)
+            try await pause(0.01)
         }
         guard process.terminationReason == .exit, process.terminationStatus == 0 else { return (.failed, file.sentShare) }
         let content = try? Data(contentsOf: folder.appendingPathComponent("out"))
-        let isRight = (0...1).contains { content == FaultyFile.content(ofVersion: $0) }
-        return (isRight ? .right : .spliced, file.sentShare)
+        return (file.holds(content) ? .right : .spliced, file.sentShare)
     }
 
-    private func start(_ url: String, in folder: URL) throws -> Process {
+    private func pause(_ seconds: Double) async throws { try await Task.sleep(for: .seconds(seconds)) }
+
+    private func start(_ url: String, at site: Site, in folder: URL) throws -> Process {
         let process = Process()
-        process.executableURL = URL(fileURLWithPath: program)
-        process.arguments = arguments + [url]
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/nsenter")
+        process.arguments = ["--net=\(site.client.path)", "--", program] + arguments + [url]
         process.currentDirectoryURL = folder
         process.standardOutput = FileHandle.nullDevice
         process.standardError = FileHandle.nullDevice

@@ -1,31 +1,56 @@
-/// What happens to a download.
-enum Fault: String, CaseIterable {
-    case cutOnce = "the connection is reset after 40 %"
-    case cutAgainAndAgain = "it is reset after each further 20 %"
-    case unwell = "503 with Retry-After, twice"
-    case ignoresRange = "reset after 40 %; then the server knows no ranges"
-    case liesAboutRange = "reset after 40 %; then the part begins elsewhere, and says so"
-    case cutAndChanged = "reset after 40 %; the file changes, its size does not"
-    case cutAndChangedNameless = "the same, without ETag and date"
-    case killed = "the client is killed after 40 %, and started again"
-    case killedAndIgnoresRange = "killed; then the server knows no ranges"
-    case killedAndChanged = "killed; the file changes, its size does not"
-    case killedAndChangedNameless = "killed and changed, without ETag and date"
-
-    var kills: Bool {
-        switch self {
-        case .killed, .killedAndIgnoresRange, .killedAndChanged, .killedAndChangedNameless: true
-        default: false
-        }
+/// What happens to a download when 40 % of it have come.
+struct Fault: Sendable {
+    enum Event: Sendable {
+        /// The server resets the connection, once.
+        case reset
+        /// The same after each further 20 %.
+        case resetAgainAndAgain
+        /// Before the first byte: the server says 503 twice.
+        case unwell
+        /// The server sends nothing more on this connection.
+        case silence
+        /// The program gets SIGKILL, and the same command is given again.
+        case kill
+        /// The only link has no carrier for a while.
+        case cable
+        /// The link is lost with its address, and later there is another.
+        case uplink
     }
 
-    var changesFile: Bool {
-        switch self {
-        case .cutAndChanged, .cutAndChangedNameless, .killedAndChanged, .killedAndChangedNameless: true
-        default: false
-        }
+    /// What the server is from then on, but for a good one.
+    enum Server: Sendable {
+        case good
+        case knowsNoRanges
+        /// The part begins elsewhere than was asked for, and its `Content-Range` says where.
+        case sendsAnotherPart
     }
 
-    var isNameless: Bool { self == .cutAndChangedNameless || self == .killedAndChangedNameless }
-    var ignoresRange: Bool { self == .ignoresRange || self == .killedAndIgnoresRange }
+    let name: String
+    var event: Event
+    var server = Server.good
+    /// The file's size from then on, where it has another content then.
+    var changesTo: Int64?
+    /// Whether its responses have neither an entity tag nor a date.
+    var isNameless = false
+
+    static let all: [Fault] = [
+        Fault(name: "the connection is reset after 40 %", event: .reset),
+        Fault(name: "it is reset after each further 20 %", event: .resetAgainAndAgain),
+        Fault(name: "503 with Retry-After, twice", event: .unwell),
+        Fault(name: "the server falls silent after 40 %", event: .silence),
+        Fault(name: "the cable is pulled after 40 %, and put back after 15 s", event: .cable),
+        Fault(name: "the uplink is lost after 40 %; after 5 s there is another", event: .uplink),
+        Fault(name: "reset after 40 %; then the server knows no ranges", event: .reset, server: .knowsNoRanges),
+        Fault(name: "reset; then the part begins elsewhere, and says so", event: .reset, server: .sendsAnotherPart),
+        Fault(name: "reset; the file changes, its size does not", event: .reset, changesTo: FaultyFile.size),
+        Fault(name: "the same, without ETag and date", event: .reset, changesTo: FaultyFile.size, isNameless: true),
+        Fault(name: "reset; the file changes, and is longer", event: .reset, changesTo: 1_300_000),
+        Fault(name: "reset; the file changes, and is shorter than what has come", event: .reset, changesTo: 300_000),
+        Fault(name: "the program is killed after 40 %, and started again", event: .kill),
+        Fault(name: "killed; then the server knows no ranges", event: .kill, server: .knowsNoRanges),
+        Fault(name: "killed; the file changes, its size does not", event: .kill, changesTo: FaultyFile.size),
+        Fault(name: "the same, without ETag and date", event: .kill, changesTo: FaultyFile.size, isNameless: true),
+        Fault(name: "killed; the file changes, and is longer", event: .kill, changesTo: 1_300_000),
+        Fault(name: "killed; the file changes, and is shorter than what has come", event: .kill, changesTo: 300_000),
+    ]
 }

@@ -2,7 +2,7 @@ import Foundation
 
 /// The same faults for every downloader, as the table of docs/compared.md. It takes the folder of the built products.
 @main struct FaultComparison {
-    static func main() throws {
+    static func main() async throws {
         guard CommandLine.arguments.count == 2 else {
             FileHandle.standardError.write(Data("FaultComparison PRODUCTS: run it as scripts/bench faults\n".utf8))
             exit(64)
@@ -14,12 +14,20 @@ import Foundation
         }
         print("| what happens | \(clients.map(\.name).joined(separator: " | ")) |")
         print("|---|\(String(repeating: "---|", count: clients.count))")
-        for fault in Fault.allCases {
-            let cells = try clients.map { client in
-                let (outcome, share) = try client.meets(fault)
-                return "\(outcome.rawValue) \(String(format: "%.2f", share))"
+        for fault in Fault.all {
+            let cells = try await withThrowingTaskGroup(of: (Int, String).self) { group in
+                for (place, client) in clients.enumerated() {
+                    group.addTask {
+                        let (outcome, share) = try await client.meets(fault)
+                        return (place, "\(outcome.rawValue) \(String(format: "%.2f", share))")
+                    }
+                }
+                var cells: [Int: String] = [:]
+                for try await (place, cell) in group { cells[place] = cell }
+                return cells
             }
-            print("| \(fault.rawValue) | \(cells.joined(separator: " | ")) |")
+            print("| \(fault.name) | \(clients.indices.map { cells[$0] ?? "" }.joined(separator: " | ")) |")
+            fflush(nil)
         }
     }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import HTTPSessionTestKit
+import Hosts
 import Synchronization
 
 /// One file of a server that is as good as nginx, but for one fault.
@@ -14,65 +15,79 @@ final class FaultyFile: Sendable {
     }
 
     let server: MisbehavingServer
+    private let fault: Fault
+    private let gate: Gate
 
-    init(_ fault: Fault) throws {
+    init(_ fault: Fault, at site: Site) throws {
         let state = Shared(State())
-        server = try MisbehavingServer { request in
-            state.withLock { FaultyFile.reply(to: request, fault, &$0) }
+        let gate = try Gate()
+        (self.fault, self.gate) = (fault, gate)
+        var options = MisbehavingServer.Options()
+        options.namespace = site.host.path
+        server = try MisbehavingServer(at: .ip(Site.server, port: 0), options: options) { request in
+            state.withLock { FaultyFile.reply(to: request, fault, gate, &$0) }
         }
     }
 
     var url: String { server.origin + "/file.bin" }
-    /// How often the file's size was sent.
-    var sentShare: Double { Double(sentBytes) / Double(FaultyFile.size) }
+    /// How often the file's size was sent, of the version that was last.
+    var sentShare: Double { Double(sentBytes) / Double(fault.changesTo ?? FaultyFile.size) }
     var sentBytes: Int64 { server.seen.sentBodyBytes }
 
-    static func content(ofVersion version: Int) -> Data {
-        Data(ReplyBody.patternBytes(from: start(ofVersion: version), count: Int(size)))
+    /// Lets what waits for the network go on.
+    func goOn() { gate.open() }
+
+    /// Whether the file has this content in one of its versions.
+    func holds(_ content: Data?) -> Bool {
+        let versions = [(0, FaultyFile.size), (1, fault.changesTo ?? FaultyFile.size)]
+        return versions.contains { content == Data(ReplyBody.patternBytes(from: FaultyFile.start($0), count: Int($1))) }
     }
 
-    private static func start(ofVersion version: Int) -> Int64 { Int64(version) * 5_000_001 }
+    private static func start(_ version: Int) -> Int64 { Int64(version) * 5_000_001 }
 
-    private static func reply(to request: ReceivedRequest, _ fault: Fault, _ state: inout State) -> Reply {
+    private static func reply(
+        to request: ReceivedRequest, _ fault: Fault, _ gate: Gate, _ state: inout State
+    ) -> Reply {
         state.requests += 1
         let isFirst = state.requests == 1
-        if fault == .unwell, state.requests <= 2 { return Reply(503).field("Retry-After", "1") }
-        if !isFirst, fault.changesFile { state.version = 1 }
+        if !isFirst, fault.changesTo != nil { state.version = 1 }
         var reply = answer(request, fault, version: state.version)
-        switch fault {
-        case .cutOnce, .ignoresRange, .liesAboutRange, .cutAndChanged, .cutAndChangedNameless:
-            if isFirst { reply = reply.cut(afterBodyBytes: begun, .reset) }
-        case .cutAgainAndAgain:
-            if reply.body.count > begun / 2 { reply = reply.cut(afterBodyBytes: begun / 2, .reset) }
-        case .killed, .killedAndChanged, .killedAndChangedNameless, .killedAndIgnoresRange:
-            if isFirst, case .pattern(let from, let count)? = reply.body.segments.first {
-                reply.body.segments = [
-                    .pattern(from: from, count: begun), .wait(.forever), .pattern(from: from + begun, count: count - begun),
-                ]
-            }
-        case .unwell: break
+        switch fault.event {
+        case .unwell: return state.requests <= 2 ? Reply(503).field("Retry-After", "1") : reply
+        case .resetAgainAndAgain: return reply.body.count > begun / 2 ? reply.cut(afterBodyBytes: begun / 2, .reset) : reply
+        case _ where !isFirst: return reply
+        case .reset: return reply.cut(afterBodyBytes: begun, .reset)
+        case .kill, .silence, .cable, .uplink: break
+        }
+        if case .pattern(let from, let count)? = reply.body.segments.first {
+            let isOfNetwork = [.cable, .uplink].contains(fault.event)
+            reply.body.segments = [
+                .pattern(from: from, count: begun), .wait(isOfNetwork ? .gate(gate) : .forever),
+                .pattern(from: from + begun, count: count - begun),
+            ]
         }
         return reply
     }
 
     /// What a good server answers (RFC 9110 sections 13 and 14), and where it does not.
     private static func answer(_ request: ReceivedRequest, _ fault: Fault, version: Int) -> Reply {
+        let size = version == 0 ? FaultyFile.size : fault.changesTo ?? FaultyFile.size
         let tag = "\"version-\(version)\""
         let date = version == 0 ? "Sun, 06 Nov 1994 08:49:37 GMT" : "Mon, 07 Nov 1994 08:49:37 GMT"
         var fields = fault.isNameless ? [] : [("ETag", tag), ("Last-Modified", date)]
         func reply(_ status: Int, from first: Int64) -> Reply {
-            let body = ReplyBody([.pattern(from: start(ofVersion: version) + first, count: size - first)])
+            let body = ReplyBody([.pattern(from: start(version) + first, count: size - first)])
             return fields.reduce(Reply(status, body: body)) { $0.field($1.0, $1.1) }
         }
         if let condition = request["if-match"] ?? request["if-unmodified-since"], condition != tag, condition != date {
             return Reply(412)
         }
-        guard let range = request["range"], range.hasPrefix("bytes="), !fault.ignoresRange,
+        guard let range = request["range"], range.hasPrefix("bytes="), fault.server != .knowsNoRanges,
             let first = range.dropFirst("bytes=".count).split(separator: "-").first.flatMap({ Int64($0) }), first > 0
         else { return reply(200, from: 0) }
         if let condition = request["if-range"], condition != tag, condition != date { return reply(200, from: 0) }
         guard first < size else { return Reply(416).field("Content-Range", "bytes */\(size)") }
-        let said = fault == .liesAboutRange ? max(0, first - 100_000) : first
+        let said = fault.server == .sendsAnotherPart ? max(0, first - 100_000) : first
         fields.append(("Content-Range", "bytes \(said)-\(size - 1)/\(size)"))
         return reply(206, from: said)
     }

@@ -75,6 +75,13 @@ final class CurlEngine {
         leavesOneMore = (try? set(CURLMOPT_MAX_HOST_CONNECTIONS, limit + 1)) != nil
     }
 
+    /// Connections that are idle may be dead now. An older libcurl cannot be told: each is looked at before it is used again.
+    func networkChanged() {
+        sockets.doubt()
+        guard CurlLibrary.hasNetworkChanged else { return }
+        try? set(CurlLibrary.networkChangedOption, CurlLibrary.clearsConnectionsAndNames)
+    }
+
     deinit { close() }
 
     /// On the loop's thread: the end. Whatever is still under way ends without a word; the HSTS file is written, which libcurl does when

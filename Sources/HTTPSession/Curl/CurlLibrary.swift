@@ -19,4 +19,9 @@ enum CurlLibrary {
     /// `CURLINFO_POSTTRANSFER_TIME_T`, since 8.10.0: when the request had gone out.
     static let postTransferTimeInfo = Int32(CURLINFO_OFF_T) + 67
     static var hasPostTransferTime: Bool { version >= 0x08_0A_00 }
+    /// `CURLMOPT_NETWORK_CHANGED`, since 8.16.0, and its bits `CURLMNWC_CLEAR_CONNS` and `CURLMNWC_CLEAR_DNS`: connections that are idle are
+    /// closed, names are forgotten.
+    static let networkChangedOption = CURLMoption(rawValue: 17)
+    static let clearsConnectionsAndNames = 1 << 0 | 1 << 1
+    static var hasNetworkChanged: Bool { version >= 0x08_10_00 }
 }

@@ -3,7 +3,7 @@ internal import Glibc
 
 /// The sockets of an engine's HTTP/1 connections, to look at one before it carries another request.
 ///
-/// One that was idle when the network changed may be dead, and libcurl 7.88 cannot be told (CURLMOPT_NETWORK_CHANGED, 8.16). And what a
+/// One that was idle when the network changed may be dead, and libcurl can be told so only since 8.16 (CURLMOPT_NETWORK_CHANGED). And what a
 /// server sends behind its answer would be taken for the answer to the next request: such a connection carries none. libcurl 7.88 sees
 /// only a connection that was closed meanwhile, and does not tell its socket while a request is about to go.
 final class IdleSockets {

@@ -1,5 +1,5 @@
 internal import COpenSSL
-internal import Foundation
+package import Foundation
 
 /// A hash function at work (EVP_DigestInit(3)).
 final class DigestHasher {
@@ -28,5 +28,14 @@ final class DigestHasher {
         var count: UInt32 = 0
         guard EVP_DigestFinal_ex(context, &bytes, &count) == 1 else { return nil }
         return ContentDigest(algorithm, Data(bytes.prefix(Int(count))))
+    }
+}
+
+extension ContentDigest {
+    /// Of bytes in memory; `nil` where the library has none.
+    package static func sha256(of data: Data) -> ContentDigest? {
+        guard let hasher = DigestHasher(.sha256) else { return nil }
+        data.withUnsafeBytes { hasher.update($0) }
+        return hasher.finish()
     }
 }

@@ -31,7 +31,7 @@ extension SessionLoop {
         engine.advance()
         if ways.update(path, now: now) {
             waysChangedAt = now
-            engine.sockets.doubt()
+            engine.networkChanged()
             queue.forgetNames()
         }
         judgeConnections()

@@ -2,9 +2,9 @@ internal import CLinux
 internal import Glibc
 
 /// A file that one task of one process has for itself (flock(2)); the lock goes with the descriptor, also when the process is killed.
-enum LockedFile {
-    /// Opens the file, or makes it.
-    static func open(_ path: String, mode: mode_t) throws(HTTPSessionError) -> Int32 {
+package enum LockedFile {
+    /// Opens the file, or makes it. One that another has is an error whose `systemError` is `EWOULDBLOCK`.
+    package static func open(_ path: String, mode: UInt32) throws(HTTPSessionError) -> Int32 {
         // Whoever had it may have given it its name or removed it in between: then another file is there, or none.
         for _ in 0..<100 {
             let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, mode)

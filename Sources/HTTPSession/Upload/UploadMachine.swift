@@ -89,9 +89,10 @@ struct UploadMachine: Hashable, Sendable {
         request = creation
     }
 
-    /// Another process has begun it there, and sent what nobody knows: the server says how much is there.
-    mutating func goOn(at place: URL) {
-        (location, sent, isEndInDoubt) = (place, length, true)
+    /// Another process has begun it there, and sent what nobody knows: the server says how much is there. `mayBeginAnew`: also where it may
+    /// have been complete.
+    mutating func goOn(at place: URL, mayBeginAnew: Bool = false) {
+        (location, sent, isEndInDoubt) = (place, length, !mayBeginAnew)
         request = .askOffset
     }
 

@@ -20,7 +20,11 @@ struct PutCommand: ParsableCommand {
 
             The file is a regular one, and stays as it is until it is there: one that changes meanwhile ends it. It tries until \
             --timeout. What trying cannot mend ends it: statuses 400 to 499 except 408 and 429, an untrusted certificate, an endless or \
-            refused redirect. Where the program ends before the upload does, the next run begins anew.
+            refused redirect.
+
+            Where the program ends before the upload does, by a signal too, the same command goes on: with tus and the draft it is \
+            written down in $XDG_STATE_HOME/netwatch/uploads (~/.local/state) where the upload is, for 30 days. A file that has \
+            changed meanwhile is sent from its beginning.
 
             Exit code 0: the server has all of it. 1: it has not. 66: there is no such file. 77: it may not be read. 74: reading it \
             failed. 128+n: ended by signal n.
@@ -36,15 +40,20 @@ struct PutCommand: ParsableCommand {
     @Option(name: .customLong("protocol"), help: ArgumentHelp("How the server is spoken to", valueName: "how"))
     var dialect = PutPlan.Dialect.auto
 
+    @Flag(name: .customLong("no-continue"), help: "Begin anew, whatever an earlier run has begun.")
+    var beginsAnew = false
+
     @OptionGroup var options: TransferOptions
 
     func run() throws {
         let start = Clock.now
         guard let file else { throw Failure.usage("put", "the file and the URL are missing; see 'netwatch put --help'") }
         guard let url else { throw Failure.usage("put", "the URL is missing; write: netwatch put FILE URL") }
-        let plan = try PutPlan(file: file, url: url, dialect: dialect)
+        var plan = try PutPlan(file: file, url: url, dialect: dialect)
+        plan.beginsAnew = beginsAnew
         let setup = try options.setup("put", [plan.url], since: start)
         try Source.check(plan.file)
-        try options.run(Upload(plan: plan), setup)
+        let note = try UploadNote(plan, environment: ProcessInfo.processInfo.environment)
+        try options.run(Upload(plan: plan, note: note), setup)
     }
 }

@@ -5,7 +5,7 @@ import Foundation
 /// What is to be uploaded, and where to: decided before anything starts, without a look at the disk.
 struct PutPlan: Hashable {
     /// How the server is spoken to.
-    enum Dialect: String, CaseIterable, ExpressibleByArgument {
+    enum Dialect: String, CaseIterable, ExpressibleByArgument, Codable {
         /// The server is asked first.
         case auto
         /// tus 1.0.0.
@@ -24,6 +24,8 @@ struct PutPlan: Hashable {
     var dialect: Dialect
     /// The file's, for people and servers.
     var name: String
+    /// Whatever an earlier run has begun.
+    var beginsAnew = false
 
     init(file: String, url text: String, dialect: Dialect = .auto) throws(Failure) {
         guard !file.isEmpty else { throw .usage("FILE ''", "write the name of a file") }

@@ -24,5 +24,9 @@ struct Downloads: TransferWork {
 
     func goesOn(_ index: Int, after answer: TransferAnswer) -> Bool { false }
 
+    /// The library has seen to it.
+    func settled(_ index: Int) {}
+    func close() {}
+
     func isKept(_ index: Int) -> Bool { Destination.isKept(plan.items[index].file) }
 }

@@ -22,6 +22,10 @@ protocol TransferWork {
     ) -> TransferTask
     /// A task of an item's has had its last answer, whatever it says. - Returns: whether another task follows.
     mutating func goesOn(_ index: Int, after answer: TransferAnswer) -> Bool
+    /// An item is whole, or its server does not want it: what there is of it is of no use to a later run.
+    func settled(_ index: Int)
+    /// The run is over, however it ends.
+    func close()
     /// Whether a later run can go on from what there is of an item.
     func isKept(_ index: Int) -> Bool
 }

@@ -200,6 +200,7 @@ final class Transfers {
         } else if let answer, work.direction == .upload, !(200...299).contains(answer.status) {
             failed(index, Trouble(answer), now)
         } else {
+            work.settled(index)
             tell(.finished, index, now)
         }
     }
@@ -235,6 +236,7 @@ final class Transfers {
             if isPlain { end.cause = Cause(.http, .timeout, detail: what) }
             end.words = isPlain ? what : "\(what): \(end.words)"
         }
+        if end.kind == .lasting, end.cause.code == .invalidResponse { work.settled(index) }
         tell(.failed(end), index, now)
         var code = ExitCode.doesNotHold
         if case .file(let own) = end.kind { code = own }
@@ -248,7 +250,9 @@ final class Transfers {
     /// What becomes of what has come.
     private func hint(_ index: Int, _ end: Trouble) -> String {
         guard end.kind != .lasting, statuses[index].bytes > 0, work.isKept(index) else { return "" }
-        return "; \(ByteCount.text(statuses[index].bytes)) are kept, and the same command continues"
+        // How much of what was sent has arrived its server knows.
+        let what = work.direction == .upload ? "what the server has is" : "\(ByteCount.text(statuses[index].bytes)) are"
+        return "; \(what) kept, and the same command continues"
     }
 
     private func tell(_ event: TransferEvent, _ index: Int, _ now: Moment) {
@@ -264,6 +268,7 @@ final class Transfers {
         let now = Clock.now
         let limit = now.monotonicNanoseconds + Self.endLimit
         if case .signal? = ending { sayWhatIsKept(now) }
+        work.close()
         report.refresh(statuses, at: now)
         report.erase(statuses, at: now)
         session.invalidate(cancelsTasks: true)
@@ -295,6 +300,8 @@ final class Transfers {
         let words: String
         if kept.isEmpty {
             words = "stopped: nothing of it can be continued"
+        } else if work.direction == .upload {
+            words = "stopped: what the server has is kept; run the same command again to continue"
         } else if kept.count == 1, let only = kept.first {
             let status = statuses[only]
             let share = status.percent.map { "\($0) % (\(ByteCount.text(status.bytes)))" } ?? ByteCount.text(status.bytes)

@@ -8,12 +8,15 @@ import HTTPTypes
 /// IETF's draft needs no question: it is a PUT with fields that a server without it leaves alone.
 struct Upload: TransferWork {
     let plan: PutPlan
+    private let note: UploadNote?
     /// `auto` until the server has been asked.
     private var dialect: PutPlan.Dialect
 
-    init(plan: PutPlan) {
+    /// `note`: of an earlier run, and for a later one.
+    init(plan: PutPlan, note: UploadNote? = nil) {
         self.plan = plan
-        dialect = plan.dialect
+        self.note = note
+        dialect = note?.known?.dialect ?? plan.dialect
     }
 
     var command: String { "put" }
@@ -33,11 +36,22 @@ struct Upload: TransferWork {
         request.body = .file(URL(fileURLWithPath: plan.file))
         if dialect == .tus {
             request.method = .post
-            return session.upload(request, resumably: .tus(metadata: ["filename": plan.name]))
+            return task(request, .tus(metadata: ["filename": plan.name]), session)
         }
         request.url = plan.target
         request.method = .put
-        return dialect == .draft ? session.upload(request, resumably: .draft) : session.data(request)
+        return dialect == .draft ? task(request, .draft, session) : session.data(request)
+    }
+
+    /// What is sent next leaves when it is written down where to.
+    private func task(_ request: TransferRequest, _ kind: UploadProtocol, _ session: HTTPSessionManager) -> TransferTask {
+        guard let note else { return session.upload(request, resumably: kind) }
+        let place = UploadPlace(known: note.known?.place, mayBeginAnew: true) { [dialect] in note.note($0, dialect) }
+        let task = session.task(
+            request, for: .resumableUpload(kind, place: place),
+            departure: Departure(willLeave: { await note.settle() }, hasStayed: {}))
+        task.resume()
+        return task
     }
 
     mutating func goesOn(_ index: Int, after answer: TransferAnswer) -> Bool {
@@ -47,6 +61,8 @@ struct Upload: TransferWork {
         return true
     }
 
-    /// What its server has is known to this run only.
-    func isKept(_ index: Int) -> Bool { false }
+    func settled(_ index: Int) { note?.forget() }
+    func close() { note?.close() }
+
+    func isKept(_ index: Int) -> Bool { note?.hasPlace ?? false }
 }

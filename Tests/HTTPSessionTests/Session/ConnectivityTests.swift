@@ -100,6 +100,7 @@ import Testing
             #expect(response.metrics.timeWaitingForConnectivity > .zero)
         }
         #expect(server.requests.count == 50)
+        #expect(server.seen.peakConnections <= 2)
     }
 
     /// A download of which one half is here, and the other does not come.

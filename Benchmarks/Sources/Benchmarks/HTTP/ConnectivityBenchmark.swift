@@ -1,4 +1,5 @@
 import Foundation
+import Hosts
 
 /// A client whose cable to its server is pulled and put in again: when a download goes on, and what a server sees of many tasks that waited.
 enum ConnectivityBenchmark {
@@ -92,14 +93,14 @@ enum ConnectivityBenchmark {
 
     /// A client and a server's host with a cable between them; the server's address is behind the client's default route.
     private final class Site {
-        let client: Host
+        let client: LabHost
         let folder: WorkFolder
-        private let host: Host
+        private let host: LabHost
         private let nginx: Nginx
         private static let address = "203.0.113.9"
 
         init() throws {
-            (client, host, folder) = (try Host(), try Host(), try WorkFolder())
+            (client, host, folder) = (try LabHost(), try LabHost(), try WorkFolder())
             for each in [client, host] { try each.ip("link set lo up") }
             try host.ip("address add \(Site.address)/32 dev lo")
             try client.ip("link add name cable index \(index) type veth peer name cable index \(index + 1) netns \(host.path)")

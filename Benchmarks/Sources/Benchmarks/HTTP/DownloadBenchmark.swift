@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import Hosts
 
 /// 2 GiB to a file, beside curl(1), on the same disk.
 enum DownloadBenchmark {

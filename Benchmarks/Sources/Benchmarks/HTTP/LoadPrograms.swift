@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import Hosts
 
 /// The programs that make requests, one for each client, which scripts/bench has built.
 struct LoadPrograms {

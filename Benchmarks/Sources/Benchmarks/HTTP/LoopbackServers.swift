@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import Hosts
 
 /// What is asked over HTTP, all of it on loopback: an nginx of one process, and a server that says nothing.
 final class LoopbackServers {

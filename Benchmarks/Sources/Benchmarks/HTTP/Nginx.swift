@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import Hosts
 
 /// An nginx of one process, with two files: `1k`, and `huge`, which has 2 GiB of zeros and no blocks. It ends with this object.
 final class Nginx {
@@ -7,7 +8,7 @@ final class Nginx {
 
     /// Serves from `folder`, in a host's network namespace or in this process's own, when this returns. Each of `servers` is what stands in a
     /// `server` block; `http` stands before them.
-    init(_ folder: WorkFolder, in host: Host? = nil, http: String = "access_log off;", servers: [String]) throws {
+    init(_ folder: WorkFolder, in host: LabHost? = nil, http: String = "access_log off;", servers: [String]) throws {
         try FileManager.default.createDirectory(atPath: folder.file("files"), withIntermediateDirectories: false)
         try Data(repeating: UInt8(ascii: "a"), count: 1024).write(to: URL(fileURLWithPath: folder.file("files/1k")))
         try Data().write(to: URL(fileURLWithPath: folder.file("files/huge")))

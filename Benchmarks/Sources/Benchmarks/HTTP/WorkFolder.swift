@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import Hosts
 
 /// A directory of its own below /tmp. A shell that waits for this process's end removes it, however that comes.
 final class WorkFolder: Sendable {

@@ -4,26 +4,26 @@ import Synchronization
 
 /// A program under measurement, or one that makes what is measured. It dies with this process, however that ends, unless it is to clean
 /// up afterwards.
-final class Child: Sendable {
+package final class Child: Sendable {
     /// A line of output and the moment when it had been read, `CLOCK_MONOTONIC` in nanoseconds.
-    struct Line: Sendable {
-        let moment: Int64
-        let text: String
+    package struct Line: Sendable {
+        package let moment: Int64
+        package let text: String
     }
 
-    enum Output {
+    package enum Output {
         case null
         /// Kept line by line, with the time of each.
         case lines
     }
 
-    let processID: Int32
+    package let processID: Int32
     private let lines = Mutex<[Line]>([])
     private let reader = DispatchGroup()
 
     /// Starts `command` in a host's network namespace (`nil`: this process's own), with an already open file as its standard input.
-    init(
-        _ command: [String], in host: Host? = nil, input: Int32? = nil, output: Output = .null, outlivesParent: Bool = false
+    package init(
+        _ command: [String], in host: LabHost? = nil, input: Int32? = nil, output: Output = .null, outlivesParent: Bool = false
     ) throws {
         let entry = host.map { ["nsenter", "--net=\($0.path)", "--"] } ?? []
         var pipe: [Int32] = [-1, -1]
@@ -61,8 +61,16 @@ final class Child: Sendable {
         }
         var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
         defer { arguments.forEach { free($0) } }
+        // Threads of a pool block signals, and what they start would never hear of SIGTERM.
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        var none = sigset_t()
+        sigemptyset(&none)
+        posix_spawnattr_setsigmask(&attributes, &none)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
         var process: Int32 = 0
-        let failure = posix_spawnp(&process, words[0], &actions, nil, &arguments, environ)
+        let failure = posix_spawnp(&process, words[0], &actions, &attributes, &arguments, environ)
         guard failure == 0 else { throw BenchmarkError("\(words[0]): errno \(failure)") }
         return process
     }
@@ -87,10 +95,10 @@ final class Child: Sendable {
     }
 
     /// The lines so far.
-    var output: [Line] { lines.withLock { $0 } }
+    package var output: [Line] { lines.withLock { $0 } }
 
     /// Waits until a line fulfils the condition.
-    func await(_ what: String, within seconds: Double = 60, _ condition: (String) -> Bool) throws -> Line {
+    package func await(_ what: String, within seconds: Double = 60, _ condition: (String) -> Bool) throws -> Line {
         let end = Clock.now() + Int64(seconds * 1e9)
         while Clock.now() < end {
             if let line = output.first(where: { condition($0.text) }) { return line }
@@ -101,10 +109,10 @@ final class Child: Sendable {
 
     /// Waits for its end, once; returns its exit code, or 128 + the signal that ended it.
     @discardableResult
-    func wait() -> Int32 { waitWithUsage().code }
+    package func wait() -> Int32 { waitWithUsage().code }
 
     /// The same, with its processor time, user and system, in nanoseconds.
-    func waitWithUsage() -> (code: Int32, processorTime: Double) {
+    package func waitWithUsage() -> (code: Int32, processorTime: Double) {
         var status: Int32 = 0
         var usage = rusage()
         while wait4(processID, &status, 0, &usage) < 0 && errno == EINTR {}
@@ -116,26 +124,26 @@ final class Child: Sendable {
     }
 
     /// Asks it to end, and waits for that.
-    func stop() {
+    package func stop() {
         kill(processID, SIGTERM)
         wait()
     }
 
     /// Runs a program to its end, which must be a good one.
-    static func run(_ command: [String], in host: Host? = nil, input: Int32? = nil) throws {
+    package static func run(_ command: [String], in host: LabHost? = nil, input: Int32? = nil) throws {
         let code = try Child(command, in: host, input: input).wait()
         guard code == 0 else { throw BenchmarkError("\(command.joined(separator: " ")): exit code \(code)") }
     }
 }
 
-struct BenchmarkError: Error, CustomStringConvertible {
-    let description: String
-    init(_ description: String) { self.description = description }
+package struct BenchmarkError: Error, CustomStringConvertible {
+    package let description: String
+    package init(_ description: String) { self.description = description }
 }
 
-enum Clock {
+package enum Clock {
     /// `CLOCK_MONOTONIC` in nanoseconds, the clock of every program here.
-    static func now() -> Int64 {
+    package static func now() -> Int64 {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
         return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)

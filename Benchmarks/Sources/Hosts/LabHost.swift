@@ -2,13 +2,13 @@ import Foundation
 import Glibc
 
 /// A host made of a network namespace without a name, held by a child process: it goes with this process, however that ends.
-final class Host {
+package final class LabHost {
     /// For `--netns` and `nsenter`.
-    let path: String
+    package let path: String
     private let holder: Child
 
     /// An empty host: only `lo`, down.
-    init() throws {
+    package init() throws {
         holder = try Child(["unshare", "--net", "sleep", "infinity"])
         path = "/proc/\(holder.processID)/ns/net"
         let own = Self.inode("/proc/self/ns/net")
@@ -24,25 +24,28 @@ final class Host {
 
     deinit { holder.stop() }
 
+    /// Of the process that holds it, for `netns` of ip-link(8).
+    package var processID: Int32 { holder.processID }
+
     private static func inode(_ path: String) -> UInt64? {
         var status = stat()
         return stat(path, &status) == 0 ? UInt64(status.st_ino) : nil
     }
 
     /// Runs `ip` with words separated by spaces.
-    func ip(_ words: String) throws {
+    package func ip(_ words: String) throws {
         try Child.run(["ip"] + words.split(separator: " ").map(String.init), in: self)
     }
 
     /// Runs a script of `ip` commands, one a line, in one process.
-    func run(_ script: Script) throws { try Child.run(["ip", "-batch", "-"], in: self, input: script.open()) }
+    package func run(_ script: Script) throws { try Child.run(["ip", "-batch", "-"], in: self, input: script.open()) }
 }
 
 /// A file of `ip` commands that has no name, so that nothing is left of it.
-final class Script {
+package final class Script {
     private let descriptor: Int32
 
-    init(_ lines: [String]) throws {
+    package init(_ lines: [String]) throws {
         var path = Array("/tmp/netwatch-benchmark-XXXXXX".utf8CString)
         descriptor = mkstemp(&path)
         guard descriptor >= 0 else { throw BenchmarkError("/tmp: \(errno)") }
@@ -54,7 +57,7 @@ final class Script {
     deinit { close(descriptor) }
 
     /// The file from its beginning.
-    func open() -> Int32 {
+    package func open() -> Int32 {
         lseek(descriptor, 0, SEEK_SET)
         return descriptor
     }

@@ -1,0 +1,143 @@
+import CLinux
+import Console
+import EventLoop
+import Foundation
+import Glibc
+import HTTPSession
+import Reachability
+
+/// Where the upload of a file is, for the next run of the same command: a small file of `$XDG_STATE_HOME/netwatch/uploads` that one run has for
+/// itself. A server's place for an upload may be a secret, so only its owner can read it.
+final class UploadNote: Sendable {
+    /// What it says.
+    struct Content: Codable, Hashable {
+        var file: String
+        var version: Version
+        /// Where the upload was to go, as the user wrote it but for user and password.
+        var url: String
+        var dialect: PutPlan.Dialect
+        /// Where its server has put it.
+        var place: URL
+
+        /// What tells whether a file is the one that was begun with.
+        struct Version: Codable, Hashable {
+            var device: UInt64
+            var inode: UInt64
+            var size: Int64
+            /// In nanoseconds since 1970.
+            var modified: Int64
+
+            init?(_ file: String) {
+                var found = stat()
+                guard stat(file, &found) == 0 else { return nil }
+                (device, inode, size) = (UInt64(found.st_dev), UInt64(found.st_ino), Int64(found.st_size))
+                modified = Int64(found.st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(found.st_mtim.tv_nsec)
+            }
+        }
+    }
+
+    /// After so many seconds no server is asked any more whether it still has an upload.
+    static let lifetime = 30 * 86_400
+
+    private let path: String
+    private let descriptor: Int32
+    private let file: String
+    private let version: Content.Version
+    private let url: String
+    private let content: Locked<Content?>
+    private let writer: Worker
+
+    /// The note of this file and address. `nil` where there can be none, as without a home directory: then nothing is gone on from.
+    ///
+    /// - Throws: ``Failure`` where another run is at this upload.
+    init?(_ plan: PutPlan, environment: [String: String]) throws(Failure) {
+        guard let directory = UploadNote.directory(environment), let resolved = realpath(plan.file, nil) else { return nil }
+        defer { free(resolved) }
+        file = String(cString: resolved)
+        url = plan.address
+        guard let version = Content.Version(file), let digest = ContentDigest.sha256(of: Data("\(file)\0\(url)".utf8)),
+            (try? FileManager.default.createDirectory(
+                atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])) != nil,
+            let writer = try? Worker(name: "netwatch-note")
+        else { return nil }
+        self.version = version
+        self.writer = writer
+        UploadNote.sweep(directory)
+        path = "\(directory)/\(digest.hexadecimal).json"
+        do throws(HTTPSessionError) {
+            descriptor = try LockedFile.open(path, mode: 0o600)
+        } catch {
+            guard error.context.systemError == EWOULDBLOCK else { return nil }
+            throw Failure(ExitCode.cannotCreate, "put: \(plan.file) is being sent to \(url) already")
+        }
+        content = Locked(nil)
+        guard !plan.beginsAnew, let data = try? FileHandle(fileDescriptor: descriptor).readToEnd(),
+            let found = try? JSONDecoder().decode(Content.self, from: data), found.file == file, found.version == version,
+            found.url == url, plan.dialect == .auto || plan.dialect == found.dialect
+        else { return }
+        content.withLock { $0 = found }
+    }
+
+    deinit { Glibc.close(descriptor) }
+
+    /// What an earlier run, or this one, has begun.
+    var known: (dialect: PutPlan.Dialect, place: URL)? { content.withLock { $0.map { ($0.dialect, $0.place) } } }
+    var hasPlace: Bool { known != nil }
+
+    /// Writes down where it is, soon; on any thread.
+    func note(_ place: URL, _ dialect: PutPlan.Dialect) {
+        let new = Content(file: file, version: version, url: url, dialect: dialect, place: place)
+        let isNew = content.withLock { content in
+            defer { content = new }
+            return content != new
+        }
+        if isNew { writer.run { [self] in write(new) } }
+    }
+
+    /// Comes back when all is written that was noted before.
+    func settle() async {
+        await withCheckedContinuation { done in writer.run { done.resume() } }
+    }
+
+    /// Nothing of it is to be gone on from any more.
+    func forget() {
+        content.withLock { $0 = nil }
+        unlink(path)
+    }
+
+    /// The run is over.
+    func close() {
+        if !hasPlace { unlink(path) }
+    }
+
+    /// Where it is cut short by a power loss it is no JSON, and the upload begins anew.
+    private func write(_ content: Content) {
+        guard let data = try? JSONEncoder().encode(content), ftruncate(descriptor, 0) == 0 else { return }
+        _ = data.withUnsafeBytes { pwrite(descriptor, $0.baseAddress, $0.count, 0) }
+        fdatasync(descriptor)
+    }
+
+    // MARK: Places
+
+    /// Of the XDG base directories; `nil` where nothing says whose they are.
+    static func directory(_ environment: [String: String]) -> String? {
+        if let state = environment["XDG_STATE_HOME"], state.hasPrefix("/") { return "\(state)/netwatch/uploads" }
+        if let home = environment["HOME"], home.hasPrefix("/") { return "\(home)/.local/state/netwatch/uploads" }
+        return nil
+    }
+
+    /// Removes what is too old, unless a run has it.
+    private static func sweep(_ directory: String) {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+        let oldest = time(nil) - lifetime
+        for name in names where name.hasSuffix(".json") {
+            let path = "\(directory)/\(name)"
+            var found = stat()
+            guard lstat(path, &found) == 0, found.st_mtim.tv_sec < oldest else { continue }
+            let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+            guard descriptor >= 0 else { continue }
+            if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { unlink(path) }
+            Glibc.close(descriptor)
+        }
+    }
+}

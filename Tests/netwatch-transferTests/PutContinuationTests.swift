@@ -1,0 +1,147 @@
+import Foundation
+import Glibc
+import HTTPSessionTestKit
+import NetworkLab
+import Testing
+
+/// What the built program goes on from after signals and kills: `netwatch put`.
+@Suite(.serialized, .timeLimit(.minutes(20))) struct PutContinuationTests {
+    private let folder: ProgramFolder
+    private let gate: Gate
+
+    init() throws {
+        folder = try ProgramFolder()
+        gate = try Gate()
+    }
+
+    /// Takes 400,000 bytes of the first body, and no more until its client is gone.
+    private func server(_ dialect: UploadServer.Dialect) throws -> UploadServer {
+        try UploadServer(dialect) { [gate] turn in
+            guard ["PUT", "PATCH"].contains(turn.request.method), turn.stored ?? 0 == 0 else { return nil }
+            return .hold(afterBodyBytes: 400_000, .gate(gate))
+        }
+    }
+
+    private var notes: [String] {
+        (try? FileManager.default.contentsOfDirectory(atPath: state)) ?? []
+    }
+    private func note() throws -> String {
+        try String(contentsOfFile: "\(state)/\(try #require(notes.first))", encoding: .utf8)
+    }
+    private var state: String { folder.state.file("netwatch/uploads") }
+
+    /// The first run, killed in the middle.
+    private func killOne(_ server: UploadServer, _ arguments: String...) async throws {
+        let program = try folder.run(["put", "-q"] + arguments + ["film", server.url.absoluteString])
+        try await server.awaitBodyBytes(400_000)
+        // The draft's place comes while the body is on its way.
+        while try notes.isEmpty || note().isEmpty { await Task.yield() }
+        try program.signal(SIGKILL)
+        #expect(try program.wait() == 128 + SIGKILL, "\(program.ending)")
+        gate.open()
+        #expect(notes.count == 1)
+    }
+
+    @Test(arguments: [UploadServer.Dialect.tus, .draft])
+    func killedAndGivenTheSameCommandItSendsTheRest(dialect: UploadServer.Dialect) async throws {
+        let server = try server(dialect)
+        // More than both kernels hold on the way: what has left is not all.
+        let bytes = try folder.make("film", size: 20_000_000)
+        try await killOne(server)
+        let before = server.requests.count
+        let program = try folder.put("film", server.url.absoluteString)
+        #expect(try program.wait() == 0, "\(program.ending)")
+        #expect(program.standardError.contains(/film: continued at [1-9]\d? % \(/))
+        // Neither is it asked what it speaks, nor is an upload made.
+        #expect(server.requests.dropFirst(before).first?.method == "HEAD")
+        #expect(server.uploads.map(\.bytes) == [bytes])
+        #expect(notes.isEmpty)
+    }
+
+    @Test func aFileThatHasChangedIsSentFromItsBeginning() async throws {
+        let server = try server(.tus)
+        try folder.make("film", size: 1_000_000)
+        try await killOne(server)
+        let bytes = try folder.make("film", size: 900_000)
+        #expect(try folder.put("-q", "film", server.url.absoluteString).wait() == 0)
+        #expect(server.uploads.count == 2 && server.uploads.last?.bytes == bytes)
+    }
+
+    @Test func whoWantsToBeginAnewDoes() async throws {
+        let server = try server(.tus)
+        let bytes = try folder.make("film", size: 1_000_000)
+        try await killOne(server)
+        #expect(try folder.put("-q", "--no-continue", "film", server.url.absoluteString).wait() == 0)
+        #expect(server.uploads.count == 2 && server.uploads.last?.bytes == bytes)
+        #expect(notes.isEmpty)
+    }
+
+    @Test func anUploadThatItsServerHasForgottenIsMadeAnew() async throws {
+        let server = try server(.tus)
+        let bytes = try folder.make("film", size: 1_000_000)
+        try await killOne(server)
+        let file = "\(state)/\(try #require(notes.first))"
+        let text = try note()
+        let place = try #require(text.firstMatch(of: /"place":"[^"]*\/(\d+)"/))
+        try text.replacingCharacters(in: place.1.startIndex..<place.1.endIndex, with: "4711")
+            .write(toFile: file, atomically: false, encoding: .utf8)
+        #expect(try folder.put("-q", "film", server.url.absoluteString).wait() == 0)
+        #expect(server.uploads.count == 2 && server.uploads.last?.bytes == bytes)
+    }
+
+    @Test func aNoteThatIsNoneIsNoHindrance() async throws {
+        let server = try server(.tus)
+        let bytes = try folder.make("film", size: 1_000_000)
+        try await killOne(server)
+        let file = "\(state)/\(try #require(notes.first))"
+        try "{".write(toFile: file, atomically: false, encoding: .utf8)
+        #expect(try folder.put("-q", "film", server.url.absoluteString).wait() == 0)
+        #expect(server.uploads.last?.bytes == bytes)
+    }
+
+    @Test func onlyItsOwnerReadsWhereAnUploadIs() async throws {
+        let server = try server(.draft)
+        try folder.make("film", size: 1_000_000)
+        try await killOne(server)
+        var found = stat()
+        #expect(stat("\(state)/\(try #require(notes.first))", &found) == 0 && found.st_mode & 0o777 == 0o600)
+        #expect(stat(state, &found) == 0 && found.st_mode & 0o777 == 0o700)
+    }
+
+    @Test func twoRunsDoNotSendTheSameAtOnce() async throws {
+        let server = try server(.tus)
+        let bytes = try folder.make("film", size: 1_000_000)
+        let first = try folder.put("-q", "film", server.url.absoluteString)
+        try await server.awaitBodyBytes(400_000)
+        let second = try folder.put("-q", "film", server.url.absoluteString)
+        #expect(try second.wait() == 73, "\(second.ending)")
+        #expect(second.standardError == "netwatch: put: film is being sent to \(server.url.absoluteString) already\n")
+        gate.open()
+        #expect(try first.wait() == 0, "\(first.ending)")
+        #expect(server.uploads.map(\.bytes) == [bytes])
+        #expect(notes.isEmpty)
+    }
+
+    @Test func withoutAPlaceForNotesItSendsAllTheSame() throws {
+        let server = try UploadServer(.tus)
+        let bytes = try folder.make("film", size: 300_000)
+        let program = try folder.run(
+            ["put", "-q", "film", server.url.absoluteString], environment: ["XDG_STATE_HOME": "/dev/null"])
+        #expect(try program.wait() == 0, "\(program.ending)")
+        #expect(server.uploads.map(\.bytes) == [bytes])
+    }
+
+    @Test func whatIsTooOldIsRemoved() throws {
+        let server = try UploadServer(.tus)
+        try folder.make("film", size: 1_000)
+        try FileManager.default.createDirectory(atPath: state, withIntermediateDirectories: true)
+        for (name, days) in [("old.json", 31.0), ("young.json", 29)] {
+            let path = "\(state)/\(name)"
+            try "{}".write(toFile: path, atomically: false, encoding: .utf8)
+            try FileManager.default.setAttributes(
+                [.modificationDate: Date().addingTimeInterval(-days * 86_400)], ofItemAtPath: path)
+        }
+        #expect(try folder.put("-q", "film", server.url.absoluteString).wait() == 0)
+        #expect(notes == ["young.json"])
+    }
+}
