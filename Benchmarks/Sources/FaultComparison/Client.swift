@@ -38,7 +38,7 @@ struct Client: Sendable {
     private static let limit: TimeInterval = 90
 
     /// - Returns: what came of it, and how often the file's size was sent.
-    func meets(_ fault: Fault) async throws -> (outcome: Outcome, sentShare: Double) {
+    func meets(_ fault: Fault) throws -> (outcome: Outcome, sentShare: Double) {
         let site = try Site()
         let file = try FaultyFile(fault, at: site)
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("netwatch-faults-\(UUID())")
@@ -47,9 +47,9 @@ struct Client: Sendable {
         let deadline = Date() + Client.limit
         var process = try start(file.url, at: site, in: folder)
         if [.kill, .cable, .uplink].contains(fault.event) {
-            while file.sentBytes < FaultyFile.begun, process.isRunning, Date() < deadline { try await pause(0.01) }
+            while file.sentBytes < FaultyFile.begun, process.isRunning, Date() < deadline { pause(0.01) }
             // A little later, so that what was sent is in the file of whoever writes at once.
-            try await pause(1.5)
+            pause(1.5)
         }
         switch fault.event {
         case .kill:
@@ -58,12 +58,12 @@ struct Client: Sendable {
             process = try start(file.url, at: site, in: folder)
         case .cable:
             try site.pullCable()
-            try await pause(15)
+            pause(15)
             try site.putCableBack()
             file.goOn()
         case .uplink:
             try site.loseUplink()
-            try await pause(5)
+            pause(5)
             try site.takeOtherUplink()
             file.goOn()
         case .reset, .resetAgainAndAgain, .unwell, .silence: break
@@ -74,14 +74,14 @@ struct Client: Sendable {
                 process.waitUntilExit()
                 return (.endless, file.sentShare)
             }
-            try await pause(0.01)
+            pause(0.01)
         }
         guard process.terminationReason == .exit, process.terminationStatus == 0 else { return (.failed, file.sentShare) }
         let content = try? Data(contentsOf: folder.appendingPathComponent("out"))
         return (file.holds(content) ? .right : .spliced, file.sentShare)
     }
 
-    private func pause(_ seconds: Double) async throws { try await Task.sleep(for: .seconds(seconds)) }
+    private func pause(_ seconds: Double) { Thread.sleep(forTimeInterval: seconds) }
 
     private func start(_ url: String, at site: Site, in folder: URL) throws -> Process {
         let process = Process()
