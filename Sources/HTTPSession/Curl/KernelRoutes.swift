@@ -9,9 +9,7 @@ enum KernelRoutes {
     /// is missed by chance once in so many powers of two.
     private static let questions = 8
 
-    /// The way to an address, and to its port.
-    ///
-    /// - Parameter interface: the one that everything goes over; `nil`: the one that the routes say.
+    /// The way to an address, and to its port. `interface`: the one that everything goes over; `nil`: the one that the routes say.
     static func way(to address: UnsafePointer<sockaddr>, _ length: socklen_t, over interface: String? = nil) -> TransferWays.Way {
         let probe = socket(Int32(address.pointee.sa_family), Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard probe >= 0 else { return .unknown }
@@ -19,8 +17,10 @@ enum KernelRoutes {
         if let interface { setsockopt(probe, SOL_SOCKET, SO_BINDTODEVICE, interface, socklen_t(interface.utf8.count)) }
         guard connect(probe, address, length) == 0 else {
             switch errno {
-            // No route, or one that refuses: `unreachable`, `prohibit`, `blackhole`; no address to send from.
-            case ENETUNREACH, EHOSTUNREACH, EACCES, EINVAL, ENETDOWN, EADDRNOTAVAIL: return .none
+            // The last: there is no address to send from.
+            case ENETUNREACH, ENETDOWN, EADDRNOTAVAIL: return .none
+            // As the types of routes are told: `unreachable`, `prohibit`, `blackhole` (ip-route(8)).
+            case EHOSTUNREACH, EACCES, EINVAL: return .refused
             default: return .unknown
             }
         }
@@ -35,8 +35,7 @@ enum KernelRoutes {
         for _ in 0..<questions {
             switch withSocketAddress(address, { way(to: $0, $1) }) {
             case .from(let chosen): sources.formUnion(chosen)
-            case .none: return sources.isEmpty ? .none : .from(sources)
-            case .unknown: return .unknown
+            case let other: return sources.isEmpty ? other : .from(sources)
             }
             if sources.isSuperset(of: expected) { break }
         }

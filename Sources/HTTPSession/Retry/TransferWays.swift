@@ -13,6 +13,8 @@ struct TransferWays: Sendable {
         /// connections over several ways.
         case from(Set<IPAddress>)
         case none
+        /// The route there is one that refuses (`unreachable`, `prohibit`, `blackhole`): waiting brings no other.
+        case refused
         /// Nobody has asked, or the answer says nothing of routes.
         case unknown
     }
@@ -71,7 +73,8 @@ struct TransferWays: Sendable {
 
     init(isBound: Bool = false) { self.isBound = isBound }
 
-    /// - Returns: whether connections may have died of the change.
+    /// - Returns: whether connections may have died of the change. Of those over an interface that is not worth telling of (containers have
+    ///   such, and come and go), nothing is said: each is looked at before it is used again.
     mutating func update(_ path: NetworkPath, now: Int64) -> Bool {
         defer {
             self.path = path
@@ -91,14 +94,15 @@ struct TransferWays: Sendable {
             selected[family] = present
         }
         guard let before = self.path else { return false }
-        return before.status != path.status || !TransferWays.addresses(of: before).isSubset(of: TransferWays.addresses(of: path))
+        let hasLostAddress = TransferWays.addresses(of: before).contains { interface(having: $0, on: path) == nil }
+        return before.status != path.status || hasLostAddress
             || before.interfaceV4?.index != path.interfaceV4?.index || before.interfaceV6?.index != path.interfaceV6?.index
     }
 
     /// What the kernel says now of all addresses in use; of others nothing is kept.
     mutating func learn(_ answers: [IPAddress: Way], now: Int64) {
         self.answers = answers
-        let unreachable = answers.filter { $0.value == .none }.keys
+        let unreachable = answers.filter { $0.value == .none || $0.value == .refused }.keys
         unreachableSince = Dictionary(uniqueKeysWithValues: unreachable.map { ($0, unreachableSince[$0] ?? now) })
     }
 
@@ -121,7 +125,7 @@ struct TransferWays: Sendable {
         guard !isBound else { return .fine }
         switch way {
         case .unknown: return .fine
-        case .none: return lost(unreachableSince[remote] ?? now, now, "there is no route to \(remote)")
+        case .none, .refused: return lost(unreachableSince[remote] ?? now, now, "there is no route to \(remote)")
         case .from(let sources):
             // Its own address may be on another interface than the one that sends (`ip route … src`).
             guard !sources.contains(local), !leads(from: sources, over: [local, connection.chosen]) else { return .fine }
@@ -158,7 +162,7 @@ struct TransferWays: Sendable {
         let missing = "there is no way to \(attempt.remote)"
         switch answers[attempt.remote] ?? .unknown {
         case .unknown: return .fine
-        case .none: return lost(unreachableSince[attempt.remote] ?? now, start, now, missing)
+        case .none, .refused: return lost(unreachableSince[attempt.remote] ?? now, start, now, missing)
         case .from(let sources):
             guard let chosen = attempt.chosen else { return .fine }
             guard let interface = interface(having: chosen) else {
@@ -181,12 +185,22 @@ struct TransferWays: Sendable {
 
     /// Whether nothing gets through to an address now, by what the kernel says of the way there.
     func isLost(_ way: Way, to remote: IPAddress) -> Bool {
-        guard !isBound, path != nil, !isHere(remote) else { return false }
+        way == .unknown ? areLost : loss(way, to: remote) != nil || (way == .refused && !isBound && !isHere(remote))
+    }
+
+    /// What is missing on the way to an address, and may come.
+    func loss(_ way: Way, to remote: IPAddress) -> Cause? {
+        guard !isBound, path != nil, !isHere(remote) else { return nil }
         switch way {
-        case .unknown: return areLost
-        case .none: return true
+        case .unknown, .refused: return nil
+        case .none: return Cause(.route, .noRoute, detail: "there is no route to \(remote)")
         case .from(let sources):
-            return sources.allSatisfy { source in interface(having: source).map { downSince[$0.index] != nil } ?? false }
+            let ways = sources.compactMap(interface(having:))
+            guard ways.count == sources.count, ways.allSatisfy({ downSince[$0.index] != nil }), let one = ways.first else {
+                return nil
+            }
+            let code: Cause.Code = one.level == .off ? .interfaceDown : one.level == .dormant ? .dormant : .noCarrier
+            return Cause(.link, code, detail: "\(one.name), which leads to \(remote), is \(one.level.rawValue)")
         }
     }
 
@@ -210,12 +224,14 @@ struct TransferWays: Sendable {
     /// This machine's own addresses are reached without a way.
     private func isHere(_ address: IPAddress) -> Bool { address.isLoopback || interface(having: address) != nil }
 
-    private func interface(having address: IPAddress) -> NetworkInterface? {
-        path?.interfaces.first { $0.addresses.contains { $0.address == address } }
+    private func interface(having address: IPAddress) -> NetworkInterface? { path.flatMap { interface(having: address, on: $0) } }
+
+    private func interface(having address: IPAddress, on path: NetworkPath) -> NetworkInterface? {
+        path.interfaces.first { $0.addresses.contains { $0.address == address } }
     }
 
     private static func addresses(of path: NetworkPath) -> Set<IPAddress> {
-        Set(path.interfaces.flatMap { $0.addresses.map(\.address) })
+        Set(path.interfaces.filter { path.notable.contains($0.index) }.flatMap { $0.addresses.map(\.address) })
     }
 
     private static func interface(of path: NetworkPath, _ family: IPAddress.Family) -> NetworkInterface? {

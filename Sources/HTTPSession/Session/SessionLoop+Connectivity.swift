@@ -110,6 +110,12 @@ extension SessionLoop {
         remotes.isEmpty ? ways.areLost : remotes.allSatisfy { ways.isLost(way(to: $0), to: $0) }
     }
 
+    /// What is missing on the way to all of these addresses, and may come; of none, nobody knows.
+    func loss(of remotes: [IPAddress]) -> Cause? {
+        let losses = remotes.map { ways.loss(way(to: $0), to: $0) }
+        return losses.contains(nil) ? nil : losses.first ?? nil
+    }
+
     /// Whether a connection that was made before still goes where the kernel would have it go. It is asked once after a change.
     func leads(from local: String, to remote: String) -> Bool {
         // libcurl drops what has been idle for 118 s in any case.

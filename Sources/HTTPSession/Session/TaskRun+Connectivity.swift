@@ -14,8 +14,11 @@ extension TaskRun {
             let gate = loop.gate, let endpoint = settings.endpoint(for: origin)
         else { return false }
         enterGate()
-        let hasNoRoute = (error.code == .notConnected && error.underlying == nil) || loop.isLost(exchange.remotes)
-        guard let cause = gate.failed(task.id, at: origin, endpoint: endpoint, hasNoRoute: hasNoRoute) else {
+        let loss = loop.loss(of: exchange.remotes)
+        let hasNoRoute =
+            loss != nil || (error.code == .notConnected && error.underlying == nil)
+            || (exchange.remotes.isEmpty && loop.ways.areLost)
+        guard let cause = gate.failed(task.id, at: origin, endpoint: endpoint, hasNoRoute: hasNoRoute, loss: loss) else {
             if uncounted == nil { uncounted = retries }
             return false
         }

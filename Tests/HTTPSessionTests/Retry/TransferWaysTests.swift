@@ -16,7 +16,7 @@ struct TransferWaysTests {
     private func path(_ selected: NetworkInterface?, _ others: NetworkInterface...) -> NetworkPath {
         NetworkPath(
             status: selected == nil ? .unsatisfied : .satisfied, interface: selected, interfaceV4: selected,
-            interfaces: (selected.map { [$0] } ?? []) + others)
+            interfaces: (selected.map { [$0] } ?? []) + others, notable: [1, 2])
     }
 
     /// The kernel would send to the server from these addresses; none: it has no route.
@@ -59,6 +59,15 @@ struct TransferWaysTests {
         // One that the kernel would use is there.
         try learn(&ways, from: "192.0.2.2", at: 3)
         #expect(try fate(ways, at: 3) == .fine)
+    }
+
+    @Test func `interfaces that are not worth telling of come and go without harm to others`() throws {
+        var ways = TransferWays()
+        let (one, container) = (try interface(1, "192.0.2.2"), try interface(3, "10.88.0.1"))
+        _ = update(&ways, path(one, container), at: 0)
+        #expect(!update(&ways, path(one), at: 1))
+        #expect(try fate(ways, at: 1) == .fine)
+        #expect(try fate(ways, from: "10.88.0.1", at: 1) == .gone("the address 10.88.0.1 is gone"))
     }
 
     @Test func `a link that is down is waited for, and not for long`() throws {
@@ -224,6 +233,11 @@ struct TransferWaysTests {
         #expect(try fate(since: 1_100, at: 1_350) == .gone("there is no way to 203.0.113.9"))
         #expect(ways.isLost(.from([try address("192.0.2.2")]), to: try address(server)))
         #expect(!ways.isLost(.from([try address("192.0.2.2")]), to: try address("192.0.2.2")))
+        #expect(ways.loss(.from([try address("192.0.2.2")]), to: try address(server))?.code == .noCarrier)
+        #expect(ways.loss(.none, to: try address(server))?.code == .noRoute)
+        // Nobody waits for the end of a route that refuses.
+        #expect(ways.isLost(.refused, to: try address(server)))
+        #expect(ways.loss(.refused, to: try address(server)) == nil)
         // The address that it asks from is another's now.
         _ = update(&ways, path(two), at: 2_000)
         try learn(&ways, from: "198.51.100.2", at: 2_000)

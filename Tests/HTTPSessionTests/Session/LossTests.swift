@@ -16,6 +16,18 @@ import Testing
         try lab.route("10.9.1.1")
     }
 
+    /// Takes the default route away and brings it back. - Returns: how long it was gone at most.
+    private func flap(_ monitor: PathMonitor) async throws -> Duration {
+        var paths = monitor.updates.makeAsyncIterator()
+        while let update = await paths.next(), update.path.status != .satisfied {}
+        let start = ContinuousClock.now
+        try lab.client.ip("route del default")
+        while let update = await paths.next(), update.path.status != .unsatisfied {}
+        try lab.route("10.9.1.1")
+        while let update = await paths.next(), update.path.status != .satisfied {}
+        return ContinuousClock.now - start
+    }
+
     @Test func `a loss shorter than a quarter of a second is left to TCP`() async throws {
         let gate = try Gate()
         let server = try lab.server { request in
@@ -23,15 +35,15 @@ import Testing
         }
         let monitor = try await lab.settledMonitor()
         let session = try lab.session(monitor)
-        let task = session.download(TransferRequest(url: server.url()), to: DownloadDestination(lab.folder.url("file")))
+        let destination = DownloadDestination(lab.folder.url("file"))
+        var task = session.download(TransferRequest(url: server.url()), to: destination)
         await task.awaitProgress { $0.received == 500_000 }
-        var paths = monitor.updates.makeAsyncIterator()
-        let start = ContinuousClock.now
-        try lab.client.ip("route del default")
-        while let update = await paths.next(), update.path.status != .unsatisfied {}
-        try lab.route("10.9.1.1")
-        while let update = await paths.next(), update.path.status != .satisfied {}
-        let wasShort = ContinuousClock.now - start < .milliseconds(200)
+        // A machine that has more to do than this may make it a longer one.
+        while try await flap(monitor) > .milliseconds(200) {
+            task.cancel()
+            task = session.download(TransferRequest(url: server.url()), to: destination)
+            await task.awaitProgress { $0.received == 500_000 }
+        }
         // On the session's own thread, behind what it may have had to do.
         var brief = TransferRequest(url: server.url("/late"))
         brief.options.resourceTimeout = .milliseconds(400)
@@ -39,8 +51,6 @@ import Testing
         gate.open()
         let response = try await task.value
         #expect(try Data(contentsOf: lab.folder.url("file")) == pattern(1_000_000))
-        // A machine that has more to do than this may have made it long.
-        guard wasShort else { return }
         #expect(response.metrics.transactions.count == 1)
         #expect(response.metrics.retryCount == 0 && response.metrics.bytesResumed == 0)
     }

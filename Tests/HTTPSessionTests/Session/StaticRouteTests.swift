@@ -83,6 +83,39 @@ import Testing
         gate.open()
     }
 
+    @Test func `who has no route waits, though there is a path for others`() async throws {
+        try lab.client.ip("addr add 2001:db8:1::2/64 dev one nodad")
+        try lab.client.ip("-6 route add default via 2001:db8:1::1 dev one")
+        let gate = try Gate()
+        let server = try half(gate)
+        let monitor = try await lab.settledMonitor()
+        let task = try await lab.halfDownload(server, over: monitor)
+        try lab.client.ip("route del 203.0.113.0/24")
+        await lab.log.await("waiting for connectivity")
+        #expect(monitor.currentPath?.status == .satisfied)
+        try lead("one", "10.9.1.1")
+        let response = try await task.value
+        try check(response, came: "10.9.1.2")
+        #expect(response.metrics.retryCount == 0)
+        gate.open()
+    }
+
+    @Test func `whose link has no carrier waits, though there is a path for others`() async throws {
+        try lab.route("10.9.2.1")
+        let gate = try Gate()
+        let server = try half(gate)
+        let monitor = try await lab.settledMonitor()
+        let task = try await lab.halfDownload(server, over: monitor)
+        try lab.site.ip("link set one down")
+        await lab.log.await("waiting for connectivity")
+        #expect(monitor.currentPath?.interface?.name == "two")
+        try lab.site.ip("link set one up")
+        let response = try await task.value
+        try check(response, came: "10.9.1.2")
+        #expect(response.metrics.retryCount == 0)
+        gate.open()
+    }
+
     @Test func `routes to elsewhere that come and go disturb nobody`() async throws {
         let gate = try Gate()
         let server = try half(gate)
