@@ -91,6 +91,11 @@ public final class PathMonitor: Sendable {
         core.paths.deliver(on: queue, through: core.delivery, keeping: core, body)
     }
 
+    /// Calls `body` on the monitor's own thread whenever links, addresses, routes or rules have changed, until it returns false: also for a
+    /// route to somewhere, of which the path knows nothing, and for interfaces that are not worth telling. It gets the path as it is then,
+    /// which is at least as new as ``currentPath``, and must not block.
+    package func followKernel(_ body: @escaping @Sendable (NetworkPath) -> Bool) { core.followPath(body) }
+
     /// Everything the kernel says of links, addresses, routes and rules, as it is now.
     ///
     /// - Returns: the snapshot; empty when the monitor has been cancelled.

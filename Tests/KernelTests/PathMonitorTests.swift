@@ -56,6 +56,31 @@ import Testing
         #expect(await other.next() == nil)
     }
 
+    @Test func `who follows the kernel hears of a route that changes no path, until it wants no more`() async throws {
+        let (lab, client, router) = try uplink()
+        defer { withExtendedLifetime((lab, router)) {} }
+        let monitor = try PathMonitor(namespace: NetworkNamespace(client.path))
+        let settled = await monitor.awaitSettled()
+        let (paths, path) = AsyncStream.makeStream(of: NetworkPath.self)
+        let isWelcome = Atomic<Bool>(true)
+        monitor.followKernel { told in
+            path.yield(told)
+            return isWelcome.load(ordering: .relaxed)
+        }
+        var told = paths.makeAsyncIterator()
+        #expect(await told.next() == settled)
+        try client.ip("route add 203.0.113.0/24 via 198.18.0.1")
+        #expect(await told.next() == settled)
+        isWelcome.store(false, ordering: .relaxed)
+        try client.ip("route del 203.0.113.0/24")
+        #expect(await told.next() == settled)
+        try client.ip("route del default")
+        var updates = monitor.updates.makeAsyncIterator()
+        while let update = await updates.next(), update.path.status != .unsatisfied {}
+        path.finish()
+        #expect(await told.next() == nil)
+    }
+
     @Test func `callbacks and notifications come off the monitor's thread`() async throws {
         let (lab, client, router) = try uplink()
         defer { withExtendedLifetime((lab, router)) {} }

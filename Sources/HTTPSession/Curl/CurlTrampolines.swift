@@ -10,7 +10,7 @@ enum CurlTrampolines {
         try CurlFailure.check(netwatch_curl_set_transfer(raw, Int32(bitPattern: CURLOPT_HEADERFUNCTION.rawValue), header))
         try CurlFailure.check(netwatch_curl_set_prereq(raw, beforeRequest))
         try CurlFailure.check(netwatch_curl_set_socket_options(raw, socketMade))
-        if transfer.plan.asksBeforeConnecting { try CurlFailure.check(netwatch_curl_set_open_socket(raw, openSocket)) }
+        if transfer.plan.looksAtAddresses { try CurlFailure.check(netwatch_curl_set_open_socket(raw, openSocket)) }
         try CurlFailure.check(netwatch_curl_set_resolver_start(raw, lookupStarts))
         if transfer.trust != nil { try CurlFailure.check(netwatch_curl_set_ssl_context(raw, secureContext)) }
         guard transfer.plan.body != .none else { return }
@@ -22,7 +22,7 @@ enum CurlTrampolines {
     static func attach(_ transfer: CurlTransfer, to handle: EasyHandle) throws(HTTPSessionError) {
         let context = Unmanaged.passUnretained(transfer).toOpaque()
         try handle.set(CURLOPT_SOCKOPTDATA, pointer: context)
-        if transfer.plan.asksBeforeConnecting { try handle.set(CURLOPT_OPENSOCKETDATA, pointer: context) }
+        if transfer.plan.looksAtAddresses { try handle.set(CURLOPT_OPENSOCKETDATA, pointer: context) }
         try handle.set(CURLOPT_RESOLVER_START_DATA, pointer: context)
         try handle.set(CURLOPT_WRITEDATA, pointer: context)
         try handle.set(CURLOPT_HEADERDATA, pointer: context)
@@ -105,7 +105,7 @@ enum CurlTrampolines {
             let (family, length) = (address.pointee.family, socklen_t(address.pointee.addrlen))
             // It is longer than its type says (curl_sockaddr ends with as much as the family takes).
             let place = UnsafeRawPointer(address) + (MemoryLayout<curl_sockaddr>.offset(of: \.addr) ?? 0)
-            guard transfer.mayConnect(to: place.assumingMemoryBound(to: sockaddr.self), length, family: family) else { return -1 }
+            guard transfer.mayConnect(to: place.assumingMemoryBound(to: sockaddr.self), length) else { return -1 }
             return Glibc.socket(family, address.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue), address.pointee.protocol)
         }
 

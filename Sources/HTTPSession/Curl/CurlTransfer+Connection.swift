@@ -1,5 +1,6 @@
 internal import CCurl
 internal import Glibc
+internal import Reachability
 
 /// The connection that an attempt goes over, and what it may go over.
 extension CurlTransfer {
@@ -11,19 +12,17 @@ extension CurlTransfer {
         return (local, remote)
     }
 
-    /// Before a socket is made: which of this machine's addresses it would have is the kernel's word, as it follows from its routes and
-    /// rules. A datagram socket that is connected sends nothing, and gets the same one (ip(7)).
-    func mayConnect(to address: UnsafePointer<sockaddr>, _ length: socklen_t, family: Int32) -> Bool {
-        guard family == AF_INET || family == AF_INET6 else { return true }
-        let probe = socket(family, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-        guard probe >= 0 else { return true }
-        defer { close(probe) }
-        if let interface = engine.network.interface {
-            setsockopt(probe, SOL_SOCKET, SO_BINDTODEVICE, interface, socklen_t(interface.utf8.count))
-        }
+    /// Before a socket is made: which of this machine's addresses it would have is the kernel's word.
+    func mayConnect(to address: UnsafePointer<sockaddr>, _ length: socklen_t) -> Bool {
+        guard let remote = KernelRoutes.address(address) else { return true }
         // Where there is no route, the connection will say so.
-        guard connect(probe, address, length) == 0, let local = IdleSockets.address(of: probe) else { return true }
-        return mayGo(from: local)
+        var chosen: IPAddress?
+        if case .from(let sources) = KernelRoutes.way(to: address, length, over: engine.network.interface) {
+            chosen = sources.first
+        }
+        if let chosen, !mayGo(from: "\(chosen)") { return false }
+        if plan.watchesWay { note(TransferWays.Try(remote: remote, chosen: chosen)) }
+        return true
     }
 
     /// Whether a connection from that address may be used; asked where the plan says so.

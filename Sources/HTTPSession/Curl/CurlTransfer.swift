@@ -1,5 +1,6 @@
 internal import CCurl
 internal import EventLoop
+internal import Reachability
 
 /// One attempt at one transaction, between libcurl and its receiver. It counts and frames; it decides nothing of the task's.
 final class CurlTransfer {
@@ -42,6 +43,8 @@ final class CurlTransfer {
     /// Made for this attempt. Those of addresses that did not answer may be closed by now, and their numbers others'.
     private(set) var madeSockets: [curl_socket_t] = []
     private(set) var reusedSocket: curl_socket_t = -1
+    /// What it asks for a connection, the latest of each family: libcurl tries both at a time, and of each one address after the other.
+    private(set) var tries: [TransferWays.Try] = []
     /// Why addresses were not tried: no connection to them may be made from here.
     var networkRefusal: HTTPSessionError?
     private var wasResent = false
@@ -126,6 +129,11 @@ final class CurlTransfer {
         if requests == 0, handle.long(CURLINFO_NUM_CONNECTS) == 0 {
             // Somebody else's, who may have been allowed to go that way; one of HTTP/2 also while it is in use.
             if plan.asksBeforeConnecting, let local, !mayGo(from: String(cString: local)) {
+                hasUnfitConnection = true
+                return false
+            }
+            if plan.watchesWay, let local, !receiver.transferMayReuse(from: String(cString: local), to: connection.remoteAddress)
+            {
                 hasUnfitConnection = true
                 return false
             }
@@ -280,6 +288,11 @@ final class CurlTransfer {
             refusal = error
             return Int(CURL_READFUNC_ABORT)
         }
+    }
+
+    func note(_ attempt: TransferWays.Try) {
+        tries.removeAll { $0.remote.family == attempt.remote.family }
+        tries.append(attempt)
     }
 
     /// The address is known: also of a name that libcurl knew already, and of a proxy's.

@@ -1,5 +1,6 @@
 internal import CCurl
 internal import Glibc
+internal import Reachability
 
 /// The sockets of an engine's HTTP/1 connections, to look at one before it carries another request.
 ///
@@ -72,18 +73,11 @@ final class IdleSockets {
         name(of: socket).map { Int32(UInt16(bigEndian: $0.sin6_port)) }
     }
 
-    /// The near end's, of a socket by IP, in its usual form.
-    static func address(of socket: curl_socket_t) -> String? {
+    /// The near end's, of a socket by IP.
+    static func address(of socket: curl_socket_t) -> IPAddress? {
         guard var name = name(of: socket) else { return nil }
-        return withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(NI_MAXHOST)) { text in
-            let result = withUnsafePointer(to: &name) {
-                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                    let length = socklen_t(MemoryLayout<sockaddr_in6>.size)
-                    return getnameinfo($0, length, text.baseAddress, socklen_t(text.count), nil, 0, NI_NUMERICHOST)
-                }
-            }
-            guard result == 0, let start = text.baseAddress else { return nil }
-            return String(cString: start).split(separator: "%").first.map(String.init)
+        return withUnsafePointer(to: &name) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { KernelRoutes.address($0) }
         }
     }
 

@@ -77,17 +77,18 @@ final class ReachabilityGate {
 
     /// A task's attempt has failed as it does when a network is gone; `endpoint` is what it has to reach first.
     ///
-    /// `hasNoRoute`: the kernel has said that there is no way to it.
+    /// `hasNoRoute`: the kernel has said that there is no way to it. `loss`: what is missing on the way to the very addresses that were tried,
+    /// where that is known: the whole machine may miss nothing.
     ///
     /// - Returns: why it has to wait, where that is known.
-    func failed(_ id: UInt64, at origin: Origin, endpoint: Endpoint, hasNoRoute: Bool) -> Cause? {
+    func failed(_ id: UInt64, at origin: Origin, endpoint: Endpoint, hasNoRoute: Bool, loss: Cause? = nil) -> Cause? {
         if canaries[origin]?.id == id { canaries[origin] = nil }
         guard let watch = watches[origin] ?? watch(origin, endpoint) else { return nil }
         watch.add(id)
         switch watch.word {
         case .missing(let cause): return cause
         case .refused: return nil
-        case .nameless, nil: return hasNoRoute ? missing : nil
+        case .nameless, nil: return hasNoRoute ? missing ?? (path.currentPath?.status == .satisfied ? loss : nil) : nil
         }
     }
 

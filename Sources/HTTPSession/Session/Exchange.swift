@@ -1,4 +1,5 @@
 internal import Foundation
+internal import Reachability
 
 /// One request and its response, as far as they have come.
 struct Exchange {
@@ -51,6 +52,8 @@ struct Exchange {
     var destination: TransferJob.Destination?
     /// When the connection stood.
     var connectedAt: Int64?
+    /// Where the transfer that has failed had its connection to, or had tried to have one.
+    var remotes: [IPAddress] = []
     /// Whether the name's look-up is known to be over, well or badly.
     var hasLookedUp = false
     /// Whether the transfer has ended while a handler was thinking.

@@ -24,6 +24,8 @@ enum SessionCommand: Sendable {
     case list(@Sendable ([TransferTask]) -> Void)
     case cookies(CookieWish, @Sendable (Result<[CookieLine], HTTPSessionError>) -> Void)
     indirect case pathChanged(NetworkPath)
+    /// The monitor has something to say of the kernel's routes: ``KernelNotices``.
+    case waysChanged
     indirect case serverChanged(Origin, watch: UInt64, ServerUpdate)
     case end
 }

@@ -27,47 +27,108 @@ extension SessionLoop {
     }
 
     func pathChanged(_ path: NetworkPath) {
-        // What has ended already is not judged.
-        engine.advance()
-        if ways.update(path, now: now) {
-            waysChangedAt = now
-            engine.networkChanged()
-            queue.forgetNames()
-        }
-        judgeConnections()
         for run in allRuns { run.networkMayBeAllowed() }
         if path.status == .satisfied, let gate { obey(gate.pathIsBack(draw: SessionLoop.draw)) }
+    }
+
+    /// Routes alone may change many times a second, where a machine learns them from others: they are looked at so often, in nanoseconds.
+    private static let routesInterval: Int64 = 50_000_000
+
+    /// Links, addresses, routes or rules are other ones, whatever that means to the path.
+    func waysChanged() {
+        if !notices.isUrgent, let waysSeenAt, now < waysSeenAt + SessionLoop.routesInterval {
+            return judges(at: waysSeenAt + SessionLoop.routesInterval)
+        }
+        // What has ended already is not judged.
+        engine.advance()
+        judgeConnections()
+    }
+
+    private func takeNotice() {
+        guard let path = notices.take() else { return }
+        waysSeenAt = now
+        followers = []
+        guard ways.update(path, now: now) else { return }
+        waysChangedAt = now
+        engine.networkChanged()
+        queue.forgetNames()
     }
 
     /// Ends what goes over a way that is gone, or that another is better than.
     func judgeConnections() {
         judgesAt = nil
+        takeNotice()
+        var connections: [(TaskRun, TransferWays.Connection)] = []
+        var attempts: [(TaskRun, TransferWays.Attempt)] = []
+        var used: [IPAddress: Set<IPAddress>] = [:]
         for run in allRuns {
-            let fate: TransferWays.Fate
             if let connection = run.connection {
-                fate = ways.fate(of: connection, now: now)
-            } else if let start = run.connectingSince {
-                fate = ways.fate(ofAttemptSince: start, now: now)
-                if case .gone = fate, !run.mayWaitForWay { continue }
-            } else {
-                continue
-            }
-            switch fate {
-            case .fine: break
-            case .lost(let until): judgesAt = min(judgesAt ?? until, until)
-            case .doubtful(let reason): run.connectionIsDoubtful(reason)
-            case .gone(let reason): run.connectionIsGone(reason)
+                connections.append((run, connection))
+                used[connection.remote, default: []].insert(connection.local)
+            } else if let attempt = run.connectionAttempt {
+                attempts.append((run, attempt))
+                for one in attempt.tries { used[one.remote, default: []].formUnion([one.chosen].compactMap(\.self)) }
             }
         }
+        ways.learn(Dictionary(uniqueKeysWithValues: used.map { ($0, way(to: $0, expecting: $1)) }), now: now)
+        for (run, connection) in connections { meet(ways.fate(of: connection, now: now), of: run) }
+        for (run, attempt) in attempts {
+            let fate = ways.fate(of: attempt, now: now)
+            if case .gone = fate, !run.mayWaitForWay { continue }
+            meet(fate, of: run)
+        }
+    }
+
+    private func meet(_ fate: TransferWays.Fate, of run: TaskRun) {
+        switch fate {
+        case .fine: break
+        case .lost(let until): judges(at: until)
+        case .doubtful(let reason): run.connectionIsDoubtful(reason)
+        case .gone(let reason): run.connectionIsGone(reason)
+        }
+    }
+
+    private func judges(at time: Int64) {
+        judgesAt = min(judgesAt ?? time, time)
         wakes(at: judgesAt)
     }
 
-    /// An attempt has begun.
-    func judgesAttempt() {
-        guard ways.areLost else { return }
-        let until = now + TransferWays.patience
-        judgesAt = min(judgesAt ?? until, until)
-        wakes(at: judgesAt)
+    /// An attempt has begun, or one of its tries. - Parameter tries: none: nothing is known of addresses yet.
+    func judgesAttempt(_ tries: [TransferWays.Try] = []) {
+        let hasNoWay = tries.contains { attempt in attempt.chosen.map { ways.isLost(.from([$0]), to: attempt.remote) } ?? false }
+        if tries.isEmpty ? ways.areLost : hasNoWay { judges(at: now + TransferWays.patience) }
+    }
+
+    // MARK: What the kernel says
+
+    private func way(to remote: IPAddress, expecting locals: Set<IPAddress> = []) -> TransferWays.Way {
+        remote.isLoopback || settings.configuration.interface != nil ? .unknown : KernelRoutes.way(to: remote, expecting: locals)
+    }
+
+    /// Whether nothing gets through to any of these addresses now; of none: to anywhere.
+    func isLost(_ remotes: [IPAddress]) -> Bool {
+        remotes.isEmpty ? ways.areLost : remotes.allSatisfy { ways.isLost(way(to: $0), to: $0) }
+    }
+
+    /// What is missing on the way to all of these addresses, and may come; of none, nobody knows.
+    func loss(of remotes: [IPAddress]) -> Cause? {
+        let losses = remotes.map { ways.loss(way(to: $0), to: $0) }
+        return losses.contains(nil) ? nil : losses.first ?? nil
+    }
+
+    /// Whether a connection that was made before still goes where the kernel would have it go. It is asked once after a change.
+    func leads(from local: String, to remote: String) -> Bool {
+        // libcurl drops what has been idle for 118 s in any case.
+        guard let waysSeenAt, now - waysSeenAt < 120_000_000_000 else { return true }
+        let ends = ConnectionEnds(local: local, remote: remote)
+        guard !followers.contains(ends), let near = IPAddress(local)?.unmapped, let far = IPAddress(remote)?.unmapped else {
+            return true
+        }
+        let connection = TransferWays.Connection(local: near, remote: far)
+        guard ways.fate(of: connection, by: way(to: far, expecting: [near]), now: now) == .fine else { return false }
+        if followers.count >= 1_000 { followers = [] }
+        followers.insert(ends)
+        return true
     }
 
     /// How long a connection of HTTP/2, which ``IdleSockets`` does not know, may have been idle to be used again, in whole seconds; 0: none

@@ -28,9 +28,13 @@ final class SessionLoop {
     private(set) var now = MonotonicClock.now()
     let gate: ReachabilityGate?
     private let pathToken: CallbackToken?
+    let notices = KernelNotices()
     var ways: TransferWays
     /// When connections may have died of a change of the network.
     var waysChangedAt: Int64?
+    /// When the kernel's routes were last looked at after a change, and which connections have been found to follow them since.
+    var waysSeenAt: Int64?
+    var followers: Set<ConnectionEnds> = []
     /// When connections that carry nothing are looked at again.
     var judgesAt: Int64?
     private var isInvalidating = false
@@ -54,6 +58,7 @@ final class SessionLoop {
         gate = settings.path.map { path in
             ReachabilityGate(path, settings: settings.probes) { mailbox.post(.serverChanged($0, watch: $1, $2)) }
         }
+        settings.path?.followKernel { [weak notices] path in notices?.put(path) { mailbox.post(.waysChanged) } ?? false }
         pathToken = settings.path?.onChange { mailbox.post(.pathChanged($0)) }
         mailbox.attach(engine.waker)
     }
@@ -68,7 +73,7 @@ final class SessionLoop {
             // Of tasks that have ended, or of a network that nobody uses any more.
             case .answered(_, _, let answer): letGo(answer)
             case .resume, .suspend, .cancel, .sourceReady, .sinkReady, .breakOff, .delivered, .discarded, .partOpened, .verified,
-                .invalidate, .pathChanged, .serverChanged, .end:
+                .invalidate, .pathChanged, .waysChanged, .serverChanged, .end:
                 break
             }
         }
@@ -128,6 +133,7 @@ final class SessionLoop {
         case .list(let reader): reader(runs.values.map(\.task))
         case .cookies(let wish, let answer): answer(fulfil(wish))
         case .pathChanged(let path): pathChanged(path)
+        case .waysChanged: waysChanged()
         case .serverChanged(let origin, let watch, let update): serverChanged(origin, watch: watch, update)
         case .end:
             isInvalidating = true

@@ -145,6 +145,11 @@ final class SessionSettings: Sendable {
         path != nil && !origin.isLoopback && !NetworkAllowance(request.options, configuration).isEverything
     }
 
+    /// Whether the way there is judged by the kernel's routes: not where everything goes over one interface, or stays here.
+    func watchesWay(to origin: Origin) -> Bool {
+        path != nil && configuration.interface == nil && configuration.unixSocketPath == nil && !origin.isLoopback
+    }
+
     /// Why the request may not go over a connection from that address.
     func refusal(of request: TransferRequest, from local: String) -> HTTPSessionError? {
         guard let path = path?.currentPath, let local = IPAddress(local) else { return nil }

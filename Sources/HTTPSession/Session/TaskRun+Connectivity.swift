@@ -14,8 +14,11 @@ extension TaskRun {
             let gate = loop.gate, let endpoint = settings.endpoint(for: origin)
         else { return false }
         enterGate()
-        let hasNoRoute = (error.code == .notConnected && error.underlying == nil) || loop.ways.areLost
-        guard let cause = gate.failed(task.id, at: origin, endpoint: endpoint, hasNoRoute: hasNoRoute) else {
+        let loss = loop.loss(of: exchange.remotes)
+        let hasNoRoute =
+            loss != nil || (error.code == .notConnected && error.underlying == nil)
+            || (exchange.remotes.isEmpty && loop.ways.areLost)
+        guard let cause = gate.failed(task.id, at: origin, endpoint: endpoint, hasNoRoute: hasNoRoute, loss: loss) else {
             if uncounted == nil { uncounted = retries }
             return false
         }
@@ -133,17 +136,23 @@ extension TaskRun {
 
     /// The present connection, also while TLS is negotiated on it; `nil` where there is none, or it is not one between two addresses.
     var connection: TransferWays.Connection? {
-        guard let transfer, let ends = transfer.ends, let local = IPAddress(ends.local), let remote = IPAddress(ends.remote)
+        guard let transfer, let ends = transfer.ends, let local = IPAddress(ends.local)?.unmapped,
+            let remote = IPAddress(ends.remote)?.unmapped
         else { return nil }
-        return TransferWays.Connection(local: local, remote: remote, since: exchange.connectedAt ?? transfer.started)
+        let chosen = transfer.tries.first { $0.remote == remote }?.chosen
+        return TransferWays.Connection(local: local, remote: remote, chosen: chosen)
     }
 
-    /// Since when the attempt has been without a connection, where it has to have one from here to elsewhere.
-    var connectingSince: Int64? {
+    /// The attempt that is without a connection yet, where it has to have one from here to elsewhere.
+    var connectionAttempt: TransferWays.Attempt? {
         let staysHere =
             origin.isLoopback || settings.configuration.unixSocketPath != nil || settings.hasLoopbackProxy(before: origin)
-        return exchange.isConnected || staysHere ? nil : transfer?.started
+        guard !exchange.isConnected, !staysHere, let transfer else { return nil }
+        return TransferWays.Attempt(since: transfer.started, tries: transfer.tries)
     }
+
+    /// Of a transfer that has failed or is about to be given up.
+    func noteRemotes() { exchange.remotes = connection.map { [$0.remote] } ?? transfer?.tries.map(\.remote) ?? [] }
 
     /// What can be done again is, over another way; the rest is left to TCP.
     func connectionIsDoubtful(_ reason: String) {
@@ -177,8 +186,9 @@ extension TaskRun {
 
     private func abandonSilently() {
         if exchange.isConnected { noteAttempt() }
+        noteRemotes()
         // Where another way is, the end is told to the server.
-        if loop.ways.areLost { transfer?.silence() }
+        if loop.isLost(exchange.remotes) { transfer?.silence() }
         abandonTransfer()
     }
 

@@ -8,9 +8,12 @@ extension TaskRun: TransferReceiver {
     func transferLookedUp() {
         exchange.hasLookedUp = true
         noteLookedUp()
+        loop.judgesAttempt(transfer?.tries ?? [])
     }
 
     func transferMayGo(from local: String) -> HTTPSessionError? { settings.refusal(of: request, from: local) }
+
+    func transferMayReuse(from local: String, to remote: String) -> Bool { loop.leads(from: local, to: remote) }
 
     func transferConnected() {
         exchange.connectedAt = loop.now
@@ -185,6 +188,7 @@ extension TaskRun: TransferReceiver {
     // MARK: The end of a transfer
 
     func transferFinished(_ error: HTTPSessionError?, facts: TransferFacts) {
+        if error != nil { noteRemotes() }
         transferIsOver()
         // Only a timeout leaves a look-up behind that goes on: every other end comes after its answer.
         if error?.code != .timedOut || facts.nameLookup != nil { exchange.hasLookedUp = true } else { noteUnansweredName() }

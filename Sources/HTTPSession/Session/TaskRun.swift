@@ -223,6 +223,7 @@ final class TaskRun {
                     isElsewhere: origin != job.origin)
             plan.needsFreshConnection = needsFreshConnection
             plan.asksBeforeConnecting = settings.asksBeforeConnecting(for: request, to: origin)
+            plan.watchesWay = settings.watchesWay(to: origin)
             plan.usesProxy = settings.usesProxy(before: origin, isSecure: loop.isRaised(origin.host))
             plan.maximumLookupSeconds = loop.maximumLookupSeconds
             if loop.queue.mayShare(host), !origin.isLoopback { plan.maximumIdleSeconds = loop.maximumIdleSeconds }

@@ -40,6 +40,11 @@ package struct TransferPlan: Hashable, Sendable {
     package var maximumLookupSeconds: Int?
     /// The receiver is asked before a connection is made or used: ``TransferReceiver/transferMayGo(from:)``.
     package var asksBeforeConnecting = false
+    /// The way to the server is judged by the addresses that are tried, and a connection that was used before by where it goes:
+    /// ``TransferReceiver/transferMayReuse(from:to:)``.
+    package var watchesWay = false
+    /// Whether anything is to be known of an address before there is a socket for it.
+    package var looksAtAddresses: Bool { asksBeforeConnecting || watchesWay }
     /// Whether a proxy stands before the origin, as far as the session knows what libcurl will choose.
     package var usesProxy = false
     package var handlesCookies = true
@@ -103,6 +108,9 @@ package protocol TransferReceiver: AnyObject {
     ///
     /// - Returns: why not.
     func transferMayGo(from local: String) -> HTTPSessionError?
+    /// Whether a connection between these addresses, which was made before, still goes where the kernel would have it go, where
+    /// ``TransferPlan/watchesWay``.
+    func transferMayReuse(from local: String, to remote: String) -> Bool
     /// The connection stands and the request is about to be sent.
     func transferConnected()
     /// A final response's head (RFC 9110 section 15): status 200 and above, and of an authentication only the last.

@@ -67,6 +67,8 @@ final class MonitorCore: Sendable {
 
     func follow(_ body: @escaping @Sendable (NetworkSnapshot?, [SnapshotChange]) -> Bool) { session.follow(body) }
 
+    func followPath(_ body: @escaping @Sendable (NetworkPath) -> Bool) { session.followPath(body) }
+
     /// Adds a target whose events go to `hub`.
     func add(_ endpoint: Endpoint, settings: ProbeSettings, hub: Broadcast<ServerUpdate>) -> TargetID {
         let id = session.newTarget()

@@ -6,6 +6,9 @@ internal import Glibc
 final class MonitorLoop {
     /// Hears the snapshot with each batch of changes, first with none, and `nil` at the end; false ends it.
     typealias Follower = @Sendable (NetworkSnapshot?, [SnapshotChange]) -> Bool
+    /// Hears the path whenever links, addresses, routes or rules have changed, whether the path has or not, and at once where there is one;
+    /// false ends it.
+    typealias PathFollower = @Sendable (NetworkPath) -> Bool
 
     /// What other threads want of the loop.
     enum Command: Sendable {
@@ -14,6 +17,7 @@ final class MonitorLoop {
         case lookup(LookupAnswer)
         case snapshot(@Sendable (NetworkSnapshot?) -> Void)
         case follow(Follower)
+        case followPath(PathFollower)
         case state(@Sendable (MonitorState) -> Void)
         case stop
     }
@@ -56,6 +60,9 @@ final class MonitorLoop {
     private var followers: [Follower] = []
     // Followers that came before the first tables were complete.
     private var early: [Follower] = []
+    private var pathFollowers: [PathFollower] = []
+    // What path followers have not heard of yet.
+    private var hasChanged = false
     private var stateAskers: [@Sendable (MonitorState) -> Void] = []
     private var nextPoll: Int64?
     // Where the system refuses to tell of files (fs.inotify.max_user_instances, max_user_watches), they are looked at.
@@ -217,7 +224,10 @@ final class MonitorLoop {
 
     private func endTurn() {
         // Routes, neighbours and evidence are answered at once, and may lead to further questions.
-        defer { admitFollowers() }
+        defer {
+            tellPathFollowers()
+            admitFollowers()
+        }
         // The bound is for targets that are due again and again: the next turn comes at once then.
         for _ in 0..<64 where isRunning {
             if feed(.turnEnded).isEmpty { return }
@@ -228,6 +238,16 @@ final class MonitorLoop {
         guard !early.isEmpty, machine.path.path != nil else { return }
         followers += early.filter { $0(machine.path.snapshot, []) }
         early = []
+    }
+
+    private func tellPathFollowers() {
+        guard hasChanged, !pathFollowers.isEmpty, let path = machine.path.path else { return }
+        tellPathFollowers(path)
+    }
+
+    private func tellPathFollowers(_ path: NetworkPath) {
+        hasChanged = false
+        if !pathFollowers.isEmpty { pathFollowers.removeAll { !$0(path) } }
     }
 
     private func tellState() {
@@ -251,6 +271,8 @@ final class MonitorLoop {
                 } else if follower(machine.path.snapshot, []) {
                     followers.append(follower)
                 }
+            case .followPath(let follower):
+                if machine.path.path.map(follower) != false { pathFollowers.append(follower) }
             case .stop: isRunning = false
             }
         }
@@ -321,8 +343,11 @@ final class MonitorLoop {
             names.cancel(id)
         case .emit(let event):
             sink(event)
+            // Now: it is the monitor's path, and those who are called back because of it are not awake yet.
+            if case .path(let update) = event { tellPathFollowers(update.path) }
             if case .ended = event { isRunning = false }
         case .changed(let changes):
+            hasChanged = true
             if !followers.isEmpty { followers.removeAll { !$0(machine.path.snapshot, changes) } }
         }
     }
@@ -355,7 +380,7 @@ final class MonitorLoop {
             switch command {
             case .snapshot(let body): body(nil)
             case .follow(let follower): _ = follower(nil, [])
-            case .add, .remove, .lookup, .state, .stop: break
+            case .add, .remove, .lookup, .followPath, .state, .stop: break
             }
         }
         prober.closeAll()

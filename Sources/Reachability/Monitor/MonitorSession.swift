@@ -88,6 +88,10 @@ package final class MonitorSession: Sendable {
         if !mailbox.post(.follow(body)) { _ = body(nil, []) }
     }
 
+    /// Gives the path to `body` on the monitor's thread whenever links, addresses, routes or rules have changed, whether the path has or
+    /// not, and at first, until it returns false. `body` must not block.
+    package func followPath(_ body: @escaping @Sendable (NetworkPath) -> Bool) { mailbox.post(.followPath(body)) }
+
     /// Gives what is known at the end of the monitor's next turn to `body` on the monitor's thread. What the kernel had sent when
     /// the former call's `body` ran has been read by then. Not called when watching has ended.
     package func withState(_ body: @escaping @Sendable (MonitorState) -> Void) { mailbox.post(.state(body)) }

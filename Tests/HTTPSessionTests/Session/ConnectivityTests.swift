@@ -7,73 +7,30 @@ import NetworkLab
 import Reachability
 import Testing
 
-/// A client with two uplinks to the server's host, on the real kernel. The server is at 203.0.113.9, behind either.
+/// A session's transfers while networks come and go: a client with two uplinks to the server's host, on the real kernel.
 @Suite(.requiresNamespaces, .timeLimit(.minutes(20))) struct ConnectivityTests {
-    private let client: LabHost
-    private let site: LabHost
-    private let folder: ScratchDirectory
-    private let log = EventLog()
+    private let lab: ConnectivityLab
+    private var client: LabHost { lab.client }
+    private var site: LabHost { lab.site }
+    private var folder: ScratchDirectory { lab.folder }
+    private var log: EventLog { lab.log }
 
     init() throws {
-        let uplinks = try Uplinks("one", "two")
-        (client, site) = (uplinks.client, uplinks.site)
-        folder = try ScratchDirectory()
-        try route(uplinks.gateway(0))
-    }
-
-    private func route(_ gateway: String, metric: Int = 10) throws {
-        try client.ip("route add default via \(gateway) metric \(metric)")
-    }
-
-    private func session(_ monitor: PathMonitor, _ change: (inout SessionConfiguration) -> Void = { _ in }) throws
-        -> HTTPSessionManager
-    {
-        let configuration = localConfiguration { configuration in
-            configuration.networkNamespace = NetworkNamespace(client.path)
-            configuration.retryPolicy = RetryPolicy(baseDelay: .milliseconds(1), maximumDelay: .milliseconds(1))
-            change(&configuration)
-        }
-        return try HTTPSessionManager(configuration: configuration, reachability: monitor, monitors: [log])
-    }
-
-    private func settledMonitor() async throws -> PathMonitor {
-        let monitor = try PathMonitor(namespace: NetworkNamespace(client.path))
-        for await update in monitor.updates where update.path.status == .satisfied { break }
-        return monitor
-    }
-
-    private func server(_ reply: @escaping @Sendable (ReceivedRequest) -> Reply) throws -> MisbehavingServer {
-        var options = MisbehavingServer.Options()
-        options.namespace = site.path
-        return try MisbehavingServer(at: .ip("203.0.113.9", port: 0), options: options, reply: reply)
-    }
-
-    /// A file that can be continued, whose first half alone comes until the gate opens.
-    private static func half(_ request: ReceivedRequest, until gate: Gate) -> Reply {
-        let size: Int64 = 1_000_000
-        guard let range = request["range"], let start = Int64(range.dropFirst(6).dropLast()) else {
-            return Reply(
-                fields: ["ETag": "\"1\"", "Content-Length": "\(size)"],
-                body: ReplyBody([
-                    .pattern(from: 0, count: size / 2), .wait(.gate(gate)), .pattern(from: size / 2, count: size / 2),
-                ]))
-        }
-        return Reply(
-            206, fields: ["ETag": "\"1\"", "Content-Range": "bytes \(start)-\(size - 1)/\(size)"],
-            body: ReplyBody([.pattern(from: start, count: size - start)]))
+        lab = try ConnectivityLab()
+        try lab.route("10.9.1.1")
     }
 
     @Test func `a task without a network waits for it, counts no try, and goes on when it is there`() async throws {
-        let server = try server { _ in Reply(body: "well") }
-        let monitor = try await settledMonitor()
-        let session = try session(monitor) { $0.retryPolicy = .never }
+        let server = try lab.server { _ in Reply(body: "well") }
+        let monitor = try await lab.settledMonitor()
+        let session = try lab.session(monitor) { $0.retryPolicy = .never }
         try client.ip("link set one down")
         for await update in monitor.updates where update.path.status == .unsatisfied { break }
         let task = session.data(TransferRequest(url: server.url()))
         await log.await("waiting for connectivity")
         #expect(task.state == .waitingForConnectivity)
         try client.ip("link set one up")
-        try route("10.9.1.1")
+        try lab.route("10.9.1.1")
         let response = try await task.value
         #expect(response.data == Data("well".utf8))
         #expect(response.metrics.retryCount == 0)
@@ -81,9 +38,9 @@ import Testing
     }
 
     @Test func `without a carrier the first tasks learn it, and all others of the same server wait with them`() async throws {
-        let server = try server { _ in Reply(body: "well") }
-        let monitor = try await settledMonitor()
-        let session = try session(monitor) { configuration in
+        let server = try lab.server { _ in Reply(body: "well") }
+        let monitor = try await lab.settledMonitor()
+        let session = try lab.session(monitor) { configuration in
             configuration.retryPolicy = .never
             configuration.maximumConnectionsPerHost = 2
         }
@@ -103,20 +60,11 @@ import Testing
         #expect(server.seen.peakConnections <= 2)
     }
 
-    /// A download of which one half is here, and the other does not come.
-    private func halfDownload(_ server: MisbehavingServer) async throws -> TransferTask {
-        let monitor = try await settledMonitor()
-        let task = try session(monitor).download(
-            TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file")))
-        await task.awaitProgress { $0.received == 500_000 }
-        return task
-    }
-
     @Test func `a download goes on over the interface that takes over`() async throws {
         let gate = try Gate()
-        let server = try server { Self.half($0, until: gate) }
-        let task = try await halfDownload(server)
-        try route("10.9.2.1", metric: 1)
+        let server = try lab.server { ConnectivityLab.half($0, until: gate) }
+        let task = try await lab.halfDownload(server)
+        try lab.route("10.9.2.1", metric: 1)
         let response = try await task.value
         #expect(try Data(contentsOf: folder.url("file")) == pattern(1_000_000))
         #expect(response.metrics.bytesResumed == 500_000)
@@ -126,8 +74,8 @@ import Testing
 
     @Test func `what is given up on a link without a carrier does not have the kernel ask for its next hop there`() async throws {
         let gate = try Gate()
-        let server = try server { Self.half($0, until: gate) }
-        let task = try await halfDownload(server)
+        let server = try lab.server { ConnectivityLab.half($0, until: gate) }
+        let task = try await lab.halfDownload(server)
         // Until the server has heard that all has come: its kernel has nothing to say more, nor has the client's.
         while try site.run("ss", "-tnHo", "state", "established").split(separator: "\n").contains(where: {
             $0.split(separator: " ").dropFirst().first != "0"
@@ -145,7 +93,7 @@ import Testing
     func `a download over HTTP/2, the first that its session asks for, goes on over a new connection`() async throws {
         let nginx = try Nginx(on: site, address: Uplinks.server)
         let policy = try SecurityPolicy.trusting(nginx.identity)
-        let session = try session(await settledMonitor()) { $0.securityPolicy = policy }
+        let session = try lab.session(await lab.settledMonitor()) { $0.securityPolicy = policy }
         // So long that it does not end before the cable is out, however late this test comes to it.
         let request = TransferRequest(url: try nginx.tlsURL("/slow/huge?rate=400k"))
         let task = session.download(request, to: DownloadDestination(folder.url("file")))
@@ -169,13 +117,13 @@ import Testing
 
     @Test func `an attempt without a connection begins anew over the interface that takes over, and that is no try`() async throws
     {
-        let server = try server { Reply(body: .text($0.method)) }
-        let monitor = try await settledMonitor()
-        let session = try session(monitor) { $0.retryPolicy = .never }
+        let server = try lab.server { Reply(body: .text($0.method)) }
+        let monitor = try await lab.settledMonitor()
+        let session = try lab.session(monitor) { $0.retryPolicy = .never }
         try swallow("one", "10.9.1.1")
         let task = session.data(TransferRequest(url: server.url(), method: .post, body: .data(Data("pay".utf8))))
         await log.await("started 1")
-        try route("10.9.2.1", metric: 1)
+        try lab.route("10.9.2.1", metric: 1)
         let response = try await task.value
         #expect(response.data == Data("POST".utf8))
         #expect(response.metrics.retryCount == 0)
@@ -184,17 +132,18 @@ import Testing
     }
 
     @Test func `what cannot be done again is left to TCP when another interface takes over`() async throws {
-        // Packets come on an interface that the route back does not lead over.
-        for host in [client, site] { for name in ["all", "one", "two"] { try host.set("ipv4.conf.\(name).rp_filter", "0") } }
+        try lab.allowDetours()
         let (file, paid) = (try Gate(), try Gate())
-        let server = try server { $0.method == "POST" ? Reply(body: "paid").held(by: paid) : Self.half($0, until: file) }
-        let monitor = try await settledMonitor()
-        let session = try session(monitor)
+        let server = try lab.server {
+            $0.method == "POST" ? Reply(body: "paid").held(by: paid) : ConnectivityLab.half($0, until: file)
+        }
+        let monitor = try await lab.settledMonitor()
+        let session = try lab.session(monitor)
         let task = session.data(TransferRequest(url: server.url(), method: .post, body: .data(Data("pay".utf8))))
         let download = session.download(TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file")))
         await download.awaitProgress { $0.received == 500_000 }
         try await server.awaitRequests(2)
-        try route("10.9.2.1", metric: 1)
+        try lab.route("10.9.2.1", metric: 1)
         // The one goes on elsewhere, the other where it was.
         #expect(try await download.value.metrics.transactions.last?.localAddress == "10.9.2.2")
         paid.open()
@@ -208,10 +157,10 @@ import Testing
         // Address resolution gives up after a tenth of a second, not after three of them.
         try client.set("ipv4.neigh.one.retrans_time_ms", "40")
         let count = Counter()
-        let server = try server { _ in count.add() <= 6 ? Reply(503) : Reply(body: "well") }
-        let monitor = try await settledMonitor()
+        let server = try lab.server { _ in count.add() <= 6 ? Reply(503) : Reply(body: "well") }
+        let monitor = try await lab.settledMonitor()
         let policy = RetryPolicy(maximumRetries: 6, baseDelay: .milliseconds(1), maximumDelay: .milliseconds(1))
-        let session = try session(monitor) { $0.retryPolicy = policy }
+        let session = try lab.session(monitor) { $0.retryPolicy = policy }
         try site.ip("addr del 10.9.1.1/24 dev one")
         try client.ip("neigh flush dev one")
         let task = session.data(TransferRequest(url: server.url()))
@@ -224,9 +173,9 @@ import Testing
 
     @Test func `who never tries again waits for a network, and for no connection that was lost`() async throws {
         let gate = try Gate()
-        let server = try server { Self.half($0, until: gate) }
-        let monitor = try await settledMonitor()
-        let session = try session(monitor) { $0.retryPolicy = .never }
+        let server = try lab.server { ConnectivityLab.half($0, until: gate) }
+        let monitor = try await lab.settledMonitor()
+        let session = try lab.session(monitor) { $0.retryPolicy = .never }
         let task = session.download(TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file")))
         await task.awaitProgress { $0.received == 500_000 }
         // Another task has it known that the gateway is silent.
@@ -247,12 +196,12 @@ import Testing
 
     @Test func `a download whose address is gone waits for another, and goes on there`() async throws {
         let gate = try Gate()
-        let server = try server { Self.half($0, until: gate) }
-        let task = try await halfDownload(server)
+        let server = try lab.server { ConnectivityLab.half($0, until: gate) }
+        let task = try await lab.halfDownload(server)
         try client.ip("addr flush dev one")
         await log.await("waiting for connectivity")
         try client.ip("addr add 10.9.1.7/24 dev one")
-        try route("10.9.1.1")
+        try lab.route("10.9.1.1")
         let response = try await task.value
         #expect(try Data(contentsOf: folder.url("file")) == pattern(1_000_000))
         #expect(response.metrics.bytesResumed == 500_000)
@@ -270,14 +219,14 @@ import Testing
             let isFirst = turn.request.method == (kind == .tus ? "PATCH" : "POST") && turn.number <= 2
             return isFirst ? .hold(afterBodyBytes: 500_000, .gate(gate)) : nil
         }
-        let monitor = try await settledMonitor()
+        let monitor = try await lab.settledMonitor()
         let body = RequestBody.data(pattern(32 << 20))
-        let task = try session(monitor).upload(TransferRequest(url: server.url, method: .post, body: body), resumably: kind)
+        let task = try lab.session(monitor).upload(TransferRequest(url: server.url, method: .post, body: body), resumably: kind)
         try await server.awaitBodyBytes(500_000)
         try client.ip("addr flush dev one")
         await log.await("waiting for connectivity")
         try client.ip("addr add 10.9.1.7/24 dev one")
-        try route("10.9.1.1")
+        try lab.route("10.9.1.1")
         let response = try await task.value
         #expect(server.uploads.map { Data($0.bytes) } == [pattern(32 << 20)])
         #expect(response.metrics.bytesResumed >= 500_000)
@@ -286,8 +235,8 @@ import Testing
     }
 
     @Test func `who does not want to wait hears that there is no network`() async throws {
-        let monitor = try await settledMonitor()
-        let session = try session(monitor) { $0.waitsForConnectivity = false }
+        let monitor = try await lab.settledMonitor()
+        let session = try lab.session(monitor) { $0.waitsForConnectivity = false }
         try client.ip("link set one down")
         for await update in monitor.updates where update.path.status == .unsatisfied { break }
         let url = try #require(URL(string: "http://203.0.113.9:1/"))
@@ -295,8 +244,8 @@ import Testing
     }
 
     @Test func `a task that waits can be cancelled, and is stopped by its time`() async throws {
-        let monitor = try await settledMonitor()
-        let session = try session(monitor)
+        let monitor = try await lab.settledMonitor()
+        let session = try lab.session(monitor)
         try client.ip("link set one down")
         for await update in monitor.updates where update.path.status == .unsatisfied { break }
         let url = try #require(URL(string: "http://203.0.113.9:1/"))
@@ -310,9 +259,9 @@ import Testing
     }
 
     @Test func `a server that refuses is the retry policy's, not the gate's`() async throws {
-        let monitor = try await settledMonitor()
+        let monitor = try await lab.settledMonitor()
         let url = try #require(URL(string: "http://203.0.113.9:1/"))
-        let error = await failure(try session(monitor).data(TransferRequest(url: url)))
+        let error = await failure(try lab.session(monitor).data(TransferRequest(url: url)))
         #expect(error?.code == .cannotConnectToHost)
         await log.await("failed cannot-connect-to-host")
         #expect(!log.names.contains("waiting for connectivity"))
@@ -320,12 +269,12 @@ import Testing
 
     @Test func `without a default route, servers that have a route are asked, and their words count`() async throws {
         let gate = try Gate()
-        let server = try server { Self.half($0, until: gate) }
-        let monitor = try await settledMonitor()
+        let server = try lab.server { ConnectivityLab.half($0, until: gate) }
+        let monitor = try await lab.settledMonitor()
         try client.ip("route add 203.0.113.0/24 via 10.9.1.1")
         try client.ip("route del default")
         for await update in monitor.updates where update.path.status == .unsatisfied { break }
-        let session = try session(monitor)
+        let session = try lab.session(monitor)
         let url = try #require(URL(string: "http://203.0.113.9:1/"))
         let error = try #require(await failure(session.data(TransferRequest(url: url))))
         await log.await("failed \(error.code.rawValue)")
@@ -339,13 +288,13 @@ import Testing
     }
 
     @Test func `a connection that was idle when the network changed is not used again`() async throws {
-        let server = try server { Reply(body: .text($0.target)) }
-        let monitor = try await settledMonitor()
-        let session = try session(monitor)
+        let server = try lab.server { Reply(body: .text($0.target)) }
+        let monitor = try await lab.settledMonitor()
+        let session = try lab.session(monitor)
         _ = try await session.data(TransferRequest(url: server.url("/1"))).value
         let reused = try await session.data(TransferRequest(url: server.url("/2"))).value
         #expect(reused.metrics.transactions.last?.isReusedConnection == true)
-        try route("10.9.2.1", metric: 1)
+        try lab.route("10.9.2.1", metric: 1)
         for await update in monitor.updates where update.path.interface?.name == "two" { break }
         // The session hears of it at about the same moment as this test.
         var isReused: Bool? = true

@@ -1,0 +1,64 @@
+import NetworkLab
+import Reachability
+import Testing
+
+@testable import HTTPSession
+
+/// What the kernel says of its ways, of a host with two interfaces.
+@Suite(.requiresNamespaces, .timeLimit(.minutes(20))) struct KernelRoutesTests {
+    private let host: LabHost
+    private let far: LabHost
+
+    init() throws {
+        let lab = Lab()
+        (host, far) = try (lab.host(loopback: true), lab.host())
+        for (name, number) in [("one", 1), ("two", 2)] {
+            try lab.connect(host, name, far, name)
+            try far.ip("link set \(name) up")
+            try host.ip("addr add 10.9.\(number).2/24 dev \(name)")
+            try host.ip("addr add 2001:db8:\(number)::2/64 dev \(name) nodad")
+            try host.ip("link set \(name) up")
+        }
+    }
+
+    private func way(to remote: String, expecting expected: String...) throws -> TransferWays.Way {
+        let remote = try #require(IPAddress(remote))
+        let expected = Set(expected.compactMap { IPAddress($0) })
+        return try host.perform { KernelRoutes.way(to: remote, expecting: expected) }
+    }
+
+    private func from(_ addresses: String...) -> TransferWays.Way { .from(Set(addresses.compactMap { IPAddress($0) })) }
+
+    @Test(arguments: [
+        ("203.0.113.0/24", "203.0.113.9", "10.9.1.2", "10.9.2.2"),
+        ("2001:db8:9::/48", "2001:db8:9::9", "2001:db8:1::2", "2001:db8:2::2"),
+    ]) func `a way is the address that a connection would have, and follows the routes`(
+        _ network: String, _ remote: String, _ one: String, _ two: String
+    ) throws {
+        #expect(try way(to: remote) == .none)
+        try host.ip("route add \(network) dev one")
+        #expect(try way(to: remote) == from(one))
+        #expect(try way(to: remote, expecting: two) == from(one))
+        try host.ip("route replace \(network) dev one src \(two)")
+        #expect(try way(to: remote) == from(two))
+        try host.ip("route del \(network)")
+        for refusal in ["unreachable", "prohibit", "blackhole"] {
+            try host.ip("route add \(refusal) \(network)")
+            #expect(try way(to: remote) == .refused, "\(refusal)")
+            try host.ip("route del \(refusal) \(network)")
+        }
+        #expect(try way(to: one) == from(one))
+    }
+
+    @Test func `nothing is said of neighbours without their zone`() throws {
+        #expect(try way(to: "fe80::1") == .unknown)
+    }
+
+    @Test func `several ways are found, where connections are spread over them by their ports`() throws {
+        try host.set("ipv4.fib_multipath_hash_policy", "1")
+        try host.ip("route add 203.0.113.0/24 nexthop dev one nexthop dev two")
+        let both = from("10.9.1.2", "10.9.2.2")
+        // By chance: of 128 answers one has not found both.
+        #expect(try (0..<20).contains { _ in try way(to: "203.0.113.9", expecting: "10.9.1.2", "10.9.2.2") == both })
+    }
+}

@@ -1,0 +1,77 @@
+import Foundation
+import HTTPSession
+import HTTPSessionTestKit
+import NetworkLab
+import Reachability
+
+/// A client with two uplinks to the server's host, on the real kernel. The server is at 203.0.113.9, behind either.
+struct ConnectivityLab: Sendable {
+    let client: LabHost
+    let site: LabHost
+    let folder: ScratchDirectory
+    let log = EventLog()
+
+    /// Where no route leads to the server yet.
+    init() throws {
+        let uplinks = try Uplinks("one", "two")
+        (client, site) = (uplinks.client, uplinks.site)
+        folder = try ScratchDirectory()
+    }
+
+    func route(_ gateway: String, metric: Int = 10) throws {
+        try client.ip("route add default via \(gateway) metric \(metric)")
+    }
+
+    func session(_ monitor: PathMonitor, _ change: (inout SessionConfiguration) -> Void = { _ in }) throws -> HTTPSessionManager {
+        let configuration = localConfiguration { configuration in
+            configuration.networkNamespace = NetworkNamespace(client.path)
+            configuration.retryPolicy = RetryPolicy(baseDelay: .milliseconds(1), maximumDelay: .milliseconds(1))
+            change(&configuration)
+        }
+        return try HTTPSessionManager(configuration: configuration, reachability: monitor, monitors: [log])
+    }
+
+    /// A monitor that has a path, or at least knows that there is none.
+    func settledMonitor(hasPath: Bool = true) async throws -> PathMonitor {
+        let monitor = try PathMonitor(namespace: NetworkNamespace(client.path))
+        for await update in monitor.updates where update.path.status == .satisfied || !hasPath { break }
+        return monitor
+    }
+
+    func server(_ reply: @escaping @Sendable (ReceivedRequest) -> Reply) throws -> MisbehavingServer {
+        var options = MisbehavingServer.Options()
+        options.namespace = site.path
+        return try MisbehavingServer(at: .ip(Uplinks.server, port: 0), options: options, reply: reply)
+    }
+
+    /// Packets come on an interface that the route back does not lead over.
+    func allowDetours() throws {
+        for host in [client, site] { for name in ["all", "one", "two"] { try host.set("ipv4.conf.\(name).rp_filter", "0") } }
+    }
+
+    /// A file that can be continued, whose first half alone comes until the gate opens.
+    static func half(_ request: ReceivedRequest, until gate: Gate) -> Reply {
+        let size: Int64 = 1_000_000
+        guard let range = request["range"], let start = Int64(range.dropFirst(6).dropLast()) else {
+            return Reply(
+                fields: ["ETag": "\"1\"", "Content-Length": "\(size)"],
+                body: ReplyBody([
+                    .pattern(from: 0, count: size / 2), .wait(.gate(gate)), .pattern(from: size / 2, count: size / 2),
+                ]))
+        }
+        return Reply(
+            206, fields: ["ETag": "\"1\"", "Content-Range": "bytes \(start)-\(size - 1)/\(size)"],
+            body: ReplyBody([.pattern(from: start, count: size - start)]))
+    }
+
+    /// A download of which one half is here, and the other does not come.
+    func halfDownload(_ server: MisbehavingServer, over monitor: PathMonitor? = nil) async throws -> TransferTask {
+        var monitor = monitor
+        if monitor == nil { monitor = try await settledMonitor() }
+        guard let monitor else { throw CancellationError() }
+        let task = try session(monitor).download(
+            TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file")))
+        await task.awaitProgress { $0.received == 500_000 }
+        return task
+    }
+}

@@ -1,0 +1,153 @@
+import Foundation
+import HTTPSession
+import HTTPSessionTestKit
+import NetworkLab
+import Reachability
+import Testing
+
+/// Servers that have a route of their own, which comes, goes and moves while the path says nothing of it.
+@Suite(.requiresNamespaces, .timeLimit(.minutes(20))) struct StaticRouteTests {
+    private let lab: ConnectivityLab
+
+    init() throws {
+        lab = try ConnectivityLab()
+        try lead("one", "10.9.1.1")
+    }
+
+    private func lead(_ interface: String, _ gateway: String) throws {
+        try lab.client.ip("route replace 203.0.113.0/24 via \(gateway) dev \(interface)")
+    }
+
+    private func half(_ gate: Gate) throws -> MisbehavingServer {
+        try lab.server { ConnectivityLab.half($0, until: gate) }
+    }
+
+    private func check(_ response: TransferResponse, came address: String) throws {
+        #expect(try Data(contentsOf: lab.folder.url("file")) == pattern(1_000_000))
+        #expect(response.metrics.bytesResumed == 500_000)
+        #expect(response.metrics.transactions.last?.localAddress == address)
+    }
+
+    @Test(arguments: ["before", "meanwhile"])
+    func `a slow server behind a route of its own is waited for, whenever the default route was lost`(_ moment: String)
+        async throws
+    {
+        let server = try lab.server { _ in Reply(body: "well") }
+        try lab.route("10.9.2.1")
+        let monitor = try await lab.settledMonitor()
+        let session = try lab.session(monitor)
+        // The first question for a connection is lost, and comes again after a second.
+        let rule = "tcp dport \(server.port) tcp flags & (syn | ack) == syn quota until 70 bytes drop"
+        try lab.site.run(
+            "nft", "-f", "-", input: "table inet t { chain c { type filter hook input priority 0; \(rule)\n }\n }\n")
+        if moment == "before" {
+            try lab.client.ip("route del default")
+            for await update in monitor.updates where update.path.status == .unsatisfied { break }
+        }
+        let task = session.data(TransferRequest(url: server.url()))
+        await lab.log.await("started 1")
+        if moment == "meanwhile" { try lab.client.ip("route del default") }
+        let metrics = try await task.value.metrics
+        let transaction = try #require(metrics.transactions.first)
+        #expect(try #require(transaction.connectEnd).timeIntervalSince(#require(transaction.connectStart)) > 0.9)
+        #expect(lab.log.names.count { $0.hasPrefix("started") } == 1)
+        #expect(metrics.retryCount == 0 && metrics.timeWaitingForConnectivity == .zero)
+        #expect(monitor.currentPath?.status == .unsatisfied)
+    }
+
+    @Test(arguments: [false, true]) func `a download goes on over the interface that its route has moved to`(_ hasPath: Bool)
+        async throws
+    {
+        // The path is that of all others.
+        if hasPath { try lab.route("10.9.1.1") }
+        let gate = try Gate()
+        let server = try half(gate)
+        let task = try await lab.halfDownload(server, over: try await lab.settledMonitor(hasPath: hasPath))
+        try lead("two", "10.9.2.1")
+        try check(await task.value, came: "10.9.2.2")
+        gate.open()
+    }
+
+    @Test func `a download whose route is gone waits for it without counting tries, and goes on`() async throws {
+        let gate = try Gate()
+        let server = try half(gate)
+        let task = try await lab.halfDownload(server, over: try await lab.settledMonitor(hasPath: false))
+        try lab.client.ip("route del 203.0.113.0/24")
+        await lab.log.await("waiting for connectivity")
+        #expect(task.state == .waitingForConnectivity)
+        try lead("one", "10.9.1.1")
+        let response = try await task.value
+        try check(response, came: "10.9.1.2")
+        #expect(response.metrics.retryCount == 0)
+        #expect(response.metrics.timeWaitingForConnectivity > .zero)
+        gate.open()
+    }
+
+    @Test func `who has no route waits, though there is a path for others`() async throws {
+        try lab.client.ip("addr add 2001:db8:1::2/64 dev one nodad")
+        try lab.client.ip("-6 route add default via 2001:db8:1::1 dev one")
+        let gate = try Gate()
+        let server = try half(gate)
+        let monitor = try await lab.settledMonitor()
+        let task = try await lab.halfDownload(server, over: monitor)
+        try lab.client.ip("route del 203.0.113.0/24")
+        await lab.log.await("waiting for connectivity")
+        #expect(monitor.currentPath?.status == .satisfied)
+        try lead("one", "10.9.1.1")
+        let response = try await task.value
+        try check(response, came: "10.9.1.2")
+        #expect(response.metrics.retryCount == 0)
+        gate.open()
+    }
+
+    @Test func `whose link has no carrier waits, though there is a path for others`() async throws {
+        try lab.route("10.9.2.1")
+        let gate = try Gate()
+        let server = try half(gate)
+        let monitor = try await lab.settledMonitor()
+        let task = try await lab.halfDownload(server, over: monitor)
+        try lab.site.ip("link set one down")
+        await lab.log.await("waiting for connectivity")
+        #expect(monitor.currentPath?.interface?.name == "two")
+        try lab.site.ip("link set one up")
+        let response = try await task.value
+        try check(response, came: "10.9.1.2")
+        #expect(response.metrics.retryCount == 0)
+        gate.open()
+    }
+
+    @Test func `routes to elsewhere that come and go disturb nobody`() async throws {
+        let gate = try Gate()
+        let server = try half(gate)
+        let task = try await lab.halfDownload(server, over: try await lab.settledMonitor(hasPath: false))
+        try lab.client.ipBatch(
+            (0..<200).map { "route add 192.0.2.\($0)/32 via 10.9.2.1" } + (0..<200).map { "route del 192.0.2.\($0)/32" })
+        try lab.route("10.9.2.1")
+        try lab.client.ip("route del default")
+        // Somebody's time goes by meanwhile.
+        let silent = try lab.server { _ in Reply(body: "late").held(by: gate) }
+        var brief = TransferRequest(url: silent.url())
+        brief.options.resourceTimeout = .milliseconds(400)
+        let monitor = try await lab.settledMonitor(hasPath: false)
+        #expect(await failure(try lab.session(monitor).data(brief))?.code == .timedOut)
+        gate.open()
+        #expect(try await task.value.metrics.transactions.count == 1)
+    }
+
+    @Test func `a connection that was idle when its route moved is not used again`() async throws {
+        try lab.allowDetours()
+        let server = try lab.server { _ in Reply(body: "x") }
+        let session = try lab.session(try await lab.settledMonitor(hasPath: false))
+        func get() async throws -> TransactionMetrics? {
+            try await session.data(TransferRequest(url: server.url())).value.metrics.transactions.last
+        }
+        _ = try await get()
+        #expect(try await get()?.isReusedConnection == true)
+        try lead("two", "10.9.2.1")
+        // The session hears of it a little later.
+        var address: String?
+        for _ in 0..<10_000 where address != "10.9.2.2" { address = try await get()?.localAddress }
+        #expect(address == "10.9.2.2")
+        #expect(try await get()?.isReusedConnection == true)
+    }
+}
