@@ -196,15 +196,21 @@ extension SessionConfiguration {
         }
     }
 
-    /// Where cookies are kept. The public-suffix list that libcurl was built with decides which domains may set them. Of more than 3,000,
-    /// the oldest of those domains go that have the most.
+    /// Where cookies are kept. For which domains a server may set them is the public-suffix list's word, where libcurl has one
+    /// (``knowsPublicSuffixes``). Of more than 3,000, the oldest of those domains go that have the most.
     public enum CookieStorage: Hashable, Sendable {
         /// Nowhere: none are kept or sent, but those in a request's own fields.
         case none
         /// In memory, with the session.
         case ephemeral
         /// In a file of Netscape's format for its owner's eyes, read when the session starts, and written anew within a second of a
-        /// change and when the session ends. Sessions at the same time want files of their own.
+        /// change and when the session ends. Sessions at the same time want files of their own, or a ``CookieStore``.
         case file(URL)
+        /// In a store that other sessions may have too: what one of them is given, all send.
+        case shared(CookieStore)
+
+        /// Whether the libcurl in use was built with libpsl, as Debian's is: then no server can set a cookie for a domain under which others
+        /// than its owner have names (`co.uk`; publicsuffix.org). Else it can, unless the domain has no dot.
+        public static var knowsPublicSuffixes: Bool { CurlLibrary.hasPublicSuffixList }
     }
 }

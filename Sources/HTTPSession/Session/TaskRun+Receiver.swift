@@ -21,8 +21,11 @@ extension TaskRun: TransferReceiver {
         noteLookedUp()
     }
 
+    func transferReceived(challenge: ResponseHead) { loop.noteCookies(in: challenge) }
+
     func transferReceived(interim: ResponseHead) {
         noteActivity()
+        loop.noteCookies(in: interim)
         if upload != nil { takeUploadInterim(interim) }
         loop.outbox.detail(.receivedInterimResponse(task, interim))
     }

@@ -249,6 +249,7 @@ final class TaskRun {
                 exchange.trust = settings.security.trust(
                     for: origin, decisions: task.decisions, identities: task.identities)
             }
+            loop.takeCookies()
             transfer = try loop.engine.start(plan, for: self, trust: exchange.trust, now: loop.now)
             loop.judgesAttempt()
             loop.outbox.detail(.requestStarted(task, attempt: attempt))
