@@ -317,7 +317,8 @@ final class CurlTransfer {
         facts.isMultiplexed = facts.networkProtocol == "h2" && usesHTTP2 != false
         facts.wasResent = wasResent
         facts.hadUnfitConnection = hasUnfitConnection
-        facts.wasRaised = trust == nil && isRaised
+        // Nobody would have judged the server; or the proxy was judged that the environment names for http.
+        facts.wasRaised = isRaised && (trust == nil || requests == 0)
         // Nor did the time for connecting pass for a task that was held.
         facts.wasHeldBack = wasHeldBack || (isHeld && requests == 0 && code == CURLE_OPERATION_TIMEDOUT)
         receiver.transferFinished(failure(code), facts: facts)

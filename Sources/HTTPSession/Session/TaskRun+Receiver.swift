@@ -80,6 +80,7 @@ extension TaskRun: TransferReceiver {
         case .cancel: return .abort(HTTPSessionError(.cancelled, "the response was refused by its handler"))
         case .becomeDownload(let destination):
             task.become(.download)
+            loop.outbox.announce(.becameDownload(task, destination))
             open(.file(destination), head)
         case .allow:
             if let range = job.acceptableStatusCodes, !range.contains(head.statusCode) {
@@ -191,7 +192,7 @@ extension TaskRun: TransferReceiver {
         transferIsOver()
         // Only a timeout leaves a look-up behind that goes on: every other end comes after its answer.
         if error?.code != .timedOut || facts.nameLookup != nil { exchange.hasLookedUp = true } else { noteUnansweredName() }
-        if facts.wasRaised, error != nil {
+        if facts.wasRaised, error != nil, !loop.isRaised(origin.host) {
             loop.raise(origin.host)
             return goOn(with: request)
         }
@@ -251,9 +252,13 @@ extension TaskRun: TransferReceiver {
 
     /// Where there is certainly no network, that is the reason, whatever libcurl ran into.
     private func explained(_ error: HTTPSessionError) -> HTTPSessionError {
-        guard [.cannotFindHost, .cannotConnectToHost].contains(error.code), let path = settings.path?.currentPath,
-            path.status == .unsatisfied, !origin.isLoopback
-        else { return error }
+        guard let path = settings.path?.currentPath, path.status == .unsatisfied, !origin.isLoopback else { return error }
+        switch error.code {
+        case .cannotFindHost, .cannotConnectToHost: break
+        // One on this machine is there without a network, and one that has answered was reached.
+        case .proxyFailed where error.context.statusCode == nil && !settings.hasLoopbackProxy(before: origin): break
+        default: return error
+        }
         var explanation = HTTPSessionError(
             .notConnected, path.cause.map { "\($0)" } ?? "there is no path to any network", context: error.context,
             underlying: error)
@@ -325,7 +330,9 @@ extension TaskRun: TransferReceiver {
 
     private func meet(_ challenges: [AuthenticationChallenge]) {
         for challenge in challenges {
-            if let credential = knownCredential(for: challenge) { return answer(challenge, with: credential) }
+            guard let credential = knownCredential(for: challenge) else { continue }
+            loop.outbox.announce(.challenged(task, challenge))
+            return answer(challenge, with: credential)
         }
         askAbout(challenges)
     }
