@@ -27,8 +27,8 @@ public final class CookieStore: Sendable, Hashable {
         writer = nil
     }
 
-    /// A store that is kept in a file of Netscape's format for its owner's eyes, read now, and written anew within a second of a change, when a
-    /// session of it ends and when the store does. A file has one store; whoever else writes to it is not heard.
+    /// A store that is kept in a file of Netscape's format for its owner's eyes, read now, and written anew within a second of a change,
+    /// when a session of it ends and when the store does. A file has one store; whoever else writes to it is not heard.
     ///
     /// - Parameters:
     ///   - file: where it is; it need not be there yet.

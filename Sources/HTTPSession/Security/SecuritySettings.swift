@@ -16,8 +16,8 @@ package struct SecuritySettings: Sendable {
         proxyPolicy = proxies.haveSecure ? try PreparedPolicy.of(configuration.proxySecurityPolicy) : nil
     }
 
-    /// Judges one attempt's servers. `isSecure`: the origin is spoken to by https, whatever its address says (RFC 6797). `decisions`, `identities`: what handlers have said, where they are asked about servers, and about
-    /// certificates of this side's.
+    /// Judges one attempt's servers. `isSecure`: the origin is spoken to by https, whatever its address says (RFC 6797). `decisions`,
+    /// `identities`: what handlers have said, where they are asked about servers, and about certificates of this side's.
     package func trust(
         for origin: Origin, isSecure: Bool, decisions: ServerTrustDecisions?, identities: ClientCertificateDecisions? = nil
     ) -> ServerTrust {

@@ -4,7 +4,8 @@ internal import Pacing
 internal import Reachability
 
 /// The session's thread: it waits, reads the clock, hears commands and libcurl, asks the machines, and acts. All of it runs on that
-/// one thread; nothing here waits for a disk or for a user's code.
+/// one thread. Nothing here waits for a user's code, and for a disk only the files of Strict-Transport-Security, read when it begins and
+/// written when it ends, and the cookies' when it ends. libcurl waits for GSSAPI where that asks for a ticket (Negotiate).
 final class SessionLoop {
     let engine: CurlEngine
     let settings: SessionSettings

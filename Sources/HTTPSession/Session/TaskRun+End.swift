@@ -74,7 +74,7 @@ extension TaskRun {
         loop.forget(task.id)
     }
 
-    /// Whether the file's directory is missing, or takes no files: what would be found out by moving, if the bytes lay elsewhere until then.
+    /// Whether the file's directory is missing, or takes no files: moving would find that out, if the bytes lay elsewhere until then.
     private func hasNoPlace(_ error: HTTPSessionError) -> Bool {
         guard error.code == .cannotWriteFile, task.kind == .download, let number = error.context.systemError else { return false }
         return [ENOENT, ENOTDIR, EACCES, EPERM, EROFS].contains(number)
