@@ -317,7 +317,7 @@ final class CurlTransfer {
         facts.isMultiplexed = facts.networkProtocol == "h2" && usesHTTP2 != false
         facts.wasResent = wasResent
         facts.hadUnfitConnection = hasUnfitConnection
-        // Nobody would have judged the server; or the proxy was judged that the environment names for http.
+        // Nobody would have judged the server; or the proxy of the environment was judged as that of http.
         facts.wasRaised = isRaised && (trust == nil || requests == 0)
         // Nor did the time for connecting pass for a task that was held.
         facts.wasHeldBack = wasHeldBack || (isHeld && requests == 0 && code == CURLE_OPERATION_TIMEDOUT)

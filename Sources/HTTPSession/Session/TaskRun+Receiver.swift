@@ -192,7 +192,7 @@ extension TaskRun: TransferReceiver {
         transferIsOver()
         // Only a timeout leaves a look-up behind that goes on: every other end comes after its answer.
         if error?.code != .timedOut || facts.nameLookup != nil { exchange.hasLookedUp = true } else { noteUnansweredName() }
-        if facts.wasRaised, error != nil, !loop.isRaised(origin.host) {
+        if facts.wasRaised, error != nil, !exchange.expectsSecure {
             loop.raise(origin.host)
             return goOn(with: request)
         }

@@ -246,6 +246,7 @@ final class TaskRun {
             exchange.begin(at: Date(), over: settings.network(to: origin))
             prepareSource(plan)
             let isSecure = origin.scheme == "https" || loop.isRaised(origin.host)
+            exchange.expectsSecure = isSecure
             if isSecure || settings.security.hasSecureProxy {
                 exchange.trust = settings.security.trust(
                     for: origin, isSecure: isSecure, decisions: task.decisions, identities: task.identities)
