@@ -26,9 +26,6 @@ static inline CURLcode netwatch_curl_set_seek(CURL *easy, int (*value)(void *, c
 static inline CURLcode netwatch_curl_set_prereq(CURL *easy, int (*value)(void *, char *, char *, int, int)) {
     return (curl_easy_setopt)(easy, CURLOPT_PREREQFUNCTION, value);
 }
-static inline CURLcode netwatch_curl_set_progress(CURL *easy, int (*value)(void *, curl_off_t, curl_off_t, curl_off_t, curl_off_t)) {
-    return (curl_easy_setopt)(easy, CURLOPT_XFERINFOFUNCTION, value);
-}
 static inline CURLcode netwatch_curl_set_socket_options(CURL *easy, int (*value)(void *, curl_socket_t, curlsocktype)) {
     return (curl_easy_setopt)(easy, CURLOPT_SOCKOPTFUNCTION, value);
 }
@@ -41,9 +38,6 @@ static inline CURLcode netwatch_curl_set_resolver_start(CURL *easy, int (*value)
 }
 static inline CURLcode netwatch_curl_set_ssl_context(CURL *easy, CURLcode (*value)(CURL *, void *, void *)) {
     return (curl_easy_setopt)(easy, CURLOPT_SSL_CTX_FUNCTION, value);
-}
-static inline CURLcode netwatch_curl_set_debug(CURL *easy, int (*value)(CURL *, curl_infotype, char *, size_t, void *)) {
-    return (curl_easy_setopt)(easy, CURLOPT_DEBUGFUNCTION, value);
 }
 
 static inline CURLcode netwatch_curl_get_long(CURL *easy, int info, long *value) {

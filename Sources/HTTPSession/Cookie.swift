@@ -84,6 +84,13 @@ extension Cookie {
             guard !domain.isEmpty, isClean(domain, without: "#; /"), path.hasPrefix("/"), isClean(path, without: ";") else {
                 throw HTTPSessionError(.invalidRequest, "the cookie '\(name)' needs a host, and a path that begins with a slash")
             }
+            // RFC 6265bis, section 4.1.3: what such a name promises.
+            let promise = name.lowercased()
+            guard !promise.hasPrefix("__secure-") || isSecure,
+                !promise.hasPrefix("__host-") || (isSecure && path == "/" && !includesSubdomains)
+            else {
+                throw HTTPSessionError(.invalidRequest, "the cookie '\(name)' is not as its name demands")
+            }
             // 0 is no expiry.
             let seconds = expires.map { Int64(max(1, min($0.timeIntervalSince1970, 253_402_300_799))) } ?? 0
             let columns = [

@@ -1,7 +1,8 @@
 public import Foundation
 internal import EventLoop
 
-/// The cookies of a session, what `HTTPCookieStorage` is to a URLSession. Requests under way may change them at any time.
+/// The cookies of a session, what `HTTPCookieStorage` is to a URLSession. Requests under way may change them at any time; those of a
+/// ``CookieStore`` other sessions too.
 ///
 /// Every method throws ``HTTPSessionError/Code/sessionInvalidated`` when the session has ended.
 public struct CookieJar: Sendable {

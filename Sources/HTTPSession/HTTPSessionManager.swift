@@ -178,7 +178,9 @@ public final class HTTPSessionManager: Sendable {
             record: record, acceptableStatusCodes: statusCodes, upload: upload, departure: departure)
         let task = TransferTask(
             id: id, request: request, kind: kind, handlers: handlers ?? self.handlers, job: job, core: core, chunkBuffer: buffer,
-            validation: validation, decisions: decisions(of: handlers), identities: identities(of: handlers))
+            validation: validation,
+            decisions: memory(of: core.settings.decisions, or: .init(capacity: 32), handlers) { $0.serverTrust != nil },
+            identities: memory(of: core.settings.identities, or: .init(capacity: 32), handlers) { $0.clientCertificate != nil })
         if !startsNow, failure == nil { core.register(task) }
         core.outbox.detail(.taskCreated(task))
         if let failure {
@@ -192,15 +194,12 @@ public final class HTTPSessionManager: Sendable {
         return task
     }
 
-    /// The session's handler speaks for all the tasks that have it, a task's own for that task.
-    private func decisions(of handlers: TransferHandlers?) -> ServerTrustDecisions? {
-        if let handlers { return handlers.serverTrust == nil ? nil : ServerTrustDecisions(capacity: 32) }
-        return self.handlers.serverTrust == nil ? nil : core.settings.decisions
-    }
-
-    private func identities(of handlers: TransferHandlers?) -> ClientCertificateDecisions? {
-        if let handlers { return handlers.clientCertificate == nil ? nil : ClientCertificateDecisions(capacity: 32) }
-        return self.handlers.clientCertificate == nil ? nil : core.settings.identities
+    /// Where a handler's word is kept, if there is one: the session's speaks for all the tasks that have it, a task's own for that task.
+    private func memory<Memory>(
+        of session: Memory, or own: @autoclosure () -> Memory, _ handlers: TransferHandlers?, isThere: (TransferHandlers) -> Bool
+    ) -> Memory? {
+        guard isThere(handlers ?? self.handlers) else { return nil }
+        return handlers == nil ? session : own()
     }
 
     /// Every task that has been started and has not ended.

@@ -79,7 +79,9 @@ public struct SessionConfiguration: Sendable {
     public var waitsForConnectivity = true
     /// Where the session keeps what its resume data stands for: made when it is needed, readable by its owner only. A download that ends
     /// with an error, or is cancelled, then leaves a hidden part beside its destination, and resume data in its error
-    /// (``HTTPSessionError/resumeData``); at most 1,000 of them for seven days. `nil`: nothing is left.
+    /// (``HTTPSessionError/resumeData``), if anything has come of it under a strong validator or a digest, and if its
+    /// destination does not keep the part itself (``DownloadDestination/Unfinished``); at most 1,000 of them for seven days. `nil`: nothing
+    /// is left.
     public var resumeDirectory: URL?
     /// Sent with every request that does not have the field itself. `Proxy-Authorization` is refused: a tunnel would lead it to the
     /// server. A proxy's user and password are given in ``proxy``, in the credential store or by a challenge handler.
@@ -196,15 +198,21 @@ extension SessionConfiguration {
         }
     }
 
-    /// Where cookies are kept. The public-suffix list that libcurl was built with decides which domains may set them. Of more than 3,000,
-    /// the oldest of those domains go that have the most.
+    /// Where cookies are kept. For which domains a server may set them is the public-suffix list's word, where libcurl has one
+    /// (``knowsPublicSuffixes``). Of more than 3,000, the oldest of those domains go that have the most.
     public enum CookieStorage: Hashable, Sendable {
         /// Nowhere: none are kept or sent, but those in a request's own fields.
         case none
         /// In memory, with the session.
         case ephemeral
         /// In a file of Netscape's format for its owner's eyes, read when the session starts, and written anew within a second of a
-        /// change and when the session ends. Sessions at the same time want files of their own.
+        /// change and when the session ends. Sessions at the same time want files of their own, or a ``CookieStore``.
         case file(URL)
+        /// In a store that other sessions may have too: what one of them is given, all send.
+        case shared(CookieStore)
+
+        /// Whether the libcurl in use was built with libpsl, as Debian's is: then no server can set a cookie for a domain under which
+        /// others than its owner have names (`co.uk`; publicsuffix.org). Else it can, unless the domain has no dot.
+        public static var knowsPublicSuffixes: Bool { CurlLibrary.hasPublicSuffixList }
     }
 }

@@ -8,7 +8,14 @@ public enum SessionEvent: Sendable {
     case receivedInterimResponse(TransferTask, ResponseHead)
     case receivedResponse(TransferTask, ResponseHead)
     case redirected(TransferTask, ResponseHead)
+    /// A server or a proxy wants to know who asks: the handler is asked, or the URL or the credential store has the answer.
     case challenged(TransferTask, AuthenticationChallenge)
+    /// The handler is asked whether a server is believed.
+    case serverTrustChallenged(TransferTask, ServerTrustChallenge)
+    /// The handler is asked what to show a server that wants a certificate.
+    case clientCertificateChallenged(TransferTask, ClientCertificateChallenge)
+    /// Its response goes to a file, as the response's handler has said (``TransferHandlers/ResponseDisposition/becomeDownload(_:)``).
+    case becameDownload(TransferTask, DownloadDestination)
     /// Another attempt follows; `error` says what happened to the last one.
     case willRetry(TransferTask, HTTPSessionError)
     /// The network that leads to the server is gone, for this reason; the task goes on when it is back.

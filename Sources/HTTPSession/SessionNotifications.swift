@@ -139,8 +139,9 @@ enum SessionNotifications {
             center.post(TransferTask.IsWaitingForConnectivity(error: error), subject: task)
         case .fileMoved(let task, let destination): center.post(TransferTask.DidMoveFile(file: destination.file), subject: task)
         case .fileMoveFailed(let task, let error): center.post(TransferTask.DidFailToMoveFile(error: error), subject: task)
-        case .taskCreated, .requestStarted, .receivedInterimResponse, .receivedResponse, .redirected, .challenged, .willRetry,
-            .downloadContinued, .uploadContinued,
+        case .taskCreated, .requestStarted, .receivedInterimResponse, .receivedResponse, .redirected, .challenged,
+            .serverTrustChallenged, .clientCertificateChallenged, .becameDownload, .willRetry, .downloadContinued,
+            .uploadContinued,
             .transactionFinished, .sessionInvalidated:
             break
         }

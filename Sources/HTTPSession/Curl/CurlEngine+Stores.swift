@@ -10,7 +10,8 @@ extension CurlEngine {
         let data = [(share, [CURL_LOCK_DATA_COOKIE] + policies), (cookielessShare, policies)]
         for (share, kinds) in data {
             for kind in kinds {
-                _ = netwatch_curl_share_set_long(share, Int32(bitPattern: CURLSHOPT_SHARE.rawValue), Int(kind.rawValue))
+                try CurlFailure.check(
+                    netwatch_curl_share_set_long(share, Int32(bitPattern: CURLSHOPT_SHARE.rawValue), Int(kind.rawValue)))
             }
         }
         try attachStores(to: storeHandle, handlesCookies: true)
@@ -19,7 +20,8 @@ extension CurlEngine {
         try storeHandle.set(CURLOPT_HSTS, path)
         // libcurl reads the file when a transfer begins, and this handle has none: one that ends before it looks for a network does.
         try storeHandle.set(CURLOPT_URL, "none://none/")
-        curl_easy_perform(storeHandle.raw)
+        let code = curl_easy_perform(storeHandle.raw)
+        if code != CURLE_UNSUPPORTED_PROTOCOL { try CurlFailure.check(code) }
     }
 
     func attachStores(to handle: EasyHandle, handlesCookies: Bool) throws(HTTPSessionError) {

@@ -24,6 +24,8 @@ final class CurlEngine {
     let sockets = IdleSockets()
     /// Those that have, or are about to have, all of their answer while they still send.
     private var answered: [CurlTransfer] = []
+    /// Those whose socket nobody watches.
+    private var unwatched: [CurlTransfer] = []
     private var leavesOneMore = false
     private var isClosed = false
     @exclusivity(unchecked) private var transfers: [ObjectIdentifier: CurlTransfer] = [:]
@@ -204,7 +206,18 @@ final class CurlEngine {
 
     private func drive(_ socket: curl_socket_t, _ mask: Int32) {
         var running: Int32 = 0
-        curl_multi_socket_action(multi, socket, mask, &running)
+        let code = curl_multi_socket_action(multi, socket, mask, &running)
+        // A socket that was closed since it was ready is none of libcurl's any more.
+        guard code != CURLM_BAD_SOCKET else { return }
+        do throws(HTTPSessionError) { try CurlFailure.check(code) } catch { endAll(with: error) }
+    }
+
+    /// libcurl does not say which transfer it cannot drive any more; none would hear of it but by its timeout.
+    private func endAll(with error: HTTPSessionError) {
+        for transfer in Array(transfers.values) {
+            transfer.refuse(with: error)
+            endRefused(transfer)
+        }
     }
 
     /// - Returns: whether one has ended.
@@ -231,6 +244,11 @@ final class CurlEngine {
             hasEnded = true
         }
         answered.removeAll()
+        for transfer in unwatched where transfers[ObjectIdentifier(transfer)] != nil {
+            endRefused(transfer)
+            hasEnded = true
+        }
+        unwatched.removeAll()
         return hasEnded
     }
 
@@ -240,7 +258,7 @@ final class CurlEngine {
 
     // MARK: Called by libcurl
 
-    func watch(_ socket: curl_socket_t, for what: Int32, isKnown: Bool) {
+    func watch(_ socket: curl_socket_t, for what: Int32, isKnown: Bool, by transfer: () -> CurlTransfer?) {
         let interest: EventLoop.Interest
         switch what {
         case CURL_POLL_IN: interest = .read
@@ -259,7 +277,12 @@ final class CurlEngine {
                 curl_multi_assign(multi, socket, share)
             }
         } catch {
-            // Out of descriptors or memory: the transfer's own timeouts end it.
+            // Out of memory, or of what the kernel lets be watched (epoll_ctl(2)).
+            guard let transfer = transfer() else { return }
+            transfer.refuse(
+                with: HTTPSessionError(
+                    .transferFailed, "\(error.call) failed", context: .init(systemError: error.errno)))
+            unwatched.append(transfer)
         }
     }
 

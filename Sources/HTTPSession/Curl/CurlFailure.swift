@@ -30,6 +30,11 @@ enum CurlFailure {
         throw HTTPSessionError(.transferFailed, "libcurl: \(String(cString: curl_multi_strerror(code)))")
     }
 
+    static func check(_ code: CURLSHcode) throws(HTTPSessionError) {
+        guard code != CURLSHE_OK else { return }
+        throw HTTPSessionError(.transferFailed, "libcurl: \(String(cString: curl_share_strerror(code)))")
+    }
+
     private static func error(for code: CURLcode, _ evidence: CurlEvidence) -> HTTPSessionError {
         // A callback's refusal and a trust decision say more than the code that libcurl makes of them.
         if let refusal = evidence.refusal { return refusal }

@@ -15,6 +15,9 @@ enum CurlLibrary {
     /// Text for logs and errors, such as `7.88.1`.
     static var versionText: String { "\(version >> 16).\(version >> 8 & 0xFF).\(version & 0xFF)" }
 
+    /// Whether it knows which domains belong to many (publicsuffix.org).
+    static var hasPublicSuffixList: Bool { (netwatch_curl_version()?.pointee.features ?? 0) & CURL_VERSION_PSL != 0 }
+
     // Newer than the floor, by number, so that an older header does not matter.
     /// `CURLINFO_POSTTRANSFER_TIME_T`, since 8.10.0: when the request had gone out.
     static let postTransferTimeInfo = Int32(CURLINFO_OFF_T) + 67

@@ -128,10 +128,10 @@ enum CurlTrampolines {
     private static let socket:
         @convention(c) (
             UnsafeMutableRawPointer?, curl_socket_t, Int32, UnsafeMutableRawPointer?, UnsafeMutableRawPointer?
-        ) -> Int32 = { _, socket, what, context, known in
+        ) -> Int32 = { handle, socket, what, context, known in
             guard let context else { return -1 }
             let engine = Unmanaged<CurlEngine>.fromOpaque(context).takeUnretainedValue()
-            engine.watch(socket, for: what, isKnown: known != nil)
+            engine.watch(socket, for: what, isKnown: known != nil) { handle.flatMap { CurlTrampolines.transfer(of: $0) } }
             return 0
         }
 

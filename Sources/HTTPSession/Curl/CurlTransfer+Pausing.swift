@@ -12,23 +12,31 @@ extension CurlTransfer {
         hasWaited = true
         let mask = isHeld ? CURLPAUSE_ALL : CURLPAUSE_CONT
         if !isHeld { (isReceivingPaused, isSendingPaused) = (false, false) }
-        curl_easy_pause(handle.raw, mask)
-        return refusal == nil
+        return pause(mask)
     }
 
     /// The receiver has room again. - Returns: as ``hold(_:)``.
     func resumeReceiving() -> Bool {
         guard isReceivingPaused, !isHeld else { return true }
         isReceivingPaused = false
-        curl_easy_pause(handle.raw, isSendingPaused ? CURLPAUSE_SEND : CURLPAUSE_CONT)
-        return refusal == nil
+        return pause(isSendingPaused ? CURLPAUSE_SEND : CURLPAUSE_CONT)
     }
 
     /// The receiver has something to send again. - Returns: as ``hold(_:)``.
     func resumeSending() -> Bool {
         guard isSendingPaused, !isHeld else { return true }
         isSendingPaused = false
-        curl_easy_pause(handle.raw, isReceivingPaused ? CURLPAUSE_RECV : CURLPAUSE_CONT)
+        return pause(isReceivingPaused ? CURLPAUSE_RECV : CURLPAUSE_CONT)
+    }
+
+    /// What cannot be paused, or not let go on, has failed. - Returns: as ``hold(_:)``.
+    @discardableResult
+    func pause(_ mask: Int32) -> Bool {
+        let code = curl_easy_pause(handle.raw, mask)
+        // Before there is a connection, and when it is over, nothing flows that would have to stop.
+        if code != CURLE_BAD_FUNCTION_ARGUMENT {
+            do throws(HTTPSessionError) { try CurlFailure.check(code, evidence()) } catch { refuse(with: error) }
+        }
         return refusal == nil
     }
 }

@@ -222,21 +222,23 @@ final class CurlTransfer {
         case 401 where plan.login != nil, 407 where plan.proxyLogin != nil || proxyHasUser:
             responses += 1
             pendingHead = complete
+            receiver.transferReceived(challenge: complete)
             return true
         default:
             responses += 1
             guard deliver(complete) else { return false }
-            if complete.statusCode >= 300 { stopWaitingToSend() }
-            return true
+            return complete.statusCode < 300 || stopWaitingToSend()
         }
     }
 
     /// Behind such an answer libcurl sends nothing more, or what there is until the server closes; 7.88 would wait for the end of a pause.
-    private func stopWaitingToSend() {
+    ///
+    /// - Returns: whether the transfer may go on.
+    private func stopWaitingToSend() -> Bool {
         needsNoMore = true
-        guard isSendingPaused, !isHeld else { return }
+        guard isSendingPaused, !isHeld else { return true }
         isSendingPaused = false
-        curl_easy_pause(handle.raw, isReceivingPaused ? CURLPAUSE_RECV : CURLPAUSE_CONT)
+        return pause(isReceivingPaused ? CURLPAUSE_RECV : CURLPAUSE_CONT)
     }
 
     private func deliver(_ complete: ResponseHead) -> Bool {
@@ -328,7 +330,8 @@ final class CurlTransfer {
         facts.isMultiplexed = facts.networkProtocol == "h2" && usesHTTP2 != false
         facts.wasResent = wasResent
         facts.hadUnfitConnection = hasUnfitConnection
-        facts.wasRaised = trust == nil && isRaised
+        // Nobody would have judged the server; or the proxy of the environment was judged as that of http.
+        facts.wasRaised = isRaised && (trust == nil || requests == 0)
         // Nor did the time for connecting pass for a task that was held.
         facts.wasHeldBack = wasHeldBack || (isHeld && requests == 0 && code == CURLE_OPERATION_TIMEDOUT)
         receiver.transferFinished(failure(code), facts: facts)
@@ -385,7 +388,7 @@ final class CurlTransfer {
         engine.noteAnswered(self)
     }
 
-    private func evidence() -> CurlEvidence {
+    func evidence() -> CurlEvidence {
         CurlEvidence(
             text: String(cString: errorText), systemError: Int32(truncatingIfNeeded: handle.long(CURLINFO_OS_ERRNO)),
             hasRequested: requests > 0, refusal: refusal, trust: trust?.error, wasResent: wasResent && refusal == nil,

@@ -3,24 +3,23 @@ internal import Foundation
 /// A session's policies and identity, prepared once.
 package struct SecuritySettings: Sendable {
     let policy: PreparedPolicy
-    private let proxy: ServerTrust.Proxy?
+    private let proxies: ProxyOrigins
+    /// `nil` where no proxy speaks TLS itself.
+    private let proxyPolicy: PreparedPolicy?
     private let identity: ClientIdentity?
 
     /// Reads what the policies name: not on the session's thread.
-    package init(_ configuration: SessionConfiguration) throws(HTTPSessionError) {
+    init(_ configuration: SessionConfiguration, _ proxies: ProxyOrigins) throws(HTTPSessionError) {
         policy = try PreparedPolicy.of(configuration.securityPolicy)
         identity = configuration.clientIdentity
-        if let host = SecuritySettings.secureProxyHost(configuration.proxy) {
-            proxy = ServerTrust.Proxy(policy: try PreparedPolicy.of(configuration.proxySecurityPolicy), host: host)
-        } else {
-            proxy = nil
-        }
+        self.proxies = proxies
+        proxyPolicy = proxies.haveSecure ? try PreparedPolicy.of(configuration.proxySecurityPolicy) : nil
     }
 
-    /// Judges one attempt's servers. `decisions`, `identities`: what handlers have said, where they are asked about servers, and about
-    /// certificates of this side's.
+    /// Judges one attempt's servers. `isSecure`: the origin is spoken to by https, whatever its address says (RFC 6797). `decisions`,
+    /// `identities`: what handlers have said, where they are asked about servers, and about certificates of this side's.
     package func trust(
-        for origin: Origin, decisions: ServerTrustDecisions?, identities: ClientCertificateDecisions? = nil
+        for origin: Origin, isSecure: Bool, decisions: ServerTrustDecisions?, identities: ClientCertificateDecisions? = nil
     ) -> ServerTrust {
         var (identity, asks) = (identity, false)
         if identity == nil, let identities {
@@ -30,25 +29,13 @@ package struct SecuritySettings: Sendable {
             case .some(.none): break
             }
         }
+        let proxy = proxyPolicy.flatMap { policy in
+            proxies.secureHost(before: origin, isSecure: isSecure).map { ServerTrust.Proxy(policy: policy, host: $0) }
+        }
         return ServerTrust(
             policy: policy, host: origin.host, proxy: proxy, identity: identity, decisions: decisions, asksForIdentity: asks)
     }
 
     /// Whether a proxy speaks TLS itself.
-    package var hasSecureProxy: Bool { proxy != nil }
-
-    /// The host of a proxy that speaks TLS itself, where there is one.
-    private static func secureProxyHost(_ proxy: SessionConfiguration.Proxy) -> String? {
-        let texts: [String]
-        switch proxy {
-        case .none: texts = []
-        case .explicit(let text, _): texts = [text]
-        case .environment:
-            // libcurl looks at them in this order, and ignores HTTP_PROXY in capitals (CVE-2016-5385).
-            texts = ["https_proxy", "HTTPS_PROXY", "http_proxy", "all_proxy", "ALL_PROXY"].compactMap {
-                ProcessInfo.processInfo.environment[$0]
-            }
-        }
-        return texts.first { $0.lowercased().hasPrefix("https://") }.flatMap { URL(string: $0)?.host(percentEncoded: false) }
-    }
+    package var hasSecureProxy: Bool { proxyPolicy != nil }
 }

@@ -46,6 +46,8 @@ struct Exchange {
     private(set) var fetchStart = Date.distantPast
     private(set) var network: TransactionMetrics.Network?
     var trust: ServerTrust?
+    /// Whether whoever judges knows that the server is spoken to by https.
+    var expectsSecure = false
     var head: ResponseHead?
     var body = Body.undecided
     var next: Next?

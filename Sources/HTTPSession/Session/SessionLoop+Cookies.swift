@@ -10,6 +10,7 @@ enum CookieWish: Sendable {
 
 extension SessionLoop {
     func fulfil(_ wish: CookieWish) -> Result<[CookieLine], HTTPSessionError> {
+        if let cookieShare { return fulfil(wish, in: cookieShare) }
         do throws(HTTPSessionError) {
             switch wish {
             case .read: return .success(engine.cookieLines)
@@ -35,11 +36,19 @@ extension SessionLoop {
         try delete(cookie)
         guard !cookie.hasExpired(at: Date()) else { return }
         try engine.setCookie(line)
-        // It says nothing of a cookie that it does not take.
-        guard engine.cookieLines.contains(where: { Cookie(line: $0.text)?.isSame(as: cookie) == true }) else {
+        guard takes(cookie) else {
             try replaceAll(before)
-            throw HTTPSessionError(.invalidRequest, "the cookie '\(cookie.name)' is not as its name or its domain demands")
+            throw SessionLoop.notTaken(cookie)
         }
+    }
+
+    /// libcurl says nothing of a cookie that it does not take.
+    private func takes(_ cookie: Cookie) -> Bool {
+        engine.cookieLines.contains { Cookie(line: $0.text)?.isSame(as: cookie) == true }
+    }
+
+    private static func notTaken(_ cookie: Cookie) -> HTTPSessionError {
+        HTTPSessionError(.invalidRequest, "the cookie '\(cookie.name)' is not as its name or its domain demands")
     }
 
     /// libcurl can only clear the whole jar.
@@ -58,6 +67,7 @@ extension SessionLoop {
     /// A response may have brought cookies.
     func noteCookies(in head: ResponseHead) {
         guard settings.network.cookies != .none, head.firstValue(of: "set-cookie") != nil else { return }
+        guard cookieShare == nil else { return exchangeCookies() }
         cookieKeeper?.noteChange(now: now)
         noteCookies(head.values(of: "set-cookie").count)
     }
@@ -71,6 +81,43 @@ extension SessionLoop {
         if kept.count < lines.count { try? replaceAll(kept) }
         // Not again for each that follows.
         cookiesCome = min(kept.count, CookieBound.most * 9 / 10)
+    }
+}
+
+/// Cookies that other sessions have too.
+extension SessionLoop {
+    private func fulfil(_ wish: CookieWish, in share: CookieShare) -> Result<[CookieLine], HTTPSessionError> {
+        do throws(HTTPSessionError) {
+            switch wish {
+            case .read: break
+            case .set(let cookie): try share.store.set(cookie)
+            case .delete(let cookie): share.store.delete(cookie)
+            case .deleteAll: share.store.deleteAll()
+            }
+            exchangeCookies()
+            if case .set(let cookie) = wish, !cookie.hasExpired(at: Date()), !takes(cookie) {
+                share.store.delete(cookie)
+                throw SessionLoop.notTaken(cookie)
+            }
+        } catch {
+            return .failure(error)
+        }
+        return .success(engine.cookieLines)
+    }
+
+    /// Before a request: what other sessions have been given is sent with it.
+    func takeCookies() {
+        if let cookieShare, cookieShare.isBehind { exchangeCookies() }
+    }
+
+    private func exchangeCookies() {
+        guard let cookieShare else { return }
+        let changes = cookieShare.exchange(engine.cookieLines, now: Int64(Date().timeIntervalSince1970))
+        guard !changes.isEmpty else { return }
+        // libcurl removes none but all of them, and what has expired.
+        for line in changes.removed { try? engine.setCookie(line.expired) }
+        for line in changes.set { try? engine.setCookie(line) }
+        cookieShare.settle(engine.cookieLines)
     }
 }
 

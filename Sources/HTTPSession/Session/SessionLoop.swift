@@ -4,13 +4,16 @@ internal import Pacing
 internal import Reachability
 
 /// The session's thread: it waits, reads the clock, hears commands and libcurl, asks the machines, and acts. All of it runs on that
-/// one thread; nothing here waits for a disk or for a user's code.
+/// one thread. Nothing here waits for a user's code, and for a disk only the files of Strict-Transport-Security, read when it begins and
+/// written when it ends, and the cookies' when it ends. libcurl waits for GSSAPI where that asks for a ticket (Negotiate).
 final class SessionLoop {
     let engine: CurlEngine
     let settings: SessionSettings
     let outbox: SessionOutbox
     /// Where cookies are kept in a file.
     let cookieKeeper: CookieKeeper?
+    /// Where they are shared with other sessions.
+    let cookieShare: CookieShare?
     // Unchecked: one thread uses the loop, and no closure outlives a call; the checks of exclusive access at run time took 4,600
     // instructions a request.
     @exclusivity(unchecked) var queue: TransferQueue
@@ -43,7 +46,9 @@ final class SessionLoop {
     init(settings: SessionSettings, cookieLines: [CookieLine], mailbox: Mailbox<SessionCommand>, outbox: SessionOutbox)
         throws(HTTPSessionError)
     {
-        engine = try CurlEngine(settings.network, cookieLines: cookieLines)
+        if case .shared(let store) = settings.network.cookies { cookieShare = CookieShare(store) } else { cookieShare = nil }
+        engine = try CurlEngine(settings.network, cookieLines: cookieShare?.known ?? cookieLines)
+        cookieShare?.settle(engine.cookieLines)
         cookiesCome = cookieLines.count
         if case .file(let url) = settings.network.cookies, let writer = settings.cookieWriter {
             cookieKeeper = CookieKeeper(url, lines: engine.cookieLines, writer: writer, logger: settings.configuration.logger)
@@ -79,6 +84,7 @@ final class SessionLoop {
         }
         // What has been announced as over is over: the files are written.
         cookieKeeper?.finish(engine.cookieLines)
+        cookieShare?.store.settle()
         engine.close()
         outbox.flush(lettingGo: &spent)
         outbox.announceInvalidation()

@@ -37,7 +37,7 @@ final class SessionOutbox: Sendable {
         self.postsNotifications = postsNotifications
     }
 
-    /// The log, the counters and the notifications know the beginning and the end of tasks only: the rest is made for monitors.
+    /// Whether there are monitors: what neither the log nor the counters nor the notifications tell of is made for them alone.
     let tellsEverything: Bool
 
     func announce(_ event: SessionEvent) {

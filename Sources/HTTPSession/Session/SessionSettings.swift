@@ -27,8 +27,8 @@ final class SessionSettings: Sendable {
         self.credentials = credentials
         self.path = path
         var network = try NetworkOptions(configuration)
-        security = try SecuritySettings(configuration)
         proxies = ProxyOrigins(configuration.proxy, environment: ProcessInfo.processInfo.environment)
+        security = try SecuritySettings(configuration, proxies)
         // libcurl takes all hosts behind a proxy for one; the queue does not.
         if !proxies.isEmpty { network.maximumConnectionsPerHost = nil }
         self.network = network
@@ -83,8 +83,7 @@ final class SessionSettings: Sendable {
     /// Whether the origin is reached through a proxy on this machine.
     func hasLoopbackProxy(before origin: Origin) -> Bool {
         guard let host = proxies.address(before: origin)?.host(percentEncoded: false) else { return false }
-        let name = host.trimmingCharacters(in: ["[", "]"]).lowercased()
-        return name == "localhost" || IPAddress(name)?.isLoopback == true
+        return Origin.isLoopback(host.trimmingCharacters(in: ["[", "]"]).lowercased())
     }
 
     private static func endpoint(host: String, port: Int) -> Endpoint? {

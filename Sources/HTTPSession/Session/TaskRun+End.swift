@@ -1,4 +1,5 @@
 internal import Foundation
+internal import Glibc
 internal import HTTPTypes
 
 /// The end of a task: what becomes of its result.
@@ -59,7 +60,7 @@ extension TaskRun {
             error.context.method = error.context.method ?? request.method.rawValue
             error.context.statusCode = error.context.statusCode ?? exchange.head?.statusCode
             // Before the first byte, when the place is found taken, or behind the last.
-            if error.code == .cannotMoveFile { loop.outbox.announce(.fileMoveFailed(task, error)) }
+            if error.code == .cannotMoveFile || hasNoPlace(error) { loop.outbox.announce(.fileMoveFailed(task, error)) }
             result = .failure(error)
         }
         // A response handler may have made a download of a stream: its reader hears of the end here.
@@ -71,6 +72,12 @@ extension TaskRun {
         }
         loop.outbox.complete(task, result)
         loop.forget(task.id)
+    }
+
+    /// Whether the file's directory is missing, or takes no files: moving would find that out, if the bytes lay elsewhere until then.
+    private func hasNoPlace(_ error: HTTPSessionError) -> Bool {
+        guard error.code == .cannotWriteFile, task.kind == .download, let number = error.context.systemError else { return false }
+        return [ENOENT, ENOTDIR, EACCES, EPERM, EROFS].contains(number)
     }
 
     /// Whether what it holds of the user's its task holds too.

@@ -24,8 +24,11 @@ extension TaskRun: TransferReceiver {
         noteLookedUp()
     }
 
+    func transferReceived(challenge: ResponseHead) { loop.noteCookies(in: challenge) }
+
     func transferReceived(interim: ResponseHead) {
         noteActivity()
+        loop.noteCookies(in: interim)
         if upload != nil { takeUploadInterim(interim) }
         loop.outbox.detail(.receivedInterimResponse(task, interim))
     }
@@ -80,6 +83,7 @@ extension TaskRun: TransferReceiver {
         case .cancel: return .abort(HTTPSessionError(.cancelled, "the response was refused by its handler"))
         case .becomeDownload(let destination):
             task.become(.download)
+            loop.outbox.announce(.becameDownload(task, destination))
             open(.file(destination), head)
         case .allow:
             if let range = job.acceptableStatusCodes, !range.contains(head.statusCode) {
@@ -192,7 +196,7 @@ extension TaskRun: TransferReceiver {
         transferIsOver()
         // Only a timeout leaves a look-up behind that goes on: every other end comes after its answer.
         if error?.code != .timedOut || facts.nameLookup != nil { exchange.hasLookedUp = true } else { noteUnansweredName() }
-        if facts.wasRaised, error != nil {
+        if facts.wasRaised, error != nil, !exchange.expectsSecure {
             loop.raise(origin.host)
             return goOn(with: request)
         }
@@ -252,9 +256,13 @@ extension TaskRun: TransferReceiver {
 
     /// Where there is certainly no network, that is the reason, whatever libcurl ran into.
     private func explained(_ error: HTTPSessionError) -> HTTPSessionError {
-        guard [.cannotFindHost, .cannotConnectToHost].contains(error.code), let path = settings.path?.currentPath,
-            path.status == .unsatisfied, !origin.isLoopback
-        else { return error }
+        guard let path = settings.path?.currentPath, path.status == .unsatisfied, !origin.isLoopback else { return error }
+        switch error.code {
+        case .cannotFindHost, .cannotConnectToHost: break
+        // One on this machine is there without a network, and one that has answered was reached.
+        case .proxyFailed where error.context.statusCode == nil && !settings.hasLoopbackProxy(before: origin): break
+        default: return error
+        }
         var explanation = HTTPSessionError(
             .notConnected, path.cause.map { "\($0)" } ?? "there is no path to any network", context: error.context,
             underlying: error)
@@ -326,7 +334,9 @@ extension TaskRun: TransferReceiver {
 
     private func meet(_ challenges: [AuthenticationChallenge]) {
         for challenge in challenges {
-            if let credential = knownCredential(for: challenge) { return answer(challenge, with: credential) }
+            guard let credential = knownCredential(for: challenge) else { continue }
+            loop.outbox.announce(.challenged(task, challenge))
+            return answer(challenge, with: credential)
         }
         askAbout(challenges)
     }

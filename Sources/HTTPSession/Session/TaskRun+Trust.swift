@@ -6,12 +6,14 @@ extension TaskRun {
     func asksAboutServer() -> Bool {
         if case .undecided(let challenge) = exchange.trust?.verdict, let handler = task.handlers.serverTrust {
             guard mayAskAboutServer("the server has shown other certificates", challenge.policyError) else { return true }
+            loop.outbox.announce(.serverTrustChallenged(task, challenge))
             ask { .serverTrust(challenge, await handler(challenge)) }
             return true
         }
         if let authorities = exchange.trust?.identityQuestion, let handler = task.handlers.clientCertificate, mayBeSentAgain {
             let challenge = ClientCertificateChallenge(host: origin.host, port: origin.port, authorities: authorities)
             guard mayAskAboutServer("the server has asked for a certificate", nil) else { return true }
+            loop.outbox.announce(.clientCertificateChallenged(task, challenge))
             ask { .clientCertificate(challenge, await handler(challenge)) }
             return true
         }

@@ -246,10 +246,13 @@ final class TaskRun {
             }
             exchange.begin(at: Date(), over: settings.network(to: origin))
             prepareSource(plan)
-            if origin.scheme == "https" || settings.security.hasSecureProxy || loop.isRaised(origin.host) {
+            let isSecure = origin.scheme == "https" || loop.isRaised(origin.host)
+            exchange.expectsSecure = isSecure
+            if isSecure || settings.security.hasSecureProxy {
                 exchange.trust = settings.security.trust(
-                    for: origin, decisions: task.decisions, identities: task.identities)
+                    for: origin, isSecure: isSecure, decisions: task.decisions, identities: task.identities)
             }
+            loop.takeCookies()
             transfer = try loop.engine.start(plan, for: self, trust: exchange.trust, now: loop.now)
             loop.judgesAttempt()
             loop.outbox.detail(.requestStarted(task, attempt: attempt))

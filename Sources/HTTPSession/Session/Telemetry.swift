@@ -42,6 +42,12 @@ final class Telemetry: EventMonitor {
             logger.debug("redirect followed", metadata: metadata(task, ["status": "\(head.statusCode)"]))
         case .challenged(let task, let challenge):
             logger.debug("credentials asked for", metadata: metadata(task, ["scheme": "\(challenge.scheme.rawValue)"]))
+        case .serverTrustChallenged(let task, let challenge):
+            let reason = challenge.policyError?.metricLabel ?? "none"
+            logger.debug("server is asked about", metadata: metadata(task, ["objection": "\(reason)"]))
+        case .clientCertificateChallenged(let task, _):
+            logger.debug("client certificate asked for", metadata: metadata(task, [:]))
+        case .becameDownload(let task, _): logger.debug("task became a download", metadata: metadata(task, [:]))
         case .fileMoveFailed(let task, let error):
             logger.warning("download lost its place", metadata: metadata(task, ["reason": "\(error.reason)"]))
         case .sessionInvalidated: logger.debug("session invalidated")

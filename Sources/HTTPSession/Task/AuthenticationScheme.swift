@@ -1,4 +1,5 @@
-/// How to say who one is (RFC 9110 section 11, the IANA registry of HTTP authentication schemes).
+/// How to say who one is (RFC 9110 section 11, the IANA registry of HTTP authentication schemes). Negotiate is GSSAPI's: while that asks
+/// for a ticket, all of the session waits.
 public enum AuthenticationScheme: String, Hashable, Sendable, CaseIterable {
     case basic, digest, bearer, ntlm, negotiate
 

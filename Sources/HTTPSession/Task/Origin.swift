@@ -30,15 +30,20 @@ public struct Origin: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// Whether the host is an address, which nobody has to look up.
-    package var isAddress: Bool {
+    package var isAddress: Bool { Origin.isAddress(host) }
+
+    private static func isAddress(_ host: String) -> Bool {
         // On bytes: Foundation's search in strings costs as much as all the rest of a request's preparation.
         host.utf8.contains(UInt8(ascii: ":"))
             || host.utf8.allSatisfy { ($0 >= 0x30 && $0 <= 0x39) || $0 == 0x2E } && host.utf8.count { $0 == 0x2E } == 3
     }
 
     /// Whether the host is this machine: `localhost` and the loopback addresses (RFC 6761 section 6.3).
-    package var isLoopback: Bool {
-        host == "localhost" || host.hasSuffix(".localhost") || host == "::1" || (isAddress && host.hasPrefix("127."))
+    package var isLoopback: Bool { Origin.isLoopback(host) }
+
+    /// The same of a host in lower case, an IPv6 address without brackets.
+    static func isLoopback(_ host: String) -> Bool {
+        host == "localhost" || host.hasSuffix(".localhost") || host == "::1" || (isAddress(host) && host.hasPrefix("127."))
     }
 
     /// `https://example.com`, with the port where it is not the scheme's own.

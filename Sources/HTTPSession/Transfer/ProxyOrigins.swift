@@ -39,6 +39,15 @@ struct ProxyOrigins: Sendable {
         return (isSecure || origin.scheme == "https" ? https : http) != nil
     }
 
+    /// Whether one of them speaks TLS itself.
+    var haveSecure: Bool { [http, https].contains { $0?.scheme?.lowercased() == "https" } }
+
+    /// The host of the proxy before an origin, if it speaks TLS itself: the environment may name another for http than for https.
+    func secureHost(before origin: Origin, isSecure: Bool) -> String? {
+        let proxy = isSecure || origin.scheme == "https" ? https : http
+        return proxy?.scheme?.lowercased() == "https" ? proxy?.host(percentEncoded: false) : nil
+    }
+
     private func named(before origin: Origin) -> URL? { origin.scheme == "https" ? https : http }
 
     /// CURLOPT_PROXY: without a scheme it is http, without a port 1080, or 443 for https.

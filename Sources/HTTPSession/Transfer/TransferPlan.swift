@@ -115,6 +115,8 @@ package protocol TransferReceiver: AnyObject {
     func transferConnected()
     /// A final response's head (RFC 9110 section 15): status 200 and above, and of an authentication only the last.
     func transferReceived(head: ResponseHead) -> Intake
+    /// The head of a response that the engine answers by itself, if it can.
+    func transferReceived(challenge: ResponseHead)
     /// An interim response's head (1xx).
     func transferReceived(interim: ResponseHead)
     func transferReceived(bytes: UnsafeRawBufferPointer) -> Intake

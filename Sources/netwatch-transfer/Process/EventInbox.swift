@@ -52,8 +52,8 @@ final class EventInbox: EventMonitor {
         case .sessionInvalidated:
             state.withLock { $0.isOver = true }
             eventfd_write(descriptor, 1)
-        case .taskCreated, .taskResumed, .taskSuspended, .receivedInterimResponse, .challenged, .transactionFinished, .fileMoved,
-            .fileMoveFailed:
+        case .taskCreated, .taskResumed, .taskSuspended, .receivedInterimResponse, .challenged, .serverTrustChallenged,
+            .clientCertificateChallenged, .becameDownload, .transactionFinished, .fileMoved, .fileMoveFailed:
             break
         }
     }

@@ -37,6 +37,17 @@ import Testing
         }
     }
 
+    @Test func `every code of a share and of a multi handle but the first is an error with a reason`() {
+        for number in 0..<CURLSHE_LAST.rawValue {
+            let error = HTTPSessionError.thrown { () throws(HTTPSessionError) in try CurlFailure.check(CURLSHcode(number)) }
+            #expect((error == nil) == (number == 0) && error?.reason.isEmpty != true, "CURLSHcode \(number)")
+        }
+        for number in -1..<CURLM_LAST.rawValue {
+            let error = HTTPSessionError.thrown { () throws(HTTPSessionError) in try CurlFailure.check(CURLMcode(number)) }
+            #expect((error == nil) == (number <= 0) && error?.reason.isEmpty != true, "CURLMcode \(number)")
+        }
+    }
+
     @Test func `what stands beside a code makes it more definite`() {
         func meaning(_ code: CURLcode, _ change: (inout CurlEvidence) -> Void) -> HTTPSessionError.Code? {
             var evidence = CurlEvidence()

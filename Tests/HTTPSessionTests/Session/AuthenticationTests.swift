@@ -132,13 +132,20 @@ private struct DigestLock: Sendable {
         let origin = try #require(Origin(server.url()))
         store[.init(origin: origin, realm: "r", isProxy: false)] = Credential(user: "user", password: "old")
         let url = try #require(URL(string: "http://user:typo@127.0.0.1:\(server.port)/"))
+        let log = EventLog()
         let session = try HTTPSessionManager(
             configuration: localConfiguration(), handlers: answering(Credential(user: "user", password: "word")),
-            credentials: store)
+            credentials: store, monitors: [log])
         #expect(try await session.data(TransferRequest(url: url)).value.statusCode == 200)
         #expect(
             server.requests.map { $0["authorization"] } == [
                 nil, basic("user", "typo"), basic("user", "old"), basic("user", "word"),
+            ])
+        // Monitors hear of each, whoever has the answer.
+        session.invalidate(cancelsTasks: false)
+        #expect(
+            await log.awaitInvalidation().filter { $0.hasPrefix("started") || $0.hasPrefix("challenged") } == [
+                "started 1", "challenged basic", "started 2", "challenged basic", "started 3", "challenged basic", "started 4",
             ])
     }
 

@@ -140,6 +140,18 @@ import Testing
         #expect(server.requests.map { $0.tls?.clientCertificate != nil } == [false, true, false])
     }
 
+    @Test func `monitors hear that a certificate is asked for, once`() async throws {
+        let (server, identity, log) = (try server(), try identity(), EventLog())
+        let roots = try MintedCertificates.set("root")
+        let session = try HTTPSessionManager(
+            configuration: localConfiguration { $0.securityPolicy.roots = .given(roots) },
+            handlers: Wallet { _ in .use(identity) }.handlers, monitors: [log])
+        for _ in 0..<2 { #expect(await failure(session.data(request(server))) == nil) }
+        session.invalidate(cancelsTasks: false)
+        let events = await log.awaitInvalidation()
+        #expect(events.filter { $0.hasPrefix("certificate challenged") } == ["certificate challenged 127.0.0.1"])
+    }
+
     @Test func `a handler that never answers is an error`() async throws {
         let server = try server()
         let wallet = Wallet { _ in

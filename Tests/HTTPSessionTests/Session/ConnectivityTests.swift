@@ -241,6 +241,14 @@ import Testing
         for await update in monitor.updates where update.path.status == .unsatisfied { break }
         let url = try #require(URL(string: "http://203.0.113.9:1/"))
         #expect(await failure(session.data(TransferRequest(url: url)))?.code == .notConnected)
+        // So it is where a proxy's name cannot be looked up. A proxy on this machine needs no network to be gone.
+        for (proxy, code) in [
+            ("http://proxy.invalid:1", HTTPSessionError.Code.notConnected), ("http://127.0.0.1:1", .proxyFailed),
+        ] {
+            let through = try self.session(monitor) { ($0.waitsForConnectivity, $0.proxy) = (false, .explicit(proxy)) }
+            let error = await failure(through.data(TransferRequest(url: url)))
+            #expect(error?.code == code, "\(proxy): \(String(describing: error))")
+        }
     }
 
     @Test func `a task that waits can be cancelled, and is stopped by its time`() async throws {

@@ -86,6 +86,18 @@ import Testing
         NotificationCenter.default.removeObserver(token)
     }
 
+    @Test func `a download whose directory is not there is told of too`() async throws {
+        let folder = try ScratchDirectory()
+        let server = try MisbehavingServer { _ in Reply(body: "x") }
+        let task = try localSession().download(
+            TransferRequest(url: server.url()), to: .init(folder.url("none/file")), startsNow: false)
+        let observer = Observer(task)
+        task.resume()
+        #expect(
+            await observer.untilEnd() == ["resumed", "not moved: cannot-write-file \(ENOENT)", "failed cannot-write-file"])
+        #expect(folder.names == [])
+    }
+
     @Test func `stops and starts are told once each, and a file before the end`() async throws {
         let (folder, gate) = (try ScratchDirectory(), try Gate())
         let server = try MisbehavingServer { _ in Reply(body: "x").held(by: gate) }

@@ -256,6 +256,48 @@ import Testing
         }
     }
 
+    @Test func `of two proxies that speak TLS each is judged by its own name`() async throws {
+        await #expect(processExitsWith: .success) {
+            let certificates = try [
+                SelfSignedCertificate(names: ["localhost"]), SelfSignedCertificate(names: ["127.0.0.1"]),
+            ]
+            let proxies = try certificates.map {
+                try ProxyServer(tls: $0.serverTLS, names: ["named.example": "127.0.0.1", "kept.example": "127.0.0.1"])
+            }
+            setenv("http_proxy", "https://localhost:\(proxies[0].port)", 1)
+            setenv("https_proxy", "https://127.0.0.1:\(proxies[1].port)", 1)
+            unsetenv("no_proxy")
+            unsetenv("NO_PROXY")
+            let own = try SelfSignedCertificate(names: ["named.example", "kept.example"])
+            let plain = try MisbehavingServer { _ in Reply(body: "x") }
+            let secure = try MisbehavingServer(tls: own.serverTLS) { request in
+                request["host"]?.hasPrefix("kept") == true
+                    ? Reply(body: "x").field("Strict-Transport-Security", "max-age=1000") : Reply(body: "x")
+            }
+            let policy = try SecurityPolicy.trusting(own)
+            var proxyPolicy = SecurityPolicy()
+            proxyPolicy.roots = .given(Set(try certificates.flatMap { try Certificate.all(in: Data($0.certificate.utf8)) }))
+            let session = try localSession { [proxyPolicy] in
+                $0.proxy = .environment
+                $0.securityPolicy = policy
+                $0.proxySecurityPolicy = proxyPolicy
+            }
+            // The last goes by https, because its server has asked for that.
+            for url in [
+                "http://named.example:\(plain.port)/", "https://named.example:\(secure.port)/",
+                "https://kept.example:\(secure.port)/",
+                "http://kept.example:\(secure.port)/a",
+            ] {
+                let url = try #require(URL(string: url))
+                let error = await failure(session.data(TransferRequest(url: url)))
+                try #require(error == nil, "\(url): \(String(describing: error))")
+            }
+            try #require(proxies[0].passages.map(\.kind) == [.absoluteForm])
+            try #require(Set(proxies[1].passages.map(\.kind)) == [.connect])
+            try #require(secure.requests.count == 3)
+        }
+    }
+
     @Test func `a proxy that is named has the exceptions that are named with it, not the environment's`() async throws {
         await #expect(processExitsWith: .success) {
             let proxy = try ProxyServer(names: ["named.example": "127.0.0.1"])

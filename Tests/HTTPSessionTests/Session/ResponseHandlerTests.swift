@@ -57,6 +57,22 @@ import Testing
         #expect(folder.names == ["file"])
     }
 
+    @Test func `a task that becomes a download is told of, before its file and its end`() async throws {
+        let folder = try ScratchDirectory()
+        let place = DownloadDestination(folder.url("file"))
+        let server = try MisbehavingServer { _ in Reply(body: "x") }
+        let log = EventLog()
+        let session = try HTTPSessionManager(
+            configuration: localConfiguration(), handlers: TransferHandlers(response: { _ in .becomeDownload(place) }),
+            monitors: [log])
+        _ = try await session.data(TransferRequest(url: server.url())).value
+        session.invalidate(cancelsTasks: false)
+        #expect(
+            await log.awaitInvalidation().filter { !$0.hasPrefix("transaction") } == [
+                "created", "resumed", "started 1", "response 200", "became download file", "moved", "completed", "invalidated",
+            ])
+    }
+
     @Test func `a handler that never answers has its time`() async throws {
         let server = try MisbehavingServer { _ in Reply(body: .zeros(1 << 20)) }
         let task = try task(server, timeout: .milliseconds(100)) { _ in

@@ -24,6 +24,7 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
         let response = try await patientSession().data(TransferRequest(url: server.url())).value
         #expect(response.data == Data("well".utf8))
         #expect(response.metrics.retryCount == 2)
+        #expect(response.metrics.timeBackingOff > .zero)
         #expect(response.metrics.transactions.map(\.statusCode) == [status, status, 200])
         #expect(response.metrics.timeBackingOff > .zero && response.metrics.timeBackingOff <= .milliseconds(2))
         #expect(server.requests.count == 3)

@@ -80,6 +80,23 @@ import Testing
         #expect(error?.code == .invalidConfiguration && error?.reason.contains("hstsFile") == true)
     }
 
+    @Test func `many at once that a server has raised to https all go there`() async throws {
+        let certificate = try SelfSignedCertificate(names: ["secure.example"])
+        let server = try MisbehavingServer(tls: certificate.serverTLS) { _ in
+            Reply(body: "x").field("Strict-Transport-Security", "max-age=1000").closing()
+        }
+        let policy = try SecurityPolicy.trusting(certificate)
+        let session = try localSession {
+            $0.securityPolicy = policy
+            $0.hostOverrides = [.init(host: "secure.example", port: Int(server.port), addresses: ["127.0.0.1"])]
+        }
+        _ = try await session.data(TransferRequest(url: try #require(URL(string: "https://secure.example:\(server.port)/"))))
+            .value
+        let plain = try #require(URL(string: "http://secure.example:\(server.port)/"))
+        let tasks = (0..<20).map { _ in session.data(TransferRequest(url: plain)) }
+        for task in tasks { #expect(try await task.value.data == Data("x".utf8)) }
+    }
+
     @Test func `a session without HSTS goes where it is told to`() async throws {
         let certificate = try SelfSignedCertificate(names: ["secure.example"])
         let secure = try MisbehavingServer(tls: certificate.serverTLS) { _ in

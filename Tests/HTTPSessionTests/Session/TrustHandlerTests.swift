@@ -64,6 +64,20 @@ import Testing
         #expect(judge.asked.count == 1, "and never again")
     }
 
+    @Test func `monitors hear that a server is asked about, once`() async throws {
+        let server = try server("foreign-leaf-chain")
+        let log = EventLog()
+        let roots = try MintedCertificates.set("root")
+        let session = try HTTPSessionManager(
+            configuration: localConfiguration { $0.securityPolicy.roots = .given(roots) }, handlers: Judge(.accept).handlers,
+            monitors: [log])
+        for _ in 0..<2 { _ = try await session.data(request(server)).value }
+        session.invalidate(cancelsTasks: false)
+        let events = await log.awaitInvalidation()
+        #expect(events.filter { $0.hasPrefix("server challenged") } == ["server challenged certificate-has-unknown-root"])
+        #expect(events.first { $0.hasPrefix("server") || $0.hasPrefix("response") }?.hasPrefix("server") == true)
+    }
+
     @Test func `a server that the policy believes is rejected`() async throws {
         let server = try server("leaf-chain")
         let judge = Judge(.reject)

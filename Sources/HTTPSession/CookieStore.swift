@@ -1,0 +1,117 @@
+internal import EventLoop
+public import Foundation
+public import Logging
+internal import Synchronization
+
+/// Cookies for any number of sessions, what `HTTPCookieStorage.shared` is to those of URLSession: the program makes one, and names it in
+/// the configurations that are to have it.
+///
+/// ```swift
+/// let cookies = CookieStore()
+/// var configuration = SessionConfiguration.default
+/// configuration.cookies = .shared(cookies)
+/// let (one, other) = try (HTTPSessionManager(configuration: configuration), HTTPSessionManager(configuration: configuration))
+/// ```
+///
+/// What one session is given, the others send with their next request: it is here before anybody hears of the response that brought it.
+/// Nothing else is shared; connections, TLS sessions and Strict-Transport-Security stay with each session. Of more than 3,000 cookies,
+/// the oldest of those domains go that have the most.
+public final class CookieStore: Sendable, Hashable {
+    private let ledger: Locked<CookieLedger>
+    private let writer: CookieWriter?
+    private let changes = Atomic<UInt64>(0)
+
+    /// An empty store, in memory.
+    public init() {
+        ledger = Locked(CookieLedger())
+        writer = nil
+    }
+
+    /// A store that is kept in a file of Netscape's format for its owner's eyes, read now, and written anew within a second of a change,
+    /// when a session of it ends and when the store does. A file has one store; whoever else writes to it is not heard.
+    ///
+    /// - Parameters:
+    ///   - file: where it is; it need not be there yet.
+    ///   - logger: hears of a file that cannot be written. Never a cookie.
+    /// - Throws: ``HTTPSessionError/Code/invalidConfiguration`` for a file that is there and cannot be read, or what the system refused.
+    public init(file: URL, logger: Logger = Logger(label: "HTTPSession")) throws(HTTPSessionError) {
+        guard file.isFileURL else {
+            throw HTTPSessionError(.invalidConfiguration, "the cookies' file is no file URL: \(excerpt(of: file.absoluteString))")
+        }
+        ledger = Locked(CookieLedger(try CookieFile.read(file)))
+        writer = try CookieWriter(file, ledger, logger: logger)
+    }
+
+    /// All of them, but what has expired.
+    public func all() -> [Cookie] {
+        let now = Date()
+        return present.lines.compactMap { Cookie(line: $0.text) }.filter { !$0.hasExpired(at: now) }
+    }
+
+    /// Those that a request to the address gets, longer paths first (RFC 6265 section 5.4).
+    public func cookies(for url: URL) -> [Cookie] {
+        all().filter { $0.matches(url) }.sorted { $0.path.utf8.count > $1.path.utf8.count }
+    }
+
+    /// Keeps a cookie, in the place of one of the same name, domain and path. One that has expired removes that one.
+    ///
+    /// - Throws: ``HTTPSessionError/Code/invalidRequest`` for one that no server could set, as ``CookieJar/set(_:)``.
+    public func set(_ cookie: Cookie) throws(HTTPSessionError) {
+        let line = CookieLine(try cookie.line)
+        let isThere = !cookie.hasExpired(at: Date())
+        change { lines in
+            // One for the host and one for its domain are two to libcurl.
+            CookieChanges(
+                removed: lines.filter { $0.key != line.key && Cookie(line: $0.text)?.isSame(as: cookie) == true }
+                    + (isThere ? [] : [line]), set: isThere ? [line] : [])
+        }
+    }
+
+    /// Removes the cookie of that name, domain and path, if there is one.
+    public func delete(_ cookie: Cookie) {
+        change { lines in CookieChanges(removed: lines.filter { Cookie(line: $0.text)?.isSame(as: cookie) == true }) }
+    }
+
+    /// Removes all cookies.
+    public func deleteAll() { change { CookieChanges(removed: $0) } }
+
+    /// Has the file written now, if there is one and it would change.
+    ///
+    /// - Throws: why it cannot be written.
+    public func save() async throws(HTTPSessionError) {
+        guard let writer else { return }
+        let failure: HTTPSessionError? = await withCheckedContinuation { continuation in
+            writer.write { failure in HomeThread.run { continuation.resume(returning: failure) } }
+        }
+        if let failure { throw failure }
+    }
+
+    /// Stores are equal where they are the same one.
+    public static func == (one: CookieStore, other: CookieStore) -> Bool { one === other }
+    /// By identity.
+    public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+
+    // MARK: For sessions
+
+    /// Another number after every change.
+    var version: UInt64 { changes.load(ordering: .acquiring) }
+
+    var present: (lines: [CookieLine], version: UInt64) { ledger.withLock { ($0.lines, $0.version) } }
+
+    /// - Returns: what there is then.
+    func apply(_ changes: CookieChanges) -> (lines: [CookieLine], version: UInt64) { change { _ in changes } }
+
+    /// A session ends: what it has been given is in the file.
+    func settle() { writer?.writeAndWait() }
+
+    @discardableResult
+    private func change(_ make: ([CookieLine]) -> CookieChanges) -> (lines: [CookieLine], version: UInt64) {
+        let (present, hasChanged) = ledger.withLock { ledger in
+            let hasChanged = ledger.apply(make(ledger.lines))
+            if hasChanged { changes.store(ledger.version, ordering: .releasing) }
+            return ((ledger.lines, ledger.version), hasChanged)
+        }
+        if hasChanged { writer?.noteChange() }
+        return present
+    }
+}

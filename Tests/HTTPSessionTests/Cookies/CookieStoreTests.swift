@@ -1,0 +1,207 @@
+import Foundation
+import HTTPSession
+import HTTPSessionTestKit
+import HTTPTypes
+import NetworkLab
+import Testing
+
+/// One store of cookies for several sessions.
+@Suite(.timeLimit(.minutes(20))) struct CookieStoreTests {
+    /// `/set?a=1; Max-Age=9` sets that; any other path says what came.
+    private func server() throws -> MisbehavingServer {
+        try MisbehavingServer { request in
+            request.path == "/set"
+                ? Reply(body: "set").field("Set-Cookie", request.query?.removingPercentEncoding ?? "")
+                : Reply(body: .text(request.values("cookie").joined(separator: "|")))
+        }
+    }
+
+    private func said(_ session: HTTPSessionManager, _ url: URL) async throws -> Set<String> {
+        let text = String(decoding: try await session.data(TransferRequest(url: url)).value.data, as: UTF8.self)
+        return Set(text.components(separatedBy: "; ").filter { !$0.isEmpty })
+    }
+
+    private func set(_ cookie: String, at server: MisbehavingServer, by session: HTTPSessionManager) async throws {
+        let query = cookie.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? ""
+        #expect(try await said(session, server.url("/set?\(query)")) == ["set"])
+    }
+
+    private func session(_ store: CookieStore, _ monitors: [any EventMonitor] = []) throws -> HTTPSessionManager {
+        try HTTPSessionManager(configuration: localConfiguration { $0.cookies = .shared(store) }, monitors: monitors)
+    }
+
+    @Test func `what one session is given the other sends, changes and loses`() async throws {
+        let server = try server()
+        let store = CookieStore()
+        let (one, other) = (try session(store), try session(store))
+        #expect(try await said(other, server.url("/")) == [])
+        try await set("a=1", at: server, by: one)
+        #expect(store.all().map(\.name) == ["a"])
+        #expect(try await said(other, server.url("/")) == ["a=1"])
+        try await set("a=2; Max-Age=1000", at: server, by: other)
+        try await set("b=1; Path=/; HttpOnly", at: server, by: other)
+        #expect(try await said(one, server.url("/")) == ["a=2", "b=1"])
+        try await set("a=; Max-Age=0", at: server, by: one)
+        #expect(try await said(other, server.url("/")) == ["b=1"])
+        #expect(store.cookies(for: server.url("/")).map(\.isHTTPOnly) == [true])
+        #expect(store.cookies(for: try #require(URL(string: "http://other.example/"))) == [])
+    }
+
+    @Test func `what the program sets and deletes holds for every session, from outside and by one of them`() async throws {
+        let server = try server()
+        let store = CookieStore()
+        let (one, other) = (try session(store), try session(store))
+        let cookie = Cookie(name: "own", value: "1", domain: "127.0.0.1")
+        try store.set(cookie)
+        #expect(try await said(one, server.url("/")) == ["own=1"])
+        #expect(try await said(other, server.url("/")) == ["own=1"])
+        try await one.cookies.set(Cookie(name: "more", value: "2", domain: "127.0.0.1"))
+        #expect(try await said(other, server.url("/")) == ["own=1", "more=2"])
+        #expect(Set(try await other.cookies.all()) == Set(store.all()))
+        try await other.cookies.delete(cookie)
+        #expect(store.all().map(\.name) == ["more"])
+        #expect(try await said(one, server.url("/")) == ["more=2"])
+        // The other of the same name, domain and path.
+        try store.set(Cookie(name: "more", value: "3", domain: "127.0.0.1", includesSubdomains: true))
+        #expect(store.all().count == 1)
+        #expect(try await said(one, server.url("/")) == ["more=3"])
+        try store.set(Cookie(name: "more", value: "", domain: "127.0.0.1", includesSubdomains: true, expires: .distantPast))
+        #expect(try await said(one, server.url("/")) == [])
+        try store.set(cookie)
+        store.deleteAll()
+        #expect(try await said(other, server.url("/")) == [])
+        #expect(store.all() == [])
+    }
+
+    @Test func `what no server could set is refused`() async throws {
+        let store = CookieStore()
+        let session = try session(store)
+        for bad in [
+            Cookie(name: "a\tb", value: "1", domain: "host.example"), Cookie(name: "a", value: "1\r\n", domain: "host.example"),
+            Cookie(name: "__Host-a", value: "1", domain: "host.example", includesSubdomains: true, isSecure: true),
+            Cookie(name: "__Secure-a", value: "1", domain: "host.example"),
+        ] {
+            #expect(#expect(throws: HTTPSessionError.self) { try store.set(bad) }?.code == .invalidRequest)
+            let error = await #expect(throws: HTTPSessionError.self) { try await session.cookies.set(bad) }
+            #expect(error?.code == .invalidRequest)
+        }
+        #expect(store.all() == [])
+    }
+
+    @Test func `sessions at work at the same time lose nothing, and end with the same cookies`() async throws {
+        let server = try server()
+        let store = CookieStore()
+        let sessions = [try session(store), try session(store), try session(store)]
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for (index, session) in sessions.enumerated() {
+                for number in 0..<60 {
+                    group.addTask { try await set("c\(index)-\(number)=1", at: server, by: session) }
+                    group.addTask { try await set("common=\(index)-\(number)", at: server, by: session) }
+                }
+            }
+            for number in 0..<60 {
+                group.addTask { try store.set(Cookie(name: "own\(number)", value: "", domain: "127.0.0.1")) }
+                group.addTask { store.delete(Cookie(name: "own\(number - 1)", value: "", domain: "127.0.0.1")) }
+            }
+            try await group.waitForAll()
+        }
+        let all = Set(store.all())
+        #expect(all.count { $0.name.hasPrefix("c") } == 3 * 60 + 1)
+        for session in sessions { #expect(Set(try await session.cookies.all()) == all) }
+    }
+
+    @Test func `one session's end is not the others', and brings what there is to the file`() async throws {
+        let server = try server()
+        let folder = try ScratchDirectory()
+        let file = folder.url("cookies")
+        let (log, otherLog) = (EventLog(), EventLog())
+        let store = try CookieStore(file: file)
+        let sessions = [try session(store, [log]), try session(store, [otherLog])]
+        try await set("a=1", at: server, by: sessions[0])
+        sessions[0].invalidate(cancelsTasks: false)
+        _ = await log.awaitInvalidation()
+        #expect(try String(contentsOf: file, encoding: .utf8).contains("a\t1\n"))
+        let attributes = try FileManager.default.attributesOfItem(atPath: file.path)
+        #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
+        #expect(try await said(sessions[1], server.url("/")) == ["a=1"])
+        try await set("b=2; Max-Age=1000", at: server, by: sessions[1])
+        try await store.save()
+        #expect(try String(contentsOf: file, encoding: .utf8).contains("b\t2\n"))
+        try await set("c=3", at: server, by: sessions[1])
+        sessions[1].invalidate(cancelsTasks: false)
+        _ = await otherLog.awaitInvalidation()
+        let next = try CookieStore(file: file)
+        #expect(Set(next.all().map(\.name)) == ["a", "b", "c"])
+        #expect(try await said(session(next), server.url("/")) == ["a=1", "b=2", "c=3"])
+    }
+
+    @Test func `the file is written soon after a change, without a session`() async throws {
+        let folder = try ScratchDirectory()
+        let store = try CookieStore(file: folder.url("cookies"))
+        #expect(folder.names == [])
+        for number in 0..<100 { try store.set(Cookie(name: "c\(number)", value: "", domain: "host.example")) }
+        var count = 0
+        while count < 101 {
+            count = (try? String(contentsOf: folder.url("cookies"), encoding: .utf8))?.split(separator: "\n").count ?? 0
+            try await Task.sleep(for: .milliseconds(10))
+        }
+        #expect(count == 101)
+        #expect(folder.names == ["cookies"])
+    }
+
+    @Test func `what was set last is in the file when the store is gone`() throws {
+        let folder = try ScratchDirectory()
+        do { try CookieStore(file: folder.url("cookies")).set(Cookie(name: "a", value: "1", domain: "host.example")) }
+        #expect(try CookieStore(file: folder.url("cookies")).all().map(\.value) == ["1"])
+    }
+
+    @Test func `a file that cannot be read or written is said`() async throws {
+        let folder = try ScratchDirectory()
+        for bad in [URL(fileURLWithPath: folder.path), try #require(URL(string: "https://host.example/cookies"))] {
+            let error = #expect(throws: HTTPSessionError.self) { try CookieStore(file: bad) }
+            #expect(error?.code == .invalidConfiguration)
+        }
+        let store = try CookieStore(file: folder.url("none/cookies"))
+        try await store.save()
+        try store.set(Cookie(name: "a", value: "", domain: "host.example"))
+        await #expect(throws: HTTPSessionError.self) { try await store.save() }
+        #expect(store.all().count == 1)
+        try FileManager.default.createDirectory(at: folder.url("none"), withIntermediateDirectories: false)
+        try await store.save()
+        #expect(try CookieStore(file: folder.url("none/cookies")).all() == store.all())
+    }
+
+    @Test func `requests without cookies and sessions without the store have no part in it`() async throws {
+        let server = try server()
+        let store = CookieStore()
+        let (one, stranger) = (try session(store), try localSession())
+        try await set("a=1", at: server, by: one)
+        try await set("b=1", at: server, by: stranger)
+        var request = TransferRequest(url: server.url("/"))
+        request.options.handlesCookies = false
+        #expect(try await one.data(request).value.data.isEmpty)
+        #expect(try await said(stranger, server.url("/")) == ["b=1"])
+        #expect(try await said(one, server.url("/")) == ["a=1"])
+    }
+
+    @Test func `a cookie that comes with a challenge is shared, also where libcurl answers that`() async throws {
+        let server = try MisbehavingServer { request in
+            guard request.path == "/" else { return Reply(body: .text(request.values("cookie").joined())) }
+            guard request.values("authorization").first?.hasPrefix("Digest ") == true else {
+                return Reply(401).field("WWW-Authenticate", "Digest realm=\"r\", nonce=\"n\", qop=\"auth\"")
+                    .field("Set-Cookie", "seen=\(request.values("cookie").count)")
+            }
+            return Reply(body: "in")
+        }
+        let store = CookieStore()
+        let credentials = CredentialStore()
+        let one = try HTTPSessionManager(
+            configuration: localConfiguration { $0.cookies = .shared(store) },
+            handlers: TransferHandlers(challenge: { _ in .useCredential(Credential(user: "me", password: "word")) }),
+            credentials: credentials)
+        let other = try session(store)
+        #expect(try await said(one, server.url("/")) == ["in"])
+        #expect(store.all().map(\.name) == ["seen"])
+        #expect(try await said(other, server.url("/say")) == Set(store.all().map { "seen=\($0.value)" }))
+    }
+}

@@ -1,0 +1,34 @@
+import Foundation
+import HTTPSession
+import HTTPSessionTestKit
+import HTTPTypes
+import Testing
+
+/// For which domains a server may set cookies (RFC 6265 section 5.3, step 5).
+@Suite(.timeLimit(.minutes(20))) struct PublicSuffixTests {
+    @Test func `a server sets cookies for its own domain, and for none that belongs to many`() async throws {
+        let server = try MisbehavingServer { request in
+            guard request.path == "/set" else { return Reply(body: .text(request.values("cookie").joined(separator: "; "))) }
+            return Reply(body: "set").field("Set-Cookie", "many=1; Domain=co.uk; Path=/")
+                .field("Set-Cookie", "own=1; Domain=a.co.uk; Path=/").field("Set-Cookie", "other=1; Domain=b.co.uk; Path=/")
+                .field("Set-Cookie", "top=1; Domain=uk; Path=/")
+        }
+        let port = try #require(server.url("/").port)
+        let session = try localSession {
+            $0.hostOverrides = ["a.co.uk", "below.a.co.uk", "b.co.uk"].map {
+                .init(host: $0, port: port, addresses: ["127.0.0.1"])
+            }
+        }
+        func sent(to host: String, _ path: String = "/") async throws -> Set<String> {
+            let url = try #require(URL(string: "http://\(host):\(port)\(path)"))
+            let text = String(decoding: try await session.data(TransferRequest(url: url)).value.data, as: UTF8.self)
+            return Set(text.components(separatedBy: "; "))
+        }
+        #expect(try await sent(to: "a.co.uk", "/set") == ["set"])
+        // Without a list it takes a domain with a dot for somebody's own.
+        let many: Set<String> = SessionConfiguration.CookieStorage.knowsPublicSuffixes ? [] : ["many=1"]
+        #expect(try await sent(to: "a.co.uk") == many.union(["own=1"]))
+        #expect(try await sent(to: "below.a.co.uk") == many.union(["own=1"]))
+        #expect(try await sent(to: "b.co.uk") == (many.isEmpty ? [""] : many))
+    }
+}
