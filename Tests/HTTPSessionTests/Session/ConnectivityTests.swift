@@ -245,7 +245,7 @@ import Testing
         for (proxy, code) in [
             ("http://proxy.invalid:1", HTTPSessionError.Code.notConnected), ("http://127.0.0.1:1", .proxyFailed),
         ] {
-            let through = try self.session(monitor) { ($0.waitsForConnectivity, $0.proxy) = (false, .explicit(proxy)) }
+            let through = try lab.session(monitor) { ($0.waitsForConnectivity, $0.proxy) = (false, .explicit(proxy)) }
             let error = await failure(through.data(TransferRequest(url: url)))
             #expect(error?.code == code, "\(proxy): \(String(describing: error))")
         }
