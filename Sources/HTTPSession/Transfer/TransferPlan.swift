@@ -63,7 +63,7 @@ package struct TransferPlan: Hashable, Sendable {
 
     package init(url: String, method: String) {
         self.url = url
-        isSecure = url.prefix(6).lowercased() == "https:"
+        isSecure = url.utf8.count >= 6 && zip(url.utf8, "https:".utf8).allSatisfy { $0 | 0x20 == $1 }
         self.method = method
     }
 
