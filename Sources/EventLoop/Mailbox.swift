@@ -1,14 +1,15 @@
 /// What other threads tell a loop, in order. Bounded by what they may have under way, not by itself.
 package final class Mailbox<Message: Sendable>: Sendable {
-    private struct State: Sendable {
-        var messages: [Message] = []
-        var waker: Waker?
+    @usableFromInline
+    struct State: Sendable {
+        @usableFromInline var messages: [Message] = []
+        @usableFromInline var waker: Waker?
         /// The loop looks again before it waits.
-        var isAwake = false
-        var isClosed = false
+        @usableFromInline var isAwake = false
+        @usableFromInline var isClosed = false
     }
 
-    private let state = Locked(State())
+    @usableFromInline let state = Locked(State())
 
     package init() {}
 
@@ -18,7 +19,9 @@ package final class Mailbox<Message: Sendable>: Sendable {
     /// Adds a message, and wakes the loop when it has none yet and does not look for itself.
     ///
     /// - Returns: false when the loop has ended; nobody will read the message then.
+    // Inlinable: see Locked.
     @discardableResult
+    @inlinable
     package func post(_ message: Message) -> Bool {
         let (isOpen, waker) = state.withLock { state -> (Bool, Waker?) in
             guard !state.isClosed else { return (false, nil) }

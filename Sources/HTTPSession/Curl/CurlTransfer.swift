@@ -342,7 +342,8 @@ final class CurlTransfer {
     private func isWhole(despite code: CURLcode) -> Bool {
         // Without a length: libcurl 7.88 has seen the stream's clean end, and has nothing more to say than that it cannot send. What came
         // before that has been handed over, unless somebody had it wait (lib/http2.c, cf_h2_send).
-        if code == CURLE_HTTP2_STREAM, plan.body != .none, hasDeliveredHead, refusal == nil, handle.errorText.pointee == 0, !hasWaited,
+        if code == CURLE_HTTP2_STREAM, plan.body != .none, hasDeliveredHead, refusal == nil, handle.errorText.pointee == 0,
+            !hasWaited,
             handle.offset(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T) < 0
         {
             return true

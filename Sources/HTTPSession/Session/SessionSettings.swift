@@ -34,6 +34,8 @@ final class SessionSettings: Sendable {
         proxies = ProxyOrigins(configuration.proxy, environment: ProcessInfo.processInfo.environment)
         // libcurl takes all hosts behind a proxy for one; the queue does not.
         if !proxies.isEmpty { network.maximumConnectionsPerHost = nil }
+        // libcurl would look for them in the environment for each request.
+        if !proxies.areNamed { network.proxy = .none }
         self.network = network
         if let url = configuration.resumeDirectory, !url.isFileURL {
             throw HTTPSessionError(.invalidConfiguration, "resumeDirectory is no file URL: \(excerpt(of: url.absoluteString))")

@@ -38,8 +38,16 @@ public struct Origin: Hashable, Sendable, CustomStringConvertible {
     /// Whether the host is an address, which nobody has to look up.
     package var isAddress: Bool {
         // On bytes: Foundation's search in strings costs as much as all the rest of a request's preparation.
-        host.utf8.contains(UInt8(ascii: ":"))
-            || host.utf8.allSatisfy { ($0 >= 0x30 && $0 <= 0x39) || $0 == 0x2E } && host.utf8.count { $0 == 0x2E } == 3
+        var (dots, isNumeric) = (0, true)
+        for byte in host.utf8 {
+            switch byte {
+            case UInt8(ascii: ":"): return true
+            case UInt8(ascii: "."): dots += 1
+            case UInt8(ascii: "0")...UInt8(ascii: "9"): break
+            default: isNumeric = false
+            }
+        }
+        return isNumeric && dots == 3
     }
 
     /// Whether the host is this machine: `localhost` and the loopback addresses (RFC 6761 section 6.3).

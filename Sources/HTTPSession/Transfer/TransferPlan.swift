@@ -63,7 +63,8 @@ package struct TransferPlan: Hashable, Sendable {
 
     package init(url: String, method: String) {
         self.url = url
-        isSecure = url.utf8.count >= 6 && zip(url.utf8, "https:".utf8).allSatisfy { $0 | 0x20 == $1 }
+        // It is one of http or of https.
+        isSecure = url.utf8.dropFirst(4).first.map { $0 | 0x20 } == UInt8(ascii: "s")
         self.method = method
     }
 
