@@ -1,5 +1,5 @@
 /// What other threads tell a loop, in order. Bounded by what they may have under way, not by itself.
-package final class Mailbox<Message: Sendable>: Sendable {
+public final class Mailbox<Message: Sendable>: Sendable {
     @usableFromInline
     struct State: Sendable {
         @usableFromInline var messages: [Message] = []
@@ -16,13 +16,14 @@ package final class Mailbox<Message: Sendable>: Sendable {
     /// Names the loop to be woken.
     package func attach(_ waker: Waker) { state.withLock { $0.waker = waker } }
 
+    // Inlinable: see Locked.
+
     /// Adds a message, and wakes the loop when it has none yet and does not look for itself.
     ///
     /// - Returns: false when the loop has ended; nobody will read the message then.
-    // Inlinable: see Locked.
     @discardableResult
     @inlinable
-    package func post(_ message: Message) -> Bool {
+    public func post(_ message: Message) -> Bool {
         let (isOpen, waker) = state.withLock { state -> (Bool, Waker?) in
             guard !state.isClosed else { return (false, nil) }
             state.messages.append(message)
