@@ -1,25 +1,29 @@
 /// What other threads tell a loop, in order. Bounded by what they may have under way, not by itself.
-package final class Mailbox<Message: Sendable>: Sendable {
-    private struct State: Sendable {
-        var messages: [Message] = []
-        var waker: Waker?
+public final class Mailbox<Message: Sendable>: Sendable {
+    @usableFromInline
+    struct State: Sendable {
+        @usableFromInline var messages: [Message] = []
+        @usableFromInline var waker: Waker?
         /// The loop looks again before it waits.
-        var isAwake = false
-        var isClosed = false
+        @usableFromInline var isAwake = false
+        @usableFromInline var isClosed = false
     }
 
-    private let state = Locked(State())
+    @usableFromInline let state = Locked(State())
 
     package init() {}
 
     /// Names the loop to be woken.
     package func attach(_ waker: Waker) { state.withLock { $0.waker = waker } }
 
+    // Inlinable: see Locked.
+
     /// Adds a message, and wakes the loop when it has none yet and does not look for itself.
     ///
     /// - Returns: false when the loop has ended; nobody will read the message then.
     @discardableResult
-    package func post(_ message: Message) -> Bool {
+    @inlinable
+    public func post(_ message: Message) -> Bool {
         let (isOpen, waker) = state.withLock { state -> (Bool, Waker?) in
             guard !state.isClosed else { return (false, nil) }
             state.messages.append(message)

@@ -2,7 +2,7 @@ internal import CLinux
 internal import Glibc
 
 /// Wakes an ``EventLoop`` from any thread (eventfd(2)). Wake-ups before the loop looks count as one.
-package final class Waker: Sendable {
+public final class Waker: Sendable {
     /// The eventfd, for loops that are not an ``EventLoop``.
     package let descriptor: Int32
 
@@ -16,7 +16,7 @@ package final class Waker: Sendable {
     deinit { close(descriptor) }
 
     /// Makes the loop's wait return. Never blocks; the counter cannot overflow in the life of a machine.
-    package func wake() {
+    public func wake() {
         var one: UInt64 = 1
         _ = write(descriptor, &one, 8)
     }

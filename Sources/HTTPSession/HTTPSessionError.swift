@@ -86,25 +86,43 @@ public struct HTTPSessionError: Error, Sendable, CustomStringConvertible {
     }
 
     /// What went wrong.
-    public let code: Code
+    public var code: Code { details.value.code }
     /// One line for a person, without a full stop.
-    public let reason: String
+    public var reason: String { details.value.reason }
     /// Where it happened.
-    public var context: Context
+    public var context: Context {
+        get { details.value.context }
+        _modify { yield &details.value.context }
+    }
     /// What ``HTTPSessionManager/download(resuming:of:to:handlers:startsNow:)`` goes on from; `nil` where nothing was kept
     /// (``SessionConfiguration/resumeDirectory``).
-    public internal(set) var resumeData: Data?
+    public internal(set) var resumeData: Data? {
+        get { details.value.resumeData }
+        set { details.value.resumeData = newValue }
+    }
     /// The error below this one: a handler's, a serializer's, or the content-type error beside a status error.
-    public let underlying: (any Error)?
+    public var underlying: (any Error)? { details.value.underlying }
     /// What is missing on the way to the server, where the session has a path monitor and that has found it.
-    public internal(set) var cause: Cause?
+    public internal(set) var cause: Cause? {
+        get { details.value.cause }
+        set { details.value.cause = newValue }
+    }
+
+    // Behind one reference: there is place for an error wherever there may be one, and seldom is there one.
+    private var details: CopyOnWrite<Details>
+
+    private struct Details: Sendable {
+        let code: Code
+        let reason: String
+        var context: Context
+        var resumeData: Data?
+        let underlying: (any Error)?
+        var cause: Cause?
+    }
 
     /// An error with its reason: one line, without a full stop and without secrets.
     public init(_ code: Code, _ reason: String, context: Context = Context(), underlying: (any Error)? = nil) {
-        self.code = code
-        self.reason = reason
-        self.context = context
-        self.underlying = underlying
+        details = CopyOnWrite(Details(code: code, reason: reason, context: context, underlying: underlying))
     }
 
     /// A name from a bounded set, for a metric's dimension.

@@ -149,10 +149,9 @@ public final class HTTPSessionManager: Sendable {
         at place: UploadPlace? = nil, departure: Departure? = nil
     ) -> TransferTask {
         let options = request.options
-        let limits = TaskMachine.Limits(
-            requestTimeout: (options.requestTimeout ?? configuration.requestTimeout).saturatingNanoseconds,
-            resourceTimeout: (options.resourceTimeout ?? configuration.resourceTimeout).saturatingNanoseconds,
-            handlerTimeout: configuration.handlerTimeout.saturatingNanoseconds)
+        var limits = core.settings.taskLimits
+        if let timeout = options.requestTimeout { limits.requestTimeout = timeout.saturatingNanoseconds }
+        if let timeout = options.resourceTimeout { limits.resourceTimeout = timeout.saturatingNanoseconds }
         var segments: [BodySegment] = []
         var origin = Origin.unknown
         var failure = failure

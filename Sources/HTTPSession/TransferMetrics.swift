@@ -32,7 +32,19 @@ public struct TransactionMetrics: Hashable, Sendable, CustomStringConvertible, C
     /// When the transaction was handed to libcurl.
     public let fetchStart: Date
     let network: Network?
-    let facts: TransferFacts
+    private let measured: CopyOnWrite<TransferFacts>
+    var facts: TransferFacts { measured.value }
+
+    init(
+        method: String, address: URL, statusCode: Int?, fetchStart: Date, network: Network?, facts: TransferFacts
+    ) {
+        self.method = method
+        self.address = address
+        self.statusCode = statusCode
+        self.fetchStart = fetchStart
+        self.network = network
+        measured = CopyOnWrite(facts)
+    }
 
     /// What the path of the session's monitor was like when the transaction began.
     struct Network: Hashable, Sendable {

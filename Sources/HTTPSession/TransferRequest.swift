@@ -7,16 +7,42 @@ public import HTTPTypes
 /// ``SessionConfiguration``.
 public struct TransferRequest: Sendable {
     /// `http` or `https`; a user and a password in it are used when the server asks for them and are never sent in a `Referer`.
-    public var url: URL
+    public var url: URL {
+        get { parts.value.url }
+        set { parts.value.url = newValue }
+    }
     /// RFC 9110 section 9, or any other token.
-    public var method: HTTPRequest.Method
+    public var method: HTTPRequest.Method {
+        get { parts.value.method }
+        set { parts.value.method = newValue }
+    }
     /// Field names of HTTP/1.1 framing (`Content-Length`, `Transfer-Encoding`, `Connection`) are the engine's: setting one is an
     /// error (``HTTPSessionError/Code/invalidRequest``).
-    public var headerFields: HTTPFields
+    public var headerFields: HTTPFields {
+        get { parts.value.headerFields }
+        // Where they are: `set` would have all of them copied for each that is set.
+        _modify { yield &parts.value.headerFields }
+    }
     /// What is sent with it.
-    public var body: RequestBody
+    public var body: RequestBody {
+        get { parts.value.body }
+        set { parts.value.body = newValue }
+    }
     /// How far to go for it.
-    public var options: Options
+    public var options: Options {
+        get { parts.value.options }
+        _modify { yield &parts.value.options }
+    }
+
+    private var parts: CopyOnWrite<Parts>
+
+    private struct Parts: Sendable {
+        var url: URL
+        var method: HTTPRequest.Method
+        var headerFields: HTTPFields
+        var body: RequestBody
+        var options: Options
+    }
 
     /// How far to go for one request. Timeouts are 1 ms to 10 years, sizes not negative: anything else ends the task
     /// (``HTTPSessionError/Code/invalidRequest``).
@@ -64,10 +90,6 @@ public struct TransferRequest: Sendable {
         url: URL, method: HTTPRequest.Method = .get, headerFields: HTTPFields = [:], body: RequestBody = .none,
         options: Options = Options()
     ) {
-        self.url = url
-        self.method = method
-        self.headerFields = headerFields
-        self.body = body
-        self.options = options
+        parts = CopyOnWrite(Parts(url: url, method: method, headerFields: headerFields, body: body, options: options))
     }
 }

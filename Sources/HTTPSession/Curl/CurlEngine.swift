@@ -27,6 +27,9 @@ final class CurlEngine {
     /// Those whose socket nobody watches.
     private var unwatched: [CurlTransfer] = []
     private var leavesOneMore = false
+    /// Sockets that libcurl has let go of and the loop still watches: that of a connection which is used again soon need not be taken out of
+    /// the loop and put in again.
+    @exclusivity(unchecked) private var released: Set<curl_socket_t> = []
     private var isClosed = false
     @exclusivity(unchecked) private var transfers: [ObjectIdentifier: CurlTransfer] = [:]
     /// When libcurl wants to be called without a socket being ready, on the monotonic clock.
@@ -43,7 +46,7 @@ final class CurlEngine {
             throw HTTPSessionError(.transferFailed, "\(error.call) failed", context: .init(systemError: error.errno))
         }
         overrides = try LineList(network.overrideLines)
-        storeHandle = try EasyHandle.make()
+        storeHandle = try EasyHandle()
         guard let multi = curl_multi_init(), let share = curl_share_init(), let cookieless = curl_share_init() else {
             throw HTTPSessionError(.transferFailed, "curl_multi_init: no memory")
         }
@@ -93,11 +96,12 @@ final class CurlEngine {
         isClosed = true
         for transfer in transfers.values {
             curl_multi_remove_handle(multi, transfer.handle.raw)
-            curl_easy_cleanup(transfer.handle.raw)
+            transfer.detach()
+            transfer.handle.cleanUp()
         }
-        for idle in idleHandles { curl_easy_cleanup(idle.handle.raw) }
+        for idle in idleHandles { idle.handle.cleanUp() }
         curl_multi_cleanup(multi)
-        curl_easy_cleanup(storeHandle.raw)
+        storeHandle.cleanUp()
         curl_share_cleanup(share)
         curl_share_cleanup(cookielessShare)
     }
@@ -121,7 +125,8 @@ final class CurlEngine {
             try transfer.attach()
             try CurlFailure.check(curl_multi_add_handle(multi, handle.raw))
         } catch {
-            curl_easy_cleanup(handle.raw)
+            handle.transfer = nil
+            handle.cleanUp()
             throw error
         }
         transfers[ObjectIdentifier(transfer)] = transfer
@@ -133,7 +138,7 @@ final class CurlEngine {
         if let setup, let index = idleHandles.lastIndex(where: { $0.setup == setup }) {
             return (idleHandles.remove(at: index).handle, true)
         }
-        guard let idle = idleHandles.popLast() else { return (try EasyHandle.make(), false) }
+        guard let idle = idleHandles.popLast() else { return (try EasyHandle(), false) }
         if idle.setup != nil { reset(idle.handle) }
         return (idle.handle, false)
     }
@@ -159,13 +164,14 @@ final class CurlEngine {
     /// undone before the next of its kind.
     private func retire(_ transfer: CurlTransfer, isWhole: Bool) {
         let handle = transfer.handle
+        transfer.detach()
         guard idleHandles.count < CurlEngine.maximumIdleHandles, !transfer.plan.namesHost,
             (try? handle.set(CURLOPT_BUFFERSIZE, transfer.plan.bufferSize)) != nil
         else {
-            return curl_easy_cleanup(handle.raw)
+            return handle.cleanUp()
         }
         let setup = isWhole ? transfer.setup : nil
-        if setup == nil { reset(handle) } else { transfer.detach() }
+        if setup == nil { reset(handle) }
         idleHandles.append((handle, setup))
     }
 
@@ -184,11 +190,17 @@ final class CurlEngine {
         let everyReady = loop.wait(until: min(deadline ?? .max, curlDeadline ?? .max))
         awake()
         for ready in everyReady {
+            let socket = curl_socket_t(truncatingIfNeeded: ready.token)
+            // It is idle, and its server has closed it.
+            guard released.remove(socket) == nil else {
+                loop.remove(socket)
+                continue
+            }
             var mask: Int32 = 0
             if ready.isReadable { mask |= CURL_CSELECT_IN }
             if ready.isWritable { mask |= CURL_CSELECT_OUT }
             if ready.isBroken { mask |= CURL_CSELECT_ERR }
-            drive(curl_socket_t(truncatingIfNeeded: ready.token), mask)
+            drive(socket, mask)
         }
     }
 
@@ -264,18 +276,19 @@ final class CurlEngine {
         case CURL_POLL_IN: interest = .read
         case CURL_POLL_OUT: interest = .write
         case CURL_POLL_INOUT: interest = [.read, .write]
-        case CURL_POLL_REMOVE: return loop.remove(socket)
+        case CURL_POLL_REMOVE:
+            released.insert(socket)
+            return
         default: return
         }
         let token = UInt64(UInt32(bitPattern: socket))
+        // Any pointer but null: it comes back with the next call for this socket.
+        if !isKnown { curl_multi_assign(multi, socket, share) }
         do {
-            if isKnown {
-                try loop.change(socket, interest: interest, token: token)
-            } else {
-                try loop.add(socket, interest: interest, token: token)
-                // Any pointer but null: it comes back with the next call for this socket.
-                curl_multi_assign(multi, socket, share)
-            }
+            // One that was closed meanwhile is unknown to the kernel, whose number the new one has.
+            let isWatched = isKnown || released.remove(socket) != nil
+            if isWatched, try loop.change(socket, interest: interest, token: token) { return }
+            try loop.add(socket, interest: interest, token: token)
         } catch {
             // Out of memory, or of what the kernel lets be watched (epoll_ctl(2)).
             guard let transfer = transfer() else { return }

@@ -4,33 +4,32 @@ internal import Glibc
 /// The functions that libcurl calls: each finds its object and hands over. They run on the loop's thread, inside a call into
 /// libcurl that the engine made.
 enum CurlTrampolines {
+    /// `transfer` says which of them are called; ``EasyHandle/transfer``, whenever one is, for whom.
     static func install(on handle: EasyHandle, for transfer: CurlTransfer) throws(HTTPSessionError) {
-        let raw = handle.raw
+        let (raw, context) = (handle.raw, Unmanaged.passUnretained(handle).toOpaque())
+        try handle.set(CURLOPT_PRIVATE, pointer: context)
         try CurlFailure.check(netwatch_curl_set_transfer(raw, Int32(bitPattern: CURLOPT_WRITEFUNCTION.rawValue), write))
+        try handle.set(CURLOPT_WRITEDATA, pointer: context)
         try CurlFailure.check(netwatch_curl_set_transfer(raw, Int32(bitPattern: CURLOPT_HEADERFUNCTION.rawValue), header))
+        try handle.set(CURLOPT_HEADERDATA, pointer: context)
         try CurlFailure.check(netwatch_curl_set_prereq(raw, beforeRequest))
+        try handle.set(CURLOPT_PREREQDATA, pointer: context)
         try CurlFailure.check(netwatch_curl_set_socket_options(raw, socketMade))
-        if transfer.plan.looksAtAddresses { try CurlFailure.check(netwatch_curl_set_open_socket(raw, openSocket)) }
+        try handle.set(CURLOPT_SOCKOPTDATA, pointer: context)
         try CurlFailure.check(netwatch_curl_set_resolver_start(raw, lookupStarts))
-        if transfer.trust != nil { try CurlFailure.check(netwatch_curl_set_ssl_context(raw, secureContext)) }
+        try handle.set(CURLOPT_RESOLVER_START_DATA, pointer: context)
+        if transfer.plan.looksAtAddresses {
+            try CurlFailure.check(netwatch_curl_set_open_socket(raw, openSocket))
+            try handle.set(CURLOPT_OPENSOCKETDATA, pointer: context)
+        }
+        if transfer.trust != nil {
+            try CurlFailure.check(netwatch_curl_set_ssl_context(raw, secureContext))
+            try handle.set(CURLOPT_SSL_CTX_DATA, pointer: context)
+        }
         guard transfer.plan.body != .none else { return }
         try CurlFailure.check(netwatch_curl_set_transfer(raw, Int32(bitPattern: CURLOPT_READFUNCTION.rawValue), read))
-        try CurlFailure.check(netwatch_curl_set_seek(raw, seek))
-    }
-
-    /// Names the transfer that the handle's functions are for.
-    static func attach(_ transfer: CurlTransfer, to handle: EasyHandle) throws(HTTPSessionError) {
-        let context = Unmanaged.passUnretained(transfer).toOpaque()
-        try handle.set(CURLOPT_SOCKOPTDATA, pointer: context)
-        if transfer.plan.looksAtAddresses { try handle.set(CURLOPT_OPENSOCKETDATA, pointer: context) }
-        try handle.set(CURLOPT_RESOLVER_START_DATA, pointer: context)
-        try handle.set(CURLOPT_WRITEDATA, pointer: context)
-        try handle.set(CURLOPT_HEADERDATA, pointer: context)
-        try handle.set(CURLOPT_PREREQDATA, pointer: context)
-        try handle.set(CURLOPT_PRIVATE, pointer: context)
-        if transfer.trust != nil { try handle.set(CURLOPT_SSL_CTX_DATA, pointer: context) }
-        guard transfer.plan.body != .none else { return }
         try handle.set(CURLOPT_READDATA, pointer: context)
+        try CurlFailure.check(netwatch_curl_set_seek(raw, seek))
         try handle.set(CURLOPT_SEEKDATA, pointer: context)
     }
 
@@ -44,7 +43,7 @@ enum CurlTrampolines {
             netwatch_curl_multi_set_pointer(multi, Int32(bitPattern: CURLMOPT_TIMERDATA.rawValue), context))
     }
 
-    /// The transfer that a handle belongs to (CURLOPT_PRIVATE).
+    /// The transfer that a handle is used by (CURLOPT_PRIVATE).
     static func transfer(of raw: UnsafeMutableRawPointer) -> CurlTransfer? {
         var pointer: UnsafeMutableRawPointer?
         guard netwatch_curl_get_pointer(raw, Int32(bitPattern: CURLINFO_PRIVATE.rawValue), &pointer) == CURLE_OK else {
@@ -54,7 +53,7 @@ enum CurlTrampolines {
     }
 
     private static func transfer(_ context: UnsafeMutableRawPointer?) -> CurlTransfer? {
-        context.map { Unmanaged<CurlTransfer>.fromOpaque($0).takeUnretainedValue() }
+        context.flatMap { Unmanaged<EasyHandle>.fromOpaque($0)._withUnsafeGuaranteedRef(\.transfer) }
     }
 
     private static let write: @convention(c) (UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?) -> Int = {

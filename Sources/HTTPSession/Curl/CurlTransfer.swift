@@ -18,7 +18,6 @@ final class CurlTransfer {
     /// What the handle is set up for; `nil` where nobody else can use it so.
     let setup: HandleSetup?
     private(set) var secureFacts: TLSFacts?
-    private let errorText: UnsafeMutablePointer<CChar>
     let started: Int64
     /// When a request with a body went, and when its answer's first byte came: libcurl 7.88 takes the first byte sent for it.
     private(set) var requested: Int64?
@@ -83,11 +82,7 @@ final class CurlTransfer {
         case .environment: proxyHasUser = true
         case .none: proxyHasUser = false
         }
-        errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
-        errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
     }
-
-    deinit { errorText.deallocate() }
 
     /// Sets what a ``HandleSetup`` stands for on the handle, which has nothing of an earlier attempt.
     func setUp(_ network: NetworkOptions) throws(HTTPSessionError) {
@@ -99,22 +94,23 @@ final class CurlTransfer {
             try handle.set(CURLOPT_FORBID_REUSE, true)
         }
         try trust?.apply(to: handle)
+        try handle.set(CURLOPT_ERRORBUFFER, pointer: handle.errorText)
         try CurlTrampolines.install(on: handle, for: self)
     }
 
     /// Sets what is this attempt's own on the handle.
     func attach() throws(HTTPSessionError) {
         try handle.set(CURLOPT_URL, plan.url)
-        try handle.set(CURLOPT_HTTPHEADER, pointer: lines.raw)
+        if let lines = lines.raw { try handle.set(CURLOPT_HTTPHEADER, pointer: lines) }
         try plan.applyAges(to: handle)
-        try handle.set(CURLOPT_ERRORBUFFER, pointer: errorText)
-        try CurlTrampolines.attach(self, to: handle)
+        handle.errorText.pointee = 0
+        handle.transfer = self
     }
 
-    /// Leaves nothing of this attempt's own on the handle that libcurl might read or write when it is gone.
+    /// Leaves nothing of this attempt's own on the handle that libcurl might read when it is gone.
     func detach() {
-        try? handle.set(CURLOPT_HTTPHEADER, pointer: nil)
-        try? handle.set(CURLOPT_ERRORBUFFER, pointer: nil)
+        handle.transfer = nil
+        if lines.raw != nil { try? handle.set(CURLOPT_HTTPHEADER, pointer: nil) }
     }
 
     // MARK: Called by libcurl
@@ -170,11 +166,7 @@ final class CurlTransfer {
     }
 
     /// Strict-Transport-Security (RFC 6797) has made https of http, inside of libcurl.
-    var isRaised: Bool {
-        let scheme = plan.isSecure ? nil : handle.string(CURLINFO_SCHEME)
-        // In capitals until libcurl 8.
-        return scheme == "HTTPS" || scheme == "https"
-    }
+    var isRaised: Bool { !plan.isSecure && handle.isSecure }
 
     func receiveHeader(_ line: UnsafeRawBufferPointer) -> Int {
         // Trailer fields (RFC 9110 section 6.5), also those that look like another head: nobody reads them, and they come to an end.
@@ -366,7 +358,8 @@ final class CurlTransfer {
     private func isWhole(despite code: CURLcode) -> Bool {
         // Without a length: libcurl 7.88 has seen the stream's clean end, and has nothing more to say than that it cannot send. What came
         // before that has been handed over, unless somebody had it wait (lib/http2.c, cf_h2_send).
-        if code == CURLE_HTTP2_STREAM, plan.body != .none, hasDeliveredHead, refusal == nil, errorText.pointee == 0, !hasWaited,
+        if code == CURLE_HTTP2_STREAM, plan.body != .none, hasDeliveredHead, refusal == nil, handle.errorText.pointee == 0,
+            !hasWaited,
             handle.offset(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T) < 0
         {
             return true
@@ -390,7 +383,7 @@ final class CurlTransfer {
 
     func evidence() -> CurlEvidence {
         CurlEvidence(
-            text: String(cString: errorText), systemError: Int32(truncatingIfNeeded: handle.long(CURLINFO_OS_ERRNO)),
+            text: String(cString: handle.errorText), systemError: Int32(truncatingIfNeeded: handle.long(CURLINFO_OS_ERRNO)),
             hasRequested: requests > 0, refusal: refusal, trust: trust?.error, wasResent: wasResent && refusal == nil,
             usesProxy: plan.usesProxy || handle.long(CURLINFO_HTTP_CONNECTCODE) != 0)
     }

@@ -1,13 +1,26 @@
 internal import CCurl
+internal import Glibc
 
 /// An easy handle (libcurl-easy(3)). The engine that made it cleans it up.
-struct EasyHandle {
+final class EasyHandle {
     let raw: UnsafeMutableRawPointer
+    /// Whose attempt it makes: libcurl's functions find it here, so that a handle that is used again need not be told anew of whom to call.
+    // Unchecked: see SessionLoop.
+    @exclusivity(unchecked) var transfer: CurlTransfer?
+    /// What libcurl says of a failure (CURLOPT_ERRORBUFFER).
+    let errorText: UnsafeMutablePointer<CChar>
 
-    static func make() throws(HTTPSessionError) -> EasyHandle {
+    init() throws(HTTPSessionError) {
         guard let raw = curl_easy_init() else { throw HTTPSessionError(.transferFailed, "curl_easy_init: no memory") }
-        return EasyHandle(raw: raw)
+        self.raw = raw
+        errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
+        errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
     }
+
+    deinit { errorText.deallocate() }
+
+    /// libcurl's end of it: nothing else may be asked of it any more.
+    func cleanUp() { curl_easy_cleanup(raw) }
 
     func set(_ option: CURLoption, _ value: Int) throws(HTTPSessionError) {
         try check(netwatch_curl_set_long(raw, Int32(bitPattern: option.rawValue), value), option)
@@ -24,7 +37,9 @@ struct EasyHandle {
 
     /// libcurl copies the text.
     func set(_ option: CURLoption, _ value: String?) throws(HTTPSessionError) {
-        try check(netwatch_curl_set_string(raw, Int32(bitPattern: option.rawValue), value), option)
+        guard let value else { return try set(option, pointer: nil) }
+        // Passed as an argument, a text that may be missing is copied first.
+        try check(value.withCString { netwatch_curl_set_string(raw, Int32(bitPattern: option.rawValue), $0) }, option)
     }
 
     func set(_ option: CURLoption, pointer value: UnsafeMutableRawPointer?) throws(HTTPSessionError) {
@@ -64,10 +79,16 @@ struct EasyHandle {
     }
 
     func string(_ info: CURLINFO) -> String? {
+        guard let value = text(info), value.pointee != 0 else { return nil }
+        return String(cString: value)
+    }
+
+    /// Whether it last spoke to a server by https (CURLINFO_SCHEME): in capitals until libcurl 8.
+    var isSecure: Bool { text(CURLINFO_SCHEME).map { strcasecmp($0, "https") == 0 } ?? false }
+
+    private func text(_ info: CURLINFO) -> UnsafeMutablePointer<CChar>? {
         var value: UnsafeMutablePointer<CChar>?
-        guard netwatch_curl_get_string(raw, Int32(bitPattern: info.rawValue), &value) == CURLE_OK, let value else { return nil }
-        let text = String(cString: value)
-        return text.isEmpty ? nil : text
+        return netwatch_curl_get_string(raw, Int32(bitPattern: info.rawValue), &value) == CURLE_OK ? value : nil
     }
 }
 

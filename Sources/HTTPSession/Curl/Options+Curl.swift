@@ -17,7 +17,9 @@ extension NetworkOptions {
         }
         switch proxy {
         case .environment: break
-        case .none: try handle.set(CURLOPT_PROXY, "")
+        case .none:
+            try handle.set(CURLOPT_PROXY, "")
+            try handle.set(CURLOPT_NOPROXY, "")
         case .explicit(let url, let exceptions):
             try handle.set(CURLOPT_PROXY, url)
             // Also where there are none: else those of the environment's no_proxy would be.

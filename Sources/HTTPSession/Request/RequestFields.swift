@@ -74,8 +74,10 @@ public enum RequestFields {
     }
 
     private static func ascii(_ text: String) -> String {
+        // Where there is nothing to do, megabytes of rules need not be read.
+        let isASCII = text.utf8.allSatisfy { $0 < 0x80 }
         let transform = StringTransform("Any-Latin; Latin-ASCII; [:^ASCII:] Remove")
-        let latin = text.applyingTransform(transform, reverse: false) ?? text
+        let latin = isASCII ? text : text.applyingTransform(transform, reverse: false) ?? text
         return latin.filter { $0.isASCII && $0 >= " " && $0 != "\u{7F}" }
     }
 }

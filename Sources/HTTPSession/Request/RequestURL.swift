@@ -21,7 +21,10 @@ package enum RequestURL {
 
     /// Throws ``HTTPSessionError/Code/invalidRequest`` for an address without host, with a port beyond 65535, or of another scheme
     /// than `http` and `https`.
-    package static func validate(_ url: URL) throws(HTTPSessionError) {
+    ///
+    /// - Returns: where the address leads to.
+    @discardableResult
+    package static func validate(_ url: URL) throws(HTTPSessionError) -> Origin {
         var context: HTTPSessionError.Context { HTTPSessionError.Context(url: url.withoutSecrets) }
         guard let scheme = url.scheme?.lowercased(), ["http", "https"].contains(scheme) else {
             throw HTTPSessionError(.invalidRequest, "the URL's scheme is neither http nor https", context: context)
@@ -30,9 +33,11 @@ package enum RequestURL {
             throw HTTPSessionError(
                 .invalidRequest, "the URL has no host, or one that is not written as hosts are", context: context)
         }
-        guard (0...65535).contains(url.port ?? 0) else {
+        let port = url.port
+        guard (0...65535).contains(port ?? 0) else {
             throw HTTPSessionError(.invalidRequest, "the URL's port is above 65535", context: context)
         }
+        return Origin(scheme: scheme, writtenHost: host, port: port)
     }
 
     /// `url` with `query` added to what it already asks, before its fragment.
@@ -163,12 +168,13 @@ extension TransferRequest {
     static let framing: [HTTPField.Name] = [.contentLength, .transferEncoding, .connection]
 
     /// Throws ``HTTPSessionError/Code/invalidRequest`` for an address that cannot be asked, for fields of HTTP's framing and for HEAD
-    /// with a body, and for options out of bounds.
+    /// with a body, and for options out of bounds. Returns where the request goes to.
     ///
     /// Line breaks and NUL need no check: no `HTTPField.Name` holds one, and swift-http-types makes each a space in a value. The places
     /// that take names and values as text refuse them instead (``HTTPFields``).
-    package func validate() throws(HTTPSessionError) {
-        try RequestURL.validate(url)
+    @discardableResult
+    package func validate() throws(HTTPSessionError) -> Origin {
+        let origin = try RequestURL.validate(url)
         if let name = Self.framing.first(where: headerFields.contains) {
             throw HTTPSessionError(.invalidRequest, "\(name.rawName) is the engine's to set", context: .init(of: self))
         }
@@ -184,17 +190,18 @@ extension TransferRequest {
         if let objection = options.objection {
             throw HTTPSessionError(.invalidRequest, "options: \(objection)", context: .init(of: self))
         }
+        return origin
     }
 }
 
 extension TransferRequest.Options {
     /// What of it cannot be meant, by the bounds of a session's configuration.
     fileprivate var objection: String? {
-        for (name, value) in [
-            ("connectTimeout", connectTimeout), ("requestTimeout", requestTimeout), ("resourceTimeout", resourceTimeout),
-        ] {
-            if let value, !NetworkOptions.timeouts.contains(value) { return "\(name) is not 1 ms to 10 years" }
-        }
+        if isOutOfBounds(connectTimeout) { return "connectTimeout is not 1 ms to 10 years" }
+        if isOutOfBounds(requestTimeout) { return "requestTimeout is not 1 ms to 10 years" }
+        if isOutOfBounds(resourceTimeout) { return "resourceTimeout is not 1 ms to 10 years" }
         return maximumResponseSize ?? 0 < 0 ? "maximumResponseSize is negative" : nil
     }
+
+    private func isOutOfBounds(_ timeout: Duration?) -> Bool { timeout.map { !NetworkOptions.timeouts.contains($0) } ?? false }
 }

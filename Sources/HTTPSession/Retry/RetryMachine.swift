@@ -37,15 +37,13 @@ struct RetryMachine: Sendable {
     }
 
     private let policy: RetryPolicy
-    private var backoff: Backoff
+    // Most attempts do not fail.
+    private lazy var backoff = Backoff(
+        baseNanoseconds: policy.baseDelay.saturatingNanoseconds, capNanoseconds: policy.maximumDelay.saturatingNanoseconds)
     private var retries = 0
     private var hasRetriedDeadConnection = false
 
-    init(_ policy: RetryPolicy) {
-        self.policy = policy
-        backoff = Backoff(
-            baseNanoseconds: policy.baseDelay.saturatingNanoseconds, capNanoseconds: policy.maximumDelay.saturatingNanoseconds)
-    }
+    init(_ policy: RetryPolicy) { self.policy = policy }
 
     /// `remaining`: until the task's time is over. `draw`: 64 random bits.
     mutating func decide(_ failure: Failure, remaining: Int64, draw: UInt64) -> Decision {

@@ -66,7 +66,7 @@ extension SessionLoop {
 
     /// A response may have brought cookies.
     func noteCookies(in head: ResponseHead) {
-        guard settings.network.cookies != .none, head.firstValue(of: "set-cookie") != nil else { return }
+        guard settings.network.cookies != .none, head.has("set-cookie") else { return }
         guard cookieShare == nil else { return exchangeCookies() }
         cookieKeeper?.noteChange(now: now)
         noteCookies(head.values(of: "set-cookie").count)

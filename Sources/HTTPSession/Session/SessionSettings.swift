@@ -1,6 +1,7 @@
 internal import EventLoop
 internal import Foundation
 internal import HTTPTypes
+internal import Pacing
 internal import Reachability
 
 /// A configuration, checked, in the form in which the session's parts take it.
@@ -8,6 +9,8 @@ final class SessionSettings: Sendable {
     let configuration: SessionConfiguration
     let network: NetworkOptions
     let queueLimits: TransferQueue.Limits
+    /// Of tasks whose requests say nothing of them.
+    let taskLimits: TaskMachine.Limits
     let workers: [Worker]
     /// Writes the cookies' file, where there is one.
     let cookieWriter: Worker?
@@ -31,6 +34,8 @@ final class SessionSettings: Sendable {
         security = try SecuritySettings(configuration, proxies)
         // libcurl takes all hosts behind a proxy for one; the queue does not.
         if !proxies.isEmpty { network.maximumConnectionsPerHost = nil }
+        // libcurl would look for them in the environment for each request.
+        if !proxies.areNamed { network.proxy = .none }
         self.network = network
         if let url = configuration.resumeDirectory, !url.isFileURL {
             throw HTTPSessionError(.invalidConfiguration, "resumeDirectory is no file URL: \(excerpt(of: url.absoluteString))")
@@ -49,6 +54,10 @@ final class SessionSettings: Sendable {
         queueLimits = TransferQueue.Limits(
             total: configuration.maximumConnections, perHost: configuration.maximumConnectionsPerHost,
             lookups: configuration.maximumConcurrentLookups)
+        taskLimits = TaskMachine.Limits(
+            requestTimeout: configuration.requestTimeout.saturatingNanoseconds,
+            resourceTimeout: configuration.resourceTimeout.saturatingNanoseconds,
+            handlerTimeout: configuration.handlerTimeout.saturatingNanoseconds)
         // Two, so that a slow sync of one file does not hold every other.
         do {
             workers = [try Worker(name: "http-files-0"), try Worker(name: "http-files-1")]
@@ -104,11 +113,7 @@ final class SessionSettings: Sendable {
 
     /// Whether the request may be sent at all. - Returns: where to.
     func check(_ request: TransferRequest) throws(HTTPSessionError) -> Origin {
-        try request.validate()
-        guard let origin = Origin(request.url) else {
-            throw HTTPSessionError(
-                .invalidRequest, "the address is no http or https URL with a host", context: .init(of: request))
-        }
+        let origin = try request.validate()
         guard origin.scheme == "https" || configuration.insecureHTTP.allows(origin.host) else {
             throw HTTPSessionError(
                 .insecureConnectionRefused, "http is not allowed for '\(origin.host)': see SessionConfiguration.insecureHTTP",

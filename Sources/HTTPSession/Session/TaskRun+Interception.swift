@@ -11,8 +11,9 @@ extension TaskRun {
     /// - Returns: whether ``adapted(_:)`` follows.
     func adapts() -> Bool {
         guard exchange.adapted == nil else { return false }
-        let interceptors = origin == Origin(start.url) ? task.handlers.interceptors : []
-        guard !interceptors.isEmpty || job.departure != nil else { return false }
+        let isShown = !task.handlers.interceptors.isEmpty && origin == Origin(start.url)
+        guard isShown || job.departure != nil else { return false }
+        let interceptors = isShown ? task.handlers.interceptors : []
         exchange.isAdapting = true
         ask { [request, job] in
             var adapted = request

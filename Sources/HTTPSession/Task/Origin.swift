@@ -12,12 +12,18 @@ public struct Origin: Hashable, Sendable, CustomStringConvertible {
     /// Of a URL; `nil` for one that is neither http nor https, or has no host.
     public init?(_ url: URL) {
         guard let scheme = url.scheme?.lowercased(), scheme == "http" || scheme == "https",
-            var host = url.host(percentEncoded: false)?.lowercased(), !host.isEmpty
+            let host = url.host(percentEncoded: false), !host.isEmpty
         else { return nil }
-        if host.hasPrefix("["), host.hasSuffix("]") { host = String(host.dropFirst().dropLast()) }
-        self.scheme = scheme
-        self.host = host
-        port = url.port ?? (scheme == "https" ? 443 : 80)
+        self.init(scheme: scheme, writtenHost: host, port: url.port)
+    }
+
+    /// Of a URL's parts; the scheme in lower case.
+    init(scheme: String, writtenHost: String, port: Int?) {
+        let host = writtenHost.lowercased()
+        let isBracketed = host.utf8.first == UInt8(ascii: "[") && host.utf8.last == UInt8(ascii: "]")
+        self.init(
+            scheme: scheme, host: isBracketed ? String(host.dropFirst().dropLast()) : host,
+            port: port ?? (scheme == "https" ? 443 : 80))
     }
 
     /// Of a task that cannot be started.
@@ -34,8 +40,16 @@ public struct Origin: Hashable, Sendable, CustomStringConvertible {
 
     private static func isAddress(_ host: String) -> Bool {
         // On bytes: Foundation's search in strings costs as much as all the rest of a request's preparation.
-        host.utf8.contains(UInt8(ascii: ":"))
-            || host.utf8.allSatisfy { ($0 >= 0x30 && $0 <= 0x39) || $0 == 0x2E } && host.utf8.count { $0 == 0x2E } == 3
+        var (dots, isNumeric) = (0, true)
+        for byte in host.utf8 {
+            switch byte {
+            case UInt8(ascii: ":"): return true
+            case UInt8(ascii: "."): dots += 1
+            case UInt8(ascii: "0")...UInt8(ascii: "9"): break
+            default: isNumeric = false
+            }
+        }
+        return isNumeric && dots == 3
     }
 
     /// Whether the host is this machine: `localhost` and the loopback addresses (RFC 6761 section 6.3).

@@ -67,6 +67,7 @@ package struct TransferQueue: Sendable {
     }
 
     private struct Line: Sendable {
+        let host: Host
         var waiting = [FIFO](repeating: FIFO(), count: TransferRequest.Priority.allCases.count)
         var running = 0
         var isMultiplexed = false
@@ -75,13 +76,19 @@ package struct TransferQueue: Sendable {
         var resolvedUntil = Int64.min
         /// The task that looks the name up: others of the same host wait for its result.
         var resolver: ID?
+
+        init(host: Host) { self.host = host }
+
+        var isIdle: Bool { running == 0 && waiting.allSatisfy { $0.first == nil } }
     }
 
     private let limits: Limits
-    private var lines: [Host: Line] = [:]
+    // Each is changed where it stands: a dictionary's values are changed through a heap allocation each.
+    private var lines: [Line] = []
+    /// Where each host's line stands in ``lines``.
+    private var indices: [Host: Int] = [:]
     private var places: [ID: (host: Host, priority: Int, ticket: UInt64)] = [:]
     private var lastTicket: UInt64 = 0
-    private var hosts: [Host] = []
     private var hasLinesAlone = false
     private var turn = 0
     private var lookups = 0
@@ -95,28 +102,33 @@ package struct TransferQueue: Sendable {
 
     /// Puts a task at the end of its line, or before it.
     package mutating func add(_ id: ID, to host: Host, priority: TransferRequest.Priority, isFirst: Bool = false) {
-        if lines[host] == nil {
-            lines[host] = Line()
-            hosts.append(host)
-            if host.isAlone { hasLinesAlone = true }
-        }
         remove(id)
+        let index = line(to: host)
         lastTicket += 1
         let entry = FIFO.Entry(id: id, ticket: lastTicket)
         if isFirst {
-            lines[host]?.waiting[priority.rawValue].prepend(entry)
+            lines[index].waiting[priority.rawValue].prepend(entry)
         } else {
-            lines[host]?.waiting[priority.rawValue].append(entry)
+            lines[index].waiting[priority.rawValue].append(entry)
         }
         places[id] = (host, priority.rawValue, lastTicket)
+    }
+
+    private mutating func line(to host: Host) -> Int {
+        if let index = indices[host] { return index }
+        indices[host] = lines.count
+        lines.append(Line(host: host))
+        if host.isAlone { hasLinesAlone = true }
+        return lines.count - 1
     }
 
     /// Takes a waiting task out. - Returns: whether it was there.
     @discardableResult
     package mutating func remove(_ id: ID) -> Bool {
         guard let place = places.removeValue(forKey: id) else { return false }
-        lines[place.host]?.waiting[place.priority].remove(place.ticket)
-        forget(place.host)
+        guard let index = indices[place.host] else { return true }
+        lines[index].waiting[place.priority].remove(place.ticket)
+        forget(index)
         return true
     }
 
@@ -128,17 +140,14 @@ package struct TransferQueue: Sendable {
         guard running < limits.total else { return nil }
         for priority in TransferRequest.Priority.allCases.reversed() {
             // Each host in turn, so that one with a long line does not keep the others waiting.
-            for offset in hosts.indices {
-                let index = (turn + offset) % hosts.count
-                let host = hosts[index]
-                guard let line = lines[host], let id = line.waiting[priority.rawValue].first, mayStart(line, host, now) else {
-                    continue
-                }
+            for offset in lines.indices {
+                let index = (turn + offset) % lines.count
+                guard let id = lines[index].waiting[priority.rawValue].first, mayStart(index, now) else { continue }
                 turn = index + 1
-                lines[host]?.waiting[priority.rawValue].removeFirst()
-                lines[host]?.running += 1
-                if needsLookup(line, host, now) {
-                    lines[host]?.resolver = id
+                lines[index].waiting[priority.rawValue].removeFirst()
+                lines[index].running += 1
+                if needsLookup(index, now) {
+                    lines[index].resolver = id
                     lookups += 1
                 }
                 places[id] = nil
@@ -155,80 +164,85 @@ package struct TransferQueue: Sendable {
     /// When ``admit(now:)`` may give more without another event; `nil`: only an event can change it.
     package var deadline: Int64? { places.isEmpty ? nil : abandoned.min() }
 
-    private func mayStart(_ line: Line, _ host: Host, _ now: Int64) -> Bool {
-        if line.isMultiplexed {
-            guard line.running < limits.perMultiplexedHost else { return false }
+    private func mayStart(_ index: Int, _ now: Int64) -> Bool {
+        if lines[index].isMultiplexed {
+            guard lines[index].running < limits.perMultiplexedHost else { return false }
         } else {
-            guard line.running + siblingConnections(of: host) < limits.perHost else { return false }
+            guard lines[index].running + siblingConnections(of: index) < limits.perHost else { return false }
         }
-        guard needsLookup(line, host, now) else { return true }
-        return line.resolver == nil && lookups + abandoned.count < limits.lookups
+        guard needsLookup(index, now) else { return true }
+        return lines[index].resolver == nil && lookups + abandoned.count < limits.lookups
     }
 
     /// What the other line to the same host has taken of the host's connections.
-    private func siblingConnections(of host: Host) -> Int {
-        guard hasLinesAlone, let sibling = lines[host.sibling] else { return 0 }
-        return sibling.isMultiplexed ? min(1, sibling.running) : sibling.running
+    private func siblingConnections(of index: Int) -> Int {
+        guard hasLinesAlone, let sibling = indices[lines[index].host.sibling] else { return 0 }
+        return lines[sibling].isMultiplexed ? min(1, lines[sibling].running) : lines[sibling].running
     }
 
-    private func needsLookup(_ line: Line, _ host: Host, _ now: Int64) -> Bool {
-        host.needsLookup && line.resolvedUntil <= now
+    private func needsLookup(_ index: Int, _ now: Int64) -> Bool {
+        lines[index].host.needsLookup && lines[index].resolvedUntil <= now
     }
 
     /// The task has an address to connect to, or a connection: its host's name is known.
     package mutating func lookedUp(_ id: ID, to host: Host, now: Int64) {
-        guard host.needsLookup else { return }
-        lines[host]?.resolvedUntil = now + limits.lookupLifetime
-        endLookup(id, host)
+        guard host.needsLookup, let index = indices[host] else { return }
+        lines[index].resolvedUntil = now + limits.lookupLifetime
+        endLookup(id, index)
     }
 
     /// Whether the task is the one that looks its host's name up.
-    package func looksUp(_ id: ID, _ host: Host) -> Bool { lines[host]?.resolver == id }
+    package func looksUp(_ id: ID, _ host: Host) -> Bool { indices[host].map { lines[$0].resolver == id } == true }
 
     /// The network is another one: so may be what its name servers say.
     package mutating func forgetNames() {
-        for host in hosts where host.needsLookup { lines[host]?.resolvedUntil = .min }
+        for index in lines.indices where lines[index].host.needsLookup { lines[index].resolvedUntil = .min }
     }
 
     /// Whether the host's latest answer came over HTTP/2: its requests share a connection then.
     package mutating func multiplexes(_ host: Host, _ isMultiplexed: Bool = true) {
-        guard !host.isAlone else { return }
-        lines[host]?.isMultiplexed = isMultiplexed
+        guard !host.isAlone, let index = indices[host] else { return }
+        lines[index].isMultiplexed = isMultiplexed
         // A connection of HTTP/2 may be there yet.
-        if isMultiplexed { lines[host]?.speaksHTTP2 = true }
+        if isMultiplexed { lines[index].speaksHTTP2 = true }
     }
 
     /// A connection to the host speaks HTTP/2.
-    package mutating func speaksHTTP2(_ host: Host) { lines[host]?.speaksHTTP2 = true }
+    package mutating func speaksHTTP2(_ host: Host) {
+        if let index = indices[host] { lines[index].speaksHTTP2 = true }
+    }
 
     /// Whether connections to the host may be shared.
-    package func mayShare(_ host: Host) -> Bool { lines[host].map { $0.isMultiplexed || $0.speaksHTTP2 } == true }
+    package func mayShare(_ host: Host) -> Bool {
+        indices[host].map { lines[$0].isMultiplexed || lines[$0].speaksHTTP2 } == true
+    }
 
     /// The task is no longer under way. `isAbandoned`: it was given up, maybe while its name was looked up.
     package mutating func left(_ id: ID, from host: Host, isAbandoned: Bool, now: Int64) {
-        guard running > 0, let line = lines[host], line.running > 0 else { return }
+        guard running > 0, let index = indices[host], lines[index].running > 0 else { return }
         running -= 1
-        lines[host]?.running -= 1
-        if line.resolver == id {
-            endLookup(id, host)
+        lines[index].running -= 1
+        if lines[index].resolver == id {
+            endLookup(id, index)
             if isAbandoned { abandoned.append(now + limits.abandonedLookup) }
         }
-        forget(host)
+        forget(index)
     }
 
-    private mutating func endLookup(_ id: ID, _ host: Host) {
-        guard lines[host]?.resolver == id else { return }
-        lines[host]?.resolver = nil
+    private mutating func endLookup(_ id: ID, _ index: Int) {
+        guard lines[index].resolver == id else { return }
+        lines[index].resolver = nil
         lookups -= 1
     }
 
-    /// A host without tasks is kept while there are few, for what is known of it.
-    private mutating func forget(_ host: Host) {
-        guard hosts.count > 1_000, let line = lines[host], line.running == 0, line.waiting.allSatisfy({ $0.first == nil }) else {
-            return
-        }
-        lines[host] = nil
-        hosts.removeAll { $0 == host }
+    /// A host without tasks is kept while there are few, for what is known of it. The last line takes its place.
+    private mutating func forget(_ index: Int) {
+        guard lines.count > 1_000, lines[index].isIdle else { return }
+        indices[lines[index].host] = nil
+        let last = lines.removeLast()
+        guard index < lines.count else { return }
+        lines[index] = last
+        indices[last.host] = index
     }
 }
 

@@ -5,20 +5,22 @@ struct ProxyOrigins: Sendable {
     private let http: URL?
     private let https: URL?
     private let exceptions: ProxyExceptions
+    /// Whether any is named, well or badly.
+    let areNamed: Bool
 
     init(_ proxy: SessionConfiguration.Proxy, environment: [String: String]) {
-        func first(_ names: [String]) -> URL? {
-            names.lazy.compactMap { environment[$0] }.first { !$0.isEmpty }.flatMap(ProxyOrigins.url)
-        }
+        func first(_ names: [String]) -> String? { names.lazy.compactMap { environment[$0] }.first { !$0.isEmpty } }
         switch proxy {
-        case .none: (http, https, exceptions) = (nil, nil, ProxyExceptions(""))
+        case .none: (http, https, exceptions, areNamed) = (nil, nil, ProxyExceptions(""), false)
         case .explicit(let text, let names):
             let url = ProxyOrigins.url(text)
-            (http, https, exceptions) = (url, url, ProxyExceptions(names.joined(separator: ",")))
+            (http, https, exceptions, areNamed) = (url, url, ProxyExceptions(names.joined(separator: ",")), true)
         case .environment:
             // HTTP_PROXY in capitals is not asked (CVE-2016-5385).
-            http = first(["http_proxy", "all_proxy", "ALL_PROXY"])
-            https = first(["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"])
+            let plain = first(["http_proxy", "all_proxy", "ALL_PROXY"])
+            let secure = first(["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"])
+            (http, https) = (plain.flatMap(ProxyOrigins.url), secure.flatMap(ProxyOrigins.url))
+            areNamed = plain != nil || secure != nil
             exceptions = ProxyExceptions(environment["no_proxy"] ?? environment["NO_PROXY"] ?? "")
         }
     }

@@ -28,27 +28,49 @@ public struct ResponseHead: Hashable, Sendable {
 
     /// The field's first value, trimmed; the name in lower case. Without building all the others.
     package func firstValue(of name: StaticString) -> String? {
-        values(of: name, limit: 1).first
+        var first: String?
+        forEachValue(of: name) { value in
+            first = ResponseHead.text(value)
+            return false
+        }
+        return first
     }
 
     /// The field's values in their order, one for each line.
     package func values(of name: StaticString, limit: Int = .max) -> [String] {
         var values: [String] = []
-        bytes.withUnsafeBufferPointer { bytes in
-            let wanted = UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount)
-            ResponseHead.forEachLine(bytes) { line in
-                guard values.count < limit, ResponseHead.line(line, isOf: wanted) else { return }
-                values.append(ResponseHead.text(UnsafeBufferPointer(rebasing: line[(wanted.count + 1)...])))
-            }
+        forEachValue(of: name) { value in
+            values.append(ResponseHead.text(value))
+            return values.count < limit
         }
         return values
+    }
+
+    /// Whether there is such a field, whatever its value.
+    package func has(_ name: StaticString) -> Bool {
+        var isThere = false
+        forEachValue(of: name) { _ in
+            isThere = true
+            return false
+        }
+        return isThere
+    }
+
+    /// Until `body` wants no more.
+    private func forEachValue(of name: StaticString, _ body: (UnsafeBufferPointer<UInt8>) -> Bool) {
+        let wanted = UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount)
+        bytes.withUnsafeBufferPointer { bytes in
+            ResponseHead.forEachLine(bytes) { line in
+                guard ResponseHead.line(line, isOf: wanted) else { return true }
+                return body(UnsafeBufferPointer(rebasing: line[(wanted.count + 1)...]))
+            }
+        }
     }
 
     /// The length of the body as it will be handed on; `nil` where it is not told, where there is none, or decompression changes it.
     package var bodyLength: Int64? {
         guard statusCode != 204, statusCode != 304, let length = firstValue(of: "content-length").flatMap({ Int64($0) }),
-            length >= 0,
-            firstValue(of: "content-encoding") == nil
+            length >= 0, !has("content-encoding")
         else { return nil }
         return length
     }
@@ -60,9 +82,10 @@ public struct ResponseHead: Hashable, Sendable {
             ResponseHead.forEachLine(bytes) { line in
                 guard let colon = line.firstIndex(of: 0x3A),
                     let name = HTTPField.Name(String(decoding: line[..<colon], as: UTF8.self))
-                else { return }
+                else { return true }
                 fields.append(
                     HTTPField(name: name, value: ResponseHead.text(UnsafeBufferPointer(rebasing: line[(colon + 1)...]))))
+                return true
             }
         }
         return fields
@@ -90,13 +113,13 @@ public struct ResponseHead: Hashable, Sendable {
         }
     }
 
-    /// The lines behind the status line, without their ends.
-    private static func forEachLine(_ bytes: UnsafeBufferPointer<UInt8>, _ body: (UnsafeBufferPointer<UInt8>) -> Void) {
+    /// The lines behind the status line, without their ends, until `body` wants no more.
+    private static func forEachLine(_ bytes: UnsafeBufferPointer<UInt8>, _ body: (UnsafeBufferPointer<UInt8>) -> Bool) {
         var start = endOfLine(bytes, from: 0) + 1
         while start < bytes.count {
             let end = endOfLine(bytes, from: start)
             let length = end > start && bytes[end - 1] == 0x0D ? end - 1 - start : end - start
-            if length > 0 { body(UnsafeBufferPointer(rebasing: bytes[start..<(start + length)])) }
+            if length > 0, !body(UnsafeBufferPointer(rebasing: bytes[start..<(start + length)])) { return }
             start = end + 1
         }
     }

@@ -68,7 +68,8 @@ package struct TransferPlan: Hashable, Sendable {
 
     package init(url: String, method: String) {
         self.url = url
-        isSecure = url.prefix(6).lowercased() == "https:"
+        // It is one of http or of https.
+        isSecure = url.utf8.dropFirst(4).first.map { $0 | 0x20 } == UInt8(ascii: "s")
         self.method = method
     }
 
