@@ -63,12 +63,11 @@ package struct EventLoop: ~Copyable {
         }
     }
 
-    /// Watches the descriptor for something else from now on. - Returns: false when it is not watched.
-    @discardableResult
-    package func change(_ descriptor: Int32, interest: Interest, token: UInt64) throws(LoopError) -> Bool {
-        guard netwatch_epoll_ctl(epoll, EPOLL_CTL_MOD, descriptor, interest.rawValue, token) != 0 else { return true }
-        guard errno == ENOENT else { throw LoopError(call: "epoll_ctl", errno: errno) }
-        return false
+    /// Watches the descriptor for something else from now on.
+    package func change(_ descriptor: Int32, interest: Interest, token: UInt64) throws(LoopError) {
+        guard netwatch_epoll_ctl(epoll, EPOLL_CTL_MOD, descriptor, interest.rawValue, token) == 0 else {
+            throw LoopError(call: "epoll_ctl", errno: errno)
+        }
     }
 
     /// Stops watching a descriptor. Closing its last copy does the same.

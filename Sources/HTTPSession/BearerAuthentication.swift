@@ -18,18 +18,28 @@ public final class BearerAuthentication: RequestInterceptor {
     private struct State: Sendable {
         var life: TokenLife
         var fetching: Task<BearerToken, any Error>?
+        /// Whether the token that it replaces is good yet.
+        var isAhead = false
     }
 
     private let state: Locked<State>
     private let fetch: @Sendable (BearerToken?) async throws -> BearerToken
 
     /// `fetch` gets a token in the place of one that is refused, missing or about to expire; it must not use a session that these tokens
-    /// belong to.
-    public init(
+    /// belong to. Requests wait for it only where there is no token that is good yet.
+    public convenience init(
         token: BearerToken? = nil, renewal: TokenRenewal = TokenRenewal(),
         fetch: @escaping @Sendable (_ expired: BearerToken?) async throws -> BearerToken
     ) {
-        state = Locked(State(life: TokenLife(token, renewal)))
+        self.init(token: token, renewal: renewal, since: Date(), fetch: fetch)
+    }
+
+    /// `since`: from when on there has been `token`.
+    init(
+        token: BearerToken?, renewal: TokenRenewal, since: Date,
+        fetch: @escaping @Sendable (BearerToken?) async throws -> BearerToken
+    ) {
+        state = Locked(State(life: TokenLife(token, renewal, at: since)))
         self.fetch = fetch
     }
 
@@ -45,11 +55,7 @@ public final class BearerAuthentication: RequestInterceptor {
     public func adapt(_ request: TransferRequest) async throws -> TransferRequest {
         let token: BearerToken
         do { token = try await currentToken(insteadOf: nil) } catch {
-            // One that was only to be replaced in good time will do.
-            guard let last = state.withLock({ $0.life.unexpired(at: Date()) }) else {
-                throw HTTPSessionError(.authenticationFailed, "there is no token: \(error)", underlying: error)
-            }
-            token = last
+            throw HTTPSessionError(.authenticationFailed, "there is no token: \(error)", underlying: error)
         }
         var request = request
         request.headerFields[.authorization] = "Bearer \(token.value)"
@@ -74,15 +80,19 @@ public final class BearerAuthentication: RequestInterceptor {
     /// The token, or the one that is being fetched; `refused` is none any more.
     private func currentToken(insteadOf refused: String?) async throws -> BearerToken {
         let step = state.withLock { state -> Step in
-            if let fetching = state.fetching { return .wait(fetching) }
-            if let token = state.life.usable(insteadOf: refused, at: Date()) { return .use(token) }
-            guard state.life.mayFetch(now: MonotonicClock.now()) else { return .refuse }
+            let usable = state.life.usable(insteadOf: refused, at: Date())
+            if let fetching = state.fetching {
+                if let usable, state.isAhead { return .use(usable) }
+                return .wait(fetching)
+            }
+            if let usable, !state.life.isDue(at: Date()) { return .use(usable) }
+            guard state.life.mayFetch(now: MonotonicClock.now()) else { return usable.map { .use($0) } ?? .refuse }
             // A task of its own: whoever waits for it may be cancelled, and others wait too.
             let task = Task { [self, expired = state.life.token] in
                 do {
                     let token = try await fetch(expired)
                     self.state.withLock { state in
-                        state.life.take(token)
+                        state.life.take(token, at: Date())
                         state.fetching = nil
                     }
                     return token
@@ -91,8 +101,9 @@ public final class BearerAuthentication: RequestInterceptor {
                     throw error
                 }
             }
-            state.fetching = task
-            return .wait(task)
+            (state.fetching, state.isAhead) = (task, usable != nil)
+            // What is only replaced in good time is used meanwhile.
+            return usable.map { .use($0) } ?? .wait(task)
         }
         switch step {
         case .use(let token): return token

@@ -23,7 +23,8 @@ public struct BearerToken: Hashable, Sendable, CustomStringConvertible, CustomDe
 
 /// When a ``BearerAuthentication`` fetches another token.
 public struct TokenRenewal: Hashable, Sendable {
-    /// How long before its ``BearerToken/expiry`` a token is replaced, so that no request arrives with one that has expired on the way.
+    /// How long before its ``BearerToken/expiry`` a token is replaced, so that no request arrives with one that has expired on the way; but not in
+    /// the first half of its life.
     public var ahead: Duration
     /// How many tokens are fetched within ``period`` at most. One more is an error: a server that refuses each new token would have the
     /// server that gives them asked for ever.

@@ -8,7 +8,8 @@ public enum SessionEvent: Sendable {
     case receivedInterimResponse(TransferTask, ResponseHead)
     case receivedResponse(TransferTask, ResponseHead)
     case redirected(TransferTask, ResponseHead)
-    /// A server or a proxy wants to know who asks: the handler is asked, or the URL or the credential store has the answer.
+    /// A server or a proxy wants to know who asks: the handler is asked, or the URL or the credential store has the answer. Not told is what
+    /// libcurl answers by itself: later rounds of a scheme, and a proxy whose address has user and password.
     case challenged(TransferTask, AuthenticationChallenge)
     /// The handler is asked whether a server is believed.
     case serverTrustChallenged(TransferTask, ServerTrustChallenge)

@@ -14,7 +14,9 @@ struct Client: Sendable {
             Client(
                 name: "curl", program: "/usr/bin/curl",
                 arguments: ["-sf", "--retry", "6", "--retry-all-errors", "-C", "-", "-o", "out"]),
-            Client(name: "wget", program: "/usr/bin/wget", arguments: ["-q", "-c", "-t", "6", "--waitretry=1", "-O", "out"]),
+            Client(
+                name: "wget", program: "/usr/bin/wget",
+                arguments: ["-q", "-c", "-t", "6", "--waitretry=1", "--retry-on-http-error=503", "-O", "out"]),
             Client(
                 name: "aria2c", program: "/usr/bin/aria2c",
                 arguments: [

@@ -27,9 +27,6 @@ final class CurlEngine {
     /// Those whose socket nobody watches.
     private var unwatched: [CurlTransfer] = []
     private var leavesOneMore = false
-    /// Sockets that libcurl has let go of and the loop still watches: that of a connection which is used again soon need not be taken out of
-    /// the loop and put in again.
-    @exclusivity(unchecked) private var released: Set<curl_socket_t> = []
     private var isClosed = false
     @exclusivity(unchecked) private var transfers: [ObjectIdentifier: CurlTransfer] = [:]
     /// When libcurl wants to be called without a socket being ready, on the monotonic clock.
@@ -191,11 +188,6 @@ final class CurlEngine {
         awake()
         for ready in everyReady {
             let socket = curl_socket_t(truncatingIfNeeded: ready.token)
-            // It is idle, and its server has closed it.
-            guard released.remove(socket) == nil else {
-                loop.remove(socket)
-                continue
-            }
             var mask: Int32 = 0
             if ready.isReadable { mask |= CURL_CSELECT_IN }
             if ready.isWritable { mask |= CURL_CSELECT_OUT }
@@ -276,19 +268,18 @@ final class CurlEngine {
         case CURL_POLL_IN: interest = .read
         case CURL_POLL_OUT: interest = .write
         case CURL_POLL_INOUT: interest = [.read, .write]
-        case CURL_POLL_REMOVE:
-            released.insert(socket)
-            return
+        case CURL_POLL_REMOVE: return loop.remove(socket)
         default: return
         }
         let token = UInt64(UInt32(bitPattern: socket))
         // Any pointer but null: it comes back with the next call for this socket.
         if !isKnown { curl_multi_assign(multi, socket, share) }
         do {
-            // One that was closed meanwhile is unknown to the kernel, whose number the new one has.
-            let isWatched = isKnown || released.remove(socket) != nil
-            if isWatched, try loop.change(socket, interest: interest, token: token) { return }
-            try loop.add(socket, interest: interest, token: token)
+            if isKnown {
+                try loop.change(socket, interest: interest, token: token)
+            } else {
+                try loop.add(socket, interest: interest, token: token)
+            }
         } catch {
             // Out of memory, or of what the kernel lets be watched (epoll_ctl(2)).
             guard let transfer = transfer() else { return }

@@ -89,9 +89,11 @@ enum CurlTrampolines {
             return may ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
         }
 
-    /// CURLOPT_SOCKOPTFUNCTION: nothing is set; a socket is made when its address is known.
+    /// CURLOPT_SOCKOPTFUNCTION: a socket is made when its address is known. Programs that this one starts do not get it (libcurl leaves
+    /// that open): a connection would last as long as they do.
     private static let socketMade: @convention(c) (UnsafeMutableRawPointer?, curl_socket_t, curlsocktype) -> Int32 = {
         context, socket, _ in
+        _ = fcntl(socket, F_SETFD, FD_CLOEXEC)
         transfer(context)?.isAboutToConnect(socket)
         return CURL_SOCKOPT_OK
     }

@@ -160,11 +160,11 @@ extension TransferRequest {
         self.init(url: url, method: method, headerFields: headerFields, body: body, options: options)
     }
 
-    /// The fields that frame a message: the engine writes them.
     /// Why that field is refused.
     static let proxyCredentialPlace =
         "Proxy-Authorization would go through a tunnel to the server behind it: a proxy's user and password are given with the session's proxy, in its credential store or by a challenge handler"
 
+    /// The fields that frame a message: the engine writes them.
     static let framing: [HTTPField.Name] = [.contentLength, .transferEncoding, .connection]
 
     /// Throws ``HTTPSessionError/Code/invalidRequest`` for an address that cannot be asked, for fields of HTTP's framing and for HEAD

@@ -4,24 +4,28 @@ internal import Pacing
 /// A token, and when another one is due and may be fetched.
 struct TokenLife: Hashable, Sendable {
     private(set) var token: BearerToken?
+    private var taken: Date
     let renewal: TokenRenewal
     /// When the last ones were fetched, on the monotonic clock, in nanoseconds; the oldest first.
     private var fetches: [Int64] = []
 
-    init(_ token: BearerToken?, _ renewal: TokenRenewal) {
+    init(_ token: BearerToken?, _ renewal: TokenRenewal, at date: Date) {
         self.token = token
+        taken = date
         self.renewal = renewal
     }
 
-    /// The token, unless it is about to expire or is the one that was refused.
+    /// The token, unless it has expired or is the one that was refused.
     func usable(insteadOf refused: String?, at date: Date) -> BearerToken? {
-        let ahead = Double(max(0, renewal.ahead.saturatingNanoseconds)) / 1e9
-        return unexpired(at: date.addingTimeInterval(ahead)).flatMap { $0.value == refused ? nil : $0 }
+        guard let token, token.value != refused else { return nil }
+        return token.expiry.map { $0 > date } ?? true ? token : nil
     }
 
-    /// The token, unless it has expired.
-    func unexpired(at date: Date) -> BearerToken? {
-        token.flatMap { token in token.expiry.map { $0 > date } ?? true ? token : nil }
+    /// Whether another is to be fetched, though this one is usable. In the first half of its life it is not, however short that is.
+    func isDue(at date: Date) -> Bool {
+        guard let expiry = token?.expiry else { return false }
+        let ahead = Double(max(0, renewal.ahead.saturatingNanoseconds)) / 1e9
+        return expiry.timeIntervalSince(date) <= min(ahead, expiry.timeIntervalSince(taken) / 2)
     }
 
     /// Counts one more fetch. - Returns: whether it may be made.
@@ -33,5 +37,5 @@ struct TokenLife: Hashable, Sendable {
         return true
     }
 
-    mutating func take(_ token: BearerToken) { self.token = token }
+    mutating func take(_ token: BearerToken, at date: Date) { (self.token, taken) = (token, date) }
 }

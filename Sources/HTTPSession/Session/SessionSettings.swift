@@ -92,7 +92,8 @@ final class SessionSettings: Sendable {
     /// Whether the origin is reached through a proxy on this machine.
     func hasLoopbackProxy(before origin: Origin) -> Bool {
         guard let host = proxies.address(before: origin)?.host(percentEncoded: false) else { return false }
-        return Origin.isLoopback(host.trimmingCharacters(in: ["[", "]"]).lowercased())
+        let name = host.trimmingCharacters(in: ["[", "]"]).lowercased()
+        return Origin.isLoopback(name) || IPAddress(name)?.isLoopback == true
     }
 
     private static func endpoint(host: String, port: Int) -> Endpoint? {

@@ -61,6 +61,8 @@ final class MonitorLoop {
     // Followers that came before the first tables were complete.
     private var early: [Follower] = []
     private var pathFollowers: [PathFollower] = []
+    // When there are so many, those that have ended are looked for.
+    private var followerLimit = 64
     // What path followers have not heard of yet.
     private var hasChanged = false
     private var stateAskers: [@Sendable (MonitorState) -> Void] = []
@@ -273,6 +275,10 @@ final class MonitorLoop {
                 }
             case .followPath(let follower):
                 if machine.path.path.map(follower) != false { pathFollowers.append(follower) }
+                if pathFollowers.count >= followerLimit, let path = machine.path.path {
+                    tellPathFollowers(path)
+                    followerLimit = max(64, 2 * pathFollowers.count)
+                }
             case .stop: isRunning = false
             }
         }

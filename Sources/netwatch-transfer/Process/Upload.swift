@@ -46,10 +46,10 @@ struct Upload: TransferWork {
     /// What is sent next leaves when it is written down where to.
     private func task(_ request: TransferRequest, _ kind: UploadProtocol, _ session: HTTPSessionManager) -> TransferTask {
         guard let note else { return session.upload(request, resumably: kind) }
-        let place = UploadPlace(known: note.known?.place, mayBeginAnew: true) { [dialect] in note.note($0, dialect) }
+        let place = UploadPlace(known: note.placeOfPresentFile(), mayBeginAnew: true) { [dialect] in note.note($0, dialect) }
         let task = session.task(
             request, for: .resumableUpload(kind, place: place),
-            departure: Departure(willLeave: { await note.settle() }, hasStayed: {}))
+            departure: Departure(willLeave: { try await note.settle() }, hasStayed: {}))
         task.resume()
         return task
     }

@@ -36,15 +36,21 @@ final class UploadNote: Sendable {
         }
     }
 
+    private struct State: Sendable {
+        /// Of the file as it is sent.
+        var version: Content.Version
+        var content: Content?
+        var isForgotten = false
+    }
+
     /// After so many seconds no server is asked any more whether it still has an upload.
     static let lifetime = 30 * 86_400
 
     private let path: String
     private let descriptor: Int32
     private let file: String
-    private let version: Content.Version
     private let url: String
-    private let content: Locked<Content?>
+    private let state: Locked<State>
     private let writer: Worker
 
     /// The note of this file and address. `nil` where there can be none, as without a home directory: then nothing is gone on from.
@@ -60,7 +66,6 @@ final class UploadNote: Sendable {
                 atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])) != nil,
             let writer = try? Worker(name: "netwatch-note")
         else { return nil }
-        self.version = version
         self.writer = writer
         UploadNote.sweep(directory)
         path = "\(directory)/\(digest.hexadecimal).json"
@@ -70,44 +75,63 @@ final class UploadNote: Sendable {
             guard error.context.systemError == EWOULDBLOCK else { return nil }
             throw Failure(ExitCode.cannotCreate, "put: \(plan.file) is being sent to \(url) already")
         }
-        content = Locked(nil)
+        state = Locked(State(version: version))
         guard !plan.beginsAnew, let data = try? FileHandle(fileDescriptor: descriptor).readToEnd(),
             let found = try? JSONDecoder().decode(Content.self, from: data), found.file == file, found.version == version,
             found.url == url, plan.dialect == .auto || plan.dialect == found.dialect
         else { return }
-        content.withLock { $0 = found }
+        state.withLock { $0.content = found }
+        // It is in use: its days begin anew.
+        futimens(descriptor, nil)
     }
 
     deinit { Glibc.close(descriptor) }
 
     /// What an earlier run, or this one, has begun.
-    var known: (dialect: PutPlan.Dialect, place: URL)? { content.withLock { $0.map { ($0.dialect, $0.place) } } }
+    var known: (dialect: PutPlan.Dialect, place: URL)? { state.withLock { $0.content.map { ($0.dialect, $0.place) } } }
     var hasPlace: Bool { known != nil }
+
+    /// Where to go on. `nil` where nothing has been begun, or the file is another one by now: then it is begun anew.
+    func placeOfPresentFile() -> URL? {
+        let present = Content.Version(file)
+        return state.withLock { state in
+            if let present, present != state.version { (state.version, state.content) = (present, nil) }
+            return state.content?.place
+        }
+    }
 
     /// Writes down where it is, soon; on any thread.
     func note(_ place: URL, _ dialect: PutPlan.Dialect) {
-        let new = Content(file: file, version: version, url: url, dialect: dialect, place: place)
-        let isNew = content.withLock { content in
-            defer { content = new }
-            return content != new
+        let new = state.withLock { state -> Content? in
+            let new = Content(file: file, version: state.version, url: url, dialect: dialect, place: place)
+            guard state.content != new else { return nil }
+            state.content = new
+            return new
         }
-        if isNew { writer.run { [self] in write(new) } }
+        if let new { writer.run { [self] in write(new) } }
     }
 
-    /// Comes back when all is written that was noted before.
-    func settle() async {
+    /// Before a request leaves: comes back when all is written that was noted before.
+    ///
+    /// - Throws: ``HTTPSessionError/Code/fileChanged`` where the file is another one than was begun with.
+    func settle() async throws {
+        let version = state.withLock { $0.version }
+        guard Content.Version(file) == version else {
+            throw HTTPSessionError(.fileChanged, "'\(file)' has changed while it was sent")
+        }
         await withCheckedContinuation { done in writer.run { done.resume() } }
     }
 
     /// Nothing of it is to be gone on from any more.
     func forget() {
-        content.withLock { $0 = nil }
+        state.withLock { ($0.content, $0.isForgotten) = (nil, true) }
         unlink(path)
     }
 
     /// The run is over.
     func close() {
-        if !hasPlace { unlink(path) }
+        let isEmpty = state.withLock { $0.content == nil && !$0.isForgotten }
+        if isEmpty { unlink(path) }
     }
 
     /// Where it is cut short by a power loss it is no JSON, and the upload begins anew.

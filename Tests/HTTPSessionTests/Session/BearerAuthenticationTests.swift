@@ -62,23 +62,33 @@ import Testing
 
     @Test func `a token is replaced before it expires, and one that cannot be is used to its end`() async throws {
         let server = try MisbehavingServer { Reply(body: ReplyBody(stringLiteral: $0["authorization"] ?? "")) }
-        let soon = Date().addingTimeInterval(600)
+        let (begun, mayEnd) = (Signal(), Signal())
         let fetches = Counter()
-        let tokens = BearerAuthentication(
-            token: BearerToken("old", expiry: soon), renewal: TokenRenewal(ahead: .seconds(3_600))
-        ) { expired in
-            #expect(expired == BearerToken("old", expiry: soon))
+        // Half of its life is over at once: what is said to have been there since long ago.
+        let old = BearerToken("old", expiry: Date().addingTimeInterval(600))
+        let tokens = BearerAuthentication(token: old, renewal: TokenRenewal(ahead: .seconds(3_600)), since: .distantPast) {
+            expired in
+            #expect(expired == old)
             fetches.add()
+            begun.fire()
+            await mayEnd.wait()
             return BearerToken("new", expiry: Date().addingTimeInterval(36_000))
         }
         let session = try session(tokens)
-        for _ in 0..<2 { #expect(try await session.data(TransferRequest(url: server.url())).string() == "Bearer new") }
+        // Nobody waits for what is done in good time.
+        for _ in 0..<2 { #expect(try await session.data(TransferRequest(url: server.url())).string() == "Bearer old") }
+        await begun.wait()
+        mayEnd.fire()
+        while tokens.token != "new" { await Task.yield() }
+        #expect(try await session.data(TransferRequest(url: server.url())).string() == "Bearer new")
         #expect(fetches.count == 1)
         struct Away: Error {}
-        let stuck = BearerAuthentication(
-            token: BearerToken("old", expiry: soon), renewal: TokenRenewal(ahead: .seconds(3_600))
-        ) { _ in throw Away() }
-        #expect(try await self.session(stuck).data(TransferRequest(url: server.url())).string() == "Bearer old")
+        let stuck = BearerAuthentication(token: old, renewal: TokenRenewal(ahead: .seconds(3_600)), since: .distantPast) { _ in
+            throw Away()
+        }
+        for _ in 0..<9 {
+            #expect(try await self.session(stuck).data(TransferRequest(url: server.url())).string() == "Bearer old")
+        }
     }
 
     @Test func `a server that refuses every new token does not have them fetched for ever`() async throws {
@@ -105,26 +115,33 @@ import Testing
 @Suite struct TokenLifeTests {
     private let now = Date(timeIntervalSince1970: 1_000_000)
 
-    @Test func `a token is usable until shortly before it expires, unless it was refused`() {
-        func life(_ seconds: Double?) -> TokenLife {
-            TokenLife(BearerToken("t", expiry: seconds.map(now.addingTimeInterval)), TokenRenewal(ahead: .seconds(30)))
-        }
-        for seconds in [nil, 31, 1_000] as [Double?] {
+    private func life(_ seconds: Double?, since taken: Date = .distantPast) -> TokenLife {
+        TokenLife(BearerToken("t", expiry: seconds.map(now.addingTimeInterval)), TokenRenewal(ahead: .seconds(30)), at: taken)
+    }
+
+    @Test func `a token is usable until it expires, unless it was refused`() {
+        for seconds in [nil, 1, 31, 1_000] as [Double?] {
             #expect(life(seconds).usable(insteadOf: nil, at: now) != nil)
             #expect(life(seconds).usable(insteadOf: "s", at: now) != nil)
             #expect(life(seconds).usable(insteadOf: "t", at: now) == nil)
         }
-        for seconds in [30, 1, -1] as [Double] { #expect(life(seconds).usable(insteadOf: nil, at: now) == nil) }
-        #expect(life(1).unexpired(at: now) != nil)
-        #expect(life(0).unexpired(at: now) == nil)
-        #expect(TokenLife(nil, TokenRenewal()).usable(insteadOf: nil, at: now) == nil)
+        for seconds in [0, -1] as [Double] { #expect(life(seconds).usable(insteadOf: nil, at: now) == nil) }
+        #expect(TokenLife(nil, TokenRenewal(), at: now).usable(insteadOf: nil, at: now) == nil)
+    }
+
+    @Test func `another is due shortly before, but not in the first half of its life`() {
+        for seconds in [nil, 31, 1_000] as [Double?] { #expect(!life(seconds).isDue(at: now)) }
+        for seconds in [30, 1] as [Double] { #expect(life(seconds).isDue(at: now)) }
+        // One that lives for ten seconds.
+        #expect([0, 4, 5, 9].map { life(10, since: now).isDue(at: now.addingTimeInterval($0)) } == [false, false, true, true])
+        #expect(!TokenLife(nil, TokenRenewal(), at: now).isDue(at: now))
     }
 
     @Test func `so many fetches are allowed within the period`() {
-        var life = TokenLife(nil, TokenRenewal(maximumCount: 2, period: .seconds(30)))
+        var life = TokenLife(nil, TokenRenewal(maximumCount: 2, period: .seconds(30)), at: now)
         let second: Int64 = 1_000_000_000
         #expect([0, 10, 29, 30, 39, 40].map { life.mayFetch(now: $0 * second) } == [true, true, false, true, false, true])
-        var least = TokenLife(nil, TokenRenewal(maximumCount: -1))
+        var least = TokenLife(nil, TokenRenewal(maximumCount: -1), at: now)
         #expect([least.mayFetch(now: 0), least.mayFetch(now: 1)] == [true, false])
     }
 }
