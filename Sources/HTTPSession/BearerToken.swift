@@ -1,7 +1,7 @@
 public import Foundation
 
-/// A bearer token (RFC 6750), and until when it holds.
-public struct BearerToken: Hashable, Sendable {
+/// A bearer token (RFC 6750), and until when it holds. Its description hides the token.
+public struct BearerToken: Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// What follows `Bearer ` in the request.
     public var value: String
     /// When the server stops to take it; `nil` where that is not known: then the first 401 tells.
@@ -12,6 +12,13 @@ public struct BearerToken: Hashable, Sendable {
         self.value = value
         self.expiry = expiry
     }
+
+    /// Until when it holds only.
+    public var description: String { "bearer token" + (expiry.map { " until \($0)" } ?? "") }
+    /// The same.
+    public var debugDescription: String { description }
+    /// The expiry: `dump` sees no token.
+    public var customMirror: Mirror { Mirror(self, children: ["expiry": expiry as Any]) }
 }
 
 /// When a ``BearerAuthentication`` fetches another token.

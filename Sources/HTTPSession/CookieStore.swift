@@ -15,7 +15,8 @@ internal import Synchronization
 ///
 /// What one session is given, the others send with their next request: it is here before anybody hears of the response that brought it.
 /// Nothing else is shared; connections, TLS sessions and Strict-Transport-Security stay with each session. Of more than 3,000 cookies,
-/// the oldest of those domains go that have the most.
+/// the oldest of those domains go that have the most; what is over goes first. A response that did not come over https changes, removes
+/// and covers no cookie for https alone, whichever session was given that (RFC 6265bis section 5.7).
 public final class CookieStore: Sendable, Hashable {
     private let ledger: Locked<CookieLedger>
     private let writer: CookieWriter?
@@ -38,8 +39,9 @@ public final class CookieStore: Sendable, Hashable {
         guard file.isFileURL else {
             throw HTTPSessionError(.invalidConfiguration, "the cookies' file is no file URL: \(excerpt(of: file.absoluteString))")
         }
-        ledger = Locked(CookieLedger(try CookieFile.read(file)))
-        writer = try CookieWriter(file, ledger, logger: logger)
+        let lines = try CookieFile.read(file)
+        ledger = Locked(CookieLedger(lines, now: CookieStore.now))
+        writer = try CookieWriter(file, written: lines, ledger, logger: logger)
     }
 
     /// All of them, but what has expired.
@@ -59,21 +61,21 @@ public final class CookieStore: Sendable, Hashable {
     public func set(_ cookie: Cookie) throws(HTTPSessionError) {
         let line = CookieLine(try cookie.line)
         let isThere = !cookie.hasExpired(at: Date())
-        change { lines in
+        change { ledger in
             // One for the host and one for its domain are two to libcurl.
             CookieChanges(
-                removed: lines.filter { $0.key != line.key && Cookie(line: $0.text)?.isSame(as: cookie) == true }
+                removed: ledger.lines.filter { $0.key != line.key && Cookie(line: $0.text)?.isSame(as: cookie) == true }
                     + (isThere ? [] : [line]), set: isThere ? [line] : [])
         }
     }
 
     /// Removes the cookie of that name, domain and path, if there is one.
     public func delete(_ cookie: Cookie) {
-        change { lines in CookieChanges(removed: lines.filter { Cookie(line: $0.text)?.isSame(as: cookie) == true }) }
+        change { ledger in CookieChanges(removed: ledger.lines.filter { Cookie(line: $0.text)?.isSame(as: cookie) == true }) }
     }
 
     /// Removes all cookies.
-    public func deleteAll() { change { CookieChanges(removed: $0) } }
+    public func deleteAll() { change { CookieChanges(removed: $0.lines) } }
 
     /// Has the file written now, if there is one and it would change.
     ///
@@ -98,16 +100,24 @@ public final class CookieStore: Sendable, Hashable {
 
     var present: (lines: [CookieLine], version: UInt64) { ledger.withLock { ($0.lines, $0.version) } }
 
+    /// `seconds` since 1970. `isSecure`: https has made them; else what is left of them is what nothing of https suffers from.
+    ///
     /// - Returns: what there is then.
-    func apply(_ changes: CookieChanges) -> (lines: [CookieLine], version: UInt64) { change { _ in changes } }
+    func apply(_ changes: CookieChanges, now seconds: Int64, isSecure: Bool) -> (lines: [CookieLine], version: UInt64) {
+        change(now: seconds) { isSecure ? changes : $0.allowedInClear(changes) }
+    }
+
+    private static var now: Int64 { Int64(Date().timeIntervalSince1970) }
 
     /// A session ends: what it has been given is in the file.
     func settle() { writer?.writeAndWait() }
 
     @discardableResult
-    private func change(_ make: ([CookieLine]) -> CookieChanges) -> (lines: [CookieLine], version: UInt64) {
+    private func change(
+        now seconds: Int64 = CookieStore.now, _ make: (CookieLedger) -> CookieChanges
+    ) -> (lines: [CookieLine], version: UInt64) {
         let (present, hasChanged) = ledger.withLock { ledger in
-            let hasChanged = ledger.apply(make(ledger.lines))
+            let hasChanged = ledger.apply(make(ledger), now: seconds)
             if hasChanged { changes.store(ledger.version, ordering: .releasing) }
             return ((ledger.lines, ledger.version), hasChanged)
         }

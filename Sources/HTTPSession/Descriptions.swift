@@ -15,6 +15,13 @@ extension Cookie: CustomReflectable {
     }
 }
 
+extension CookieStore: CustomStringConvertible, CustomReflectable {
+    /// How many cookies there are.
+    public var description: String { "store of cookies: \(present.lines.count)" }
+    /// The same.
+    public var customMirror: Mirror { Mirror(self, children: ["cookies": present.lines.count]) }
+}
+
 extension TransferRequest: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// The method and the address, without what may be secret.
     public var description: String { "\(method) \(url.withoutSecrets)" }

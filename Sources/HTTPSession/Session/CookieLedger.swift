@@ -29,21 +29,28 @@ struct CookieChanges: Equatable, Sendable {
 struct CookieLedger: Sendable {
     private(set) var lines: [CookieLine] = []
     private var keys: [[UInt8]] = []
+    /// In seconds since 1970; the largest number for those that do not expire.
+    private var expiries: [Int64] = []
     private(set) var version: UInt64 = 0
 
-    init(_ lines: [CookieLine] = []) {
-        apply(CookieChanges(set: lines))
+    init() {}
+
+    init(_ lines: [CookieLine], now seconds: Int64) {
+        apply(CookieChanges(set: lines), now: seconds)
         version = 0
     }
 
+    /// What is over is left out, and is no change: it ends in every jar without a word.
+    ///
     /// - Returns: whether anything is other than before.
     @discardableResult
-    mutating func apply(_ changes: CookieChanges, most: Int = CookieBound.most) -> Bool {
+    mutating func apply(_ changes: CookieChanges, now seconds: Int64, most: Int = CookieBound.most) -> Bool {
         var hasChanged = false
         for line in changes.removed {
             guard let index = keys.firstIndex(of: line.key) else { continue }
             lines.remove(at: index)
             keys.remove(at: index)
+            expiries.remove(at: index)
             hasChanged = true
         }
         for line in changes.set {
@@ -51,19 +58,49 @@ struct CookieLedger: Sendable {
             if let index = keys.firstIndex(of: key) {
                 guard lines[index] != line else { continue }
                 lines[index] = line
+                expiries[index] = line.expiry ?? .max
             } else {
                 lines.append(line)
                 keys.append(key)
+                expiries.append(line.expiry ?? .max)
             }
             hasChanged = true
         }
+        // First: they take no living one's place.
+        removeExpired(at: seconds)
         if lines.count > most {
             // Not again for each that follows.
             lines = CookieBound.kept(lines, most: most * 9 / 10)
             keys = lines.map(\.key)
+            expiries = lines.map { $0.expiry ?? .max }
         }
         if hasChanged { version += 1 }
         return hasChanged
+    }
+
+    /// Those that are not over.
+    func lines(at seconds: Int64) -> [CookieLine] {
+        guard expiries.contains(where: { $0 <= seconds }) else { return lines }
+        return zip(lines, expiries).filter { $1 > seconds }.map(\.0)
+    }
+
+    /// What of the changes may come from a server that anybody may have spoken for: nothing that removes a cookie of https, takes its place
+    /// or is sent instead of it. A jar of libcurl's refuses that of what it has, and gives nobody but https a cookie for https alone.
+    func allowedInClear(_ changes: CookieChanges) -> CookieChanges {
+        CookieChanges(
+            removed: changes.removed.filter { line in
+                guard let index = keys.firstIndex(of: line.key) else { return false }
+                return !lines[index].isSecure
+            },
+            set: changes.set.filter { line in line.isSecure || !lines.contains { $0.isSecure && $0.wouldYield(to: line) } })
+    }
+
+    private mutating func removeExpired(at seconds: Int64) {
+        guard expiries.contains(where: { $0 <= seconds }) else { return }
+        let left = expiries.indices.filter { expiries[$0] > seconds }
+        lines = left.map { lines[$0] }
+        keys = left.map { keys[$0] }
+        expiries = left.map { expiries[$0] }
     }
 }
 
@@ -95,10 +132,49 @@ extension CookieLine {
         return CookieLine([UInt8](columns.joined(separator: [0x09])))
     }
 
-    /// Whether it is over at a time, in seconds since 1970.
-    func hasExpired(at seconds: Int64) -> Bool {
+    /// When it is over, in seconds since 1970; `nil` for never.
+    var expiry: Int64? {
         let columns = bytes.split(separator: 0x09, maxSplits: 5, omittingEmptySubsequences: false)
-        guard columns.count == 6, let expires = Int64(String(decoding: columns[4], as: UTF8.self)) else { return false }
-        return expires != 0 && expires <= seconds
+        guard columns.count == 6, let expires = Int64(String(decoding: columns[4], as: UTF8.self)), expires != 0 else {
+            return nil
+        }
+        return expires
+    }
+
+    /// Whether it is over at a time, in seconds since 1970.
+    func hasExpired(at seconds: Int64) -> Bool { expiry.map { $0 <= seconds } ?? false }
+
+    /// Whether it is sent over https alone. libcurl reads the word in any case.
+    var isSecure: Bool {
+        var column = 0
+        for byte in bytes {
+            if column == 3 { return byte | 0x20 == UInt8(ascii: "t") }
+            if byte == 0x09 { column += 1 }
+        }
+        return false
+    }
+
+    /// Whether a server that gets the other one may take it for this one (RFC 6265bis section 5.7): the same name, one's domain the
+    /// other's or above it, and the other's path this one's or below it.
+    func wouldYield(to other: CookieLine) -> Bool {
+        let (own, others) = (columns, other.columns)
+        guard own.count == 7, others.count == 7, own[5] == others[5] else { return false }
+        let (domain, otherDomain) = (CookieLine.dotted(own[0]), CookieLine.dotted(others[0]))
+        guard domain.hasSuffix(otherDomain) || otherDomain.hasSuffix(domain) else { return false }
+        let (path, otherPath) = (own[2], others[2])
+        guard otherPath.starts(with: path) else { return false }
+        return path.count == otherPath.count || path.last == UInt8(ascii: "/")
+            || otherPath.dropFirst(path.count).first == UInt8(ascii: "/")
+    }
+
+    private var columns: [ArraySlice<UInt8>] {
+        bytes.dropFirst(bytes.starts(with: CookieLine.httpOnlyMark) ? CookieLine.httpOnlyMark.count : 0)
+            .split(separator: 0x09, maxSplits: 6, omittingEmptySubsequences: false)
+    }
+
+    /// In lower case, and with a dot before it.
+    private static func dotted(_ domain: ArraySlice<UInt8>) -> String {
+        let text = String(decoding: domain, as: UTF8.self).lowercased()
+        return text.hasPrefix(".") ? text : ".\(text)"
     }
 }

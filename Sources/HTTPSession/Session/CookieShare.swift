@@ -18,12 +18,14 @@ final class CookieShare {
     var isBehind: Bool { store.version != version }
 
     /// Tells the store what has changed in the jar. - Returns: what makes the jar as the store now is.
-    func exchange(_ jar: [CookieLine], now seconds: Int64) -> CookieChanges {
+    ///
+    /// `isSecure`: https changed it. libcurl guards its cookies against everything else, but the jar may not yet have had those of others.
+    func exchange(_ jar: [CookieLine], now seconds: Int64, isSecure: Bool) -> CookieChanges {
         var own = CookieChanges(from: known, to: jar)
         // What has expired here has expired there; another session may have been given it anew.
         own.removed.removeAll { $0.hasExpired(at: seconds) }
         let present: [CookieLine]
-        (present, version) = store.apply(own)
+        (present, version) = store.apply(own, now: seconds, isSecure: isSecure)
         known = jar
         return CookieChanges(from: jar, to: present)
     }

@@ -21,9 +21,9 @@ final class CookieWriter: Sendable {
         let value = Atomic(false)
     }
 
-    /// What the file has is taken to be what the ledger has now.
-    init(_ url: URL, _ ledger: Locked<CookieLedger>, logger: Logger) throws(HTTPSessionError) {
-        let (mailbox, isTold, lines) = (mailbox, Flag(), ledger.withLock { $0.lines })
+    /// `lines`: what the file has.
+    init(_ url: URL, written lines: [CookieLine], _ ledger: Locked<CookieLedger>, logger: Logger) throws(HTTPSessionError) {
+        let (mailbox, isTold) = (mailbox, Flag())
         self.isTold = isTold
         do {
             thread = try LoopThread(name: "http-cookies", namespace: nil) { () throws(LoopError) -> () -> Void in
@@ -98,7 +98,8 @@ final class CookieWriter: Sendable {
             deadline = nil
             // Before the cookies are read: a change after that is another one.
             isTold.value.store(false, ordering: .sequentiallyConsistent)
-            let lines = ledger.withLock { $0.lines }
+            let now = Int64(Date().timeIntervalSince1970)
+            let lines = ledger.withLock { $0.lines(at: now) }
             guard failure != nil || lines != written else { return nil }
             (written, failure) = (lines, nil)
             do throws(HTTPSessionError) { try CookieFile.write(lines, to: url) } catch {

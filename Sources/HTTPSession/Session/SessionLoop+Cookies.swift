@@ -64,10 +64,10 @@ extension SessionLoop {
         for line in lines { try engine.setCookie(line) }
     }
 
-    /// A response may have brought cookies.
-    func noteCookies(in head: ResponseHead) {
+    /// A response may have brought cookies. `isSecure`: over https, or from this machine, which is as good to libcurl.
+    func noteCookies(in head: ResponseHead, isSecure: Bool) {
         guard settings.network.cookies != .none, head.has("set-cookie") else { return }
-        guard cookieShare == nil else { return exchangeCookies() }
+        guard cookieShare == nil else { return exchangeCookies(isSecure: isSecure) }
         cookieKeeper?.noteChange(now: now)
         noteCookies(head.values(of: "set-cookie").count)
     }
@@ -94,7 +94,7 @@ extension SessionLoop {
             case .delete(let cookie): share.store.delete(cookie)
             case .deleteAll: share.store.deleteAll()
             }
-            exchangeCookies()
+            exchangeCookies(isSecure: false)
             if case .set(let cookie) = wish, !cookie.hasExpired(at: Date()), !takes(cookie) {
                 share.store.delete(cookie)
                 throw SessionLoop.notTaken(cookie)
@@ -107,18 +107,24 @@ extension SessionLoop {
 
     /// Before a request: what other sessions have been given is sent with it.
     func takeCookies() {
-        if let cookieShare, cookieShare.isBehind { exchangeCookies() }
+        if let cookieShare, cookieShare.isBehind { exchangeCookies(isSecure: false) }
     }
 
-    private func exchangeCookies() {
+    /// `isSecure`: by a response over https. Of half a response nobody knows.
+    private func exchangeCookies(isSecure: Bool) {
         guard let cookieShare else { return }
-        let changes = cookieShare.exchange(engine.cookieLines, now: Int64(Date().timeIntervalSince1970))
+        let changes = cookieShare.exchange(engine.cookieLines, now: Int64(Date().timeIntervalSince1970), isSecure: isSecure)
         guard !changes.isEmpty else { return }
         // libcurl removes none but all of them, and what has expired.
         for line in changes.removed { try? engine.setCookie(line.expired) }
         for line in changes.set { try? engine.setCookie(line) }
         cookieShare.settle(engine.cookieLines)
     }
+}
+
+extension TaskRun {
+    /// Whether who answers may change cookies that are for https alone (RFC 6265bis section 5.7).
+    var isTrustedWithCookies: Bool { origin.scheme == "https" || transfer?.isRaised == true || origin.isLoopback }
 }
 
 /// How many cookies a session keeps.

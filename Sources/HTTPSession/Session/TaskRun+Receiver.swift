@@ -24,11 +24,11 @@ extension TaskRun: TransferReceiver {
         noteLookedUp()
     }
 
-    func transferReceived(challenge: ResponseHead) { loop.noteCookies(in: challenge) }
+    func transferReceived(challenge: ResponseHead) { loop.noteCookies(in: challenge, isSecure: isTrustedWithCookies) }
 
     func transferReceived(interim: ResponseHead) {
         noteActivity()
-        loop.noteCookies(in: interim)
+        loop.noteCookies(in: interim, isSecure: isTrustedWithCookies)
         if upload != nil { takeUploadInterim(interim) }
         loop.outbox.detail(.receivedInterimResponse(task, interim))
     }
@@ -40,7 +40,7 @@ extension TaskRun: TransferReceiver {
         loop.answered(task.id, at: origin)
         leaveGate()
         exchange.head = head
-        loop.noteCookies(in: head)
+        loop.noteCookies(in: head, isSecure: isTrustedWithCookies)
         loop.outbox.detail(.receivedResponse(task, head))
         switch RedirectRules.decide(head, for: request, allowsInsecure: settings.configuration.followsInsecureRedirects) {
         // What an upload's request becomes by losing its method is none of the upload's.

@@ -21,7 +21,7 @@ struct ProxyOrigins: Sendable {
             let secure = first(["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"])
             (http, https) = (plain.flatMap(ProxyOrigins.url), secure.flatMap(ProxyOrigins.url))
             areNamed = plain != nil || secure != nil
-            exceptions = ProxyExceptions(environment["no_proxy"] ?? environment["NO_PROXY"] ?? "")
+            exceptions = ProxyExceptions(first(["no_proxy", "NO_PROXY"]) ?? "")
         }
     }
 

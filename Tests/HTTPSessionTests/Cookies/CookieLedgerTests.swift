@@ -1,11 +1,16 @@
+import Pacing
 import Testing
 
 @testable import HTTPSession
 
 /// What has changed in a jar, and what becomes of it in a store.
 @Suite struct CookieLedgerTests {
-    private func line(_ name: String, _ value: String = "v", at domain: String = "host.example", expires: Int = 0) -> CookieLine {
-        CookieLine("\(domain)\tFALSE\t/\tFALSE\t\(expires)\t\(name)\t\(value)")
+    private func line(
+        _ name: String, _ value: String = "v", at domain: String = "host.example", path: String = "/", isSecure: Bool = false,
+        expires: Int = 0
+    ) -> CookieLine {
+        let (below, secure) = (domain.hasPrefix(".") ? "TRUE" : "FALSE", isSecure ? "TRUE" : "FALSE")
+        return CookieLine("\(domain)\t\(below)\t\(path)\t\(secure)\t\(expires)\t\(name)\t\(value)")
     }
 
     @Test func `what was added, changed and removed`() {
@@ -22,7 +27,8 @@ import Testing
     }
 
     @Test func `random changes lead from one list to the other`() {
-        var random = SystemRandomNumberGenerator()
+        let seed = UInt64.random(in: 0 ... .max)
+        var random = SplitMix64(seed: seed)
         for _ in 0..<500 {
             func some() -> [CookieLine] {
                 (0..<8).filter { _ in Bool.random(using: &random) }.map {
@@ -31,10 +37,10 @@ import Testing
                 .shuffled(using: &random)
             }
             let (old, new) = (some(), some())
-            var ledger = CookieLedger(old)
-            let hasChanged = ledger.apply(CookieChanges(from: old, to: new))
-            #expect(hasChanged == (Set(old) != Set(new)))
-            #expect(Set(ledger.lines) == Set(new))
+            var ledger = CookieLedger(old, now: 0)
+            let hasChanged = ledger.apply(CookieChanges(from: old, to: new), now: 0)
+            #expect(hasChanged == (Set(old) != Set(new)), "seed \(seed)")
+            #expect(Set(ledger.lines) == Set(new), "seed \(seed)")
         }
     }
 
@@ -48,18 +54,20 @@ import Testing
     }
 
     @Test func `a change has a place and a number, what changes nothing has none`() {
-        var ledger = CookieLedger([line("a"), line("b")])
+        var ledger = CookieLedger([line("a"), line("b")], now: 0)
         let version = ledger.version
-        ledger.apply(CookieChanges(removed: [line("c")], set: [line("a")]))
+        ledger.apply(CookieChanges(removed: [line("c")], set: [line("a")]), now: 0)
         #expect(ledger.version == version)
-        ledger.apply(CookieChanges(removed: [line("b", "other")], set: [line("a", "w"), line("c")]))
+        ledger.apply(CookieChanges(removed: [line("b", "other")], set: [line("a", "w"), line("c")]), now: 0)
         #expect(ledger.version != version)
         #expect(ledger.lines == [line("a", "w"), line("c")])
     }
 
     @Test func `a store has its bound`() {
         var ledger = CookieLedger()
-        for number in 0..<25 { ledger.apply(CookieChanges(set: [line("\(number)"), line("x", at: "other.example")]), most: 20) }
+        for number in 0..<25 {
+            ledger.apply(CookieChanges(set: [line("\(number)"), line("x", at: "other.example")]), now: 0, most: 20)
+        }
         #expect((15...20).contains(ledger.lines.count))
         #expect(ledger.lines.contains(line("x", at: "other.example")) && ledger.lines.contains(line("24")))
         #expect(!ledger.lines.contains(line("0")))
@@ -75,13 +83,13 @@ import Testing
 
     @Test func `what another session has been given anew does not end because it expires here`() throws {
         let store = CookieStore()
-        _ = store.apply(CookieChanges(set: [line("a", "old", expires: 100), line("b")]))
+        _ = store.apply(CookieChanges(set: [line("a", "old", expires: 100), line("b")]), now: 0, isSecure: true)
         let share = CookieShare(store)
         #expect(!share.isBehind)
-        _ = store.apply(CookieChanges(set: [line("a", "new", expires: 300)]))
+        _ = store.apply(CookieChanges(set: [line("a", "new", expires: 300)]), now: 0, isSecure: true)
         #expect(share.isBehind)
         // The jar has dropped one by its time, and the other by a server's word.
-        let changes = share.exchange([], now: 200)
+        let changes = share.exchange([], now: 200, isSecure: true)
         #expect(!share.isBehind)
         #expect(changes == CookieChanges(set: [line("a", "new", expires: 300)]))
         #expect(store.present.lines == [line("a", "new", expires: 300)])
@@ -90,11 +98,86 @@ import Testing
     @Test func `of two that are given the same cookie the later is right, for both`() {
         let store = CookieStore()
         let (one, other) = (CookieShare(store), CookieShare(store))
-        #expect(one.exchange([line("a", "1")], now: 0).isEmpty)
-        #expect(other.exchange([line("a", "2"), line("b")], now: 0).isEmpty)
+        #expect(one.exchange([line("a", "1")], now: 0, isSecure: true).isEmpty)
+        #expect(other.exchange([line("a", "2"), line("b")], now: 0, isSecure: true).isEmpty)
         #expect(one.isBehind && !other.isBehind)
-        #expect(one.exchange([line("a", "1")], now: 0) == CookieChanges(set: [line("a", "2"), line("b")]))
+        #expect(one.exchange([line("a", "1")], now: 0, isSecure: true) == CookieChanges(set: [line("a", "2"), line("b")]))
         one.settle([line("a", "2"), line("b")])
-        #expect(one.exchange([line("a", "2"), line("b")], now: 0).isEmpty)
+        #expect(one.exchange([line("a", "2"), line("b")], now: 0, isSecure: true).isEmpty)
+    }
+
+    // MARK: What is over
+
+    @Test func `cookies that were short-lived push out none that lives`() {
+        var ledger = CookieLedger([line("login")], now: 0)
+        for number in 0..<100 {
+            ledger.apply(CookieChanges(set: [line("short\(number)", expires: number + 2)]), now: Int64(number), most: 20)
+        }
+        #expect(ledger.lines == [line("login"), line("short98", expires: 100), line("short99", expires: 101)])
+        let version = ledger.version
+        #expect(ledger.lines(at: 100) == [line("login"), line("short99", expires: 101)])
+        #expect(ledger.lines(at: 101) == [line("login")])
+        // The places of what is left are right: the one of this key, and no other.
+        ledger.apply(CookieChanges(set: [line("short99", "renewed", expires: 300)]), now: 100)
+        #expect(ledger.lines == [line("login"), line("short99", "renewed", expires: 300)])
+        ledger.apply(CookieChanges(), now: 300)
+        #expect(ledger.lines == [line("login")])
+        // The end of a time is nothing that sessions have to be told.
+        #expect(ledger.version == version + 1)
+        #expect(CookieLedger([line("old", expires: 7), line("a")], now: 7).lines == [line("a")])
+    }
+
+    @Test func `a cookie given anew outlives the end of the old one in every jar`() {
+        let store = CookieStore()
+        _ = store.apply(CookieChanges(set: [line("a", "old", expires: 100), line("b", expires: 100)]), now: 0, isSecure: true)
+        let (one, other) = (CookieShare(store), CookieShare(store))
+        let new = line("a", "new", expires: 300)
+        #expect(one.exchange([new], now: 200, isSecure: true).isEmpty)
+        #expect(store.present.lines == [new])
+        #expect(other.isBehind)
+        #expect(other.exchange([], now: 200, isSecure: true) == CookieChanges(set: [new]))
+        #expect(store.present.lines == [new])
+    }
+
+    // MARK: What is for https
+
+    @Test func `without https no cookie of https is removed, changed or covered`() {
+        let secure = line("a", "good", at: "www.host.example", path: "/in", isSecure: true)
+        let ledger = CookieLedger([secure, line("b")], now: 0)
+        #expect(ledger.allowedInClear(CookieChanges(removed: [secure])).isEmpty)
+        // As the jar knew it, before it was for https.
+        #expect(ledger.allowedInClear(CookieChanges(removed: [line("a", at: "www.host.example", path: "/in")])).isEmpty)
+        for bad in [
+            line("a", at: "www.host.example", path: "/in"), line("a", at: "WWW.host.example", path: "/in/deep"),
+            line("a", at: ".www.host.example", path: "/in/"), line("a", at: ".host.example", path: "/in"),
+            line("a", at: "its.www.host.example", path: "/in"),
+            CookieLine("#HttpOnly_www.host.example\tFALSE\t/in\tFALSE\t0\ta\tevil"),
+        ] { #expect(ledger.allowedInClear(CookieChanges(set: [bad])).isEmpty, "\(bad.text)") }
+        let good = [
+            line("A", at: "www.host.example", path: "/in"), line("a", at: "www.host.example", path: "/"),
+            line("a", at: "www.host.example", path: "/inner"), line("a", at: "w.host.example", path: "/in"),
+            line("a", at: "ww.host.example", path: "/in"), line("b", "w"),
+            // Nobody but https has such a one set by libcurl.
+            line("a", "next", at: "www.host.example", path: "/in", isSecure: true),
+        ]
+        let changes = CookieChanges(removed: [line("b")], set: good)
+        #expect(ledger.allowedInClear(changes) == changes)
+    }
+
+    @Test func `a jar in which http has taken the place of another session's https is set right`() {
+        let store = CookieStore()
+        let share = CookieShare(store)
+        let (good, evil) = (line("a", "good", isSecure: true), line("a", "evil"))
+        let (deep, own) = (line("a", "deep", path: "/deep"), line("b"))
+        _ = store.apply(CookieChanges(set: [good]), now: 0, isSecure: true)
+        #expect(
+            share.exchange([evil, deep, own], now: 0, isSecure: false) == CookieChanges(removed: [deep], set: [good]))
+        #expect(store.present.lines == [good, own])
+        share.settle([good, own])
+        #expect(share.exchange([own], now: 0, isSecure: false) == CookieChanges(set: [good]))
+        #expect(store.present.lines == [good, own])
+        share.settle([good, own])
+        #expect(share.exchange([own], now: 0, isSecure: true).isEmpty)
+        #expect(store.present.lines == [own])
     }
 }

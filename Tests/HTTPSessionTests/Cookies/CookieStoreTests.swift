@@ -135,6 +135,36 @@ import Testing
         #expect(try await said(session(next), server.url("/")) == ["a=1", "b=2", "c=3"])
     }
 
+    @Test func `http does not take the place of what another session was given over https meanwhile`() async throws {
+        let store = CookieStore()
+        let good = Cookie(name: "a", value: "good", domain: "host.example", isSecure: true)
+        let server = try MisbehavingServer { _ in
+            // As another session's response would, after this one's request has left.
+            try? store.set(good)
+            return Reply(body: "x").field("Set-Cookie", "a=evil").field("Set-Cookie", "b=own")
+        }
+        let session = try localSession {
+            $0.cookies = .shared(store)
+            $0.hostOverrides = [.init(host: "host.example", port: Int(server.port), addresses: ["127.0.0.1"])]
+        }
+        let url = try #require(URL(string: "http://host.example:\(server.port)/"))
+        _ = try await session.data(TransferRequest(url: url)).value
+        #expect(Set(store.all().map(\.value)) == ["good", "own"])
+        #expect(Set(try await session.cookies.all()) == Set(store.all()))
+    }
+
+    @Test func `what is over is neither read from the file nor left in it`() async throws {
+        let folder = try ScratchDirectory()
+        let file = folder.url("cookies")
+        let start = "host.example\tFALSE\t/\tFALSE"
+        try Data("\(start)\t100\tdead\tv\n\(start)\t0\talive\tv\n".utf8).write(to: file)
+        let store = try CookieStore(file: file)
+        #expect(store.all().map(\.name) == ["alive"])
+        try await store.save()
+        let text = try String(contentsOf: file, encoding: .utf8)
+        #expect(text.contains("alive") && !text.contains("dead"))
+    }
+
     @Test func `the file is written soon after a change, without a session`() async throws {
         let folder = try ScratchDirectory()
         let store = try CookieStore(file: folder.url("cookies"))

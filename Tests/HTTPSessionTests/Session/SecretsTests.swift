@@ -177,9 +177,12 @@ import Testing
         let response = try await task.value
         let cookies = try await session.cookies.all()
         #expect(cookies.count == 1)
+        let store = CookieStore()
+        try store.set(Cookie(name: "a", value: "s3cret", domain: "host.example"))
         for thing in [
             request, session.configuration, SessionConfiguration.Proxy.explicit("http://user:s3cret@x:s3cret@h:1"), task, session,
-            response, response.received, cookies,
+            response, response.received, cookies, store, SessionConfiguration.CookieStorage.shared(store),
+            BearerToken("s3cret"), BearerToken("s3cret", expiry: Date()),
         ] as [Any] {
             var dumped = ""
             dump(thing, to: &dumped)
