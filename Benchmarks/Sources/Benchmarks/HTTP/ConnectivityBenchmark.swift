@@ -50,8 +50,7 @@ enum ConnectivityBenchmark {
         let direct = try load.await("the tasks that need not wait") { $0.hasPrefix("direct ") }
         try site.cable(isIn: false)
         try hear(load, "waiting", times: 1)
-        // What was sent before the loss was known waits for its next hop for three seconds, and would be served too.
-        usleep(5_000_000)
+        usleep(1_000_000)
         let plugged = Date().timeIntervalSince1970
         try site.cable(isIn: true)
         let released = try load.await("the end of the tasks") { $0.hasPrefix("released ") }
@@ -61,7 +60,10 @@ enum ConnectivityBenchmark {
             let usual = Double(direct.text.dropFirst("direct ".count))
         else { throw BenchmarkError("no moments: \(released.text), \(direct.text)") }
         let served = try site.served().filter { $0.moment >= plugged }
-        guard served.count == tasks else { throw BenchmarkError("\(served.count) requests for \(tasks) tasks") }
+        // What was sent before the loss was known may wait in the kernel for its next hop, and is served too.
+        guard (tasks...tasks + Int(connections)).contains(served.count) else {
+            throw BenchmarkError("\(served.count) requests for \(tasks) tasks")
+        }
         return [
             .against(
                 "\(tasks) waiting tasks, \(Int(connections)) connections: cable in → all have ended", Double(end - told),
