@@ -55,7 +55,11 @@ public final class BearerAuthentication: RequestInterceptor {
     public func adapt(_ request: TransferRequest) async throws -> TransferRequest {
         let token: BearerToken
         do { token = try await currentToken(insteadOf: nil) } catch {
-            throw HTTPSessionError(.authenticationFailed, "there is no token: \(error)", underlying: error)
+            // Whose server refused it for another request may take it for this one.
+            guard let last = state.withLock({ $0.life.usable(insteadOf: nil, at: Date()) }) else {
+                throw HTTPSessionError(.authenticationFailed, "there is no token: \(error)", underlying: error)
+            }
+            token = last
         }
         var request = request
         request.headerFields[.authorization] = "Bearer \(token.value)"
@@ -81,12 +85,15 @@ public final class BearerAuthentication: RequestInterceptor {
     private func currentToken(insteadOf refused: String?) async throws -> BearerToken {
         let step = state.withLock { state -> Step in
             let usable = state.life.usable(insteadOf: refused, at: Date())
+            if refused == state.life.token?.value { state.isAhead = false }
             if let fetching = state.fetching {
                 if let usable, state.isAhead { return .use(usable) }
                 return .wait(fetching)
             }
             if let usable, !state.life.isDue(at: Date()) { return .use(usable) }
-            guard state.life.mayFetch(now: MonotonicClock.now()) else { return usable.map { .use($0) } ?? .refuse }
+            guard state.life.mayFetch(now: MonotonicClock.now(), isAhead: usable != nil) else {
+                return usable.map { .use($0) } ?? .refuse
+            }
             // A task of its own: whoever waits for it may be cancelled, and others wait too.
             let task = Task { [self, expired = state.life.token] in
                 do {

@@ -104,7 +104,7 @@ public final class CookieStore: Sendable, Hashable {
     ///
     /// - Returns: what there is then.
     func apply(_ changes: CookieChanges, now seconds: Int64, isSecure: Bool) -> (lines: [CookieLine], version: UInt64) {
-        change(now: seconds) { isSecure ? changes : $0.allowedInClear(changes) }
+        change(now: seconds) { isSecure ? changes : $0.allowedInClear(changes, now: seconds) }
     }
 
     private static var now: Int64 { Int64(Date().timeIntervalSince1970) }

@@ -28,11 +28,11 @@ struct TokenLife: Hashable, Sendable {
         return expiry.timeIntervalSince(date) <= min(ahead, expiry.timeIntervalSince(taken) / 2)
     }
 
-    /// Counts one more fetch. - Returns: whether it may be made.
-    mutating func mayFetch(now: Int64) -> Bool {
+    /// Counts one more fetch; one ahead of time leaves one for when there is no token. - Returns: whether it may be made.
+    mutating func mayFetch(now: Int64, isAhead: Bool = false) -> Bool {
         let period = max(0, renewal.period.saturatingNanoseconds)
         fetches.removeAll { now - $0 >= period }
-        guard fetches.count < max(1, renewal.maximumCount) else { return false }
+        guard fetches.count < max(1, renewal.maximumCount) - (isAhead ? 1 : 0) else { return false }
         fetches.append(now)
         return true
     }

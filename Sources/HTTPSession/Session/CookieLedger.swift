@@ -86,13 +86,14 @@ struct CookieLedger: Sendable {
 
     /// What of the changes may come from a server that anybody may have spoken for: nothing that removes a cookie of https, takes its place
     /// or is sent instead of it. A jar of libcurl's refuses that of what it has, and gives nobody but https a cookie for https alone.
-    func allowedInClear(_ changes: CookieChanges) -> CookieChanges {
-        CookieChanges(
+    func allowedInClear(_ changes: CookieChanges, now seconds: Int64) -> CookieChanges {
+        let secure = lines(at: seconds).filter(\.isSecure)
+        return CookieChanges(
             removed: changes.removed.filter { line in
                 guard let index = keys.firstIndex(of: line.key) else { return false }
                 return !lines[index].isSecure
             },
-            set: changes.set.filter { line in line.isSecure || !lines.contains { $0.isSecure && $0.wouldYield(to: line) } })
+            set: changes.set.filter { line in line.isSecure || !secure.contains { $0.wouldYield(to: line) } })
     }
 
     private mutating func removeExpired(at seconds: Int64) {
@@ -123,6 +124,8 @@ extension CookieLine {
     }
 
     private static let httpOnlyMark = Array("#HttpOnly_".utf8)
+
+    var domain: ArraySlice<UInt8> { columns.first ?? [] }
 
     /// The same cookie, long expired: what takes its place and is not there.
     var expired: CookieLine {

@@ -43,15 +43,26 @@ struct Upload: TransferWork {
         return dialect == .draft ? task(request, .draft, session) : session.data(request)
     }
 
-    /// What is sent next leaves when it is written down where to.
     private func task(_ request: TransferRequest, _ kind: UploadProtocol, _ session: HTTPSessionManager) -> TransferTask {
         guard let note else { return session.upload(request, resumably: kind) }
-        let place = UploadPlace(known: note.placeOfPresentFile(), mayBeginAnew: true) { [dialect] in note.note($0, dialect) }
-        let task = session.task(
-            request, for: .resumableUpload(kind, place: place),
-            departure: Departure(willLeave: { try await note.settle() }, hasStayed: {}))
+        var task = task(request, kind, session, note)
+        // The task's look at the file comes after the note's: of what was replaced in between, nothing is gone on from.
+        if note.hasChanged {
+            task.cancel()
+            task = self.task(request, kind, session, note)
+        }
         task.resume()
         return task
+    }
+
+    /// What is sent next leaves when it is written down where to.
+    private func task(
+        _ request: TransferRequest, _ kind: UploadProtocol, _ session: HTTPSessionManager, _ note: UploadNote
+    ) -> TransferTask {
+        let place = UploadPlace(known: note.placeOfPresentFile(), mayBeginAnew: true) { [dialect] in note.note($0, dialect) }
+        return session.task(
+            request, for: .resumableUpload(kind, place: place),
+            departure: Departure(willLeave: { await note.settle() }, hasStayed: {}))
     }
 
     mutating func goesOn(_ index: Int, after answer: TransferAnswer) -> Bool {

@@ -48,6 +48,8 @@ final class UploadNote: Sendable {
 
     private let path: String
     private let descriptor: Int32
+    /// As the user wrote it, which may be a link, and where it led when this run began.
+    private let source: String
     private let file: String
     private let url: String
     private let state: Locked<State>
@@ -59,9 +61,9 @@ final class UploadNote: Sendable {
     init?(_ plan: PutPlan, environment: [String: String]) throws(Failure) {
         guard let directory = UploadNote.directory(environment), let resolved = realpath(plan.file, nil) else { return nil }
         defer { free(resolved) }
-        file = String(cString: resolved)
+        (source, file) = (plan.file, String(cString: resolved))
         url = plan.address
-        guard let version = Content.Version(file), let digest = ContentDigest.sha256(of: Data("\(file)\0\(url)".utf8)),
+        guard let version = Content.Version(source), let digest = ContentDigest.sha256(of: Data("\(file)\0\(url)".utf8)),
             (try? FileManager.default.createDirectory(
                 atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])) != nil,
             let writer = try? Worker(name: "netwatch-note")
@@ -93,7 +95,7 @@ final class UploadNote: Sendable {
 
     /// Where to go on. `nil` where nothing has been begun, or the file is another one by now: then it is begun anew.
     func placeOfPresentFile() -> URL? {
-        let present = Content.Version(file)
+        let present = Content.Version(source)
         return state.withLock { state in
             if let present, present != state.version { (state.version, state.content) = (present, nil) }
             return state.content?.place
@@ -111,14 +113,14 @@ final class UploadNote: Sendable {
         if let new { writer.run { [self] in write(new) } }
     }
 
+    /// Whether the file is another one than when its place was asked for.
+    var hasChanged: Bool {
+        let present = Content.Version(source)
+        return state.withLock { $0.version != present }
+    }
+
     /// Before a request leaves: comes back when all is written that was noted before.
-    ///
-    /// - Throws: ``HTTPSessionError/Code/fileChanged`` where the file is another one than was begun with.
-    func settle() async throws {
-        let version = state.withLock { $0.version }
-        guard Content.Version(file) == version else {
-            throw HTTPSessionError(.fileChanged, "'\(file)' has changed while it was sent")
-        }
+    func settle() async {
         await withCheckedContinuation { done in writer.run { done.resume() } }
     }
 

@@ -144,15 +144,15 @@ import Testing
     @Test func `without https no cookie of https is removed, changed or covered`() {
         let secure = line("a", "good", at: "www.host.example", path: "/in", isSecure: true)
         let ledger = CookieLedger([secure, line("b")], now: 0)
-        #expect(ledger.allowedInClear(CookieChanges(removed: [secure])).isEmpty)
+        #expect(ledger.allowedInClear(CookieChanges(removed: [secure]), now: 0).isEmpty)
         // As the jar knew it, before it was for https.
-        #expect(ledger.allowedInClear(CookieChanges(removed: [line("a", at: "www.host.example", path: "/in")])).isEmpty)
+        #expect(ledger.allowedInClear(CookieChanges(removed: [line("a", at: "www.host.example", path: "/in")]), now: 0).isEmpty)
         for bad in [
             line("a", at: "www.host.example", path: "/in"), line("a", at: "WWW.host.example", path: "/in/deep"),
             line("a", at: ".www.host.example", path: "/in/"), line("a", at: ".host.example", path: "/in"),
             line("a", at: "its.www.host.example", path: "/in"),
             CookieLine("#HttpOnly_www.host.example\tFALSE\t/in\tFALSE\t0\ta\tevil"),
-        ] { #expect(ledger.allowedInClear(CookieChanges(set: [bad])).isEmpty, "\(bad.text)") }
+        ] { #expect(ledger.allowedInClear(CookieChanges(set: [bad]), now: 0).isEmpty, "\(bad.text)") }
         let good = [
             line("A", at: "www.host.example", path: "/in"), line("a", at: "www.host.example", path: "/"),
             line("a", at: "www.host.example", path: "/inner"), line("a", at: "w.host.example", path: "/in"),
@@ -161,7 +161,7 @@ import Testing
             line("a", "next", at: "www.host.example", path: "/in", isSecure: true),
         ]
         let changes = CookieChanges(removed: [line("b")], set: good)
-        #expect(ledger.allowedInClear(changes) == changes)
+        #expect(ledger.allowedInClear(changes, now: 0) == changes)
     }
 
     @Test func `a jar in which http has taken the place of another session's https is set right`() {

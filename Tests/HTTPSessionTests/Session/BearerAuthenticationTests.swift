@@ -141,6 +141,8 @@ import Testing
         var life = TokenLife(nil, TokenRenewal(maximumCount: 2, period: .seconds(30)), at: now)
         let second: Int64 = 1_000_000_000
         #expect([0, 10, 29, 30, 39, 40].map { life.mayFetch(now: $0 * second) } == [true, true, false, true, false, true])
+        var ahead = TokenLife(nil, TokenRenewal(maximumCount: 2, period: .seconds(30)), at: now)
+        #expect([true, true, false].map { ahead.mayFetch(now: 0, isAhead: $0) } == [true, false, true])
         var least = TokenLife(nil, TokenRenewal(maximumCount: -1), at: now)
         #expect([least.mayFetch(now: 0), least.mayFetch(now: 1)] == [true, false])
     }

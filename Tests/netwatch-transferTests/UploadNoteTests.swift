@@ -1,0 +1,64 @@
+import Foundation
+import NetworkLab
+import Testing
+
+@testable import netwatch_transfer
+
+/// Where an upload is, as long as its file is the one that it was begun with.
+@Suite struct UploadNoteTests {
+    private let folder: ScratchDirectory
+    private let place: URL
+
+    init() throws {
+        folder = try ScratchDirectory()
+        place = try #require(URL(string: "http://h/uploads/1"))
+    }
+
+    private func write(_ name: String, _ text: String) throws {
+        try Data(text.utf8).write(to: URL(fileURLWithPath: folder.file(name)), options: .atomic)
+    }
+
+    private func note(of name: String) throws -> UploadNote {
+        let plan = try PutPlan(file: folder.file(name), url: "http://h/uploads")
+        return try #require(try UploadNote(plan, environment: ["XDG_STATE_HOME": folder.file("state")]))
+    }
+
+    @Test func aFileThatIsReplacedWithinARunIsBegunAnew() async throws {
+        try write("film", "one")
+        let note = try note(of: "film")
+        #expect(note.placeOfPresentFile() == nil)
+        note.note(place, .tus)
+        #expect(note.placeOfPresentFile() == place && !note.hasChanged)
+        try write("film", "two")
+        #expect(note.hasChanged)
+        #expect(note.placeOfPresentFile() == nil && !note.hasChanged)
+        await note.settle()
+    }
+
+    @Test func aLinkThatLeadsToAnotherFileIsBegunAnew() async throws {
+        try write("one", "one")
+        try write("two", "two")
+        try FileManager.default.createSymbolicLink(atPath: folder.file("film"), withDestinationPath: folder.file("one"))
+        let note = try note(of: "film")
+        note.note(place, .draft)
+        try FileManager.default.removeItem(atPath: folder.file("film"))
+        try FileManager.default.createSymbolicLink(atPath: folder.file("film"), withDestinationPath: folder.file("two"))
+        #expect(note.placeOfPresentFile() == nil)
+        await note.settle()
+    }
+
+    @Test func whatIsNotedIsKnownToTheNextRun() async throws {
+        try write("film", "one")
+        do {
+            let first = try note(of: "film")
+            first.note(place, .tus)
+            await first.settle()
+            first.close()
+        }
+        let second = try note(of: "film")
+        #expect(second.known?.dialect == .tus)
+        #expect(second.placeOfPresentFile() == place)
+        second.forget()
+        #expect(!second.hasPlace)
+    }
+}
