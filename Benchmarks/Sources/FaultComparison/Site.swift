@@ -11,13 +11,7 @@ final class Site {
         (client, host) = (try LabHost(), try LabHost())
         for each in [client, host] { try each.ip("link set lo up") }
         try host.ip("addr add \(Site.server)/32 dev lo")
-        for number in 1...2 {
-            try client.ip("link add up\(number) type veth peer name up\(number) netns \(host.processID)")
-            for (each, last) in [(host, 1), (client, 2)] {
-                try each.ip("addr add 10.9.\(number).\(last)/24 dev up\(number)")
-                try each.ip("link set up\(number) up")
-            }
-        }
+        for number in 1...2 { try client.connect(to: host, "up\(number)", number: number) }
         try client.ip("route add default via 10.9.1.1 dev up1")
     }
 

@@ -24,8 +24,17 @@ package final class LabHost {
 
     deinit { holder.stop() }
 
-    /// Of the process that holds it, for `netns` of ip-link(8).
-    package var processID: Int32 { holder.processID }
+    /// Lays a cable to another host: an interface of this name at both ends, up, this one with the address 10.9.NUMBER.2/24 and the other
+    /// with 10.9.NUMBER.1/24. `index`: of the interface here; the other's is one more.
+    package func connect(to other: LabHost, _ name: String, number: Int = 1, index: Int? = nil) throws {
+        let (own, others) = (index.map { "index \($0) " } ?? "", index.map { "index \($0 + 1) " } ?? "")
+        try ip("link add name \(name) \(own)type veth peer name \(name) \(others)netns \(other.path)")
+        for (host, last) in [(self, 2), (other, 1)] {
+            try host.ip("link set \(name) addrgenmode none")
+            try host.ip("address add 10.9.\(number).\(last)/24 dev \(name)")
+            try host.ip("link set \(name) up")
+        }
+    }
 
     private static func inode(_ path: String) -> UInt64? {
         var status = stat()

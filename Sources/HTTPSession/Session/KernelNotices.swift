@@ -37,9 +37,3 @@ final class KernelNotices: Sendable {
         }
     }
 }
-
-/// Both ends of a connection, as libcurl writes them.
-struct ConnectionEnds: Hashable, Sendable {
-    var local: String
-    var remote: String
-}

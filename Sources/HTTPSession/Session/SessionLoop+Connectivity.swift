@@ -148,3 +148,9 @@ extension SessionLoop {
         return seconds > 61 ? nil : max(0, Int(seconds) - 1)
     }
 }
+
+/// Both ends of a connection, as libcurl writes them.
+struct ConnectionEnds: Hashable, Sendable {
+    var local: String
+    var remote: String
+}

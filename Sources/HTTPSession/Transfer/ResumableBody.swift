@@ -60,19 +60,22 @@ extension BodySegment {
 }
 
 /// What tells whether a file is still the one that was looked at.
-package struct FileVersion: Hashable, Sendable {
+package struct FileVersion: Hashable, Sendable, Codable {
     private let device: UInt64
     private let inode: UInt64
+    private let size: Int64
     /// Nanoseconds since 1970.
     private let modified: Int64
 
     init(_ found: stat) {
         device = UInt64(found.st_dev)
         inode = UInt64(found.st_ino)
+        size = Int64(found.st_size)
         modified = Int64(found.st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(found.st_mtim.tv_nsec)
     }
 
-    init(_ path: String) throws(HTTPSessionError) {
+    /// Of what the path leads to.
+    package init(_ path: String) throws(HTTPSessionError) {
         var found = stat()
         guard stat(path, &found) == 0 else { throw FileFailure.reading(path, errno) }
         self.init(found)

@@ -12,33 +12,17 @@ final class UploadNote: Sendable {
     /// What it says.
     struct Content: Codable, Hashable {
         var file: String
-        var version: Version
+        var version: FileVersion
         /// Where the upload was to go, as the user wrote it but for user and password.
         var url: String
         var dialect: PutPlan.Dialect
         /// Where its server has put it.
         var place: URL
-
-        /// What tells whether a file is the one that was begun with.
-        struct Version: Codable, Hashable {
-            var device: UInt64
-            var inode: UInt64
-            var size: Int64
-            /// In nanoseconds since 1970.
-            var modified: Int64
-
-            init?(_ file: String) {
-                var found = stat()
-                guard stat(file, &found) == 0 else { return nil }
-                (device, inode, size) = (UInt64(found.st_dev), UInt64(found.st_ino), Int64(found.st_size))
-                modified = Int64(found.st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(found.st_mtim.tv_nsec)
-            }
-        }
     }
 
     private struct State: Sendable {
         /// Of the file as it is sent.
-        var version: Content.Version
+        var version: FileVersion
         var content: Content?
         var isForgotten = false
     }
@@ -63,7 +47,7 @@ final class UploadNote: Sendable {
         defer { free(resolved) }
         (source, file) = (plan.file, String(cString: resolved))
         url = plan.address
-        guard let version = Content.Version(source), let digest = ContentDigest.sha256(of: Data("\(file)\0\(url)".utf8)),
+        guard let version = try? FileVersion(source), let digest = ContentDigest.sha256(of: Data("\(file)\0\(url)".utf8)),
             (try? FileManager.default.createDirectory(
                 atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])) != nil,
             let writer = try? Worker(name: "netwatch-note")
@@ -95,7 +79,7 @@ final class UploadNote: Sendable {
 
     /// Where to go on. `nil` where nothing has been begun, or the file is another one by now: then it is begun anew.
     func placeOfPresentFile() -> URL? {
-        let present = Content.Version(source)
+        let present = try? FileVersion(source)
         return state.withLock { state in
             if let present, present != state.version { (state.version, state.content) = (present, nil) }
             return state.content?.place
@@ -115,7 +99,7 @@ final class UploadNote: Sendable {
 
     /// Whether the file is another one than when its place was asked for.
     var hasChanged: Bool {
-        let present = Content.Version(source)
+        let present = try? FileVersion(source)
         return state.withLock { $0.version != present }
     }
 

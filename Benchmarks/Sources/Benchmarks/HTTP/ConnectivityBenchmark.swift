@@ -106,12 +106,7 @@ enum ConnectivityBenchmark {
             (client, host, folder) = (try LabHost(), try LabHost(), try WorkFolder())
             for each in [client, host] { try each.ip("link set lo up") }
             try host.ip("address add \(Site.address)/32 dev lo")
-            try client.ip("link add name cable index \(index) type veth peer name cable index \(index + 1) netns \(host.path)")
-            for (each, number) in [(client, 2), (host, 1)] {
-                try each.ip("link set cable addrgenmode none")
-                try each.ip("address add 10.9.1.\(number)/24 dev cable")
-                try each.ip("link set cable up")
-            }
+            try client.connect(to: host, "cable", index: index)
             try client.ip("route add default via 10.9.1.1")
             let log =
                 "log_format moments '$msec $connections_active'; access_log \(folder.file("served")) moments buffer=64k flush=1s;"
