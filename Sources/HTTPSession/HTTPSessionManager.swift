@@ -148,36 +148,12 @@ public final class HTTPSessionManager: Sendable {
         failure: HTTPSessionError? = nil, record: ResumeDirectory.Record? = nil, resumably uploadProtocol: UploadProtocol? = nil,
         at place: UploadPlace? = nil, departure: Departure? = nil
     ) -> TransferTask {
-        let options = request.options
-        var limits = core.settings.taskLimits
-        if let timeout = options.requestTimeout { limits.requestTimeout = timeout.saturatingNanoseconds }
-        if let timeout = options.resourceTimeout { limits.resourceTimeout = timeout.saturatingNanoseconds }
-        var segments: [BodySegment] = []
-        var origin = Origin.unknown
-        var failure = failure
-        var upload: UploadJob?
-        do throws(HTTPSessionError) {
-            if let failure { throw failure }
-            origin = try core.settings.check(request)
-            segments = try request.body.segments()
-            if case .file(let place) = destination { try place.check() }
-            if let known = place?.known { _ = try core.settings.check(TransferRequest(url: known)) }
-            if let uploadProtocol {
-                upload = try UploadJob(
-                    request, segments, uploadProtocol, allowsInsecure: configuration.followsInsecureRedirects, place: place)
-            }
-        } catch {
-            failure = error
-        }
-        let job = TransferJob(
-            segments: segments, origin: origin, host: core.settings.host(of: origin),
-            plan: TransferPlan(
-                request, logins: TaskLogins(), settings: core.settings, segments: segments, isElsewhere: false),
-            destination: destination, limits: limits, retryPolicy: options.retryPolicy ?? configuration.retryPolicy,
-            record: record, acceptableStatusCodes: statusCodes, upload: upload, departure: departure)
+        let (job, failure) = core.settings.job(
+            for: request, to: destination, failure: failure, record: record, acceptableStatusCodes: statusCodes,
+            resumably: uploadProtocol, at: place, departure: departure)
         let task = TransferTask(
             id: id, request: request, kind: kind, handlers: handlers ?? self.handlers, job: job, core: core, chunkBuffer: buffer,
-            validation: validation,
+            validation: validation, isRepeatable: job.isRepeatable(kind),
             decisions: memory(of: core.settings.decisions, or: .init(capacity: 32), handlers) { $0.serverTrust != nil },
             identities: memory(of: core.settings.identities, or: .init(capacity: 32), handlers) { $0.clientCertificate != nil })
         if !startsNow, failure == nil { core.register(task) }

@@ -8,6 +8,8 @@ public struct TransferMetrics: Hashable, Sendable {
     public internal(set) var redirectCount = 0
     /// Attempts after one that had failed.
     public internal(set) var retryCount = 0
+    /// Attempts that interceptors have asked for, those of the tasks that this one repeats included.
+    var interceptionCount = 0
     /// Waited between attempts.
     public internal(set) var timeBackingOff = Duration.zero
     /// Waited for a network that had gone.

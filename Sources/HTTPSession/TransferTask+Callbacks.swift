@@ -22,7 +22,7 @@ extension TransferTask {
             Task {
                 let value: Result<Serializer.Value, HTTPSessionError>
                 do throws(HTTPSessionError) {
-                    value = .success(try serializer.serialize(try result.get().received))
+                    value = .success(try await task.serialized(result.get(), by: serializer))
                 } catch {
                     value = .failure(error)
                 }

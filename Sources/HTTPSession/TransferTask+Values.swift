@@ -9,8 +9,7 @@ extension TransferTask {
         if validation.checksStatusOnly, validation.acceptableStatusCodes?.contains(response.statusCode) ?? true {
             return response.data
         }
-        try validation.validate(response.received)
-        return response.data
+        return try await serialized(by: BodySerializer(validation: validation))
     }
 
     /// The body as text, by the charset that the server gives, or UTF-8.
@@ -36,7 +35,7 @@ extension TransferTask {
     public func serialized<Serializer: ResponseSerializer>(
         by serializer: Serializer
     ) async throws(HTTPSessionError) -> sending Serializer.Value {
-        try serializer.serialize(try await value.received)
+        try await serialized(value, by: serializer)
     }
 
     /// The file of a download, once it is there.

@@ -41,6 +41,8 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
     /// What ``TransferHandlers/clientCertificate`` has said; `nil`: nobody is asked.
     let identities: ClientCertificateDecisions?
     let validation: ResponseValidation
+    /// Whether interceptors may have the request sent by another task when the response is not accepted.
+    let isRepeatable: Bool
 
     private struct Shared: Sendable {
         var kind: Kind
@@ -49,6 +51,8 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         var backsOffUntil: Int64?
         var job: TransferJob?
         var isCancelled = false
+        /// The task that sends the request once more, because the response was not accepted.
+        var repetition: TransferTask?
         var result: Result<TransferResponse, HTTPSessionError>?
         /// Of a task that has failed; a response has its own.
         var metrics: TransferMetrics?
@@ -68,7 +72,7 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
 
     init(
         id: UInt64, request: TransferRequest, kind: Kind, handlers: TransferHandlers, job: TransferJob, core: SessionCore,
-        chunkBuffer: ChunkBuffer?, validation: ResponseValidation, decisions: ServerTrustDecisions?,
+        chunkBuffer: ChunkBuffer?, validation: ResponseValidation, isRepeatable: Bool, decisions: ServerTrustDecisions?,
         identities: ClientCertificateDecisions?
     ) {
         self.decisions = decisions
@@ -79,6 +83,7 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         self.core = core
         self.chunkBuffer = chunkBuffer
         self.validation = validation
+        self.isRepeatable = isRepeatable
         shared = Locked(Shared(kind: kind, job: job))
     }
 
@@ -128,15 +133,27 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
     /// Ends the task as ``HTTPSessionError/Code/cancelled``, unless it has ended.
     public func cancel() {
         // Let go of behind the lock, as all that may be the user's: an object's end may ask the task.
-        let job = shared.withLock { shared in
+        let (job, repetition) = shared.withLock { shared in
             shared.isCancelled = true
-            return shared.job.take()
+            return (shared.job.take(), shared.repetition)
         }
+        repetition?.cancel()
         if job != nil {
             fail(HTTPSessionError(.cancelled, "the task was cancelled before it started", context: context))
         } else {
             core.post(.cancel(id))
         }
+    }
+
+    /// The task that sends the request once more, while it is under way; canceled with this one.
+    func become(repeatedBy repetition: TransferTask?) {
+        let (isCancelled, former) = shared.withLock { shared in
+            defer { shared.repetition = repetition }
+            return (shared.isCancelled, shared.repetition)
+        }
+        if isCancelled { repetition?.cancel() }
+        // A task is released outside of the lock, like all that may be the user's.
+        withExtendedLifetime(former) {}
     }
 
     // MARK: Results

@@ -38,6 +38,8 @@ enum HandlerAnswer: Sendable {
     case modified(TransferRequest, Result<[BodySegment], HTTPSessionError>)
     case challenge(TransferHandlers.ChallengeDisposition)
     case adapted(Result<TransferRequest, HTTPSessionError>)
+    /// An interceptor's `adapt` has thrown.
+    case adaptationFailed(HTTPSessionError)
     /// And the error that it was asked about; `nil`: the response.
     case intercepted(InterceptorDecision, HTTPSessionError?)
     case serverTrust(ServerTrustChallenge, ServerTrustDisposition)

@@ -44,6 +44,7 @@ extension TaskRun {
             follow(request)
         case .modified(_, .failure(let error)): end(with: error)
         case .adapted(let result): adapted(result)
+        case .adaptationFailed(let error): adaptationFailed(error)
         case .intercepted(let decision, let error): intercepted(decision, error)
         case .redirect(.refuse):
             settleForResponse()

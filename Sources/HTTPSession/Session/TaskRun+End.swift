@@ -44,6 +44,7 @@ extension TaskRun {
     private func complete(_ body: Result<ReceivedBody, HTTPSessionError>) {
         leaveGate()
         metrics.taskInterval = DateInterval(start: started, end: max(started, Date()))
+        metrics.interceptionCount = interceptions
         publishProgress(isLast: true)
         let result: Result<TransferResponse, HTTPSessionError>
         switch body {

@@ -3,9 +3,6 @@ internal import Pacing
 
 /// What the task's interceptors make of its requests and failures.
 extension TaskRun {
-    /// How often they may have the task try again.
-    static let maximumInterceptions = 10
-
     /// Shows them the request, if it goes to the origin that it was made for, and has it noted that it leaves.
     ///
     /// - Returns: whether ``adapted(_:)`` follows.
@@ -19,13 +16,24 @@ extension TaskRun {
             var adapted = request
             do {
                 for interceptor in interceptors { adapted = try await interceptor.adapt(adapted) }
+            } catch {
+                return .adaptationFailed(HTTPSessionError.interceptorFailure(error))
+            }
+            do {
                 try await job.departure?.willLeave()
                 return .adapted(.success(adapted))
             } catch {
-                return .adapted(.failure(TaskRun.interceptorFailure(error)))
+                return .adapted(.failure(HTTPSessionError.interceptorFailure(error)))
             }
         }
         return true
+    }
+
+    /// An interceptor's `adapt` has thrown: the interceptors decide whether the request is adapted once more.
+    func adaptationFailed(_ error: HTTPSessionError) {
+        exchange.isAdapting = false
+        noteStay()
+        if isIntercepted { askInterceptors(about: error) } else { end(with: error) }
     }
 
     func adapted(_ result: Result<TransferRequest, HTTPSessionError>) {
@@ -46,27 +54,20 @@ extension TaskRun {
     }
 
     /// Whether they are asked what follows after a response or an error.
-    var isIntercepted: Bool { !task.handlers.interceptors.isEmpty && interceptions < TaskRun.maximumInterceptions }
+    var isIntercepted: Bool { !task.handlers.interceptors.isEmpty && interceptions < TransferHandlers.maximumInterceptions }
 
     func askInterceptors(about error: HTTPSessionError?) {
         let attempt = FailedAttempt(
             request: exchange.adapted ?? request, response: error == nil ? exchange.head : nil, error: error,
             retryCount: interceptions)
-        ask { [interceptors = task.handlers.interceptors] in
-            for interceptor in interceptors {
-                let decision = await interceptor.retry(after: attempt)
-                if case .proceed = decision { continue }
-                return .intercepted(decision, error)
-            }
-            return .intercepted(.proceed, error)
-        }
+        ask { [handlers = task.handlers] in .intercepted(await handlers.retryDecision(after: attempt), error) }
     }
 
     func intercepted(_ decision: InterceptorDecision, _ error: HTTPSessionError?) {
         switch decision {
         case .proceed:
             if let error { end(with: error) } else { settleForResponse() }
-        case .fail(let reason): end(with: TaskRun.interceptorFailure(reason))
+        case .fail(let reason): end(with: HTTPSessionError.interceptorFailure(reason))
         case .retry(let delay):
             noteInterception(error)
             let delay = max(0, delay.saturatingNanoseconds)
@@ -92,10 +93,5 @@ extension TaskRun {
         interceptions += 1
         metrics.retryCount += 1
         loop.outbox.announce(.willRetry(task, error ?? unacceptable(exchange.heldBody)))
-    }
-
-    private static func interceptorFailure(_ error: any Error) -> HTTPSessionError {
-        (error as? HTTPSessionError)
-            ?? HTTPSessionError(.interceptorFailed, "an interceptor failed: \(error)", underlying: error)
     }
 }

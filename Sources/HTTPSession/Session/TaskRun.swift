@@ -68,7 +68,7 @@ final class TaskRun {
     var redirects = 0
     /// What is asked for at first: the task's request, or the one that an interceptor has put in its place.
     var start: TransferRequest
-    var interceptions = 0
+    var interceptions: Int
     var started = Date()
     /// The questions to handlers are counted, and one at a time is asked.
     var question = 0
@@ -84,6 +84,7 @@ final class TaskRun {
         self.loop = loop
         request = task.request
         start = task.request
+        interceptions = job.interceptions
         origin = job.origin
         bodySegments = job.segments
         host = job.host

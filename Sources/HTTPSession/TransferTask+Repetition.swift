@@ -1,0 +1,74 @@
+internal import Foundation
+internal import Pacing
+
+/// Responses that their validation or serializer refuses: interceptors may have the request sent once more.
+extension TransferTask {
+    /// The serializer's value of the response, or of a later one that interceptors have asked for.
+    ///
+    /// Throws the last error of the serializer, the error of an interceptor, or that of a repetition that failed.
+    func serialized<Serializer: ResponseSerializer>(
+        _ response: TransferResponse, by serializer: Serializer
+    ) async throws(HTTPSessionError) -> sending Serializer.Value {
+        var (task, response) = (self, response)
+        defer { become(repeatedBy: nil) }
+        while true {
+            do throws(HTTPSessionError) {
+                return try serializer.serialize(response.received)
+            } catch {
+                task = try await task.repetition(after: error, response)
+                become(repeatedBy: task)
+                response = try await task.value
+            }
+        }
+    }
+
+    /// The task that interceptors ask for instead of this one, whose response was not accepted. Throws `error` if they ask for none.
+    private func repetition(
+        after error: HTTPSessionError, _ response: TransferResponse
+    ) async throws(HTTPSessionError) -> TransferTask {
+        let count = response.metrics.interceptionCount
+        // A status of 400 or above has been shown to them before the task ended.
+        let wasShown = error.code == .unacceptableStatus && response.statusCode >= 400
+        guard isRepeatable, !wasShown, !handlers.interceptors.isEmpty, count < TransferHandlers.maximumInterceptions else {
+            throw error
+        }
+        let attempt = FailedAttempt(request: request, response: response.head, error: error, retryCount: count)
+        var next = request
+        switch await handlers.retryDecision(after: attempt, within: core.settings.taskLimits.handlerTimeout) {
+        case nil where Task.isCancelled: throw HTTPSessionError(.cancelled, "the task was cancelled", context: context)
+        case nil:
+            throw HTTPSessionError(.handlerTimedOut, "an interceptor did not answer in time", context: context, underlying: error)
+        case .proceed: throw error
+        case .fail(let reason): throw HTTPSessionError.interceptorFailure(reason)
+        case .retry(let delay):
+            do { try await Task.sleep(for: max(.zero, delay)) } catch {
+                throw HTTPSessionError(.cancelled, "the task was cancelled", context: context)
+            }
+        case .retryWith(let request):
+            next = request
+            next.body = self.request.body
+        }
+        core.outbox.announce(.willRetry(self, error))
+        return repeated(next, interceptions: count + 1)
+    }
+
+    /// A new task of the same session, with this task's handlers.
+    private func repeated(_ next: TransferRequest, interceptions: Int) -> TransferTask {
+        let limit = next.options.maximumResponseSize ?? core.settings.configuration.maximumResponseSize
+        let (job, failure) = core.settings.job(
+            for: next, to: .memory(maximumSize: limit), acceptableStatusCodes: nil, interceptions: interceptions)
+        let task = TransferTask(
+            id: SessionCore.nextID(), request: next, kind: kind, handlers: handlers, job: job, core: core, chunkBuffer: nil,
+            validation: validation, isRepeatable: true, decisions: decisions, identities: identities)
+        core.outbox.detail(.taskCreated(task))
+        if let failure { task.fail(failure) } else { task.resume() }
+        return task
+    }
+}
+
+/// The body as it is.
+struct BodySerializer: ResponseSerializer {
+    let validation: ResponseValidation
+
+    func decode(_ response: ReceivedResponse) -> sending Data { response.body }
+}
