@@ -169,11 +169,11 @@ extension SessionConfiguration {
 
     /// Addresses for a name (`CURLOPT_RESOLVE`).
     public struct HostOverride: Hashable, Sendable {
-        /// The name.
+        /// The name, as URLs have it: letters, digits, hyphens, dots and underscores. A wildcard is not accepted.
         public var host: String
         /// The port that the request names or means.
         public var port: Int
-        /// What to connect to, in this order.
+        /// The IPv4 and IPv6 addresses to connect to, in this order.
         public var addresses: [String]
 
         /// `host` and `port` are reached at `addresses`.

@@ -5,10 +5,15 @@ public import HTTPTypes
 package enum RequestURL {
     /// `text` against `base`. A base whose path does not end in `/` gets one, so that `v1` and `users` give `v1/users`.
     ///
-    /// Control characters are refused, whatever else Foundation would escape; other characters that no URL has are escaped.
+    /// Control characters and backslashes are refused, whatever else Foundation would escape; other characters that no URL has are
+    /// escaped. A backslash separates the host from the path for browsers (URL Standard) and is part of the user's name by RFC 3986: what
+    /// one program checks would not be where another one connects.
     package static func resolve(_ text: String, against base: URL? = nil) throws(HTTPSessionError) -> URL {
         guard !text.unicodeScalars.contains(where: { $0.value < 0x20 || $0.value == 0x7F }) else {
             throw HTTPSessionError(.invalidRequest, "the URL has a control character in it")
+        }
+        guard !hasBackslash(text) else {
+            throw HTTPSessionError(.invalidRequest, "the URL has a backslash in it; write %5C if it is meant")
         }
         let directory = base.map(asDirectory)
         // Foundation knows no empty reference, which RFC 3986 section 5.2.2 says is the base itself.
@@ -18,6 +23,8 @@ package enum RequestURL {
         try validate(url)
         return url
     }
+
+    static func hasBackslash(_ text: String) -> Bool { text.utf8.contains(UInt8(ascii: "\\")) }
 
     /// Throws ``HTTPSessionError/Code/invalidRequest`` for an address without host, with a port beyond 65535, or of another scheme
     /// than `http` and `https`.
@@ -69,7 +76,7 @@ package enum RequestURL {
     /// Whether a host is written in one way only: pins, exceptions and the certificate's name are compared with what is written, and libcurl
     /// asks what it makes of it. Foundation turns a name of other scripts into ASCII, but not one that is percent-encoded, which libcurl
     /// would; and libcurl takes `127.1`, `0x7f000001` and `0177.0.0.1` for 127.0.0.1.
-    private static func isPlain(_ host: String) -> Bool {
+    static func isPlain(_ host: String) -> Bool {
         var host = host
         return host.withUTF8 { bytes in
             // An IPv6 address, perhaps with its zone.
@@ -150,7 +157,7 @@ extension TransferRequest {
     /// A request for an address in a text that may come from anywhere, relative to `base` where that is given (its path counts as a
     /// directory, with or without a `/` at its end).
     ///
-    /// Throws ``HTTPSessionError/Code/invalidRequest`` for control characters, for what is no URL, and for a URL without host, with a
+    /// Throws ``HTTPSessionError/Code/invalidRequest`` for control characters and backslashes, for what is no URL, and for a URL without host, with a
     /// port beyond 65535, or of another scheme than `http` and `https`.
     public init(
         urlString: String, relativeTo base: URL? = nil, method: HTTPRequest.Method = .get, headerFields: HTTPFields = [:],

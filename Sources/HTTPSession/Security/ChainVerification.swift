@@ -57,8 +57,8 @@ struct ChainVerification {
                 depth: X509_STORE_CTX_get_error_depth(context)))
     }
 
-    /// RFC 6125 by X509_check_host(3): the alternative names, and the common name only where there is none of them. A wildcard is
-    /// a whole leftmost label.
+    /// Whether the certificate names the host, by X509_check_host(3): only the alternative names count, never the common name (RFC 9525
+    /// section 6.3). A wildcard is a whole leftmost label.
     static func isFor(_ certificate: OpaquePointer?, host: String) -> Bool {
         // An IPv6 address may carry the zone it is reached through, which no certificate knows.
         let name = String(normalizedHost(host).prefix { $0 != "%" })
@@ -67,6 +67,7 @@ struct ChainVerification {
         // -2: not the text of an address.
         let address = X509_check_ip_asc(certificate, name, 0)
         guard address == -2 else { return address == 1 }
-        return X509_check_host(certificate, name, name.utf8.count, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS), nil) == 1
+        let flags = UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT)
+        return X509_check_host(certificate, name, name.utf8.count, flags, nil) == 1
     }
 }

@@ -47,6 +47,9 @@ package enum RedirectRules {
 
     /// Where a reference leads that came with the answer to a request for `url` (RFC 3986 section 5), if anything may follow it there.
     static func resolve(_ reference: String, from url: URL, allowsInsecure: Bool) -> Result<URL, Reason> {
+        guard !RequestURL.hasBackslash(reference) else {
+            return .failure(Reason(text: "leads to an address with a backslash"))
+        }
         guard let target = URL(string: reference, relativeTo: url)?.absoluteURL, let origin = Origin(target) else {
             return .failure(Reason(text: "leads to no http or https address"))
         }

@@ -57,10 +57,9 @@ package struct NetworkOptions: Sendable {
             try check(rate.map { $0 > 0 } ?? true, "\(name) is not positive")
         }
         for override in configuration.hostOverrides {
-            try check(
-                (1...65_535).contains(override.port) && !override.host.isEmpty && !override.addresses.isEmpty
-                    && !(override.addresses + [override.host]).contains { $0.contains { $0 == "," || $0.isWhitespace } },
-                "hostOverrides: '\(override.host)' needs a name, a port and addresses")
+            if let objection = override.objection {
+                throw HTTPSessionError(.invalidConfiguration, "hostOverrides: '\(override.host)': \(objection)")
+            }
         }
         if case .explicit(let proxy, _) = configuration.proxy {
             let schemes = ["http://", "https://", "socks4://", "socks4a://", "socks5://", "socks5h://"]

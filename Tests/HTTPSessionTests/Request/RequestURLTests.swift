@@ -22,6 +22,21 @@ import Testing
 
     @Test(
         arguments: [
+            #"http://good.example\@evil.example/"#, #"http:\\e.com/"#, #"http://e.com\a"#, #"http://e.com/a\b"#,
+            #"http://e.com/?a=\"#,
+            #"http://e.com/#\"#, #"\\evil.example/"#,
+        ])
+    func `a URL with a backslash is refused`(text: String) throws {
+        let base = try #require(URL(string: "http://base.example/"))
+        for base in [nil, base] {
+            let error = HTTPSessionError.thrown { try TransferRequest(urlString: text, relativeTo: base) }
+            #expect(error?.code == .invalidRequest && error?.reason.contains("backslash") == true)
+        }
+        #expect(try TransferRequest(urlString: "http://e.com/a%5Cb").url.absoluteString == "http://e.com/a%5Cb")
+    }
+
+    @Test(
+        arguments: [
             "127.0.0.1", "0.0.0.0", "255.255.255.255", "[::1]", "a.example.", "1.example", "0x7f.example", "a_b.example", "3com",
             "xn--bcher-kva.example", "bücher.example", "a%2Eexample",
         ])

@@ -116,8 +116,12 @@ private func hostPins(_ pattern: String, _ names: String...) throws -> SecurityP
             number: 6, what: "another pinned", chain: "leaf-chain", policy: { try policy(.certificate, "foreign-root") },
             answer: .pinMismatch),
         Row(
-            number: 6, what: "a pinned self-signed one", chain: "self-signed-cn", host: "foobar.com",
-            policy: { try policy(.certificate, "self-signed-cn", allows: true) }, answer: nil),
+            number: 6, what: "a pinned self-signed one", chain: "self-signed-san", host: "foobar.com",
+            policy: { try policy(.certificate, "self-signed-san", allows: true) }, answer: nil),
+        Row(
+            number: 6, what: "a pinned one with a common name and no alternative name", chain: "self-signed-cn",
+            host: "foobar.com",
+            policy: { try policy(.certificate, "self-signed-cn", allows: true) }, answer: .certificateUntrusted),
         Row(
             number: 6, what: "a pinned one that has expired", chain: "self-signed-expired", host: "foobar.com",
             policy: { try policy(.certificate, "self-signed-expired", allows: true) }, answer: .certificateExpired),

@@ -44,6 +44,12 @@ private func follow(
         #expect(try follow(request("http://a/b/c/d;p?q"), to: reference)?.url.absoluteString == target)
     }
 
+    @Test(arguments: [#"/a\b"#, #"\\evil.example/"#, #"http://a\@evil.example/"#, #"?\"#])
+    func `a redirect to an address with a backslash is refused`(_ location: String) throws {
+        let error = #expect(throws: HTTPSessionError.self) { try follow(request("http://a/b"), to: location) }
+        #expect(error?.code == .redirectRefused && error?.reason.contains("backslash") == true)
+    }
+
     @Test(arguments: ["g:h", "http:", "mailto:a@b", "ftp://a/b", "file:///etc/passwd", "javascript:alert(1)", "http:///nothing"])
     func `what is no http address is refused`(_ location: String) throws {
         let error = #expect(throws: HTTPSessionError.self) { try follow(request("http://a/b"), to: location) }

@@ -1,0 +1,36 @@
+internal import Foundation
+internal import Reachability
+
+extension SessionConfiguration.HostOverride {
+    /// The reason why libcurl would not take the override as it is meant; `nil` if there is none.
+    ///
+    /// In `CURLOPT_RESOLVE` a leading `+` or `-`, a host `*`, and `:` and `,` anywhere have meanings of their own.
+    var objection: String? {
+        guard (1...65_535).contains(port) else { return "the port is not 1 to 65535" }
+        guard isHostName(host) else { return "the host is not a name as URLs have it" }
+        guard !addresses.isEmpty else { return "there is no address" }
+        guard addresses.allSatisfy({ IPAddress(Self.withoutBrackets($0)) != nil }) else {
+            return "the addresses are not all IPv4 or IPv6 addresses"
+        }
+        return nil
+    }
+
+    /// At most 253 letters, digits, hyphens, dots and underscores, in labels of 1 to 63.
+    private func isHostName(_ host: String) -> Bool {
+        let name = host.hasSuffix(".") ? host.dropLast() : host[...]
+        guard RequestURL.isPlain(host), (1...253).contains(name.utf8.count), !name.hasPrefix("-") else { return false }
+        return name.split(separator: ".", omittingEmptySubsequences: false).allSatisfy { label in
+            (1...63).contains(label.utf8.count)
+                && label.utf8.allSatisfy { byte in
+                    switch byte {
+                    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "-"), UInt8(ascii: "_"): true
+                    default: false
+                    }
+                }
+        }
+    }
+
+    private static func withoutBrackets(_ address: String) -> String {
+        address.hasPrefix("[") && address.hasSuffix("]") ? String(address.dropFirst().dropLast()) : address
+    }
+}
