@@ -8,8 +8,8 @@ public struct Cause: Hashable, Sendable {
         case address
         /// The kernel's routing decision.
         case route
-        /// The next hop does not answer on its link (ARP, neighbour discovery).
-        case neighbour
+        /// The next hop does not answer on its link (ARP, neighbor discovery).
+        case neighbor
         /// Name resolution.
         case dns
         /// This machine's own packet filter.

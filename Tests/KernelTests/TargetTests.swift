@@ -65,7 +65,7 @@ struct TargetTests {
         let network = try network()
         #expect(
             try status(network, ["10.1.0.99:80", "[2001:db8:1::99]:80"], in: sandbox).map(\.line)
-                == ["unreachable neighbour/host-silent by v0", "unreachable neighbour/host-silent by v0"])
+                == ["unreachable neighbor/host-silent by v0", "unreachable neighbor/host-silent by v0"])
     }
 
     // The kernel chooses by the sender's port then, which nobody can ask about before the packet is sent.
@@ -81,7 +81,7 @@ struct TargetTests {
         try network.router.ip("link set lo up")
         for server in servers { try network.router.ip("addr add \(server)/32 dev lo") }
         let seen = try status(network, servers.map { "\($0):9" }).map { $0.line.split(separator: " by ")[0] }
-        #expect(Set(seen).isSubset(of: ["down tcp/refused", "unreachable neighbour/gateway-silent"]), "\(seen)")
+        #expect(Set(seen).isSubset(of: ["down tcp/refused", "unreachable neighbor/gateway-silent"]), "\(seen)")
     }
 
     @Test func `a router that explains itself once is believed while it only drops`() throws {

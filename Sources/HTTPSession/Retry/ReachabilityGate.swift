@@ -187,7 +187,7 @@ final class ReachabilityGate {
         switch cause.layer {
         case .link, .address: true
         case .route: cause.code == .noRoute
-        case .neighbour: cause.code == .gatewaySilent
+        case .neighbor: cause.code == .gatewaySilent
         case .dns: cause.code == .resolverSilent
         case .firewall, .network, .tcp, .tls, .http, .local: false
         }

@@ -60,7 +60,8 @@ extension RecordedInput: Codable {
                 showsAll: try line.decodeIfPresent(Bool.self, forKey: .all) ?? false
             )
             input = .routeReply(query, try bytes())
-        case "neighbour-reply":
+        // Recordings of earlier versions have the British spelling.
+        case "neighbor-reply", "neighbour-reply":
             let key = Neighbour.Key(
                 interface: try line.decode(UInt32.self, forKey: .interface),
                 address: try line.decode(IPAddress.self, forKey: .address)
@@ -114,7 +115,7 @@ extension RecordedInput: Codable {
             if query.port != 0 { try line.encode(query.port, forKey: .port) }
             if query.showsAll { try line.encode(true, forKey: .all) }
         case .neighbourReply(let key, let bytes):
-            try put("neighbour-reply", bytes)
+            try put("neighbor-reply", bytes)
             try line.encode(key.interface, forKey: .interface)
             try line.encode(key.address, forKey: .address)
         case .evidence(let index, let evidence):

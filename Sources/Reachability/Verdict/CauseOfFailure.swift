@@ -98,10 +98,10 @@ struct FailedAttempt: Hashable, Sendable {
     private func neighbourSilence(_ evidence: [String: Cause.Evidence]) -> Cause {
         if let gateway = route.gateway {
             return Cause(
-                .neighbour, .gatewaySilent, detail: "the gateway \(gateway) does not answer on its link", evidence: evidence)
+                .neighbor, .gatewaySilent, detail: "the gateway \(gateway) does not answer on its link", evidence: evidence)
         }
         let detail = "\(candidate.address) does not answer on its link"
-        return Cause(.neighbour, .hostSilent, detail: detail, evidence: evidence)
+        return Cause(.neighbor, .hostSilent, detail: detail, evidence: evidence)
     }
 
     private func evidence(in surroundings: TargetMachine.Surroundings) -> [String: Cause.Evidence] {
@@ -122,8 +122,8 @@ struct FailedAttempt: Hashable, Sendable {
         }
         switch neighbour {
         case .unknown: break
-        case .absent: evidence["neighbour_state"] = .text("NONE")
-        case .state(let state): evidence["neighbour_state"] = .text(state.name)
+        case .absent: evidence["neighbor_state"] = .text("NONE")
+        case .state(let state): evidence["neighbor_state"] = .text(state.name)
         }
         return evidence
     }

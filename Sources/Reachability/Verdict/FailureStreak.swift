@@ -24,12 +24,12 @@ struct FailureStreak: Hashable, Sendable {
         let cause = failure.cause(in: surroundings)
         let address = failure.candidate.address
         switch (cause.layer, cause.code) {
-        case (.neighbour, _), (.network, _):
+        case (.neighbor, _), (.network, _):
             // The latest: a gateway that fell silent has nothing to tell any more, and one that tells is not silent.
             told[address] = Told(route: failure.route, cause: cause)
         case (.tcp, .timeout):
             guard let earlier = told[address], earlier.route == failure.route else { return cause }
-            if earlier.cause.layer == .neighbour, failure.neighbour.isReachable {
+            if earlier.cause.layer == .neighbor, failure.neighbour.isReachable {
                 told[address] = nil
                 return cause
             }

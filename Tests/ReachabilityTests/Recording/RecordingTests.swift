@@ -56,6 +56,21 @@ import Testing
         #expect(try JSONDecoder().decode(RecordedInput.self, from: line) == RecordedInput(moment: moment, input: input))
     }
 
+    @Test func `a neighbor-reply is read under its old spelling and written under the new one`() throws {
+        let line = { (kind: String) in
+            Data(#"{"t":1,"w":2,"input":"\#(kind)","interface":9,"address":"192.0.2.1","bytes":"BA=="}"#.utf8)
+        }
+        let new = try JSONDecoder().decode(RecordedInput.self, from: line("neighbor-reply"))
+        #expect(new.input == .neighbourReply(Neighbour.Key(interface: 9, address: Net.gateway), [4]))
+        #expect(try JSONDecoder().decode(RecordedInput.self, from: line("neighbour-reply")) == new)
+        #expect(String(decoding: try self.line(new), as: UTF8.self).contains(#""input":"neighbor-reply""#))
+    }
+
+    @Test func `the contract's layers are spelled neighbor and not neighbour`() {
+        #expect(Cause.Layer(rawValue: "neighbor") == .neighbor)
+        #expect(Cause.Layer(rawValue: "neighbour") == nil)
+    }
+
     @Test func `every kind of input is among them`() {
         // A case that is added without a place in this list does not compile here.
         let kinds = Set(

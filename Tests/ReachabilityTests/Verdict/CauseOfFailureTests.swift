@@ -29,7 +29,7 @@ import Testing
     @Test(
         arguments: [
             (.connectionRefused, "tcp/refused"), (.connectionReset, "tcp/reset"), (.timedOut, "tcp/timeout"),
-            (.hostUnreachable, "neighbour/gateway-silent"), (.networkUnreachable, "network/net-unreachable"),
+            (.hostUnreachable, "neighbor/gateway-silent"), (.networkUnreachable, "network/net-unreachable"),
             (.messageTooLong, "network/packet-too-big"), (.notPermitted, "firewall/local-reject"),
             (.networkDown, "link/interface-down"),
         ] as [(SystemErrorNumber, String)])
@@ -106,21 +106,21 @@ import Testing
     @Test(arguments: [.unknown, .state(.failed), .state(.incomplete)] as [NeighbourAnswer])
     func `host unreachable by this machine itself is its neighbour discovery's`(neighbour: NeighbourAnswer) throws {
         let cause = try cause(.hostUnreachable, icmp: (3, 1), from: "10.0.0.2", neighbour: neighbour)
-        #expect(name(cause) == "neighbour/gateway-silent")
-        #expect(name(try self.cause(.hostUnreachable, neighbour: neighbour)) == "neighbour/gateway-silent")
+        #expect(name(cause) == "neighbor/gateway-silent")
+        #expect(name(try self.cause(.hostUnreachable, neighbour: neighbour)) == "neighbor/gateway-silent")
     }
 
     @Test func `host unreachable by this machine itself names who is silent`() throws {
-        #expect(name(try cause(.hostUnreachable, icmp: (3, 1), from: "10.0.0.2")) == "neighbour/gateway-silent")
-        #expect(name(try cause(.hostUnreachable, icmp: (3, 1), from: "10.0.0.2", over: nil)) == "neighbour/host-silent")
+        #expect(name(try cause(.hostUnreachable, icmp: (3, 1), from: "10.0.0.2")) == "neighbor/gateway-silent")
+        #expect(name(try cause(.hostUnreachable, icmp: (3, 1), from: "10.0.0.2", over: nil)) == "neighbor/host-silent")
         // There is no neighbour on the way to itself.
         let toItself = try cause(.hostUnreachable, icmp: (3, 1), from: "10.0.0.2", over: nil, kind: .local)
         #expect(name(toItself) == "firewall/local-reject")
     }
 
     @Test func `silence behind a silent neighbour is the neighbour's`() throws {
-        #expect(name(try cause(.timedOut, neighbour: .state(.failed))) == "neighbour/gateway-silent")
-        #expect(name(try cause(.timedOut, over: nil, neighbour: .state(.incomplete))) == "neighbour/host-silent")
+        #expect(name(try cause(.timedOut, neighbour: .state(.failed))) == "neighbor/gateway-silent")
+        #expect(name(try cause(.timedOut, over: nil, neighbour: .state(.incomplete))) == "neighbor/host-silent")
         #expect(name(try cause(.timedOut, neighbour: .state(.stale))) == "tcp/timeout")
     }
 

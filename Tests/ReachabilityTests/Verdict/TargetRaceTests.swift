@@ -60,9 +60,9 @@ import Testing
         #expect(target.at(3001, .neighbour(Neighbour.Key(interface: 2, address: v6), .state(.failed))) == [])
         #expect(
             target.at(3001, .neighbour(Neighbour.Key(interface: 2, address: v4), .state(.incomplete))) == [
-                "report neighbour/gateway-silent"
+                "report neighbor/gateway-silent"
             ])
-        #expect(target.cause?.evidence["neighbour_state"] == .text("FAILED"))
+        #expect(target.cause?.evidence["neighbor_state"] == .text("FAILED"))
     }
 
     @Test func `a lost answer about a next hop is not waited for`() throws {
@@ -81,7 +81,7 @@ import Testing
         let host = Neighbour.Key(interface: 2, address: IPAddress(v4: 0x0a00_0009))
         #expect(
             target.at(3000, .neighbour(host, .state(.incomplete)))
-                == ["report neighbour/host-silent", "unreachable neighbour/host-silent 10.0.0.9 eth0"])
+                == ["report neighbor/host-silent", "unreachable neighbor/host-silent 10.0.0.9 eth0"])
     }
 
     @Test func `a probe makes four attempts at most`() throws {

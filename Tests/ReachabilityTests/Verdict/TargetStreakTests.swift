@@ -114,9 +114,9 @@ private let gateway = Neighbour.Key(interface: 2, address: IPAddress(v4: 0x0a00_
         var row = try Row(ProbeSettings(failAfter: 1))
         #expect(
             row.silent(at: 0, .state(.failed)) == [
-                "report neighbour/gateway-silent", "unreachable neighbour/gateway-silent 192.0.2.1 eth0",
+                "report neighbor/gateway-silent", "unreachable neighbor/gateway-silent 192.0.2.1 eth0",
             ])
-        #expect(row.silent(at: 10_000, neighbour) == ["report neighbour/gateway-silent"])
+        #expect(row.silent(at: 10_000, neighbour) == ["report neighbor/gateway-silent"])
     }
 
     @Test func `a gateway that is reachable refutes that it is silent`() throws {
@@ -130,8 +130,8 @@ private let gateway = Neighbour.Key(interface: 2, address: IPAddress(v4: 0x0a00_
 
     @Test func `the neighbour is asked before it is accused of what this machine itself says`() throws {
         for (answer, cause) in [
-            (.state(.failed), "neighbour/gateway-silent"), (.state(.incomplete), "neighbour/gateway-silent"),
-            (.unknown, "neighbour/gateway-silent"), (.absent, "firewall/local-reject"),
+            (.state(.failed), "neighbor/gateway-silent"), (.state(.incomplete), "neighbor/gateway-silent"),
+            (.unknown, "neighbor/gateway-silent"), (.absent, "firewall/local-reject"),
             (.state(.reachable), "firewall/local-reject"), (.state(.stale), "firewall/local-reject"),
         ] as [(NeighbourAnswer, String)] {
             var target = try Transcript("192.0.2.1:443", ProbeSettings(failAfter: 1))
@@ -156,7 +156,7 @@ private let gateway = Neighbour.Key(interface: 2, address: IPAddress(v4: 0x0a00_
         _ = target.at(0, .route(to: server))
         _ = target.at(5, .failed(1, .hostUnreachable, icmp: (3, 1), from: "10.0.0.2"))
         #expect(target.at(5, .neighbour(gateway, .state(.reachable))) == ["neighbour? 10.0.1.1 on 3"])
-        let word = isSilent ? "neighbour/gateway-silent" : "firewall/local-reject"
+        let word = isSilent ? "neighbor/gateway-silent" : "firewall/local-reject"
         let place = isSilent ? "192.0.2.1 wlan0" : "192.0.2.1 eth0"
         #expect(target.at(5, .neighbour(second, other)) == ["report \(word)", "unreachable \(word) \(place)"])
         if isSilent { #expect(target.cause?.evidence["gateway"] == .text("10.0.1.1")) }
@@ -165,7 +165,7 @@ private let gateway = Neighbour.Key(interface: 2, address: IPAddress(v4: 0x0a00_
         _ = target.at(10_000, .route(to: server))
         _ = target.at(13_000, .tick)
         _ = target.at(13_000, .neighbour(gateway, .state(.reachable)))
-        let silence = isSilent ? "neighbour/gateway-silent" : "tcp/timeout"
+        let silence = isSilent ? "neighbor/gateway-silent" : "tcp/timeout"
         #expect(target.at(13_000, .neighbour(second, other)).first == "report \(silence)")
     }
 
@@ -177,7 +177,7 @@ private let gateway = Neighbour.Key(interface: 2, address: IPAddress(v4: 0x0a00_
         _ = target.at(0, .route(to: server, over: 3, gateway: nil))
         _ = target.at(5, .failed(1, .hostUnreachable, icmp: (3, 1), from: "10.0.0.2"))
         #expect(target.at(5, .neighbour(modem, .absent)) == ["neighbour? 10.0.0.1 on 2"])
-        let word = "neighbour/gateway-silent"
+        let word = "neighbor/gateway-silent"
         #expect(target.at(5, .neighbour(gateway, .state(.failed))) == ["report \(word)", "unreachable \(word) 192.0.2.1 eth0"])
     }
 
