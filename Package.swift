@@ -29,6 +29,8 @@ let package = Package(
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev", "pkg-config"])]),
         // Runs before main, and has nothing to call.
         .target(name: "COpenSSLSetup", dependencies: ["COpenSSL"]),
+        // Arguments and crashes of a program, for the two programs alone: a library leaves signal handlers to its user.
+        .target(name: "CProcess"),
         .target(name: "EventLoop", dependencies: ["CLinux"]),
         .target(name: "Pacing"),
         .target(name: "Reachability", dependencies: ["CLibnl", "CLinux", "EventLoop", "Pacing"]),
@@ -57,7 +59,8 @@ let package = Package(
         .target(
             name: "Console",
             dependencies: [
-                "Reachability", "Pacing", "CLinux", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                "Reachability", "Pacing", "CLinux", "CProcess",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]
         ),
         .executableTarget(

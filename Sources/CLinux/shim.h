@@ -420,6 +420,22 @@ static inline int netwatch_spawn_shell(pid_t *process, const char *command, char
 }
 
 
+// A timer on each of libdispatch's clocks, far away, and one that calls `fired` on an overcommit queue after 1 ms. The time of the clock
+// that counts suspension, and queues that have no /proc/TID/stat read, cannot be named in Swift. The assembler names keep these
+// declarations apart from those of Swift's Dispatch module.
+extern void *netwatch_dispatch_queue(intptr_t priority, uintptr_t flags) __asm__("dispatch_get_global_queue");
+extern uint64_t netwatch_dispatch_time(uint64_t from, int64_t nanoseconds) __asm__("dispatch_time");
+extern void netwatch_dispatch_after(uint64_t when, void *queue, void *context, void (*work)(void *)) __asm__("dispatch_after_f");
+static inline void netwatch_ignore_timer(void *context) { (void)context; }
+static inline void netwatch_start_dispatch_timers(void *context, void (*fired)(void *)) {
+    // DISPATCH_TIME_NOW, DISPATCH_MONOTONICTIME_NOW and DISPATCH_WALLTIME_NOW of libdispatch's time.h and shims/time.h.
+    const uint64_t clocks[] = {0, 1ULL << 63, ~1ULL};
+    const int64_t year = 365LL * 86400 * 1000000000;
+    void *queue = netwatch_dispatch_queue(0, 2 /* DISPATCH_QUEUE_OVERCOMMIT */);
+    for (int i = 0; i < 3; i++) netwatch_dispatch_after(netwatch_dispatch_time(clocks[i], year), queue, NULL, netwatch_ignore_timer);
+    netwatch_dispatch_after(netwatch_dispatch_time(0, 1000000), queue, context, fired);
+}
+
 // An enumerator that libnl's headers have too: in a file that imports both modules a release build finds neither elsewhere.
 static const uint8_t netwatch_IPPROTO_TCP = IPPROTO_TCP;
 

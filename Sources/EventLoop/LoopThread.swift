@@ -121,6 +121,8 @@ package final class LoopThread: Sendable {
         // Signals are the program's business: they go to the threads that it made itself.
         var all = sigset_t()
         sigfillset(&all)
+        // A thread's own crash is not: the kernel ends the process at once, without its handler, if the thread has blocked the signal.
+        for number in [SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS] { sigdelset(&all, number) }
         pthread_sigmask(SIG_BLOCK, &all, nil)
         netwatch_set_thread_name(start.name)
         if start.isElsewhere || start.namespace != nil {

@@ -68,7 +68,9 @@ struct UploadShelf: Sendable {
         guard file >= 0 else { return [] }
         defer { close(file) }
         var state = stat()
-        guard fstat(file, &state) == 0 else { return [] }
+        // For a capacity of 0, the standard library writes a count of 0 into the storage that all empty arrays share (Swift 6.3):
+        // ThreadSanitizer reports two threads that do so.
+        guard fstat(file, &state) == 0, state.st_size > 0 else { return [] }
         return [UInt8](unsafeUninitializedCapacity: Int(state.st_size)) { buffer, initialized in
             while initialized < buffer.count {
                 let count = Glibc.read(file, buffer.baseAddress.map { $0 + initialized }, buffer.count - initialized)

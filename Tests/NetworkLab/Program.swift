@@ -12,6 +12,8 @@ public final class Program: Sendable {
         case text(String)
         /// Written piece by piece with ``Program/write(_:)``.
         case pipe
+        /// The terminal that ``Output/terminal`` is.
+        case terminal
         case closed
     }
 
@@ -61,7 +63,7 @@ public final class Program: Sendable {
         for (key, value) in environment { variables[key] = value }
         let allVariables = variables
 
-        let inputEnd: Descriptor?
+        var inputEnd: Descriptor?
         var writer: Descriptor?
         switch input {
         case .empty: inputEnd = try Descriptor(open("/dev/null", O_RDONLY | O_CLOEXEC), "/dev/null")
@@ -69,7 +71,7 @@ public final class Program: Sendable {
         case .pipe:
             let ends = try Descriptor.pipe()
             (inputEnd, writer) = (ends.output, ends.input)
-        case .closed: inputEnd = nil
+        case .terminal, .closed: inputEnd = nil
         }
         let outputEnd: Descriptor?
         var reader: Descriptor?
@@ -84,9 +86,11 @@ public final class Program: Sendable {
         case .terminal:
             let ends = try terminal()
             (reader, outputEnd) = (ends.master, ends.slave)
+            if case .terminal = input { inputEnd = ends.slave }
         case .null: outputEnd = try Descriptor(open("/dev/null", O_WRONLY | O_CLOEXEC), "/dev/null")
         case .closed: outputEnd = nil
         }
+        let inputNumber = inputEnd?.number
         let errors = try Descriptor.memory()
         let errorsNumber: Int32? =
             switch destination {
@@ -98,7 +102,7 @@ public final class Program: Sendable {
         let start = {
             let process = try spawn(
                 path, command, environment: allVariables, directory: directory, group: .own,
-                descriptors: [inputEnd?.number, outputEnd?.number, errorsNumber])
+                descriptors: [inputNumber, outputEnd?.number, errorsNumber])
             return (process, try Descriptor(netwatch_pidfd_open(process), "pidfd_open"))
         }
         (processID, pidfd) = if let host { try host.perform(start) } else { try start() }

@@ -23,14 +23,16 @@ struct ProgramFolder {
 
     /// `netwatch` with these words behind it, and no proxy of the environment's.
     func run(
-        _ words: [String], environment: [String: String?] = [:], output: Program.Output = .pipe, errors: Program.Errors = .file
+        _ words: [String], environment: [String: String?] = [:], input: Program.Input = .empty,
+        output: Program.Output = .pipe, errors: Program.Errors = .file
     ) throws -> Program {
         var variables: [String: String?] = [
             "http_proxy": nil, "https_proxy": nil, "all_proxy": nil, "XDG_STATE_HOME": state.path,
         ]
         variables.merge(environment) { $1 }
         return try Program(
-            [try Programs.netwatch] + words, environment: variables, directory: path, output: output, errors: errors)
+            [try Programs.netwatch] + words, environment: variables, directory: path, input: input, output: output, errors: errors
+        )
     }
 
     func put(_ arguments: String...) throws -> Program { try run(["put"] + arguments) }

@@ -8,8 +8,9 @@ package enum CommandProgram {
     /// Runs the program with its arguments, and ends it with the code of what it throws.
     package static func main(_ run: ([String]) throws -> Void) {
         OpenDescriptors.prepare()
+        ProgramStart.reportCrashes()
         do {
-            try run(Array(CommandLine.arguments.dropFirst()))
+            try run(try ProgramStart.arguments())
         } catch let failure as Failure {
             StandardError.say(failure)
             OpenDescriptors.exit(failure.code)

@@ -19,6 +19,7 @@ package enum OpenDescriptors {
     /// Replaces the program by a command, which is searched for in PATH; returns only on failure, with its errno.
     package static func execute(_ command: [String]) -> Int32 {
         if !ignoredPipeSignal { netwatch_signal_default(SIGPIPE) }
+        ProgramStart.restoreIgnoredCrashes()
         let arguments: [UnsafeMutablePointer<CChar>?] = command.map { strdup($0) } + [nil]
         // Comes back only when it failed.
         defer { for argument in arguments { free(argument) } }

@@ -1,4 +1,5 @@
 internal import CCurl
+internal import EventLoop
 internal import Glibc
 
 /// The functions that libcurl calls: each finds its object and hands over. They run on the loop's thread, inside a call into
@@ -94,7 +95,12 @@ enum CurlTrampolines {
     private static let socketMade: @convention(c) (UnsafeMutableRawPointer?, curl_socket_t, curlsocktype) -> Int32 = {
         context, socket, _ in
         _ = fcntl(socket, F_SETFD, FD_CLOEXEC)
-        transfer(context)?.isAboutToConnect(socket)
+        guard let transfer = transfer(context) else { return CURL_SOCKOPT_OK }
+        if let refusal = DescriptorBudget.refusal(of: socket, limit: DescriptorUse.currentLimit) {
+            transfer.networkRefusal = refusal
+            return CURL_SOCKOPT_ERROR
+        }
+        transfer.isAboutToConnect(socket)
         return CURL_SOCKOPT_OK
     }
 

@@ -343,7 +343,8 @@ final class CurlTransfer {
                 return nil
             }
             // Where another address was tried, its end is the attempt's.
-            if code == CURLE_COULDNT_CONNECT, madeSockets.isEmpty, let networkRefusal { throw networkRefusal }
+            let isUnconnected = [CURLE_COULDNT_CONNECT, CURLE_ABORTED_BY_CALLBACK].contains(code) && madeSockets.isEmpty
+            if isUnconnected, let networkRefusal { throw networkRefusal }
             if !isWhole(despite: code) { try CurlFailure.check(code, evidence()) }
             if let pendingHead { _ = deliver(pendingHead) }
             if let refusal { return refusal }

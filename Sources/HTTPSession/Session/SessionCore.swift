@@ -50,13 +50,15 @@ final class SessionCore: Sendable {
         thread.join()
     }
 
-    private static func startError(_ error: LoopThread.StartError, _ namespace: NetworkNamespace?) -> HTTPSessionError {
+    static func startError(_ error: LoopThread.StartError, _ namespace: NetworkNamespace?) -> HTTPSessionError {
         let name = namespace.map { "'\($0)'" } ?? ""
         return switch error {
         case .noNamespace(let number):
             HTTPSessionError(.invalidConfiguration, "no network namespace \(name)", context: .init(systemError: number))
         case .notPermitted: HTTPSessionError(.invalidConfiguration, "not permitted to enter network namespace \(name)")
-        case .system(let call): HTTPSessionError(.transferFailed, "\(call.call) failed", context: .init(systemError: call.errno))
+        case .system(let call):
+            HTTPSessionError(
+                .transferFailed, "\(call.call) failed: \(errorText(call.errno))", context: .init(systemError: call.errno))
         }
     }
 

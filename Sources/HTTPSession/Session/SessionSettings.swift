@@ -1,6 +1,7 @@
 internal import EventLoop
 internal import Foundation
 internal import HTTPTypes
+internal import Logging
 internal import Pacing
 internal import Reachability
 
@@ -30,6 +31,11 @@ final class SessionSettings: Sendable {
         self.credentials = credentials
         self.path = path
         var network = try NetworkOptions(configuration)
+        let connections = try SessionSettings.connections(configuration)
+        network.maximumConnections = connections
+        network.maximumConnectionsPerHost = network.maximumConnectionsPerHost.map { min($0, connections) }
+        // Before others can take the descriptors that it needs.
+        DispatchStart.run()
         proxies = ProxyOrigins(configuration.proxy, environment: ProcessInfo.processInfo.environment)
         security = try SecuritySettings(configuration, proxies)
         // libcurl takes all hosts behind a proxy for one; the queue does not.
@@ -52,8 +58,8 @@ final class SessionSettings: Sendable {
         }
         resumes = configuration.resumeDirectory.map { ResumeDirectory(url: $0) }
         queueLimits = TransferQueue.Limits(
-            total: configuration.maximumConnections, perHost: configuration.maximumConnectionsPerHost,
-            lookups: configuration.maximumConcurrentLookups)
+            total: connections, perHost: min(configuration.maximumConnectionsPerHost, connections),
+            lookups: min(configuration.maximumConcurrentLookups, connections))
         taskLimits = TaskMachine.Limits(
             requestTimeout: configuration.requestTimeout.saturatingNanoseconds,
             resourceTimeout: configuration.resourceTimeout.saturatingNanoseconds,
@@ -63,8 +69,24 @@ final class SessionSettings: Sendable {
             workers = [try Worker(name: "http-files-0"), try Worker(name: "http-files-1")]
             if case .file = network.cookies { cookieWriter = try Worker(name: "http-cookies") } else { cookieWriter = nil }
         } catch {
-            throw HTTPSessionError(.transferFailed, "no thread for files: \(error)")
+            throw SessionCore.startError(error, nil)
         }
+    }
+
+    /// The number of connections that the process's descriptors allow, which is logged if it is less than the configuration's.
+    private static func connections(_ configuration: SessionConfiguration) throws(HTTPSessionError) -> Int {
+        let budget = DescriptorBudget(DescriptorUse.now())
+        let wanted = configuration.maximumConnections
+        guard let connections = budget.connections(wanted) else { throw budget.error }
+        if connections < wanted {
+            configuration.logger.notice(
+                "connections are limited by the descriptors that the process may open",
+                metadata: [
+                    "connections": "\(connections)", "maximumConnections": "\(wanted)", "limit": "\(budget.use.limit)",
+                    "open": "\(budget.use.open)",
+                ])
+        }
+        return connections
     }
 
     func worker(for id: UInt64) -> Worker { workers[Int(id % UInt64(workers.count))] }

@@ -1,5 +1,6 @@
 internal import Dispatch
 internal import EventLoop
+internal import Glibc
 
 /// Runs user code on a thread of its own, made when first needed: never on the thread that watches the kernel.
 final class Delivery: Sendable {
@@ -11,8 +12,30 @@ final class Delivery: Sendable {
             if worker == nil { worker = try? Worker(name: "nw-delivery") }
             return worker
         }
-        // Where no thread can be had, dispatch's own serve.
-        if let worker { worker.run(job) } else { DispatchQueue.global().async(execute: job) }
+        // A worker needs a descriptor. A plain thread needs none; dispatch's first queue does too, and ends the process for want of it.
+        if let worker { worker.run(job) } else { Delivery.runOnPlainThread(job) }
+    }
+
+    private final class Job {
+        let run: @Sendable () -> Void
+
+        init(_ run: @escaping @Sendable () -> Void) { self.run = run }
+    }
+
+    private static func runOnPlainThread(_ job: @escaping @Sendable () -> Void) {
+        let argument = Unmanaged.passRetained(Job(job))
+        var thread = pthread_t()
+        let number = pthread_create(
+            &thread, nil,
+            { argument in
+                if let argument { Unmanaged<Job>.fromOpaque(argument).takeRetainedValue().run() }
+                return nil
+            }, argument.toOpaque())
+        guard number == 0 else {
+            argument.release()
+            return DispatchQueue.global().async(execute: job)
+        }
+        pthread_detach(thread)
     }
 }
 

@@ -88,6 +88,7 @@ extension Trouble {
             case ENETUNREACH: (.network, .netUnreachable)
             case EHOSTUNREACH: (.network, .hostUnreachable)
             case EADDRNOTAVAIL: (.local, .sourceUnavailable)
+            case EMFILE, ENFILE: (.local, .fileLimit)
             default: (.tcp, .refused)
             }
         case .timedOut: (.tcp, .timeout)

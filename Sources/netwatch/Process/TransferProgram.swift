@@ -15,15 +15,22 @@ enum TransferProgram {
         return [arguments[1], "--help"]
     }
 
-    /// Where it is looked for, given where this program is.
+    /// The paths where the transfer program may be, beside this program.
+    ///
+    /// A path without a slash names no folder: the shell found it in PATH, and the working directory may be another user's.
     static func places(besides program: String) -> [String] {
-        let directory = program.lastIndex(of: "/").map { String(program[..<$0]) } ?? "."
+        guard let slash = program.lastIndex(of: "/") else { return [] }
+        let directory = program[..<slash]
         return ["\(directory)/\(name)", "\(directory)/../libexec/netwatch/\(name)"]
     }
 
     /// Comes back only with what went wrong.
     static func replaceThisProgram(_ arguments: [String]) -> Failure {
-        let places = places(besides: executable ?? CommandLine.arguments.first ?? "")
+        let places = places(besides: ProgramStart.executable)
+        guard !places.isEmpty else {
+            let words = "without /proc this program does not know its own folder; start it by its path, as in /usr/bin/netwatch"
+            return Failure(ExitCode.unavailable, "\(arguments.first ?? ""): \(words)")
+        }
         guard let program = places.first(where: { access($0, X_OK) == 0 }) else {
             let words =
                 "the program \(name) is missing: looked for \(places.joined(separator: " and ")); install it beside netwatch"
@@ -31,12 +38,5 @@ enum TransferProgram {
         }
         let number = OpenDescriptors.execute([program] + arguments)
         return Failure(ExitCode.unavailable, "\(program): cannot run: \(errorText(number))")
-    }
-
-    private static var executable: String? {
-        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
-        let count = readlink("/proc/self/exe", &buffer, buffer.count)
-        guard count > 0 else { return nil }
-        return String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 }

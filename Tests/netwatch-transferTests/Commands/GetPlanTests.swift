@@ -68,5 +68,8 @@ import Testing
         #expect(
             TransferProgram.places(besides: "/usr/bin/netwatch")
                 == ["/usr/bin/netwatch-transfer", "/usr/bin/../libexec/netwatch/netwatch-transfer"])
+        // A name without a folder is no reason to run what lies in the working directory.
+        #expect(TransferProgram.places(besides: "netwatch") == [])
+        #expect(TransferProgram.places(besides: "") == [])
     }
 }

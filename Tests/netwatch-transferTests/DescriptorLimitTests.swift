@@ -1,0 +1,62 @@
+import Foundation
+import HTTPSessionTestKit
+import NetworkLab
+import Testing
+
+/// Both programs with few descriptors (RLIMIT_NOFILE): each ends with a code of its own and one line, never by a trap, and never hangs.
+@Suite(.timeLimit(.minutes(10))) struct DescriptorLimitTests {
+    private let folder: ProgramFolder
+
+    init() throws { folder = try ProgramFolder() }
+
+    private func run(_ words: [String], limit: Int) throws -> Program {
+        try Program(
+            ["sh", "-c", "ulimit -n \(limit); exec \"$@\"", "sh", Programs.netwatch] + words,
+            environment: ["http_proxy": nil, "XDG_STATE_HOME": folder.state.path], directory: folder.path)
+    }
+
+    @Test(arguments: ["get", "put"])
+    func atEveryDescriptorLimitATransferCompletesOrEndsWithOneLine(command: String) throws {
+        let server = try MisbehavingServer { request in Reply(request.method == "PUT" ? 201 : 200, body: .pattern(10_000)) }
+        try folder.make("source", size: 10_000)
+        var completed: [Int] = []
+        for limit in 4...50 {
+            let url = server.url("/file").absoluteString
+            let words = command == "get" ? ["get", "-q", "-o", "file", url] : ["put", "-q", "--protocol", "put", "source", url]
+            let program = try run(words, limit: limit)
+            let code = try program.wait(within: .seconds(60))
+            #expect([0, 71].contains(code), "limit \(limit): \(program.ending)")
+            let lines = program.standardError.split(separator: "\n")
+            #expect(lines.count == (code == 0 ? 0 : 1) && lines.allSatisfy { $0.hasPrefix("netwatch: ") }, "\(program.ending)")
+            if code == 0 { completed.append(limit) }
+        }
+        // The lowest limit depends on what the test's own environment leaves open, and from there on nothing fails.
+        let lowest = try #require(completed.first)
+        #expect(completed == Array(lowest...50) && lowest <= 48)
+    }
+
+    @Test(
+        arguments: [
+            ["status", "127.0.0.1:1"], ["watch", "--for", "20ms", "--exec", "true"],
+            ["wait", "--timeout", "20ms", "127.0.0.1:1"],
+            ["record", "--for", "20ms", "recording"], ["schema"], ["--version"],
+        ])
+    func atADescriptorLimitEveryOtherCommandEndsInOrder(words: [String]) throws {
+        for limit in [4, 6, 8, 10, 11, 12, 13, 14, 15, 16, 20, 32] {
+            let program = try run(words, limit: limit)
+            let code = try program.wait(within: .seconds(60))
+            #expect([0, 1, 71, 73, 124].contains(code), "limit \(limit): \(program.ending)")
+            #expect(program.standardError.split(separator: "\n").count <= 1, "limit \(limit): \(program.ending)")
+        }
+    }
+
+    @Test(arguments: [48, 64, 128])
+    func atADescriptorLimit64DownloadsAtATimeWaitForEachOther(limit: Int) throws {
+        let server = try MisbehavingServer { _ in Reply(body: .pattern(10_000)) }
+        let urls = (0..<64).map { server.url("/file\($0)").absoluteString }
+        let program = try run(["get", "-q", "--parallel", "64", "-d", "files"] + urls, limit: limit)
+        #expect(try program.wait(within: .seconds(60)) == 0, "\(program.ending)")
+        #expect(program.standardError == "")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.file("files")).count == 64)
+    }
+}

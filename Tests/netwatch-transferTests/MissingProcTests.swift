@@ -1,0 +1,60 @@
+import Foundation
+import HTTPSessionTestKit
+import NetworkLab
+import Testing
+
+/// The programs where /proc is not mounted, as in a chroot.
+@Suite(.requiresMounts, .timeLimit(.minutes(10))) struct MissingProcTests {
+    private let folder: ProgramFolder
+
+    init() throws { folder = try ProgramFolder() }
+
+    /// Runs a command with /proc covered.
+    private func run(_ words: [String]) throws -> Program {
+        let cover = "mount -t tmpfs none /proc && exec \"$@\""
+        return try Program(
+            ["unshare", "--mount", "sh", "-c", cover, "sh"] + words,
+            environment: ["XDG_STATE_HOME": folder.state.path, "http_proxy": nil], directory: folder.path)
+    }
+
+    private func netwatch(_ words: String) throws -> Program {
+        try run([Programs.netwatch] + words.split(separator: " ").map(String.init))
+    }
+
+    @Test(arguments: [
+        ("--version", 0, "0.1.0"), ("watch --json --for 100ms", 0, #"{"v":1,"seq":0,"#), ("status -q 127.0.0.1:1", 1, nil),
+        ("wait --timeout 50ms 127.0.0.1:1 -- true", 124, nil), ("nonsense", 64, nil), ("get", 64, nil),
+        ("put /etc/passwd", 64, nil),
+        ("get --json --timeout 50ms http://127.0.0.1:1/a", 1, #"{"v":1,"seq":0,"#),
+    ])
+    func withoutProcACommandDoesWhatItsArgumentsSay(words: String, code: Int32, output: String?) throws {
+        let program = try netwatch(words)
+        let line = try program.nextLine()
+        #expect(try program.wait() == code, "\(program.ending)")
+        if let output { #expect(line?.hasPrefix(output) == true) } else { #expect(line == nil) }
+    }
+
+    @Test(arguments: [("true", 0), ("false", 1), ("/nonexistent", 127)])
+    func withoutProcWaitRunsItsCommandAndExitsWithItsCode(command: String, code: Int32) throws {
+        let server = try MisbehavingServer { _ in Reply() }
+        let program = try netwatch("wait 127.0.0.1:\(server.port) -- \(command)")
+        #expect(try program.wait() == code, "\(program.ending)")
+    }
+
+    @Test func withoutProcTheTransferProgramOfTheWorkingDirectoryIsNeverRun() throws {
+        try Data("#!/bin/sh\necho planted\n".utf8).write(to: URL(fileURLWithPath: folder.file("netwatch-transfer")))
+        try FileManager.default.setAttributes(
+            [.posixPermissions: 0o755], ofItemAtPath: folder.file("netwatch-transfer"))
+        // argv[0] is bare; the path that the program is executed by is not.
+        let named = try run(["bash", "-c", "exec -a netwatch \"$0\" get --version", Programs.netwatch])
+        #expect(try named.remainingLines() == ["0.1.0"])
+        #expect(try named.wait() == 0, "\(named.ending)")
+        // Both are bare.
+        try FileManager.default.createSymbolicLink(
+            atPath: folder.file("netwatch"), withDestinationPath: Programs.netwatch)
+        let bare = try run(["/usr/bin/python3", "-c", "import os; os.execv('netwatch', ['netwatch', 'get', '--version'])"])
+        #expect(try bare.remainingLines() == [])
+        #expect(try bare.wait() == 69, "\(bare.ending)")
+        #expect(bare.standardError.hasPrefix("netwatch: get: without /proc this program does not know its own folder; "))
+    }
+}
