@@ -22,7 +22,7 @@ public struct SessionConfiguration: Sendable {
     public var proxy = Proxy.environment
     /// Which address families may be used.
     public var addressFamily = AddressFamily.any
-    /// The interface to send from (`SO_BINDTODEVICE`, which may need CAP_NET_RAW), by name.
+    /// The interface to send from (`SO_BINDTODEVICE`, which may need CAP_NET_RAW), by its name or, from Linux 5.5 on, an alternative name.
     public var interface: String?
     /// The path of a Unix socket that takes every connection (unix(7)); each carries one request.
     public var unixSocketPath: String?

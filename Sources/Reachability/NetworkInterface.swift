@@ -2,6 +2,8 @@
 public struct NetworkInterface: Hashable, Sendable {
     /// The name, which may be changed while the interface exists.
     public var name: String { values.value.name }
+    /// The names beside ``name`` that the kernel also knows it by (`ip link property add dev eth0 altname uplink`).
+    public var alternativeNames: [String] { values.value.alternativeNames }
     /// The kernel's number (32 bits), which identifies it within its network namespace.
     public var index: UInt32 { values.value.index }
     /// What carries its packets.
@@ -19,6 +21,7 @@ public struct NetworkInterface: Hashable, Sendable {
 
     private struct Values: Hashable, Sendable {
         let name: String
+        let alternativeNames: [String]
         let index: UInt32
         let type: InterfaceType
         let isVirtual: Bool
@@ -33,12 +36,16 @@ public struct NetworkInterface: Hashable, Sendable {
     /// An interface with all that is known of it.
     public init(
         name: String, index: UInt32, type: InterfaceType, isVirtual: Bool, isExpensive: Bool, level: LinkLevel,
-        addresses: [IPPrefix], evidence: [String] = []
+        addresses: [IPPrefix], evidence: [String] = [], alternativeNames: [String] = []
     ) {
         values = Boxed(
             Values(
-                name: name, index: index, type: type, isVirtual: isVirtual, isExpensive: isExpensive, level: level,
+                name: name, alternativeNames: alternativeNames, index: index, type: type, isVirtual: isVirtual,
+                isExpensive: isExpensive, level: level,
                 addresses: addresses, evidence: evidence
             ))
     }
+
+    /// Whether the kernel knows it by this name.
+    package func hasName(_ name: String) -> Bool { self.name == name || alternativeNames.contains(name) }
 }

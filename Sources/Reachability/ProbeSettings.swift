@@ -10,7 +10,7 @@ public struct ProbeSettings: Hashable, Sendable {
     public var recoverAfter: Int
     /// The families that are tried.
     public var families: Set<IPAddress.Family>
-    /// The interface that probes are bound to; `nil` leaves the choice to the kernel.
+    /// The interface that probes are bound to, by its name or an alternative name; `nil` leaves the choice to the kernel.
     public var interface: String?
 
     /// Settings; what is not given is the default. Values out of range are brought into it.

@@ -204,6 +204,37 @@ struct RouteTests {
         }
     }
 
+    @Test func `an interface can be asked for by an alternative name, also one that comes later`() throws {
+        let network = try Network()
+        let host = network.host
+        try network.uplink("v0", "10.1.0.1/24")
+        try network.uplink("v1", "10.2.0.1/24")
+        try host.ip("route add default via 10.1.0.254 metric 100")
+        try host.ip("route add default via 10.2.0.254 metric 200")
+        let name = "the-uplink-whose-name-is-longer-than-15-bytes"
+        let witness = try Witness(
+            host, { $0.selection = .named(name) }, options: ["--interface", name], sees: "unsatisfied link/no-interface")
+        try host.ip("link property add dev v1 altname other altname \(name)")
+        try witness.expect("satisfied v1 wired 4 via 10.2.0.254")
+        try host.ip("link property del dev v1 altname \(name)")
+        try witness.expect("unsatisfied link/no-interface")
+        _ = try Witness(
+            host, { $0.selection = .named("other") }, options: ["--interface", "other"],
+            sees: "satisfied v1 wired 4 via 10.2.0.254")
+
+        // Probes are bound to it: SO_BINDTODEVICE itself takes 15 bytes.
+        try host.ip("link property add dev v1 altname \(name)")
+        let status = try Program(
+            [
+                Programs.netwatch, "status", "--json", "--netns", host.path, "--interface", name, "--probe-timeout", "200ms",
+                "10.2.0.254:1",
+            ])
+        let text = try status.remainingLines().joined()
+        #expect(
+            text.contains(#""interface":"v1""#) && !text.contains("source-unavailable") && !text.contains("no-interface"),
+            "\(text)")
+    }
+
     @Test func `one interface, one family or some types can be asked for`() throws {
         let network = try Network()
         let host = network.host

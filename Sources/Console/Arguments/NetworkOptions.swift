@@ -7,7 +7,7 @@ package struct NetworkOptions: ParsableArguments {
     @Option(help: ArgumentHelp("In this network namespace: a name that 'ip netns' knows, or a path.", valueName: "name"))
     package var netns: String?
 
-    @Option(help: ArgumentHelp("Use this interface only.", valueName: "if"))
+    @Option(help: ArgumentHelp("Use this interface only; an alternative name serves too.", valueName: "if"))
     package var interface: String?
 
     @Flag(name: .customShort("4"), help: "IPv4 only.")
@@ -36,11 +36,11 @@ package struct NetworkOptions: ParsableArguments {
             configuration.namespace = NetworkNamespace(netns)
         }
         if let interface {
-            // The kernel's own rule for names (dev_valid_name).
+            // The kernel's own rule for names (dev_valid_name), in the length that an alternative name may have (ALTIFNAMSIZ).
             let isValid =
-                (1...15).contains(interface.utf8.count) && interface != "." && interface != ".."
+                (1...127).contains(interface.utf8.count) && interface != "." && interface != ".."
                 && !interface.utf8.contains { $0 == 0x2f || $0 == 0x3a || $0 == 0x20 || (9...13).contains($0) }
-            guard isValid else { throw .usage("--interface '\(interface)'", "not the name of an interface: 1 to 15 characters") }
+            guard isValid else { throw .usage("--interface '\(interface)'", "not the name of an interface: 1 to 127 characters") }
             configuration.selection = .named(interface)
         }
         return configuration

@@ -19,7 +19,9 @@ struct NetworkAllowance: Hashable, Sendable {
     /// `name`: the interface that the session is bound to.
     func refusal(of path: NetworkPath, boundTo name: String?) -> String? {
         guard !isEverything, path.status == .satisfied else { return nil }
-        if let name, let interface = path.interfaces.first(where: { $0.name == name }) { return refusal(of: interface, on: path) }
+        if let name, let interface = path.interfaces.first(where: { $0.hasName(name) }) {
+            return refusal(of: interface, on: path)
+        }
         guard let refusal = refusal(of: path) else { return nil }
         // Another interface may lead to the very host: its address will tell.
         let others = path.interfaces.filter {

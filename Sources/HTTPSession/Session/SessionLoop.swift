@@ -47,7 +47,10 @@ final class SessionLoop {
         throws(HTTPSessionError)
     {
         if case .shared(let store) = settings.network.cookies { cookieShare = CookieShare(store) } else { cookieShare = nil }
-        engine = try CurlEngine(settings.network, cookieLines: cookieShare?.known ?? cookieLines)
+        var network = settings.network
+        // Here, because this thread is in the session's network namespace.
+        network.interface = network.interface.map(InterfaceNames.firstName)
+        engine = try CurlEngine(network, cookieLines: cookieShare?.known ?? cookieLines)
         cookieShare?.settle(engine.cookieLines)
         cookiesCome = cookieLines.count
         if case .file(let url) = settings.network.cookies, let writer = settings.cookieWriter {

@@ -6,8 +6,9 @@ import Glibc
 /// The way to the file is walked component by component, because each directory and each symbolic link on it may be replaced,
 /// and whoever watches the file must know them all. (/etc/resolv.conf is often a link into /run, made late in the boot.)
 package struct ResolverFile: Hashable, Sendable {
-    /// No more of a file is read (a resolv.conf has some 100 bytes).
-    package static let sizeLimit = 65_536
+    /// The limit in bytes of what is read of a file. A resolv.conf has some 100 bytes; glibc reads lines of any length, so one that somebody's
+    /// script has made very long must not hide the lines behind it.
+    package static let sizeLimit = 4 << 20
     /// As many links as the kernel follows (path_resolution(7)).
     private static let linkLimit = 40
 
@@ -80,16 +81,14 @@ package struct ResolverFile: Hashable, Sendable {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
-        var bytes = [UInt8](repeating: 0, count: sizeLimit)
-        var filled = 0
-        while filled < sizeLimit {
-            let count = bytes.withUnsafeMutableBytes {
-                Glibc.read(descriptor, $0.baseAddress?.advanced(by: filled), sizeLimit - filled)
-            }
+        var bytes: [UInt8] = []
+        var piece = [UInt8](repeating: 0, count: 16_384)
+        while bytes.count < sizeLimit {
+            let count = piece.withUnsafeMutableBytes { Glibc.read(descriptor, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else { return nil }
-            if count == 0 { return Array(bytes.prefix(filled)) }
-            filled += count
+            if count == 0 { return bytes }
+            bytes += piece.prefix(count)
         }
         return bytes.lastIndex(of: UInt8(ascii: "\n")).map { Array(bytes[...$0]) } ?? []
     }

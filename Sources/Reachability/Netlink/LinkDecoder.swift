@@ -32,6 +32,9 @@ extension NetlinkDecoder {
 extension Link {
     // linux/if_link.h: IFLA_PARENT_DEV_BUS_NAME is newer than some headers that this builds with.
     private static let parentBusName = 57
+    // IFLA_PROP_LIST and IFLA_ALT_IFNAME, which are newer too.
+    private static let propertyList = 52
+    private static let alternativeName = 53
     private static let tunType: Int32 = 3
 
     fileprivate mutating func read(_ attribute: AttributeSequence.Attribute) {
@@ -45,6 +48,8 @@ extension Link {
         case IFLA_LINK_NETNSID: lowerIsElsewhere = true
         case Self.parentBusName: parentBus = attribute.text
         case IFLA_LINKINFO: readInfo(attribute.nested)
+        case Self.propertyList:
+            alternativeNames = attribute.nested.filter { Int($0.type) == Self.alternativeName }.map(\.text)
         default: break
         }
     }

@@ -35,7 +35,7 @@ package struct InterfaceCatalog: Sendable {
                 name: link.name, index: index, type: kind.type, isVirtual: kind.isVirtual, isExpensive: kind.isExpensive,
                 level: LinkLevelMatrix.level(of: link, addresses: own, ports: Self.allPorts(of: index, ports)),
                 addresses: Self.prefixes(own),
-                evidence: kind.evidence
+                evidence: kind.evidence, alternativeNames: link.alternativeNames
             )
         }
     }

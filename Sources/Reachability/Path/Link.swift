@@ -42,6 +42,8 @@ public struct Link: Hashable, Sendable {
     public var index: UInt32
     /// The name.
     public var name: String
+    /// The names beside ``name`` that the kernel also knows the device by (`IFLA_ALT_IFNAME`, Linux 5.5), in its order.
+    public var alternativeNames: [String]
     /// Its flags.
     public var flags: Flags
     /// `ARPHRD_*`: the hardware type.
@@ -71,13 +73,15 @@ public struct Link: Hashable, Sendable {
 
     /// A link with what is known of it.
     public init(
-        index: UInt32, name: String, flags: Flags = [], hardwareType: UInt16 = 1, operationalState: OperationalState = .unknown,
+        index: UInt32, name: String, alternativeNames: [String] = [], flags: Flags = [], hardwareType: UInt16 = 1,
+        operationalState: OperationalState = .unknown,
         mtu: UInt32 = 1500, kind: String? = nil, portKind: String? = nil, master: UInt32 = 0, lower: UInt32 = 0,
         lowerIsElsewhere: Bool = false, hardwareAddress: [UInt8] = [], parentBus: String? = nil, isTap: Bool = false,
         tunnelRemote: IPAddress? = nil
     ) {
         self.index = index
         self.name = name
+        self.alternativeNames = alternativeNames
         self.flags = flags
         self.hardwareType = hardwareType
         self.operationalState = operationalState

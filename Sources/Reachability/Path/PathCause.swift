@@ -21,7 +21,7 @@ struct PathCause {
             }
             return local(interface, choices) ?? route(choices, interface)
         }
-        if case .named(let name) = configuration.selection, !catalog.interfaces.values.contains(where: { $0.name == name }) {
+        if case .named(let name) = configuration.selection, !catalog.interfaces.values.contains(where: { $0.hasName(name) }) {
             return Cause(.link, .noInterface, detail: "there is no interface \(name)", evidence: ["interface": .text(name)])
         }
         let candidates = catalog.interfaces.values.filter { $0.type != .loopback && configuration.allows($0) }

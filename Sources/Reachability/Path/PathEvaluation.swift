@@ -254,7 +254,7 @@ extension MonitorConfiguration {
     func allows(_ interface: NetworkInterface) -> Bool {
         switch selection {
         case .any: true
-        case .named(let name): interface.name == name
+        case .named(let name): interface.hasName(name)
         case .required(let type): interface.type == type
         case .prohibited(let types): !types.contains(interface.type)
         }

@@ -72,7 +72,7 @@ extension TargetMachine {
     /// The addresses with their interfaces; the cause where an interface that the user named is not there.
     func candidates(in surroundings: Surroundings) -> Result<[Candidate], NoCandidates> {
         func index(_ name: String) -> UInt32? {
-            surroundings.interfaces.values.first { $0.name == name }?.index
+            surroundings.interfaces.values.first { $0.hasName(name) }?.index
                 ?? UInt32(name).flatMap { surroundings.interfaces[$0]?.index }
         }
         var (zone, bound): (UInt32, UInt32) = (0, 0)
@@ -93,6 +93,11 @@ extension TargetMachine {
     }
 
     struct NoCandidates: Error { let cause: Cause }
+
+    /// The interface to bind to, by its first name: SO_BINDTODEVICE takes no alternative name of more than 15 bytes.
+    private func boundName(in surroundings: Surroundings) -> String? {
+        settings.interface.map { name in surroundings.interfaces.values.first { $0.hasName(name) }?.name ?? name }
+    }
 
     mutating func ask(_ run: ProbeRun, _ turn: inout Turn) {
         // What is asked from here on belongs to the present surroundings.
@@ -194,7 +199,7 @@ extension TargetMachine {
                     ProbeAttempt(
                         id: number, address: address,
                         zone: entry.candidate.zone != 0 ? entry.candidate.zone : isScoped ? entry.route.interface : 0,
-                        port: endpoint.port, interface: settings.interface,
+                        port: endpoint.port, interface: boundName(in: turn.surroundings),
                         latestStart: turn.time.addingSaturated((run.deadline - turn.time) / 2))))
         }
         race.nextStart = race.waiting.isEmpty ? nil : turn.time.addingSaturated(AttemptRace.delay)

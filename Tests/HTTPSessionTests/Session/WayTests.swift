@@ -220,7 +220,12 @@ import Testing
         options.namespace = far.path
         let server = try MisbehavingServer(at: .ip("0.0.0.0", port: 0), options: options) { _ in Reply(body: "x") }
         let url = try #require(URL(string: "http://198.18.9.9:\(server.port)/"))
-        for (interface, address) in [(nil, "198.18.1.2"), ("up0", "198.18.1.2"), ("up1", "198.18.2.2")] {
+        let alternative = "an-alternative-name-of-more-than-15-bytes"
+        try client.ip("link property add dev up1 altname \(alternative) altname short")
+        for (interface, address) in [
+            (nil, "198.18.1.2"), ("up0", "198.18.1.2"), ("up1", "198.18.2.2"), (alternative, "198.18.2.2"),
+            ("short", "198.18.2.2"),
+        ] {
             let session = try localSession {
                 $0.networkNamespace = NetworkNamespace(client.path)
                 $0.interface = interface

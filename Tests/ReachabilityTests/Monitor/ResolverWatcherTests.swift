@@ -205,6 +205,13 @@ import Testing
         #expect(try servers(watcher()) == ["192.0.2.1"])
     }
 
+    @Test func `a line of 100,000 characters does not hide the lines behind it`() throws {
+        let long = "search " + String(repeating: "a.example ", count: 10_000) + "\n"
+        try machine.write(
+            "# " + String(repeating: "x", count: 100_000) + "\n" + long + "nameserver 192.0.2.1\n", to: "etc/resolv.conf")
+        #expect(try servers(watcher()) == ["192.0.2.1"])
+    }
+
     @Test(arguments: ["..", "a/b"])
     func `a name that would lead out of the directory is none`(name: String) {
         #expect(ResolverFile(namespaceName: name).candidates == ["/etc/resolv.conf"])

@@ -33,7 +33,7 @@ import Testing
         ("watch --fail-after 0", "--fail-after 0: must be from 1 to 1000000"),
         ("watch --recover-after -1", "--recover-after -1: must be from 1 to 1000000"),
         ("watch -4 -6", "-4 -6: they exclude each other; leave both out for both families"),
-        ("watch --interface a/b", "--interface 'a/b': not the name of an interface: 1 to 15 characters"),
+        ("watch --interface a/b", "--interface 'a/b': not the name of an interface: 1 to 127 characters"),
         ("watch --netns ..", "--netns '..': neither the name nor the path of a network namespace"),
         ("wait --any --all a:1", "--any --all: they exclude each other"),
         ("wait a:1 --", "wait --: the command is missing; write -- COMMAND"),
