@@ -167,7 +167,7 @@ final class CurlEngine {
         else {
             return handle.cleanUp()
         }
-        let setup = isWhole ? transfer.setup : nil
+        let setup = isWhole && !transfer.ending.forbidsReuse ? transfer.setup : nil
         if setup == nil { reset(handle) }
         idleHandles.append((handle, setup))
     }

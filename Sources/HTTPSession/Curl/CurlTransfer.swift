@@ -18,6 +18,7 @@ final class CurlTransfer {
     /// What the handle is set up for; `nil` where nobody else can use it so.
     let setup: HandleSetup?
     private(set) var secureFacts: TLSFacts?
+    var ending = ResponseEnding()
     let started: Int64
     /// When a request with a body went, and when its answer's first byte came: libcurl 7.88 takes the first byte sent for it.
     private(set) var requested: Int64?
@@ -144,6 +145,7 @@ final class CurlTransfer {
             }
         }
         requests += 1
+        noteConnection()
         if requests > responses + 1 {
             wasResent = true
             return false
@@ -207,6 +209,7 @@ final class CurlTransfer {
             tunnelHead = complete
             return true
         }
+        if complete.statusCode >= 200, !readFraming(complete) { return false }
         switch complete.statusCode {
         case 100..<200:
             receiver.transferReceived(interim: complete)
@@ -348,6 +351,7 @@ final class CurlTransfer {
             if !isWhole(despite: code) { try CurlFailure.check(code, evidence()) }
             if let pendingHead { _ = deliver(pendingHead) }
             if let refusal { return refusal }
+            if hasDeliveredHead { try ending.check() }
             return hasDeliveredHead ? nil : HTTPSessionError(.badServerResponse, "the server sent no HTTP response")
         } catch {
             return error

@@ -1,6 +1,7 @@
 internal import COpenSSL
 internal import EventLoop
 internal import Foundation
+internal import Synchronization
 
 /// Stands beside one SSL_CTX, and so beside one connection, for as long as that lives: it may outlive the attempt that made it,
 /// and a server may start the handshake anew in the middle.
@@ -14,6 +15,10 @@ final class HandshakeWatch: Sendable {
     /// Whether somebody is to be asked what to show when the server wants a certificate.
     let asksForIdentity: Bool
     let record: Locked<ServerTrust.Record>
+    /// Whether the peer has closed its side of the connection by an alert (RFC 8446 section 6.1). Kept here, not in ``record``: the alert
+    /// may come after a later attempt has taken the connection over.
+    private let closeNotify = Atomic(false)
+    var hasReceivedCloseNotify: Bool { closeNotify.load(ordering: .relaxed) }
 
     init(
         policy: PreparedPolicy, host: String?, isProxy: Bool, decisions: ServerTrustDecisions?, sessionContext: Data,
@@ -96,6 +101,7 @@ final class HandshakeWatch: Sendable {
     }
 
     func alertArrived(level: Int32, description: Int32) {
+        if description == SSL3_AD_CLOSE_NOTIFY { closeNotify.store(true, ordering: .relaxed) }
         guard level == SSL3_AL_FATAL else { return }
         record.withLock { $0.alert = .init(description: description, isProxys: isProxy) }
     }

@@ -67,10 +67,10 @@ public struct ResponseHead: Hashable, Sendable {
         }
     }
 
-    /// The length of the body as it will be handed on; `nil` where it is not told, where there is none, or decompression changes it.
+    /// The length of the body as it will be handed on; `nil` if the head does not give it, if there is no body, or if decoding changes it.
     package var bodyLength: Int64? {
-        guard statusCode != 204, statusCode != 304, let length = firstValue(of: "content-length").flatMap({ Int64($0) }),
-            length >= 0, !has("content-encoding")
+        guard statusCode != 204, statusCode != 304, case .bytes(let length) = contentLength, !has("content-encoding"),
+            !has("transfer-encoding")
         else { return nil }
         return length
     }
@@ -114,7 +114,7 @@ public struct ResponseHead: Hashable, Sendable {
     }
 
     /// The lines behind the status line, without their ends, until `body` wants no more.
-    private static func forEachLine(_ bytes: UnsafeBufferPointer<UInt8>, _ body: (UnsafeBufferPointer<UInt8>) -> Bool) {
+    static func forEachLine(_ bytes: UnsafeBufferPointer<UInt8>, _ body: (UnsafeBufferPointer<UInt8>) -> Bool) {
         var start = endOfLine(bytes, from: 0) + 1
         while start < bytes.count {
             let end = endOfLine(bytes, from: start)

@@ -1,0 +1,37 @@
+internal import CCurl
+
+/// The rule by which a response ends, and the TLS connection that confirms its end.
+struct ResponseEnding {
+    fileprivate var framing = ResponseFraming.noBody
+    /// The innermost TLS connection that carries the exchange: the server's, or that of an HTTPS proxy for an http URL.
+    fileprivate var secureConnection: HandshakeWatch?
+    /// Whether the connection is closed after this exchange: a setting of the handle that no other attempt shall find.
+    fileprivate(set) var forbidsReuse = false
+
+    /// Throws ``HTTPSessionError/Code/connectionLost`` if the end of the body was the end of a TLS connection without close_notify: somebody
+    /// else may have cut it there (RFC 9112 section 9.8).
+    func check() throws(HTTPSessionError) {
+        guard framing == .untilClose, let secureConnection, !secureConnection.hasReceivedCloseNotify else { return }
+        throw HTTPSessionError(
+            .connectionLost, "the connection ended without close_notify (TLS): the response may be incomplete")
+    }
+}
+
+extension CurlTransfer {
+    /// The connection that the next request is sent on is known. A further request of an authentication may use another one.
+    func noteConnection() {
+        ending.secureConnection = trust == nil ? nil : handle.tlsPointer.flatMap { HandshakeWatch.of(OpaquePointer($0)) }
+    }
+
+    /// Reads how the body of a final response ends.
+    ///
+    /// - Returns: whether the transfer may continue.
+    func readFraming(_ head: ResponseHead) -> Bool {
+        do throws(HTTPSessionError) { ending.framing = try ResponseFraming(head, method: plan.method) } catch {
+            refusal = error
+            return false
+        }
+        if head.hasAmbiguousFraming { ending.forbidsReuse = (try? handle.set(CURLOPT_FORBID_REUSE, true)) != nil }
+        return true
+    }
+}

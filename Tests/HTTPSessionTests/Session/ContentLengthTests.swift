@@ -1,0 +1,123 @@
+import Foundation
+import HTTPSessionTestKit
+import HTTPTypes
+import Testing
+
+@testable import HTTPSession
+
+/// Content-Length and what else frames a response (RFC 9112 section 6.3).
+@Suite(.timeLimit(.minutes(20))) struct ContentLengthTests {
+    @Test func `Content-Length values are digits up to 2^63 - 1, equal wherever they are repeated`() {
+        #expect(ContentLength([]) == .absent)
+        #expect(ContentLength(["5"]) == .bytes(5))
+        #expect(ContentLength(["0"]) == .bytes(0))
+        #expect(ContentLength(["5, 5"]) == .bytes(5))
+        #expect(ContentLength(["5", "5 ,\t05"]) == .bytes(5))
+        #expect(ContentLength(["9223372036854775807"]) == .bytes(.max))
+        let unreadable = [
+            [""], [" "], ["+5"], ["-1"], ["5x"], ["0x5"], ["5 5"], ["5."], ["5,"], [",5"], ["5, 6"], ["5", "6"], ["5", ""],
+            ["9223372036854775808"], ["18446744073709551621"], ["99999999999999999999999999"], ["٥"], ["5\u{0}"], ["5\r"],
+        ]
+        for values in unreadable {
+            guard case .unreadable = ContentLength(values) else {
+                Issue.record("\(values) was read as \(ContentLength(values))")
+                continue
+            }
+        }
+    }
+
+    private func framing(_ fields: String, status: Int = 200, version: String = "HTTP/1.1", method: String = "GET") throws
+        -> ResponseFraming
+    {
+        let head = try #require(ResponseHead(bytes: Array("\(version) \(status) X\r\n\(fields)\r\n\r\n".utf8)))
+        return try ResponseFraming(head, method: method)
+    }
+
+    @Test func `Content-Length and Transfer-Encoding decide where a response ends`() throws {
+        #expect(try framing("Content-Length: 5") == .length(5))
+        #expect(try framing("Content-Length: 5\r\nTransfer-Encoding: gzip, chunked") == .chunked)
+        #expect(try framing("Transfer-Encoding: gzip") == .untilClose)
+        #expect(try framing("Content-Length: 5\r\nTransfer-Encoding: identity") == .untilClose)
+        #expect(try framing("X: y") == .untilClose)
+        #expect(try framing("X: y", version: "HTTP/2") == .stream)
+        for (status, method) in [(204, "GET"), (304, "GET"), (200, "HEAD")] {
+            #expect(try framing("Content-Length: x", status: status, method: method) == .noBody)
+        }
+        let malformed = [
+            "Content-Length : 5", "Content-Length\t: 5", "Transfer-Encoding : chunked", "Content-Length: 5\r\n 6",
+            "A: b\r\ncontent-length:\r\n\t5",
+        ]
+        for fields in malformed { #expect(throws: HTTPSessionError.self, "\(fields)") { try framing(fields) } }
+        #expect(try framing("A: b\r\n Content-Length : 5\r\nContent-Length: 5") == .length(5))
+    }
+
+    @Test(arguments: [
+        "Content-Length: x", "Content-Length: 5x", "Content-Length: 5 5", "Content-Length: +5", "Content-Length: -1",
+        "Content-Length:", "Content-Length: 9223372036854775808", "Content-Length: 99999999999999999999999",
+        "Content-Length: 5\r\nContent-Length: 6", "Content-Length: 6\r\nContent-Length: 5", "Content-Length: 5, 6",
+        "Content-Length: 5,", "Content-Length : 5",
+    ])
+    func `a Content-Length that is unreadable, too large or repeated with another value fails as badServerResponse`(
+        _ fields: String
+    ) async throws {
+        for status in ["200 OK", "404 Not Found", "401 Unauthorized"] {
+            for close in ["", "Connection: close\r\n"] {
+                let server = try MisbehavingServer { _ in
+                    .raw(.text("HTTP/1.1 \(status)\r\n\(fields)\r\n\(close)\r\nhello"), .orderly)
+                }
+                let error = await failure(try localSession().data(TransferRequest(url: server.url())))
+                #expect(error?.code == .badServerResponse, "\(status) \(String(describing: error))")
+            }
+        }
+    }
+
+    @Test func `a Content-Length that is repeated with one value counts once`() async throws {
+        let server = try MisbehavingServer { request in
+            let fields = request.path == "/list" ? "Content-Length: 5, 5" : "Content-Length: 5\r\nContent-Length: 5"
+            return .raw(.text("HTTP/1.1 200 OK\r\n\(fields)\r\n\r\nhello"), .orderly)
+        }
+        for path in ["/list", "/lines"] {
+            let response = try await localSession().data(TransferRequest(url: server.url(path))).value
+            #expect(response.data == Data("hello".utf8))
+            #expect(response.head.bodyLength == 5)
+        }
+    }
+
+    @Test func `an unreadable Content-Length beside HEAD, 204 and 304 ends nothing`() async throws {
+        for (method, status) in [(HTTPRequest.Method.head, 200), (.get, 204), (.get, 304)] {
+            let server = try MisbehavingServer { _ in
+                .raw(.text("HTTP/1.1 \(status) X\r\nContent-Length: +5\r\nContent-Length: 7\r\n\r\n"), .orderly)
+            }
+            let response = try await localSession().data(TransferRequest(url: server.url(), method: method)).value
+            #expect(response.statusCode == status)
+            #expect(response.data.isEmpty)
+        }
+    }
+
+    @Test(arguments: [0, 1]) func `a connection whose response had Content-Length and Transfer-Encoding is not reused`(
+        _ order: Int
+    ) async throws {
+        let certificate = try SelfSignedCertificate(names: ["localhost"])
+        for tls in [nil, certificate.serverTLS] {
+            let server = try MisbehavingServer(tls: tls) { request in
+                guard request.path == "/both" else { return Reply(body: "next") }
+                var reply = Reply(body: .text("5\r\nhello\r\n0\r\n\r\n"))
+                let fields = [("Content-Length", "5"), ("Transfer-Encoding", "chunked")]
+                for (name, value) in order == 0 ? fields : fields.reversed() { reply = reply.field(name, value) }
+                reply.framing = .asGiven
+                return reply
+            }
+            let policy = try SecurityPolicy.trusting(certificate)
+            let session = try localSession { $0.securityPolicy = policy }
+            let base = try #require(URL(string: "\(tls == nil ? "http" : "https")://localhost:\(server.port)/"))
+            for _ in 0..<2 {
+                let both = try await session.data(TransferRequest(url: base.appending(path: "both"))).value
+                #expect(both.data == Data("hello".utf8))
+                #expect(both.head.bodyLength == nil)
+                // Its own handle forbids reuse no longer: of these two one connection is enough.
+                for _ in 0..<2 { _ = try await session.data(TransferRequest(url: base)).value }
+            }
+            #expect(server.requests.map(\.connection) == [1, 2, 2, 2, 3, 3])
+        }
+    }
+}
