@@ -71,7 +71,8 @@ final class Transfers {
         do {
             session = try HTTPSessionManager(configuration: configuration, reachability: monitor, monitors: [inbox])
         } catch {
-            throw Failure(ExitCode.system, "\(work.command): \(error.reason)")
+            let code = error.underlying is MissingAuthoritiesError ? ExitCode.noInput : ExitCode.system
+            throw Failure(code, "\(work.command): \(error.reason)")
         }
         report.begin(statuses, at: Clock.now)
         while true {
