@@ -455,4 +455,8 @@ static inline int netwatch_reserve_space(int descriptor, int64_t length) {
     return fallocate(descriptor, 1, 0, (off_t)length) == 0 ? 0 : errno;
 }
 
+// getenv(3) that finds nothing in a program with raised privileges; behind _GNU_SOURCE.
+extern char *secure_getenv(const char *name);
+static inline const char *netwatch_secure_getenv(const char *name) { return secure_getenv(name); }
+
 #endif

@@ -94,6 +94,9 @@ public final class HTTPSessionManager: Sendable {
         self.completionQueue = completionQueue ?? core.outbox.queue
     }
 
+    /// The connections that the session has at a time: those of its configuration, or as many as the process has descriptors for.
+    package var connectionLimit: Int { core.settings.queueLimits.total }
+
     // MARK: Tasks
 
     /// A task whose response is kept in memory; an upload where the request has a body.

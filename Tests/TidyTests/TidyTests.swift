@@ -146,4 +146,12 @@ struct RuleTests {
         let file = SourceFile("Sources/A/B.swift", "a = \(lock)\(closure)(nil)\nb = \(lock)Int>(0)\n// \(lock)\(closure)")
         #expect(Rules.lockedClosures(file).map(\.line) == [1])
     }
+
+    @Test("an array of uninitialized capacity is never empty, because all empty arrays share their storage")
+    func emptyStorage() {
+        let array = "let a = [UInt8](unsafeUninitializedCapacity: count) { _, _ in }"
+        #expect(Rules.emptyStorage(SourceFile("Sources/A/B.swift", "var x = 1\n\(array)")).map(\.line) == [2])
+        #expect(Rules.emptyStorage(SourceFile("Sources/A/B.swift", "guard count > 0 else { return [] }\n\(array)")).isEmpty)
+        #expect(Rules.emptyStorage(SourceFile("Sources/A/B.swift", "String(unsafeUninitializedCapacity: 24) { _ in 0 }")).isEmpty)
+    }
 }

@@ -2,6 +2,8 @@
 #ifndef NETWATCH_CPROCESS_H
 #define NETWATCH_CPROCESS_H
 
+#include <stdint.h>
+
 // The arguments that the kernel handed over, the program's name first. Swift's CommandLine reads /proc/self/cmdline and is empty without
 // /proc. The count is 0 where the C library passes no arguments to constructors.
 int netwatch_argument_count(void);
@@ -16,5 +18,9 @@ void netwatch_report_crashes(void);
 
 // Ignores again those of these signals that the program's starter ignores: for the program that takes this one's place by exec.
 void netwatch_restore_ignored_crashes(void);
+
+// From now on the signal kills the process group of netwatch_kill_at_end and ends this process by the signal. 0: no group.
+void netwatch_end_at_signal(int number);
+void netwatch_kill_at_end(int32_t process_group);
 
 #endif

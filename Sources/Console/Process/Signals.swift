@@ -1,4 +1,5 @@
 import CLinux
+internal import CProcess
 import Glibc
 import Reachability
 
@@ -38,11 +39,16 @@ package struct Signals {
         return number > 0 ? number : nil
     }
 
-    /// From now on the signals end the program at once.
+    /// From now on the signals end the program at once, also while its main thread is busy, and kill the group of
+    /// ``killAtEnd(processGroup:)``.
     package func release() {
         var set = Self.endings
+        for number in [SIGINT, SIGTERM, SIGHUP] where sigismember(&set, number) == 1 { netwatch_end_at_signal(number) }
         pthread_sigmask(SIG_UNBLOCK, &set, nil)
     }
+
+    /// Sets the process group that a signal kills when it ends the program after ``release()``; `nil`: none.
+    package static func killAtEnd(processGroup: Int32?) { netwatch_kill_at_end(processGroup ?? 0) }
 
     /// Whether the signal asks the program to end.
     package static func isEnding(_ number: Int32) -> Bool { [SIGINT, SIGTERM, SIGHUP].contains(number) }

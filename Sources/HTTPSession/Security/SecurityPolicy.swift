@@ -32,7 +32,9 @@ public struct SecurityPolicy: Sendable, Hashable, Codable {
 
     /// The authorities at which a chain may end.
     public enum Roots: Sendable, Hashable, Codable {
-        /// Those of the machine: the file that `SSL_CERT_FILE` names, else the distribution's bundle, read once.
+        /// Those of the machine, read once: the distribution's bundle. The environment variables `SSL_CERT_FILE`, a file, and `SSL_CERT_DIR`,
+        /// directories with hashed names (openssl-rehash(1)), replace it if one of them is set. If one names nothing that has a certificate,
+        /// making a session throws ``HTTPSessionError/Code/invalidConfiguration``.
         case system
         /// These alone. Each is an authority even when it is no root.
         case given(Set<Certificate>)

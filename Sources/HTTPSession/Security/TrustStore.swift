@@ -66,8 +66,10 @@ final class TrustStore: @unchecked Sendable {
             if revocation.scope == .wholeChain { flags |= UInt(X509_V_FLAG_CRL_CHECK_ALL) }
         }
         self.flags = flags
-        isEmpty = OpenSSLErrors.contained {
-            if usesSystem { Self.loadSystem(into: store) }
+        isEmpty = !usesSystem && given.isEmpty
+        // Initialized by now: deinit frees the store where this throws.
+        if usesSystem { try OpenSSLErrors.contained { () throws(HTTPSessionError) in try Self.loadSystem(into: store) } }
+        OpenSSLErrors.contained {
             for certificate in given {
                 guard let x509 = CertificateDecoding.x509(certificate) else { continue }
                 X509_STORE_add_cert(store, x509)
@@ -81,7 +83,6 @@ final class TrustStore: @unchecked Sendable {
                 X509_STORE_add_crl(store, crl)
                 X509_CRL_free(crl)
             }
-            return !usesSystem && given.isEmpty
         }
     }
 
@@ -98,9 +99,10 @@ final class TrustStore: @unchecked Sendable {
         "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem",
     ]
 
-    private static func loadSystem(into store: OpaquePointer) {
-        let named = ProcessInfo.processInfo.environment["SSL_CERT_FILE"]
-        for file in named.map({ [$0] }) ?? systemFiles where X509_STORE_load_file(store, file) == 1 { return }
+    private static func loadSystem(into store: OpaquePointer) throws(HTTPSessionError) {
+        let named = EnvironmentAuthorities.current
+        if named.replacesSystem { return try named.load(into: store) }
+        for file in systemFiles where X509_STORE_load_file(store, file) == 1 { return }
         // A directory of files that are looked up one by one during a handshake: slower, and better than nothing.
         X509_STORE_set_default_paths(store)
     }

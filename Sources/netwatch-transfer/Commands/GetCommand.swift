@@ -19,7 +19,10 @@ struct GetCommand: ParsableCommand {
             It tries until --timeout. What trying cannot mend ends it: statuses 400 to 499 except 408 and 429, an untrusted \
             certificate, an endless or refused redirect, a wrong digest, a file that cannot be written.
 
-            Exit code 0: all files are whole. 1: one is not. 73, 74: with one URL, its file cannot be made or written. \
+            Authorities are the system's, or those of SSL_CERT_FILE and SSL_CERT_DIR if one of them is set.
+
+            Exit code 0: all files are whole. 1: one is not. 66: SSL_CERT_FILE or SSL_CERT_DIR names no certificate. \
+            73, 74: with one URL, its file cannot be made or written. \
             128+n: ended by signal n; what has come is kept.
             """
     )

@@ -26,7 +26,7 @@ struct PutCommand: ParsableCommand {
             written down in $XDG_STATE_HOME/netwatch/uploads (~/.local/state) where the upload is, for 30 days. A file that has \
             changed meanwhile is sent from its beginning.
 
-            Exit code 0: the server has all of it. 1: it has not. 66: there is no such file. 77: it may not be read. 74: reading it \
+            Exit code 0: the server has all of it. 1: it has not. 66: there is no such file, or SSL_CERT_FILE or SSL_CERT_DIR names no certificate. 77: it may not be read. 74: reading it \
             failed. 128+n: ended by signal n.
             """
     )

@@ -71,7 +71,8 @@ final class Transfers {
         do {
             session = try HTTPSessionManager(configuration: configuration, reachability: monitor, monitors: [inbox])
         } catch {
-            throw Failure(ExitCode.system, "\(work.command): \(error.reason)")
+            let code = error.underlying is MissingAuthoritiesError ? ExitCode.noInput : ExitCode.system
+            throw Failure(code, "\(work.command): \(error.reason)")
         }
         report.begin(statuses, at: Clock.now)
         while true {
@@ -135,13 +136,15 @@ final class Transfers {
     // MARK: Transfers
 
     private func startMore(_ session: HTTPSessionManager, _ now: Moment) {
+        // Each transfer opens its file when it begins, also while it waits for a connection.
+        let parallel = min(settings.parallel, session.connectionLimit)
         var count = zip(running, statuses).count { ($0.task != nil || $0.restartsAt != nil) && !$1.phase.isOver }
         for index in running.indices where !statuses[index].phase.isOver && running[index].task == nil {
             if let due = running[index].restartsAt {
                 guard due <= now.monotonicNanoseconds || isLate(now) else { continue }
                 running[index].restartsAt = nil
             } else {
-                guard count < settings.parallel else { continue }
+                guard count < parallel else { continue }
                 count += 1
                 tell(.started, index, now)
             }

@@ -45,6 +45,8 @@ final class HookProcess {
             throw StartError(number: failure)
         }
         process = child
+        // It would outlive a program that a second signal ends.
+        Signals.killAtEnd(processGroup: child)
         ending = netwatch_pidfd_open(child)
         input = ends[1]
         _ = fcntl(input, F_SETFL, O_NONBLOCK)
@@ -94,6 +96,7 @@ final class HookProcess {
         var status: Int32 = 0
         while true {
             let result = waitpid(process, &status, options)
+            if result == process || (result < 0 && errno != EINTR) { Signals.killAtEnd(processGroup: nil) }
             if result == process { return netwatch_exit_code(status) }
             if result < 0, errno == EINTR { continue }
             // ECHILD: whoever started us ignores SIGCHLD, so the kernel keeps no status.
