@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 package import Reachability
 
 /// The program's exit codes: sysexits.h and what shells and timeout(1) use.
@@ -45,7 +46,14 @@ package struct Failure: Error, Hashable {
         case .system(let call, let number):
             self.init(ExitCode.system, "\(call): \(errorText(number))")
         case .recording(let path, let number):
-            self.init(ExitCode.cannotCreate, "\(path): cannot create: \(errorText(number))")
+            let why =
+                switch number {
+                case ELOOP: "it is a symbolic link, which is not followed; name the file itself"
+                case EMLINK: "it has another hard link; remove it, or name another file"
+                case EPERM: "it belongs to another user or is immutable; name another file"
+                default: errorText(number)
+                }
+            self.init(ExitCode.cannotCreate, "\(path): cannot create: \(why)")
         }
     }
 

@@ -63,6 +63,58 @@ import Testing
         #expect(try piped.wait() == 0, "\(piped.ending)")
     }
 
+    @Test func `a recording is created with mode 0600, and never through a symbolic link`() throws {
+        let directory = try Directory()
+        let file = "\(directory.path)/recording"
+        let script = "umask 0; exec \"$0\" record --for 50ms -q \(file)"
+        #expect(try Program(["sh", "-c", script, try Programs.netwatch]).wait() == 0)
+        var status = stat()
+        #expect(stat(file, &status) == 0 && status.st_mode & 0o7777 == 0o600)
+        let link = "\(directory.path)/link"
+        #expect(symlink(file, link) == 0)
+        let before = directory.text("recording")
+        let recorder = try netwatch("record", "--for", "50ms", "-q", link)
+        #expect(try recorder.wait() == 73)
+        #expect(recorder.standardError.hasSuffix("it is a symbolic link, which is not followed; name the file itself\n"))
+        #expect(directory.text("recording") == before)
+    }
+
+    @Test(arguments: ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
+    func `a recording goes to standard output, to a pipe and to a file`(_ name: String) throws {
+        let recorder = try netwatch("record", "--for", "50ms", "-q", name)
+        let lines = try recorder.remainingLines()
+        #expect(try recorder.wait() == 0, "\(recorder.ending)")
+        #expect(lines.first?.hasPrefix("{\"") == true && lines.last?.contains("netwatch_recording_end") == true)
+        let directory = try Directory()
+        let file = "\(directory.path)/recording"
+        let script = "{ echo before; \"$0\" record --for 50ms -q \(name); } > \(file)"
+        #expect(try Program(["sh", "-c", script, try Programs.netwatch]).wait() == 0)
+        let text = directory.text("recording")
+        #expect(text.hasPrefix("before\n{") && text.contains("netwatch_recording_end"))
+    }
+
+    @Test func `a recording on standard output replaces the records and can be replayed from a pipe`() throws {
+        let script = "\"$0\" record --json --for 100ms - | \"$0\" replay --json -"
+        let program = try Program(["sh", "-c", script, try Programs.netwatch])
+        let lines = try program.remainingLines()
+        #expect(try program.wait() == 0, "\(program.ending)")
+        #expect(lines.first?.contains("\"type\":\"hello\"") == true)
+    }
+
+    @Test func `a recording goes to a FIFO and to a shell's process substitution`() throws {
+        let directory = try Directory()
+        let fifo = "\(directory.path)/fifo"
+        #expect(mkfifo(fifo, 0o600) == 0)
+        let out = "\(directory.path)/recording"
+        let reading =
+            "cat \(fifo) > \(out) & exec 9<>\(fifo); \"$0\" record --for 50ms -q \(fifo); code=$?; exec 9>&-; wait; exit $code"
+        #expect(try Program(["sh", "-c", reading, try Programs.netwatch]).wait() == 0)
+        #expect(directory.text("recording").contains("netwatch_recording_end"))
+        let substitution = "\"$0\" record --for 50ms -q >(cat > \(out)2); code=$?; wait $!; exit $code"
+        #expect(try Program(["bash", "-c", substitution, try Programs.netwatch]).wait() == 0)
+        #expect(directory.text("recording2").contains("netwatch_recording_end"))
+    }
+
     @Test(arguments: [SIGINT, SIGTERM]) func aRecordingThatASignalEndsIsWhole(number: Int32) throws {
         let directory = try Directory()
         let file = "\(directory.path)/recording"

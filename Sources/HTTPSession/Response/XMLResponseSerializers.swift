@@ -2,8 +2,12 @@ public import FoundationXML
 
 /// A parser for an XML body, which has not begun yet.
 ///
-/// Whether the body is XML shows when the parser runs. Look at its `parserError` then: on Linux `parse()` is `true` for some texts that are
-/// none. External entities stay unread unless the parser is told otherwise.
+/// The body is screened first, because FoundationXML on Linux (Swift 6.3) ends the process for some texts. A body with an internal DTD
+/// subset, a processing instruction without data, a malformed token, an unknown encoding, more than 256 levels of elements, 1,000 attributes
+/// of one element or 10,000,000 bytes throws ``HTTPSessionError/Code/cannotDecodeContent``. The parser receives the text in UTF-8.
+///
+/// Other mistakes (mismatched tags, unknown entities) show when the parser runs. Look at its `parserError` then: on Linux `parse()` is
+/// `true` for some texts that are no XML. External entities stay unread unless the parser is told otherwise.
 public struct XMLParserResponseSerializer: ResponseSerializer {
     /// What a response must be; by default ``contentTypes``.
     public var validation: ResponseValidation
@@ -18,15 +22,15 @@ public struct XMLParserResponseSerializer: ResponseSerializer {
 
     /// A new parser.
     public func decode(_ response: ReceivedResponse) throws -> sending XMLParser {
-        XMLParser(data: response.body)
+        XMLParser(data: try XMLScreening.parserText(response.body))
     }
 }
 
 /// The document of an XML body.
 ///
-/// Stricter than Foundation on Linux, which reads local files that a document names, repairs what is not well formed and crashes on an
-/// empty text: the body must be well formed, at most 256 elements deep, and declare no entities. Its declaration is replaced by one that
-/// says UTF-8.
+/// Stricter than Foundation on Linux, which reads local files that a document names, and repairs text that is not well formed. The body
+/// must be well formed, and within the limits of ``XMLParserResponseSerializer``: no internal DTD subset, no processing instruction without
+/// data. Its declaration is replaced by one that says UTF-8.
 ///
 /// FoundationXML on Linux (Swift 6.3) never frees a document. A program that reads many takes ``XMLParserResponseSerializer``.
 public struct XMLDocumentResponseSerializer: ResponseSerializer {
@@ -46,7 +50,7 @@ public struct XMLDocumentResponseSerializer: ResponseSerializer {
 
     /// The document.
     public func decode(_ response: ReceivedResponse) throws -> sending XMLDocument {
-        let text = try XMLScreening.screen(response.body)
+        let text = try XMLScreening.documentText(response.body)
         return try XMLDocument(data: text, options: options.subtracting(XMLScreening.loadingOptions))
     }
 }

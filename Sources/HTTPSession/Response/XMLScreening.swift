@@ -1,62 +1,72 @@
 import Foundation
 import FoundationXML
 
-/// What a text must be before `XMLDocument` may read it.
+/// The screening of an XML body before FoundationXML receives it.
 ///
-/// `XMLDocument` on Linux (Swift 6.3) reads the local files that a document's entities name, repairs what is not well formed without a
-/// word, and crashes on a text without an element. Needed until it does none of this.
+/// `XMLParser` and `XMLDocument` on Linux (Swift 6.3) end the process for some texts (``XMLScanner``). `XMLDocument` also reads the local
+/// files that a document's entities name, and silently repairs text that is not well formed. Needed until they do none of this.
 enum XMLScreening {
-    /// Elements in each other; libxml2 has the same limit for documents.
-    static let maximumDepth = 256
-
     /// With `nodeLoadExternalEntitiesNever` Foundation sets every parser option but the one that it means.
     static let loadingOptions: XMLNode.Options = [
         .nodeLoadExternalEntitiesNever, .nodeLoadExternalEntitiesAlways, .nodeLoadExternalEntitiesSameOriginOnly,
         .documentXInclude, .documentValidate,
     ]
 
-    /// The document in UTF-8, well formed, with one root and without entities of its own. Its declaration is replaced.
-    static func screen(_ data: Data) throws -> Data {
-        let text = try utf8(data)
-        // Also in a comment, where it would be harmless: nobody has shown that any other rule is safe.
-        guard text.firstRange(of: Data("<!ENTITY".utf8)) == nil else {
-            throw HTTPSessionError(.cannotDecodeContent, "the XML document declares entities, which are not read")
-        }
+    /// The text of `data` for an `XMLParser`, in UTF-8. Its XML declaration is replaced. The parser finds what is not well formed beyond
+    /// single tokens: missing and mismatched tags, unknown entities, repeated attributes.
+    static func parserText(_ data: Data) throws -> Data { try scanned(data).text }
+
+    /// The text of `data` for an `XMLDocument`: well-formed XML in UTF-8. Its XML declaration is replaced.
+    static func documentText(_ data: Data) throws -> Data {
+        let (text, isComplete) = try scanned(data)
+        guard isComplete else { throw HTTPSessionError(.cannotDecodeContent, "the body is no well-formed XML") }
         let parser = XMLParser(data: text)
-        let outline = Outline()
-        parser.delegate = outline
-        let isParsed = parser.parse()
-        guard outline.depthReached <= maximumDepth else {
-            throw HTTPSessionError(.cannotDecodeContent, "the XML document is more than \(maximumDepth) elements deep")
-        }
-        guard isParsed, parser.parserError == nil, outline.isComplete else {
+        // Without a delegate the parser builds a tree, and reports less.
+        let delegate = IgnoringDelegate()
+        parser.delegate = delegate
+        let isParsed = withExtendedLifetime(delegate) { parser.parse() }
+        guard isParsed, parser.parserError == nil else {
             throw HTTPSessionError(.cannotDecodeContent, "the body is no well-formed XML", underlying: parser.parserError)
         }
         return text
     }
 
-    /// The text in UTF-8, under a declaration that says so: libxml2 knows encodings (UTF-7) in which `<!ENTITY` is spelt differently,
-    /// and guesses some by their first bytes. A second declaration is an error to it, wherever it stands.
-    private static func utf8(_ data: Data) throws -> Data {
-        guard let text = Charset.decode(data, as: try encoding(data)), !text.utf8.contains(0) else {
+    /// The text in UTF-8, under a declaration that says so: libxml2 knows encodings (UTF-7, EBCDIC) in which `<` is another byte, and
+    /// guesses some by the first four bytes. The scanned bytes are the ones that it receives.
+    private static func scanned(_ data: Data) throws -> (text: Data, isComplete: Bool) {
+        guard let text = Charset.decode(data, as: try encoding(data)) else {
             throw HTTPSessionError(.cannotDecodeContent, "the XML document is not in the encoding that it names")
         }
-        let end = text.hasPrefix("<?xml") ? text.firstRange(of: "?>")?.upperBound : nil
-        return Data("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\(text[(end ?? text.startIndex)...])".utf8)
+        var bytes = Array(text.utf8)
+        if startsWithDeclaration(bytes) {
+            guard let end = bytes.firstIndex(of: UInt8(ascii: ">")), bytes[end - 1] == UInt8(ascii: "?"),
+                !bytes[1..<end].contains(UInt8(ascii: "<"))
+            else {
+                throw HTTPSessionError(.cannotDecodeContent, "the body is no well-formed XML")
+            }
+            bytes.removeSubrange(...end)
+        }
+        var scanner = XMLScanner(bytes)
+        try scanner.scan()
+        return (Data("<?xml version=\"1.0\" encoding=\"UTF-8\"?>".utf8) + bytes, scanner.isComplete)
     }
 
-    /// XML 1.0, appendix F, as far as ``Charset`` goes.
+    /// Whether an XML declaration begins the text; `<?xml-stylesheet …?>` is an instruction.
+    private static func startsWithDeclaration(_ bytes: [UInt8]) -> Bool {
+        bytes.count > 5 && bytes.starts(with: "<?xml".utf8) && [0x09, 0x0A, 0x0D, 0x20].contains(bytes[5])
+    }
+
+    /// XML 1.0, appendix F, as far as ``Charset`` goes. A byte order mark outranks the declaration.
     private static func encoding(_ data: Data) throws -> String.Encoding {
         switch Array(data.prefix(2)) {
         case [0xFE, 0xFF], [0xFF, 0xFE]: return .utf16
         case [0x00, 0x3C]: return .utf16BigEndian
         case [0x3C, 0x00]: return .utf16LittleEndian
+        case [0xEF, 0xBB]: return .utf8
         default: break
         }
         let beginning = String(decoding: data.prefix(1024), as: UTF8.self)
-        guard let match = beginning.firstMatch(of: /^\u{FEFF}?<\?xml[^>]*?\sencoding\s*=\s*["']([^"']*)["']/) else {
-            return .utf8
-        }
+        guard let match = beginning.firstMatch(of: /^<\?xml[^>]*?\sencoding\s*=\s*["']([^"']*)["']/) else { return .utf8 }
         guard let encoding = Charset.encoding(named: String(match.1)), encoding != .utf16, encoding != .utf32 else {
             throw HTTPSessionError(
                 .cannotDecodeContent, "the XML document's encoding \(match.1.prefix(40).debugDescription) is not known")
@@ -64,27 +74,5 @@ enum XMLScreening {
         return encoding
     }
 
-    /// Counts elements. Stops the parser where they are too deep.
-    private final class Outline: NSObject, XMLParserDelegate {
-        private var depth = 0
-        private var elements = 0
-        private(set) var depthReached = 0
-
-        /// Every element has ended, and there was one.
-        var isComplete: Bool { depth == 0 && elements > 0 }
-
-        func parser(
-            _ parser: XMLParser, didStartElement elementName: String, namespaceURI: String?, qualifiedName qName: String?,
-            attributes attributeDict: [String: String]
-        ) {
-            depth += 1
-            elements += 1
-            depthReached = max(depthReached, depth)
-            if depth > maximumDepth { parser.abortParsing() }
-        }
-
-        func parser(_ parser: XMLParser, didEndElement elementName: String, namespaceURI: String?, qualifiedName qName: String?) {
-            depth -= 1
-        }
-    }
+    private final class IgnoringDelegate: NSObject, XMLParserDelegate {}
 }

@@ -26,7 +26,7 @@ extension RecordedInput: Codable {
     /// - Throws: ``UnknownKindError``; `DecodingError` for what is no line of any version.
     package init(from decoder: any Decoder) throws {
         let line = try decoder.container(keyedBy: Keys.self)
-        // Times that no clock shows would overflow where they are added up.
+        // Monotonic times that no kernel reaches would overflow where they are added up.
         func time(_ key: Keys) throws -> Int64 {
             let value = try line.decode(Int64.self, forKey: key)
             guard value >= 0, value < 1 << 62 else {
@@ -34,7 +34,8 @@ extension RecordedInput: Codable {
             }
             return value
         }
-        moment = Moment(monotonicNanoseconds: try time(.t), wallClockNanoseconds: try time(.w))
+        // The wall clock may be set to any time: the year 2200, or one before 1970.
+        moment = Moment(monotonicNanoseconds: try time(.t), wallClockNanoseconds: try line.decode(Int64.self, forKey: .w))
         func bytes() throws -> [UInt8] {
             let text = try line.decode(String.self, forKey: .bytes)
             guard let data = Data(base64Encoded: text) else {

@@ -32,17 +32,19 @@ package final class RecordingWriter: Sendable {
         deinit { close(descriptor) }
     }
 
+    /// Whether `path` is `-` or `/dev/stdout`, so that the recording takes standard output's place.
+    package static func isStandardOutput(_ path: String) -> Bool { RecordingFile.standardOutput.contains(path) }
+
     private let shared: Shared
     private let thread: LoopThread
     private let limit: Int
 
-    /// Creates or truncates the file and writes the header.
+    /// Creates or empties the file (``RecordingFile/open(_:)``) and writes the header.
     package init(
         path: String, header: RecordingHeader, limit: Int = RecordingWriter.limit, patience: Int32 = RecordingWriter.patience
     ) throws(MonitorError) {
-        // O_NONBLOCK: a pipe without a reader, or with one that does not read, would hold the program up for ever, past every signal.
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0o644)
-        guard descriptor >= 0 else { throw .recording(path: path, errno: errno) }
+        let descriptor: Int32
+        do { descriptor = try RecordingFile.open(path) } catch { throw .recording(path: path, errno: error.errno) }
         let waker: Waker
         do { waker = try Waker() } catch {
             close(descriptor)
@@ -110,7 +112,11 @@ package final class RecordingWriter: Sendable {
             }
             var text = Data()
             for input in inputs {
-                guard let line = try? encoder.encode(input) else { continue }
+                guard let line = try? encoder.encode(input) else {
+                    // A missing input would change all that follows it.
+                    shared.state.withLock { $0.failure = EINVAL }
+                    return
+                }
                 text.append(line)
                 text.append(0x0a)
                 written += 1

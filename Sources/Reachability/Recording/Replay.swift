@@ -10,13 +10,14 @@ package struct Replay {
     }
 
     package let identity: MonitorIdentity
-    /// The targets that were there before anything else happened.
-    package let targets: [Endpoint]
+    /// The targets that were added before the first turn ended.
+    package private(set) var targets: [Endpoint] = []
 
     private let readLine: () throws -> String?
     private var machine: MonitorMachine
     private var lineNumber = 1
-    private var ahead: [RecordedInput] = []
+    /// The events of the inputs that ``init(readLine:)`` read.
+    private var earlyEvents: [MonitorEvent] = []
     private let decoder = JSONDecoder()
 
     /// Reads the header of a recording and the inputs before the first turn's end; `readLine` gives the file's next line without
@@ -39,20 +40,17 @@ package struct Replay {
         }
         identity = header.identity
         machine = MonitorMachine(configuration)
-        var targets: [Endpoint] = []
-        var number = 1
+        // Each input runs as it is read: a recording may have any number of them before its first turn ends.
         while let text = try readLine() {
             guard let input = try? decoder.decode(RecordedInput.self, from: Data(text.utf8)) else {
                 held = text
                 break
             }
-            number += 1
-            ahead.append(input)
+            lineNumber += 1
             if case .targetAdded(_, let endpoint, _) = input.input { targets.append(endpoint) }
-            if input.input == .turnEnded { break }
+            earlyEvents += events(of: input)
+            if input.input == .turnEnded || !earlyEvents.isEmpty { break }
         }
-        lineNumber = number
-        self.targets = targets
     }
 
     // The first line that is no input: the end, or a damaged one, which is to be named when the rest is run.
@@ -62,13 +60,13 @@ package struct Replay {
     ///
     /// - Throws: ``DamageError``, also where the last line is not the one that a whole recording ends with; or what reading throws.
     package mutating func run(_ sink: (MonitorEvent) -> Void) throws {
-        for input in ahead { feed(input, sink) }
-        ahead = []
+        earlyEvents.forEach(sink)
+        earlyEvents = []
         while let text = try held ?? readLine() {
             held = nil
             lineNumber += 1
             guard let input = try? decoder.decode(RecordedInput.self, from: Data(text.utf8)) else { return try end(with: text) }
-            feed(input, sink)
+            events(of: input).forEach(sink)
         }
         throw DamageError(line: lineNumber + 1, why: "is missing: the recording ends early")
     }
@@ -87,9 +85,9 @@ package struct Replay {
         if try readLine() != nil { throw DamageError(line: lineNumber + 1, why: "stands after the end of the recording") }
     }
 
-    private mutating func feed(_ input: RecordedInput, _ sink: (MonitorEvent) -> Void) {
-        for effect in machine.handle(input.input.event, at: input.moment) {
-            if case .emit(let event) = effect { sink(event) }
+    private mutating func events(of input: RecordedInput) -> [MonitorEvent] {
+        machine.handle(input.input.event, at: input.moment).compactMap { effect in
+            if case .emit(let event) = effect { event } else { nil }
         }
     }
 

@@ -35,9 +35,10 @@ struct StreamOptions: ParsableArguments {
         let settings = try pacing.settings(targets, network)
         let endpoints = try targets.endpoints()
         let includesProbes = output.verbose
+        let isQuiet = output.quiet || path.map(RecordingWriter.isStandardOutput) ?? false
         let lostRecording = LostRecording(path: path ?? "")
         let stream = try RecordStream(
-            try streamSettings(endpoints), output: output.quiet ? nil : try StandardOutput(), signals: try Signals(),
+            try streamSettings(endpoints, isQuiet: isQuiet), output: isQuiet ? nil : try StandardOutput(), signals: try Signals(),
             report: StandardError.say
         )
         let ending = try stream.run { sink in
@@ -67,11 +68,11 @@ struct StreamOptions: ParsableArguments {
         }
     }
 
-    private func streamSettings(_ endpoints: [Endpoint]) throws(Failure) -> RecordStream.Settings {
+    private func streamSettings(_ endpoints: [Endpoint], isQuiet: Bool) throws(Failure) -> RecordStream.Settings {
         var settings = RecordStream.Settings()
         settings.targets = endpoints.map(\.text)
         settings.format = output.streamFormat
-        settings.isQuiet = output.quiet
+        settings.isQuiet = isQuiet
         settings.duration = try TimeSpan.option("--for", duration)
         if let count {
             guard count > 0 else { throw .usage("--count \(count)", "must be at least 1") }

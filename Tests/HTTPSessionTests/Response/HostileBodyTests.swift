@@ -68,7 +68,7 @@ import Testing
             let response = try response(Data(text.utf8), "application/xml")
             let serializer = XMLDocumentResponseSerializer(options: [.nodeLoadExternalEntitiesAlways, .documentXInclude])
             if let document = try? serializer.serialize(response) { #expect(!document.xmlString.contains("s3cret")) }
-            let parser = try XMLParserResponseSerializer().serialize(response)
+            guard let parser = try? XMLParserResponseSerializer().serialize(response) else { continue }
             let reader = Reader()
             parser.delegate = reader
             _ = parser.parse()

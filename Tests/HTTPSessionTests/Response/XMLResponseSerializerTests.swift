@@ -73,11 +73,12 @@ import Testing
                 #expect(text?.contains("secret") != true)
             }
         }
-        let parser = try parsing.serialize(response(samples[0], type: "text/xml"))
+        let distantSubset = Data("<!DOCTYPE r SYSTEM \"\(dtd.absoluteString)\"><r>a&x;</r>".utf8)
+        let parser = try parsing.serialize(response(distantSubset, type: "text/xml"))
         let collector = TextCollector()
         parser.delegate = collector
         _ = parser.parse()
-        #expect(!collector.text.contains("secret"))
+        #expect(collector.text == "a")
     }
 
     @Test func `a document type without entities is read`() throws {

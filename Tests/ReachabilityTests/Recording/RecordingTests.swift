@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
 import NetlinkBytes
+import NetworkLab
 import Pacing
 import Testing
 
@@ -147,6 +148,33 @@ import Testing
         #expect(throws: MonitorError.recording(path: directory.at("pipe"), errno: ENXIO)) {
             try RecordingWriter(path: directory.at("pipe"), header: Self.header)
         }
+    }
+
+    @Test func `a recording empties its own file, and leaves a file with a second hard link or of another user as it is`() throws
+    {
+        let directory = try TemporaryDirectory()
+        try directory.write("older and longer than a header can be: \(String(repeating: "x", count: 1_000))", to: "own")
+        let writer = try RecordingWriter(path: directory.at("own"), header: Self.header)
+        #expect(writer.finish() == nil)
+        #expect(try String(contentsOfFile: directory.at("own"), encoding: .utf8).contains("older") == false)
+        try directory.write("older", to: "linked")
+        #expect(Glibc.link(directory.at("linked"), directory.at("other")) == 0)
+        #expect(throws: MonitorError.recording(path: directory.at("other"), errno: EMLINK)) {
+            try RecordingWriter(path: directory.at("other"), header: Self.header)
+        }
+        #expect(try String(contentsOfFile: directory.at("linked"), encoding: .utf8) == "older")
+        try directory.link("symlink", to: directory.at("own"))
+        #expect(throws: MonitorError.recording(path: directory.at("symlink"), errno: ELOOP)) {
+            try RecordingWriter(path: directory.at("symlink"), header: Self.header)
+        }
+        // Only root can make a file of another user.
+        guard geteuid() == 0 else { return }
+        try directory.write("older", to: "foreign")
+        guard chown(directory.at("foreign"), 65_534, 65_534) == 0 else { return }
+        #expect(throws: MonitorError.recording(path: directory.at("foreign"), errno: EPERM)) {
+            try RecordingWriter(path: directory.at("foreign"), header: Self.header)
+        }
+        #expect(try String(contentsOfFile: directory.at("foreign"), encoding: .utf8) == "older")
     }
 
     @Test func `what waits for a reader that does not read is bounded by its bytes`() throws {
@@ -324,6 +352,52 @@ import Testing
         #expect(replay.targets == [endpoint])
     }
 
+    // Wall clocks of 2200, of 1970 and before it; a clock that is set back between two inputs.
+    @Test func `a recording across jumps of the wall clock is replayed to its end`() throws {
+        let inputs = recording().dropFirst().dropLast().compactMap {
+            try? JSONDecoder().decode(RecordedInput.self, from: Data($0.utf8))
+        }
+        let clocks: [Int64] = [7_258_118_400_000_000_000, 0, -1, .max, .min, 1_700_000_000_000_000_000]
+        var lines = [Self.header]
+        for (number, input) in (inputs + [resumption, turnEnd]).enumerated() {
+            let moment = Moment(
+                monotonicNanoseconds: input.moment.monotonicNanoseconds, wallClockNanoseconds: clocks[number % clocks.count])
+            let data = try JSONEncoder().encode(RecordedInput(moment: moment, input: input.input))
+            lines.append(String(decoding: data, as: UTF8.self))
+        }
+        let (events, damage) = try replay(lines + [end(of: lines)])
+        #expect(damage == nil)
+        #expect(statuses(events) == [.satisfied, .unsatisfied])
+    }
+
+    private var turnEnd: RecordedInput {
+        RecordedInput(moment: Moment(monotonicNanoseconds: 1_000_000_000, wallClockNanoseconds: 0), input: .turnEnded)
+    }
+    private var resumption: RecordedInput {
+        RecordedInput(moment: turnEnd.moment, input: .resumed(nanosecondsAsleep: 1 << 61))
+    }
+
+    @Test(.skippedUnderSanitizers) func `inputs before the first turn ends take no memory in a replay`() async {
+        await #expect(processExitsWith: .success) {
+            let suite = ReplayTests()
+            // What libraries load at their first use does not count.
+            _ = try suite.replay(suite.recording())
+            for input in [MonitorInput.pollDue, .datagram([0, 1, 2]), .datagram(RawMessage.link(Net.eth0.unplugged).bytes)] {
+                let text = suite.line(input)
+                let before = peakMemory()
+                var count = 0
+                var replay = try Replay {
+                    count += 1
+                    return count == 1 ? Self.header : count < 100_000 ? text : nil
+                }
+                try? replay.run { _ in }
+                precondition(count >= 100_000)
+                let grown = peakMemory() - before
+                precondition(grown < 8 << 20, "\(grown) bytes for 100,000 times \(text)")
+            }
+        }
+    }
+
     @Test func `random damage never ends the program`() throws {
         var generator = SplitMix64(seed: 21)
         let lines = recording()
@@ -345,4 +419,11 @@ import Testing
             _ = try replay(damaged)
         }
     }
+}
+
+/// The largest resident size of this process so far, in bytes.
+private func peakMemory() -> Int {
+    var usage = rusage()
+    getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
+    return usage.ru_maxrss << 10
 }

@@ -37,7 +37,6 @@ import Testing
         ("watch --netns ..", "--netns '..': neither the name nor the path of a network namespace"),
         ("wait --any --all a:1", "--any --all: they exclude each other"),
         ("wait a:1 --", "wait --: the command is missing; write -- COMMAND"),
-        ("record -", "record '-': write the name of a file; standard output carries the records"),
         ("record", "record: missing expected argument '<file>'; see 'netwatch record --help'"),
         ("status a:1 b", "target 'b': port: is missing; write b:PORT"),
         ("status a:0", "target 'a:0': port: 0 is not between 1 and 65535"),
@@ -75,6 +74,9 @@ import Testing
                 == Failure(66, "--netns x: no network namespace 'x'; 'ip netns' lists them"))
         #expect(Failure(.notPermitted(.init("x"))).code == 77)
         #expect(Failure(.system(call: "socket", errno: 1)) == Failure(71, "socket: Operation not permitted"))
+        #expect(
+            Failure(.recording(path: "/x/y", errno: ELOOP)).message
+                == "/x/y: cannot create: it is a symbolic link, which is not followed; name the file itself")
         #expect(Failure(.recording(path: "/x/y", errno: 2)) == Failure(73, "/x/y: cannot create: No such file or directory"))
     }
 }
