@@ -81,7 +81,9 @@ extension Cookie {
             guard !name.isEmpty, isClean(name, without: "=; ,"), isClean(value, without: ";") else {
                 throw HTTPSessionError(.invalidRequest, "the name or the value of a cookie has what none may have")
             }
-            guard !domain.isEmpty, isClean(domain, without: "#; /"), path.hasPrefix("/"), isClean(path, without: ";") else {
+            guard !domain.isEmpty, domain.utf8.last != UInt8(ascii: "."), isClean(domain, without: "#; /"), path.hasPrefix("/"),
+                isClean(path, without: ";")
+            else {
                 throw HTTPSessionError(.invalidRequest, "the cookie '\(name)' needs a host, and a path that begins with a slash")
             }
             // RFC 6265bis, section 4.1.3: what such a name promises.

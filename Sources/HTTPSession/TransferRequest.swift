@@ -6,7 +6,8 @@ public import HTTPTypes
 /// A value: a copy changes nothing of a task that has been made from it. What is `nil` is taken from the session's
 /// ``SessionConfiguration``.
 public struct TransferRequest: Sendable {
-    /// `http` or `https`; a user and a password in it are used when the server asks for them and are never sent in a `Referer`.
+    /// `http` or `https`. A user and a password in it are sent at once over TLS (Basic, RFC 7617), and over http when the server asks for
+    /// them, unless ``Options/sendsCredentialsUnasked`` is set. They are never sent in a `Referer` or to the origin of a redirect.
     public var url: URL {
         get { parts.value.url }
         set { parts.value.url = newValue }
@@ -58,6 +59,8 @@ public struct TransferRequest: Sendable {
         public var priority = Priority.default
         /// `false`: no cookie is sent or kept.
         public var handlesCookies: Bool?
+        /// `true`: the user and the password of an http URL are sent before the server asks for them, where everybody on the path reads them.
+        public var sendsCredentialsUnasked: Bool?
         /// `false`: never over a cellular interface.
         public var allowsCellularAccess: Bool?
         /// `false`: never over an interface that Reachability calls expensive.

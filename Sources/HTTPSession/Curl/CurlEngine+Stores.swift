@@ -53,7 +53,10 @@ extension CurlEngine {
     }
 
     /// `ALL` clears the jar, `SESS` its session cookies; anything else is a cookie (CURLOPT_COOKIELIST).
+    ///
+    /// A cookie that may not be sent is not taken: libcurl checks those of servers, and takes every other line as it is.
     func setCookie(_ line: CookieLine) throws(HTTPSessionError) {
+        guard line.maySend else { return }
         let text = UnsafeMutableRawBufferPointer.allocate(byteCount: line.bytes.count + 1, alignment: 1)
         defer { text.deallocate() }
         text.copyBytes(from: line.bytes)

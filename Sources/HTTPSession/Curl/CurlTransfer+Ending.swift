@@ -23,6 +23,19 @@ extension CurlTransfer {
         ending.secureConnection = trust == nil ? nil : handle.tlsPointer.flatMap { HandshakeWatch.of(OpaquePointer($0)) }
     }
 
+    /// libcurl answers a challenge with its realm, nonce and opaque, byte for byte.
+    ///
+    /// - Returns: whether they may be part of a request.
+    func mayAnswer(_ head: ResponseHead) -> Bool {
+        let isAnswered = plan.login != nil || plan.proxyLogin != nil || engine.network.proxy != .none
+        guard isAnswered, head.statusCode == 401 || head.statusCode == 407,
+            head.hasControlByte(in: "www-authenticate") || head.hasControlByte(in: "proxy-authenticate")
+        else { return true }
+        refusal = HTTPSessionError(
+            .badServerResponse, "the challenge has a control character in it", context: .init(statusCode: head.statusCode))
+        return false
+    }
+
     /// Reads how the body of a final response ends.
     ///
     /// - Returns: whether the transfer may continue.

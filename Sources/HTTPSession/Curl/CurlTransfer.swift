@@ -77,6 +77,7 @@ final class CurlTransfer {
         self.trust = trust
         self.setup = setup
         started = now
+        try plan.checkHead()
         lines = try LineList(plan.headerLines)
         switch network.proxy {
         case .explicit(let url, _): proxyHasUser = url.contains("@")
@@ -207,9 +208,9 @@ final class CurlTransfer {
         }
         guard requests > 0 else {
             tunnelHead = complete
-            return true
+            return mayAnswer(complete)
         }
-        if complete.statusCode >= 200, !readFraming(complete) { return false }
+        if complete.statusCode >= 200, !readFraming(complete) || !mayAnswer(complete) { return false }
         switch complete.statusCode {
         case 100..<200:
             receiver.transferReceived(interim: complete)

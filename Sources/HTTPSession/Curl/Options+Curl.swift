@@ -87,7 +87,8 @@ extension TransferPlan {
         if decompresses { try handle.set(CURLOPT_ACCEPT_ENCODING, "") }
         if let maximumSendRate { try handle.set(CURLOPT_MAX_SEND_SPEED_LARGE, offset: maximumSendRate) }
         if avoidsHTTP2 { try handle.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1)) }
-        if needsFreshConnection { try handle.set(CURLOPT_FRESH_CONNECT, true) }
+        if needsFreshConnection || isolatesConnection { try handle.set(CURLOPT_FRESH_CONNECT, true) }
+        if isolatesConnection { try handle.set(CURLOPT_FORBID_REUSE, true) }
         if let login {
             try apply(login, user: CURLOPT_USERNAME, password: CURLOPT_PASSWORD, schemes: CURLOPT_HTTPAUTH, to: handle)
         }
@@ -104,7 +105,7 @@ extension TransferPlan {
     func applyAges(to handle: EasyHandle) throws(HTTPSessionError) {
         if let maximumLookupSeconds { try handle.set(CURLOPT_DNS_CACHE_TIMEOUT, maximumLookupSeconds) }
         guard let maximumIdleSeconds else { return }
-        try handle.set(CURLOPT_FRESH_CONNECT, needsFreshConnection || maximumIdleSeconds == 0)
+        try handle.set(CURLOPT_FRESH_CONNECT, needsFreshConnection || isolatesConnection || maximumIdleSeconds == 0)
         try handle.set(CURLOPT_MAXAGE_CONN, maximumIdleSeconds)
     }
 

@@ -32,6 +32,39 @@ enum HTTPDate {
         return Date(timeIntervalSince1970: Double(days * 86_400 + hour * 3_600 + minute * 60 + second))
     }
 
+    /// Whether a text is an IMF-fixdate exactly as a sender writes it: of an existing day, with that day's name, in one spelling.
+    static func isCanonical(_ text: String) -> Bool {
+        // The year has four digits: no century is guessed.
+        guard text.utf8.count == 29, let date = parse(text, now: Date(timeIntervalSince1970: 0)) else { return false }
+        return format(date) == text
+    }
+
+    /// The IMF-fixdate of a time, its fraction of a second left out.
+    static func format(_ date: Date) -> String {
+        let seconds = Int(date.timeIntervalSince1970.rounded(.down))
+        let (days, second) = (seconds.floorDivided(by: 86_400), seconds - seconds.floorDivided(by: 86_400) * 86_400)
+        // Hinnant's algorithm, as in `daysSinceEpoch`: years begin in March.
+        let shifted = days + 719_468
+        let era = shifted.floorDivided(by: 146_097)
+        let dayOfEra = shifted - era * 146_097
+        let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let place = (5 * dayOfYear + 2) / 153
+        let month = place < 10 ? place + 3 : place - 9
+        let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
+        func padded(_ number: Int, _ width: Int = 2) -> String {
+            let text = String(number)
+            return String(repeating: "0", count: max(0, width - text.count)) + text
+        }
+        // 1970 began on a Thursday.
+        let weekday = weekdays[(days + 4) - (days + 4).floorDivided(by: 7) * 7]
+        let day = padded(dayOfYear - (153 * place + 2) / 5 + 1)
+        let time = "\(padded(second / 3_600)):\(padded(second / 60 % 60)):\(padded(second % 60))"
+        return "\(weekday), \(day) \(months[month - 1]) \(padded(year, 4)) \(time) GMT"
+    }
+
+    private static let weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
+
     /// A year of two digits that seems to lie more than 50 years ahead is the last one that ended so.
     private static func year(_ text: Substring, now: Date) -> Int? {
         guard let value = number(text) else { return nil }
@@ -52,5 +85,13 @@ enum HTTPDate {
         let (era, yearOfEra) = (shifted / 400, shifted % 400)
         let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
         return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
+    }
+}
+
+extension Int {
+    /// Rounded towards negative infinity; the divisor is positive.
+    fileprivate func floorDivided(by divisor: Int) -> Int {
+        let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
+        return remainder < 0 ? quotient - 1 : quotient
     }
 }

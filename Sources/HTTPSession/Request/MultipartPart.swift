@@ -34,8 +34,8 @@ struct MultipartPart: Sendable {
         self.content = content
     }
 
-    /// The HTML standard's rule: a quotation mark, a line feed and a carriage return become `%22`, `%0A` and `%0D`, nothing else
-    /// changes. A field's name (not a file's) has each of its line breaks made CRLF before.
+    /// The HTML standard's rule: a quotation mark, a line feed and a carriage return become `%22`, `%0A` and `%0D`. Other control
+    /// characters, of which it says nothing, are escaped in the same way: no field has them. A field's name (not a file's) has each of its line breaks made CRLF before.
     private static func escape(_ text: String, normalizingLineBreaks: Bool) throws(HTTPSessionError) -> String {
         guard !text.utf8.contains(0) else {
             throw HTTPSessionError(.invalidRequest, "the name of a part has NUL in it")
@@ -51,6 +51,8 @@ struct MultipartPart: Sendable {
                 let isBare = place + 1 == scalars.count || scalars[place + 1] != "\n"
                 if normalizingLineBreaks && isBare { escaped += "%0A" }
             case "\n": escaped += normalizingLineBreaks && previous != "\r" ? "%0D%0A" : "%0A"
+            case "\u{1}"..."\u{1F}", "\u{7F}":
+                escaped += "%" + (scalar.value < 0x10 ? "0" : "") + String(scalar.value, radix: 16, uppercase: true)
             default: escaped.unicodeScalars.append(scalar)
             }
             previous = scalar

@@ -137,7 +137,23 @@ extension URL {
         return parts.url ?? self
     }
 
-    /// As it is asked for: users and passwords are said only when the server asks, fragments never.
+    /// The user and the password in it.
+    var credential: Credential? {
+        user(percentEncoded: false).map { user in
+            Credential(user: user, password: password(percentEncoded: false) ?? "", persistence: .none)
+        }
+    }
+
+    /// The same with the user and the password of `other`, or without any, if it belongs to another origin.
+    func withUser(of other: URL) -> URL {
+        guard Origin(self) == Origin(other), other.user != nil else { return withoutUser }
+        guard var parts = URLComponents(url: self, resolvingAgainstBaseURL: true) else { return withoutUser }
+        let source = URLComponents(url: other, resolvingAgainstBaseURL: true)
+        (parts.percentEncodedUser, parts.percentEncodedPassword) = (source?.percentEncodedUser, source?.percentEncodedPassword)
+        return parts.url ?? withoutUser
+    }
+
+    /// The address without the user and the password, which are sent as a field, and without the fragment, which is never sent.
     var withoutUserAndFragment: URL {
         let url = withoutUser
         guard url.fragment != nil, var parts = URLComponents(url: url, resolvingAgainstBaseURL: true) else { return url }

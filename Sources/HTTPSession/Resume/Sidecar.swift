@@ -73,7 +73,15 @@ extension Sidecar {
         guard let stored = try? JSONDecoder().decode(Stored.self, from: data), let url = URL(string: stored.url),
             let start = URL(string: stored.start), stored.synced >= 0, stored.total ?? 0 >= 0
         else { throw .damaged }
-        let validator = stored.entity_tag.map { StrongValidator.entityTag($0) } ?? stored.last_modified.map { .lastModified($0) }
+        // A validator returns to a server: one that no server sends is the word of somebody else.
+        var validator: StrongValidator?
+        if let tag = stored.entity_tag {
+            guard let known = StrongValidator(entityTag: tag) else { throw .damaged }
+            validator = known
+        } else if let date = stored.last_modified {
+            guard let known = StrongValidator(lastModified: date) else { throw .damaged }
+            validator = known
+        }
         guard
             let resumption = Resumption(
                 url: url, validator: validator, total: stored.total, digest: stored.digest)

@@ -13,14 +13,30 @@ enum StrongValidator: Hashable, Sendable {
     init?(_ head: ResponseHead, now: Date) {
         if let tag = head.firstValue(of: "etag") {
             // A date beside a weak tag may not be used either (section 13.1.5): the server has better, and calls it weak.
-            guard tag.hasPrefix("\""), tag.count > 1, tag.hasSuffix("\"") else { return nil }
-            self = .entityTag(tag)
+            guard let validator = StrongValidator(entityTag: tag) else { return nil }
+            self = validator
             return
         }
-        guard let text = head.firstValue(of: "last-modified"), let modified = HTTPDate.parse(text, now: now),
+        guard let text = head.firstValue(of: "last-modified"), let validator = StrongValidator(lastModified: text),
+            let modified = HTTPDate.parse(text, now: now),
             let date = head.firstValue(of: "date").flatMap({ HTTPDate.parse($0, now: now) }),
             date.timeIntervalSince(modified) >= 1
         else { return nil }
+        self = validator
+    }
+
+    /// A strong entity tag: etagc bytes between quotes (section 8.8.3). It returns to the server in `If-Range`, whoever has written it.
+    init?(entityTag text: String) {
+        let bytes = text.utf8
+        guard bytes.count >= 2, bytes.first == 0x22, bytes.last == 0x22,
+            bytes.dropFirst().dropLast().allSatisfy({ $0 == 0x21 || (0x23...0x7E).contains($0) || $0 >= 0x80 })
+        else { return nil }
+        self = .entityTag(text)
+    }
+
+    /// A date in the form that HTTP generates, IMF-fixdate (section 5.6.7), and in no other.
+    init?(lastModified text: String) {
+        guard HTTPDate.isCanonical(text) else { return nil }
         self = .lastModified(text)
     }
 

@@ -170,6 +170,13 @@ extension CookieLine {
             || otherPath.dropFirst(path.count).first == UInt8(ascii: "/")
     }
 
+    /// Whether a request may carry it: without control bytes, which would leave in `Cookie`, and of a host without a dot at its end, whose
+    /// domain no list of public suffixes knows.
+    var maySend: Bool {
+        guard bytes.allSatisfy({ ($0 >= 0x20 && $0 != 0x7F) || $0 == 0x09 }) else { return false }
+        return columns.count < 7 || columns[0].last != UInt8(ascii: ".")
+    }
+
     private var columns: [ArraySlice<UInt8>] {
         bytes.dropFirst(bytes.starts(with: CookieLine.httpOnlyMark) ? CookieLine.httpOnlyMark.count : 0)
             .split(separator: 0x09, maxSplits: 6, omittingEmptySubsequences: false)

@@ -46,6 +46,8 @@ struct Exchange {
     private(set) var fetchStart = Date.distantPast
     private(set) var network: TransactionMetrics.Network?
     var trust: ServerTrust?
+    /// What the request has said before anybody asked.
+    var unaskedCredential: Credential?
     /// Whether whoever judges knows that the server is spoken to by https.
     var expectsSecure = false
     var head: ResponseHead?

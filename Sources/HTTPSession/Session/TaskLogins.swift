@@ -30,6 +30,11 @@ struct TaskLogins {
         if space.isProxy { proxy = nil } else { server = nil }
     }
 
+    /// The request has carried the credential before it was asked for: the challenge is its answer.
+    mutating func noteSent(_ credential: Credential, for challenge: AuthenticationChallenge) {
+        if inUse[challenge.protectionSpace] == nil { inUse[challenge.protectionSpace] = (credential, challenge.scheme) }
+    }
+
     func failureCount(_ space: AuthenticationChallenge.ProtectionSpace) -> Int { failures[space] ?? 0 }
 
     func mayTry(_ credential: Credential, for challenge: AuthenticationChallenge) -> Bool {

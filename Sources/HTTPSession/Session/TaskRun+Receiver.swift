@@ -314,6 +314,9 @@ extension TaskRun: TransferReceiver {
         guard head.statusCode == 401 || head.statusCode == 407 else { return [] }
         let asker = head.statusCode == 407 ? settings.proxies.proxy(before: origin) ?? origin : origin
         var challenges = AuthenticationChallenge.all(in: head, from: asker)
+        if head.statusCode == 401, let credential = exchange.unaskedCredential {
+            for challenge in challenges where challenge.scheme == .basic { logins.noteSent(credential, for: challenge) }
+        }
         for space in Set(challenges.map(\.protectionSpace)) { logins.refuse(space) }
         for index in challenges.indices {
             challenges[index].previousFailureCount = logins.failureCount(challenges[index].protectionSpace)
@@ -324,10 +327,7 @@ extension TaskRun: TransferReceiver {
 
     private func knownCredential(for challenge: AuthenticationChallenge) -> Credential? {
         var candidates: [Credential] = []
-        if !challenge.protectionSpace.isProxy, let user = request.url.user(percentEncoded: false) {
-            candidates.append(
-                Credential(user: user, password: request.url.password(percentEncoded: false) ?? "", persistence: .none))
-        }
+        if !challenge.protectionSpace.isProxy, let own = request.url.credential { candidates.append(own) }
         if let kept = settings.credentials[challenge.protectionSpace] { candidates.append(kept) }
         return candidates.first { logins.mayTry($0, for: challenge) }
     }

@@ -238,6 +238,7 @@ final class TaskRun {
                 plan.headerLines += downloadLines()
             }
             if attempt == 1 { loop.noteRequest(to: origin) }
+            exchange.unaskedCredential = plan.unaskedCredential
             // Of a response that waits for its reader or its handler, libcurl keeps what one read decompresses to: at most 64 MiB, or
             // it is "out of memory".
             if task.kind == .stream || (plan.decompresses && task.handlers.response != nil) { plan.bufferSize = 16 << 10 }

@@ -24,13 +24,37 @@ extension TransferPlan {
         proxyLogin = logins.proxy
         // Credentials of our own for the origin stand instead of a field that has been refused.
         if login != nil { headerLines.removeAll { $0.lowercased().hasPrefix("authorization:") } }
+        let isNegotiated = fields[values: .authorization].contains { $0.lowercased().hasPrefix("negotiate") }
+        isolatesConnection =
+            isNegotiated || [login, proxyLogin].contains { $0?.schemes.contains(.negotiate) == true }
+        avoidsHTTP2 = isolatesConnection
+        if login == nil, fields[.authorization] == nil { sendCredentialUnasked(of: request) }
         connectTimeoutMilliseconds = (request.options.connectTimeout ?? settings.configuration.connectTimeout).wholeMilliseconds
-        handlesCookies = request.options.handlesCookies ?? true
+        handlesCookies = (request.options.handlesCookies ?? true) && !TransferPlan.endsInDot(request, fields)
         if case .multipart(let form) = request.body, let throttle = form.throttle, let rate = throttle.bytesPerSecond {
             maximumSendRate = min(rate, settings.configuration.maximumSendRate ?? .max)
             packetSize = throttle.packetSize
         }
         decompresses = settings.configuration.decompressesResponses && fields[.acceptEncoding] == nil && fields[.range] == nil
+    }
+
+    /// The URL's own user and password go at once over TLS, by Basic: nobody else reads them. Over http they wait for a challenge, which may
+    /// ask for them by a scheme that hides them, unless the request says otherwise.
+    private mutating func sendCredentialUnasked(of request: TransferRequest) {
+        guard isSecure || request.options.sendsCredentialsUnasked == true, let credential = request.url.credential,
+            let value = try? RequestFields.basicAuthorization(username: credential.user, password: credential.secret)
+        else { return }
+        unaskedCredential = credential
+        headerLines.append("Authorization: \(value)")
+    }
+
+    /// Whether libcurl would choose and keep cookies by a host with a dot at its end: `Domain=co.uk.` is in no list of public suffixes, and
+    /// all of `co.uk.` would get the cookie. It goes by a `Host` field where there is one.
+    private static func endsInDot(_ request: TransferRequest, _ fields: HTTPFields) -> Bool {
+        let hosts = [request.url.host(percentEncoded: false)] + (HTTPField.Name("Host").map { fields[values: $0] } ?? [])
+        return hosts.contains { host in
+            host.map { $0.prefix { $0 != ":" }.drop { $0 == " " }.hasSuffix(".") } ?? false
+        }
     }
 
     private static func framing(_ request: TransferRequest, _ segments: [BodySegment]) -> BodyFraming {

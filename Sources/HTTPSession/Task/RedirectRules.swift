@@ -28,7 +28,8 @@ package enum RedirectRules {
             target = parts.url ?? target
         }
         var next = request
-        next.url = target
+        // The user and the password stay with their origin; those that a server puts into an address are not used (RFC 9110 section 4.2.4).
+        next.url = target.withUser(of: request.url)
         if changesToGet(head.statusCode, request.method) {
             next.method = .get
             next.body = .none

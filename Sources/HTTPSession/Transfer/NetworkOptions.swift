@@ -64,7 +64,9 @@ package struct NetworkOptions: Sendable {
         if case .explicit(let proxy, _) = configuration.proxy {
             let schemes = ["http://", "https://", "socks4://", "socks4a://", "socks5://", "socks5h://"]
             try check(
-                schemes.contains { proxy.hasPrefix($0) } && !proxy.hasControlCharacter,
+                // libcurl decodes the user, and puts it into a Digest answer as it is: DEL too.
+                schemes.contains { proxy.hasPrefix($0) } && !proxy.hasControlCharacter
+                    && proxy.removingPercentEncoding?.hasControlCharacter != true,
                 "proxy: give http://, https://, socks4://, socks4a://, socks5:// or socks5h:// and a host")
         }
         for text in [configuration.interface, configuration.unixSocketPath].compactMap(\.self) {

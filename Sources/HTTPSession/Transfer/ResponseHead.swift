@@ -146,7 +146,20 @@ public struct ResponseHead: Hashable, Sendable {
         var (start, end) = (0, bytes.count)
         while start < end, bytes[start] == 0x20 || bytes[start] == 0x09 { start += 1 }
         while end > start, [0x20, 0x09, 0x0D].contains(bytes[end - 1]) { end -= 1 }
-        return String(decoding: bytes[start..<end], as: UTF8.self)
+        let value = UnsafeBufferPointer(rebasing: bytes[start..<end])
+        // What returns to a server or reaches a caller has neither a bare CR (RFC 9112 section 2.2) nor a NUL (RFC 9110 section 5.5).
+        guard value.contains(where: { $0 == 0x0D || $0 == 0x00 }) else { return String(decoding: value, as: UTF8.self) }
+        return String(decoding: value.map { $0 == 0x0D || $0 == 0x00 ? 0x20 : $0 }, as: UTF8.self)
+    }
+
+    /// Whether a field's value has a control byte other than the tab. libcurl quotes what a challenge says in its answer.
+    func hasControlByte(in name: StaticString) -> Bool {
+        var isFound = false
+        forEachValue(of: name) { value in
+            isFound = value.contains { ($0 < 0x20 && $0 != 0x09) || $0 == 0x7F }
+            return !isFound
+        }
+        return isFound
     }
 }
 

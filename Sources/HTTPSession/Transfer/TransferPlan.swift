@@ -31,6 +31,11 @@ package struct TransferPlan: Hashable, Sendable {
     package var body = BodyFraming.none
     package var login: Login?
     package var proxyLogin: Login?
+    /// The URL's user and password, if the request carries them before a server asks.
+    package var unaskedCredential: Credential?
+    /// The server may take the connection itself for the user's (Negotiate, RFC 4559 section 6): no other request may be on it, before,
+    /// beside or after this one.
+    package var isolatesConnection = false
     package var connectTimeoutMilliseconds: Int64 = 60_000
     /// Uses no connection that has been used before, and no name that has been looked up before.
     package var needsFreshConnection = false
@@ -77,7 +82,7 @@ package struct TransferPlan: Hashable, Sendable {
     /// a look-up may be, where that matters at all.
     package var lasting: TransferPlan {
         var rest = self
-        (rest.url, rest.headerLines, rest.usesProxy) = ("", [], false)
+        (rest.url, rest.headerLines, rest.usesProxy, rest.unaskedCredential) = ("", [], false, nil)
         if maximumIdleSeconds != nil { rest.maximumIdleSeconds = 0 }
         if maximumLookupSeconds != nil { rest.maximumLookupSeconds = 0 }
         return rest

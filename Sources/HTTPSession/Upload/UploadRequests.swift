@@ -59,7 +59,7 @@ extension UploadMachine {
     /// was said of the body or of the request that made the upload.
     private func enter(_ next: inout TransferRequest, from url: URL) {
         guard let location else { return }
-        next.url = location
+        next.url = location.withUser(of: url)
         let isElsewhere = Origin(location) != Origin(url)
         let names = Set(next.headerFields.map(\.name)).filter { name in
             UploadMachine.isOfCreation(name.canonicalName) || (isElsewhere && RedirectRules.isPrivate(name))

@@ -36,6 +36,7 @@ struct Intent: Hashable, Sendable, Codable {
         var connectTimeout: Duration?
         var priority: Int
         var handlesCookies: Bool?
+        var sendsCredentialsUnasked: Bool?
         var allowsCellularAccess: Bool?
         var allowsExpensiveAccess: Bool?
         var allowsConstrainedAccess: Bool?
@@ -156,6 +157,7 @@ extension Intent.Options {
         connectTimeout = options.connectTimeout
         priority = options.priority.rawValue
         handlesCookies = options.handlesCookies
+        sendsCredentialsUnasked = options.sendsCredentialsUnasked
         allowsCellularAccess = options.allowsCellularAccess
         allowsExpensiveAccess = options.allowsExpensiveAccess
         allowsConstrainedAccess = options.allowsConstrainedAccess
@@ -174,6 +176,7 @@ extension Intent.Options {
         options.connectTimeout = connectTimeout
         options.priority = .init(rawValue: priority) ?? .default
         options.handlesCookies = handlesCookies
+        options.sendsCredentialsUnasked = sendsCredentialsUnasked
         options.allowsCellularAccess = allowsCellularAccess
         options.allowsExpensiveAccess = allowsExpensiveAccess
         options.allowsConstrainedAccess = allowsConstrainedAccess

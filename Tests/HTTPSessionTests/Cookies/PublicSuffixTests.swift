@@ -31,4 +31,36 @@ import Testing
         #expect(try await sent(to: "below.a.co.uk") == many.union(["own=1"]))
         #expect(try await sent(to: "b.co.uk") == (many.isEmpty ? [""] : many))
     }
+
+    @Test func `cookies from a host with a trailing dot are refused, and none are sent to one`() async throws {
+        let server = try MisbehavingServer { request in
+            guard request.path == "/set" else { return Reply(body: .text(request.values("cookie").joined(separator: "; "))) }
+            return Reply(body: "set").field("Set-Cookie", "many=1; Domain=co.uk.; Path=/")
+                .field("Set-Cookie", "dotted=1; Domain=.co.uk.; Path=/").field("Set-Cookie", "own=1; Path=/")
+        }
+        let port = try #require(server.url("/").port)
+        let session = try localSession {
+            $0.hostOverrides = ["a.co.uk", "a.co.uk.", "b.co.uk", "b.co.uk."].map {
+                .init(host: $0, port: port, addresses: ["127.0.0.1"])
+            }
+        }
+        func sent(to host: String, _ path: String = "/", field: String? = nil) async throws -> String {
+            var request = TransferRequest(url: try #require(URL(string: "http://\(host):\(port)\(path)")))
+            if let field { request.headerFields[try #require(HTTPField.Name("Host"))] = field }
+            return String(decoding: try await session.data(request).value.data, as: UTF8.self)
+        }
+        #expect(try await sent(to: "a.co.uk.", "/set") == "set")
+        // libcurl goes by the Host field.
+        #expect(try await sent(to: "a.co.uk", "/set", field: "a.co.uk.:\(port)") == "set")
+        #expect(try await session.cookies.all().isEmpty)
+        for host in ["a.co.uk.", "b.co.uk.", "b.co.uk"] { #expect(try await sent(to: host) == "") }
+        // A host without the dot keeps its own, and cannot give any to a domain with one.
+        #expect(try await sent(to: "a.co.uk", "/set") == "set")
+        #expect(try await session.cookies.all().map(\.name) == ["own"])
+        #expect(try await sent(to: "a.co.uk") == "own=1")
+        for host in ["a.co.uk.", "b.co.uk.", "b.co.uk"] { #expect(try await sent(to: host) == "") }
+        await #expect(throws: HTTPSessionError.self) {
+            try await session.cookies.set(Cookie(name: "a", value: "b", domain: "co.uk.", includesSubdomains: true))
+        }
+    }
 }

@@ -1,0 +1,110 @@
+import Foundation
+import HTTPSessionTestKit
+import HTTPTypes
+import Testing
+
+@testable import HTTPSession
+
+/// User and password of a URL.
+@Suite(.timeLimit(.minutes(20))) struct URLCredentialTests {
+    private let certificate: SelfSignedCertificate
+    private let basic = "Basic " + Data("us er:w:o/rd".utf8).base64EncodedString()
+
+    init() throws { certificate = try SelfSignedCertificate(names: ["localhost"]) }
+
+    private func session(_ handlers: TransferHandlers = .init()) throws -> HTTPSessionManager {
+        let policy = try SecurityPolicy.trusting(certificate)
+        return try localSession({ $0.securityPolicy = policy }, handlers: handlers)
+    }
+
+    private func server(secure: Bool, _ reply: @escaping @Sendable (ReceivedRequest) -> Reply = { _ in Reply() }) throws
+        -> MisbehavingServer
+    {
+        try MisbehavingServer(tls: secure ? certificate.serverTLS : nil, reply: reply)
+    }
+
+    private func request(_ server: MisbehavingServer, secure: Bool, _ path: String = "/") throws -> TransferRequest {
+        let scheme = secure ? "https" : "http"
+        return TransferRequest(
+            url: try #require(URL(string: "\(scheme)://us%20er:w%3Ao%2Frd@localhost:\(server.port)\(path)")))
+    }
+
+    @Test func `URL credentials are sent at once over TLS`() async throws {
+        let server = try server(secure: true)
+        #expect(try await session().data(request(server, secure: true)).value.statusCode == 200)
+        #expect(server.requests.map { $0["authorization"] } == [basic])
+    }
+
+    @Test func `URL credentials wait for a challenge over http, unless the request sends them unasked`() async throws {
+        let basic = basic
+        let server = try server(secure: false) { $0["authorization"] == basic ? Reply() : .unauthorized("Basic realm=r") }
+        #expect(try await session().data(request(server, secure: false)).value.statusCode == 200)
+        #expect(server.requests.map { $0["authorization"] } == [nil, basic])
+        var unasked = try request(server, secure: false)
+        unasked.options.sendsCredentialsUnasked = true
+        #expect(try await session().data(unasked).value.statusCode == 200)
+        #expect(server.requests.map { $0["authorization"] } == [nil, basic, basic])
+        let open = try self.server(secure: false)
+        #expect(try await session().data(request(open, secure: false)).value.statusCode == 200)
+        #expect(open.requests.map { $0["authorization"] } == [nil])
+    }
+
+    @Test func `an Authorization field goes before the URL's credentials`() async throws {
+        let server = try server(secure: true)
+        var request = try request(server, secure: true)
+        request.headerFields[.authorization] = "Bearer own"
+        #expect(try await session().data(request).value.statusCode == 200)
+        #expect(server.requests.map { $0["authorization"] } == ["Bearer own"])
+    }
+
+    @Test func `URL credentials that are refused are not sent a second time, and the handler knows`() async throws {
+        let server = try server(secure: true) { _ in .unauthorized("Basic realm=r") }
+        #expect(try await session().data(request(server, secure: true)).value.statusCode == 401)
+        #expect(server.requests.count == 1)
+        let (counts, basic) = (Counter(), "Basic " + Data("user:word".utf8).base64EncodedString())
+        let other = try self.server(secure: true) { $0["authorization"] == basic ? Reply() : .unauthorized("Basic realm=r") }
+        let asking = try session(
+            TransferHandlers(challenge: { challenge in
+                counts.add()
+                return challenge.previousFailureCount == 1 ? .useCredential(Credential(user: "user", password: "word")) : .cancel
+            }))
+        #expect(try await asking.data(request(other, secure: true)).value.statusCode == 200)
+        #expect(counts.count == 1)
+    }
+
+    @Test func `URL credentials answer a Digest challenge over TLS too`() async throws {
+        let server = try server(secure: true) { request in
+            request["authorization"]?.hasPrefix("Digest ") == true
+                ? Reply() : .unauthorized("Digest realm=\"d\", qop=\"auth\", nonce=\"n\", algorithm=MD5")
+        }
+        #expect(try await session().data(request(server, secure: true)).value.statusCode == 200)
+        #expect(server.requests.first?["authorization"] == basic)
+    }
+
+    @Test(arguments: [false, true]) func `a redirect to another origin carries no URL credentials`(_ secure: Bool) async throws {
+        let basic = basic
+        let other = try server(secure: secure) { _ in .unauthorized("Basic realm=r") }
+        for location in ["localhost", "us%20er:w%3Ao%2Frd@localhost", "other:secret@localhost"] {
+            let address = "\(secure ? "https" : "http")://\(location):\(other.port)/"
+            let server = try server(secure: secure) { request in
+                request["authorization"] == basic ? .redirect(to: address) : .unauthorized("Basic realm=r")
+            }
+            let response = try await session().data(request(server, secure: secure)).value
+            #expect(response.statusCode == 401)
+            #expect(response.url.user == nil)
+        }
+        #expect(other.requests.map { $0["authorization"] } == [nil, nil, nil])
+    }
+
+    @Test func `a redirect within the origin carries the URL's credentials, and never those of its own address`() async throws {
+        for location in ["/b", "https://localhost:PORT/b", "https://other:secret@localhost:PORT/b"] {
+            let server = try server(secure: true) { request in
+                let port = request["host"]?.split(separator: ":").last.map(String.init) ?? ""
+                return request.path == "/b" ? Reply() : .redirect(to: location.replacingOccurrences(of: "PORT", with: port))
+            }
+            #expect(try await session().data(request(server, secure: true, "/a")).value.statusCode == 200)
+            #expect(server.requests.map(\.path) == ["/a", "/b"])
+            #expect(server.requests.map { $0["authorization"] } == [basic, basic])
+        }
+    }
+}
