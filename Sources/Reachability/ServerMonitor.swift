@@ -1,4 +1,6 @@
 public import Dispatch
+public import FoundationEssentials
+internal import EventLoop
 
 /// Watches whether a server can be reached, by TCP connects that the server's program does not see, and says why not.
 ///
@@ -14,7 +16,8 @@ public import Dispatch
 /// ```
 /// The server is probed at once, then every ``ProbeSettings/interval``, and at once when the network changes in a way that could
 /// matter; never while there is certainly no path to it. Several server monitors on one ``PathMonitor`` share its thread. Watching
-/// ends when the monitor, its iterators and its tokens are dropped.
+/// ends when the monitor, its iterators and its tokens are dropped. Each change is also posted to `NotificationCenter.default`
+/// (``StatusDidChange``).
 public final class ServerMonitor: Sendable {
     private let watch: ServerWatch
 
@@ -44,6 +47,7 @@ public final class ServerMonitor: Sendable {
         let core: MonitorCore
         if let monitor { core = monitor.core } else { core = try MonitorCore(MonitorConfiguration()) }
         watch = ServerWatch(core, endpoint, settings)
+        watch.announce(for: self)
     }
 
     /// The server.
@@ -99,18 +103,56 @@ final class ServerWatch: Sendable {
     let core: MonitorCore
     let endpoint: Endpoint
     let hub = Broadcast<ServerUpdate>()
+    // A broadcast of its own, because posting takes longer than a callback: callbacks do not wait for observers.
+    private let announcements = Broadcast<ServerUpdate>()
+    private let announcement = Locked<CallbackToken?>(nil)
     private let id: TargetID
 
     init(_ core: MonitorCore, _ endpoint: Endpoint, _ settings: ProbeSettings) {
         self.core = core
         self.endpoint = endpoint
-        id = core.add(endpoint, settings: settings, hub: hub)
+        id = core.add(endpoint, settings: settings, hubs: [hub, announcements])
     }
 
     deinit { core.remove(id) }
 
+    /// Posts each update with `monitor` as its subject, as long as `monitor` exists.
+    func announce(for monitor: ServerMonitor) {
+        // The token keeps nothing alive: watching does not continue for observers alone.
+        let token = announcements.deliver(on: nil, through: core.delivery, keeping: ()) { [weak monitor] update in
+            guard let monitor else { return }
+            NotificationCenter.default.post(ServerMonitor.StatusDidChange(update: update), subject: monitor)
+        }
+        announcement.withLock { $0 = token }
+    }
+
     func cancel() {
         core.remove(id)
+        announcement.withLock { $0 = nil }
         hub.finish()
+        announcements.finish()
     }
+}
+
+extension ServerMonitor {
+    /// Posted to `NotificationCenter.default` on every change of the server's state, and once for the first state after the monitor's
+    /// start. An observer that is added later receives the next change; ``ServerMonitor/current`` has the present state.
+    ///
+    /// ```swift
+    /// let token = NotificationCenter.default.addObserver(of: server, for: .statusDidChange) { message in
+    ///     if case .unreachable(let cause) = message.update.status { print(cause) }
+    /// }
+    /// ```
+    public struct StatusDidChange: NotificationCenter.AsyncMessage {
+        /// The poster.
+        public typealias Subject = ServerMonitor
+        /// The change.
+        public let update: ServerUpdate
+    }
+}
+
+extension NotificationCenter.MessageIdentifier
+where Self == NotificationCenter.BaseMessageIdentifier<ServerMonitor.StatusDidChange> {
+    /// The identifier of ``ServerMonitor/StatusDidChange``.
+    public static var statusDidChange: Self { .init() }
 }

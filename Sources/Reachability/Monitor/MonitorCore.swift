@@ -69,10 +69,10 @@ final class MonitorCore: Sendable {
 
     func followPath(_ body: @escaping @Sendable (NetworkPath) -> Bool) { session.followPath(body) }
 
-    /// Adds a target whose events go to `hub`.
-    func add(_ endpoint: Endpoint, settings: ProbeSettings, hub: Broadcast<ServerUpdate>) -> TargetID {
+    /// Adds a target whose events go to each of `hubs`.
+    func add(_ endpoint: Endpoint, settings: ProbeSettings, hubs: [Broadcast<ServerUpdate>]) -> TargetID {
         let id = session.newTarget()
-        servers.add(hub, for: id)
+        servers.add(hubs, for: id)
         session.add(id, endpoint, settings: settings)
         return id
     }
@@ -83,31 +83,33 @@ final class MonitorCore: Sendable {
     }
 }
 
-/// Which broadcast each target has.
+/// The broadcasts of each target.
 private final class ServerHubs: Sendable {
     private struct State: Sendable {
-        var hubs: [TargetID: Broadcast<ServerUpdate>] = [:]
+        var hubs: [TargetID: [Broadcast<ServerUpdate>]] = [:]
         var hasFinished = false
     }
 
     private let state = Locked(State())
 
-    func add(_ hub: Broadcast<ServerUpdate>, for id: TargetID) {
+    func add(_ hubs: [Broadcast<ServerUpdate>], for id: TargetID) {
         let hasFinished = state.withLock { state in
-            state.hubs[id] = hub
+            state.hubs[id] = hubs
             return state.hasFinished
         }
-        if hasFinished { hub.finish() }
+        if hasFinished { hubs.forEach { $0.finish() } }
     }
 
     func remove(_ id: TargetID) { state.withLock { $0.hubs[id] = nil } }
 
-    func publish(_ update: ServerUpdate, of id: TargetID) { state.withLock { $0.hubs[id] }?.publish(update) }
+    func publish(_ update: ServerUpdate, of id: TargetID) {
+        for hub in state.withLock({ $0.hubs[id] }) ?? [] { hub.publish(update) }
+    }
 
     func finish() {
         let hubs = state.withLock { state in
             state.hasFinished = true
-            return Array(state.hubs.values)
+            return state.hubs.values.flatMap { $0 }
         }
         for hub in hubs { hub.finish() }
     }
