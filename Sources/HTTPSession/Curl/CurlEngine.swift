@@ -26,6 +26,8 @@ final class CurlEngine {
     private var answered: [CurlTransfer] = []
     /// Those whose socket nobody watches.
     private var unwatched: [CurlTransfer] = []
+    /// Those whose pauses have changed.
+    private var unsettled: [CurlTransfer] = []
     private var leavesOneMore = false
     private var isClosed = false
     @exclusivity(unchecked) private var transfers: [ObjectIdentifier: CurlTransfer] = [:]
@@ -184,7 +186,9 @@ final class CurlEngine {
     /// Waits until a socket is ready, libcurl's own time has come, `deadline` has passed or the waker was woken; lets libcurl read
     /// and write what is ready. `awake` is called between.
     func wait(until deadline: Int64?, awake: () -> Void) {
-        let everyReady = loop.wait(until: min(deadline ?? .max, curlDeadline ?? .max))
+        // What deadlines and the queue have changed since the turn's own time for that.
+        let hasSettled = settlePauses()
+        let everyReady = loop.wait(until: hasSettled ? 0 : min(deadline ?? .max, curlDeadline ?? .max))
         awake()
         for ready in everyReady {
             let socket = curl_socket_t(truncatingIfNeeded: ready.token)
@@ -204,8 +208,23 @@ final class CurlEngine {
                 curlDeadline = nil
                 drive(netwatch_CURL_SOCKET_TIMEOUT, 0)
             }
-            guard finishTransfers() else { return }
+            let hasSettled = settlePauses()
+            guard finishTransfers() || hasSettled else { return }
         }
+    }
+
+    /// Its pauses have changed: libcurl is told when it has read and written what the last change made due.
+    func settlesLater(_ transfer: CurlTransfer) { unsettled.append(transfer) }
+
+    /// - Returns: whether libcurl was told anything.
+    private func settlePauses() -> Bool {
+        guard !unsettled.isEmpty else { return false }
+        var changed: [CurlTransfer] = []
+        swap(&changed, &unsettled)
+        for transfer in changed where transfers[ObjectIdentifier(transfer)] != nil {
+            if !transfer.settlePauses() { endRefused(transfer) }
+        }
+        return true
     }
 
     private func drive(_ socket: curl_socket_t, _ mask: Int32) {

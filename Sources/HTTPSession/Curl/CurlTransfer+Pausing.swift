@@ -1,42 +1,40 @@
 internal import CCurl
 
-/// How an attempt stands still and goes on; called by the engine, outside of libcurl.
+/// How an attempt pauses and continues; called by the engine, outside of libcurl.
 extension CurlTransfer {
-    /// Holds both directions, or lets them go on.
+    /// The task is suspended, or resumed: both directions stand still, or continue as far as their buffers allow.
+    func hold(_ isHeld: Bool) { change { $0.hold(isHeld) } }
+
+    /// The receiver has room again.
+    func resumeReceiving() { change { $0.receiverReady() } }
+
+    /// The receiver has something to send again.
+    func resumeSending() { change { $0.sourceReady() } }
+
+    func change(_ body: (inout PauseMachine) -> Void) {
+        body(&pauses)
+        guard !pauses.isSettled, !isListedToSettle else { return }
+        isListedToSettle = true
+        engine.settlesLater(self)
+    }
+
+    /// Sets libcurl's bits as they are wanted now. curl_easy_pause(3) hands over what libcurl has kept meanwhile, and tells only its caller if
+    /// that is refused: the transfer would continue without the bytes.
     ///
-    /// - Returns: whether the transfer may go on. curl_easy_pause(3) hands over what libcurl has kept meanwhile, and where that is refused
-    ///   it tells only its caller: the transfer would go on without the bytes.
-    func hold(_ isHeld: Bool) -> Bool {
-        guard self.isHeld != isHeld else { return true }
-        self.isHeld = isHeld
-        hasWaited = true
-        let mask = isHeld ? CURLPAUSE_ALL : CURLPAUSE_CONT
-        if !isHeld { (isReceivingPaused, isSendingPaused) = (false, false) }
-        return pause(mask)
-    }
-
-    /// The receiver has room again. - Returns: as ``hold(_:)``.
-    func resumeReceiving() -> Bool {
-        guard isReceivingPaused, !isHeld else { return true }
-        isReceivingPaused = false
-        return pause(isSendingPaused ? CURLPAUSE_SEND : CURLPAUSE_CONT)
-    }
-
-    /// The receiver has something to send again. - Returns: as ``hold(_:)``.
-    func resumeSending() -> Bool {
-        guard isSendingPaused, !isHeld else { return true }
-        isSendingPaused = false
-        return pause(isReceivingPaused ? CURLPAUSE_RECV : CURLPAUSE_CONT)
-    }
-
-    /// What cannot be paused, or not let go on, has failed. - Returns: as ``hold(_:)``.
-    @discardableResult
-    func pause(_ mask: Int32) -> Bool {
+    /// - Returns: whether the transfer may continue.
+    func settlePauses() -> Bool {
+        isListedToSettle = false
+        guard let directions = pauses.settle() else { return refusal == nil }
+        var mask = CURLPAUSE_CONT
+        if directions.contains(.receiving) { mask |= CURLPAUSE_RECV }
+        if directions.contains(.sending) { mask |= CURLPAUSE_SEND }
         let code = curl_easy_pause(handle.raw, mask)
-        // Before there is a connection, and when it is over, nothing flows that would have to stop.
-        if code != CURLE_BAD_FUNCTION_ARGUMENT {
-            do throws(HTTPSessionError) { try CurlFailure.check(code, evidence()) } catch { refuse(with: error) }
+        guard code != CURLE_BAD_FUNCTION_ARGUMENT else {
+            // Before there is a connection, and when it is over, nothing flows that would have to stop; a request is not sent while held.
+            pauses.hasNoConnection()
+            return refusal == nil
         }
+        do throws(HTTPSessionError) { try CurlFailure.check(code, evidence()) } catch { refuse(with: error) }
         return refusal == nil
     }
 }

@@ -49,16 +49,11 @@ final class CurlTransfer {
     var networkRefusal: HTTPSessionError?
     private var wasResent = false
     var refusal: HTTPSessionError?
-    var isReceivingPaused = false {
-        didSet { hasWaited = hasWaited || isReceivingPaused }
-    }
-    /// Whether received bytes have ever had to wait.
-    var hasWaited = false
-    var isSendingPaused = false
+    var pauses = PauseMachine()
+    /// Whether the engine sets libcurl's pause bits at the next place for that in its turn.
+    var isListedToSettle = false
     /// The server has answered before it had the whole body, and did not say that it went well.
     private var needsNoMore = false
-    /// A suspended task: neither direction moves, whatever the buffers say.
-    var isHeld = false
     /// The request would have gone while the task was held, and has not.
     private var wasHeldBack = false
     /// The connection that it would have gone on is not to be used again.
@@ -120,7 +115,7 @@ final class CurlTransfer {
     /// `CURLOPT_PREREQFUNCTION`. Without it libcurl sends a request again, whatever its method, when a reused connection dies before
     /// an answer; another request is right only in answer to a response, which is how authentication goes on.
     func mayRequest(on connection: IdleSockets.Connection, from local: UnsafePointer<CChar>?) -> Bool {
-        if isHeld {
+        if pauses.isHeld {
             wasHeldBack = true
             return false
         }
@@ -171,15 +166,28 @@ final class CurlTransfer {
     /// Strict-Transport-Security (RFC 6797) has made https of http, inside of libcurl.
     var isRaised: Bool { !plan.isSecure && handle.isSecure }
 
-    func receiveHeader(_ line: UnsafeRawBufferPointer) -> Int {
+    /// One header line, or several: those that libcurl 7.88 reads while receiving is paused come in one piece when the pause ends.
+    func receiveHeader(_ piece: UnsafeRawBufferPointer) -> Int {
+        var start = 0
+        while start < piece.count {
+            let end = piece[start...].firstIndex(of: 0x0A).map { $0 + 1 } ?? piece.count
+            guard receiveHeaderLine(UnsafeRawBufferPointer(rebasing: piece[start..<end])) else { return 0 }
+            start = end
+        }
+        return piece.count
+    }
+
+    /// - Returns: whether the transfer may continue.
+    private func receiveHeaderLine(_ line: UnsafeRawBufferPointer) -> Bool {
         // Trailer fields (RFC 9110 section 6.5), also those that look like another head: nobody reads them, and they come to an end.
         if hasDeliveredHead {
             trailerSize += line.count
             guard trailerSize <= CurlTransfer.maximumHeadSize else {
-                return refuse(
-                    HTTPSessionError(.badServerResponse, "the trailers are longer than \(CurlTransfer.maximumHeadSize) bytes"))
+                refusal = HTTPSessionError(
+                    .badServerResponse, "the trailers are longer than \(CurlTransfer.maximumHeadSize) bytes")
+                return false
             }
-            return line.count
+            return true
         }
         let isStatusLine =
             line.count > 5 && line[0] == 0x48 && line[1] == 0x54 && line[2] == 0x54 && line[3] == 0x50 && line[4] == 0x2F
@@ -187,18 +195,19 @@ final class CurlTransfer {
             head.removeAll(keepingCapacity: true)
             isHeadComplete = false
         }
-        if isHeadComplete { return line.count }
+        if isHeadComplete { return true }
         if head.isEmpty { head.reserveCapacity(512) }
         if answered == nil, requested != nil { answered = MonotonicClock.now() }
         guard head.count + line.count <= CurlTransfer.maximumHeadSize else {
-            return refuse(
-                HTTPSessionError(.badServerResponse, "the response's head is longer than \(CurlTransfer.maximumHeadSize) bytes"))
+            refusal = HTTPSessionError(
+                .badServerResponse, "the response's head is longer than \(CurlTransfer.maximumHeadSize) bytes")
+            return false
         }
         head.append(contentsOf: line)
         let isEmpty = line.count == 1 ? line[0] == 0x0A : line.count == 2 && line[0] == 0x0D && line[1] == 0x0A
-        guard isEmpty else { return line.count }
+        guard isEmpty else { return true }
         isHeadComplete = true
-        return completeHead() ? line.count : 0
+        return completeHead()
     }
 
     private func completeHead() -> Bool {
@@ -223,18 +232,15 @@ final class CurlTransfer {
         default:
             responses += 1
             guard deliver(complete) else { return false }
-            return complete.statusCode < 300 || stopWaitingToSend()
+            if complete.statusCode >= 300 { stopWaitingToSend() }
+            return true
         }
     }
 
-    /// Behind such an answer libcurl sends nothing more, or what there is until the server closes; 7.88 would wait for the end of a pause.
-    ///
-    /// - Returns: whether the transfer may go on.
-    private func stopWaitingToSend() -> Bool {
+    /// After such a response libcurl sends nothing more, or what there is until the server closes; 7.88 would wait for the end of a pause.
+    private func stopWaitingToSend() {
         needsNoMore = true
-        guard isSendingPaused, !isHeld else { return true }
-        isSendingPaused = false
-        return pause(isReceivingPaused ? CURLPAUSE_RECV : CURLPAUSE_CONT)
+        change { $0.sourceReady() }
     }
 
     private func deliver(_ complete: ResponseHead) -> Bool {
@@ -251,8 +257,8 @@ final class CurlTransfer {
     }
 
     func receive(_ bytes: UnsafeRawBufferPointer) -> Int {
-        if isHeld {
-            isReceivingPaused = true
+        if pauses.isHeld {
+            pauses.refusedBytes(isFull: false)
             return Int(CURL_WRITEFUNC_PAUSE)
         }
         if let pendingHead, !deliver(pendingHead) { return 0 }
@@ -262,15 +268,15 @@ final class CurlTransfer {
             noteAnswer()
             return bytes.count
         case .pause:
-            isReceivingPaused = true
+            pauses.refusedBytes(isFull: true)
             return Int(CURL_WRITEFUNC_PAUSE)
         case .abort(let error): return refuse(error)
         }
     }
 
     func provide(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
-        if isHeld {
-            isSendingPaused = true
+        if pauses.isHeld {
+            pauses.providedNothing(isEmpty: false)
             return Int(CURL_READFUNC_PAUSE)
         }
         switch receiver.transferProvides(into: buffer) {
@@ -280,7 +286,7 @@ final class CurlTransfer {
         case .end: return 0
         case .pause where needsNoMore: return 0
         case .pause:
-            isSendingPaused = true
+            pauses.providedNothing(isEmpty: true)
             return Int(CURL_READFUNC_PAUSE)
         case .abort(let error):
             refusal = error
@@ -329,7 +335,7 @@ final class CurlTransfer {
         // Nobody would have judged the server; or the proxy of the environment was judged as that of http.
         facts.wasRaised = isRaised && (trust == nil || requests == 0)
         // Nor did the time for connecting pass for a task that was held.
-        facts.wasHeldBack = wasHeldBack || (isHeld && requests == 0 && code == CURLE_OPERATION_TIMEDOUT)
+        facts.wasHeldBack = wasHeldBack || (pauses.isHeld && requests == 0 && code == CURLE_OPERATION_TIMEDOUT)
         receiver.transferFinished(failure(code), facts: facts)
     }
 
@@ -365,7 +371,7 @@ final class CurlTransfer {
         // Without a length: libcurl 7.88 has seen the stream's clean end, and has nothing more to say than that it cannot send. What came
         // before that has been handed over, unless somebody had it wait (lib/http2.c, cf_h2_send).
         if code == CURLE_HTTP2_STREAM, plan.body != .none, hasDeliveredHead, refusal == nil, handle.errorText.pointee == 0,
-            !hasWaited,
+            !pauses.hasWaited,
             handle.offset(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T) < 0
         {
             return true
@@ -375,7 +381,7 @@ final class CurlTransfer {
 
     /// Whether the response is whole by its length, and its receiver has it.
     var isAnswered: Bool {
-        guard hasDeliveredHead, refusal == nil, !isReceivingPaused else { return false }
+        guard hasDeliveredHead, refusal == nil, !pauses.keepsBytes else { return false }
         let status = handle.long(CURLINFO_RESPONSE_CODE)
         if plan.method == "HEAD" || status == 204 || status == 304 { return true }
         let length = handle.offset(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T)

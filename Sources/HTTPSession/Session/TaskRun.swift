@@ -154,12 +154,12 @@ final class TaskRun {
             task.become(.suspended)
         case .begin(let attempt): begin(attempt)
         case .hold:
-            _ = transfer?.hold(true)
+            transfer?.hold(true)
             task.become(.suspended)
         case .letGo:
             task.become(.running)
             beginIfReady()
-            goesOn(transfer?.hold(false))
+            transfer?.hold(false)
             loop.judgesAttempt()
         case .abort:
             noteAttempt()
@@ -296,7 +296,7 @@ final class TaskRun {
         source = nil
     }
 
-    func sourceReady() { goesOn(transfer?.resumeSending()) }
+    func sourceReady() { transfer?.resumeSending() }
 
     func sinkReady() {
         handle(.receiverReady)
@@ -304,11 +304,7 @@ final class TaskRun {
             transfer.refuse(with: failure)
             return loop.engine.endRefused(transfer)
         }
-        goesOn(transfer?.resumeReceiving())
-    }
-
-    private func goesOn(_ mayGoOn: Bool?) {
-        if mayGoOn == false, let transfer { loop.engine.endRefused(transfer) }
+        transfer?.resumeReceiving()
     }
 
     // MARK: Called by the exchange's rules
