@@ -7,7 +7,7 @@ public import Foundation
 public struct DownloadDestination: Hashable, Sendable {
     /// What to do when the destination exists.
     public enum ExistingFile: Hashable, Sendable {
-        /// The download fails (``HTTPSessionError/Code/cannotMoveFile``), before anything is asked of the server.
+        /// The download fails (``HTTPSessionError/Code/cannotWriteFile``), before anything is asked of the server.
         case fail
         /// The new file takes the place of the old one, in one step; of a symbolic link's too. What is no file, such as a directory or a
         /// device, is left alone: the download fails as with ``fail``.

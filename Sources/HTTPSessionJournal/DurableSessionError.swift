@@ -1,3 +1,5 @@
+public import Foundation
+
 /// Why a durable session could not be opened, or did not take a task.
 ///
 /// `code` is for programs, `reason` for people, ``metricLabel`` for counters. Nothing in it holds a secret.
@@ -45,4 +47,9 @@ public struct DurableSessionError: Error, Sendable, CustomStringConvertible {
 
     /// One line: the code's name and the reason.
     public var description: String { "\(code.rawValue): \(reason)" }
+}
+
+extension DurableSessionError: LocalizedError {
+    /// The reason: one line for a person, without a full stop.
+    public var errorDescription: String? { reason }
 }

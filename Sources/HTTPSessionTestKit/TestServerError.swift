@@ -1,3 +1,4 @@
+public import FoundationEssentials
 import EventLoop
 import Glibc
 
@@ -22,4 +23,9 @@ public struct TestServerError: Error, Hashable, Sendable, CustomStringConvertibl
         default: self.init("\(error)")
         }
     }
+}
+
+extension TestServerError: LocalizedError {
+    /// One line, without a full stop.
+    public var errorDescription: String? { description }
 }

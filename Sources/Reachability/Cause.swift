@@ -57,6 +57,7 @@ public struct Cause: Hashable, Sendable {
         case refused
         case timeout
         case reset
+        case handshakeTimeout = "handshake-timeout"
         case certificateExpired = "certificate-expired"
         case certificateNotYetValid = "certificate-not-yet-valid"
         case certificateUntrusted = "certificate-untrusted"

@@ -1,3 +1,5 @@
+public import FoundationEssentials
+
 /// A server to reach: a host and a TCP port, checked when made.
 public struct Endpoint: Hashable, Sendable {
     /// A name to resolve, or an address.
@@ -154,4 +156,9 @@ public struct Endpoint: Hashable, Sendable {
 extension Endpoint: CustomStringConvertible {
     /// The text that the endpoint was made from.
     public var description: String { text }
+}
+
+extension Endpoint.ParseError: LocalizedError {
+    /// One line: `host: …`, `port: …` or `scheme: …`.
+    public var errorDescription: String? { description }
 }

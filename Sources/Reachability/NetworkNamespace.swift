@@ -1,3 +1,5 @@
+public import FoundationEssentials
+
 /// A network namespace to watch (network_namespaces(7)): by name, as `ip netns` knows it, or by path.
 public struct NetworkNamespace: Hashable, Sendable, CustomStringConvertible {
     /// As the user wrote it.
@@ -36,4 +38,9 @@ public enum MonitorError: Error, Hashable, Sendable, CustomStringConvertible {
         case .recording(let path, let errno): "cannot create '\(path)': \(errorText(errno))"
         }
     }
+}
+
+extension MonitorError: LocalizedError {
+    /// One line, without a full stop.
+    public var errorDescription: String? { description }
 }

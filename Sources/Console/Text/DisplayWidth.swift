@@ -9,7 +9,7 @@ package enum DisplayWidth {
     /// terminal shows ASCII only, other characters are question marks.
     package static func harmless(_ text: String, isUnicode: Bool) -> String {
         func isFine(_ scalar: Unicode.Scalar) -> Bool {
-            scalar.isASCII ? scalar.value >= 0x20 && scalar.value != 0x7f : isUnicode && isShown(scalar)
+            !UnsafeCharacters.contain(scalar) && (scalar.isASCII || (isUnicode && hasKnownWidth(scalar)))
         }
         guard !text.unicodeScalars.allSatisfy(isFine) else { return text }
         let mark: Unicode.Scalar = isUnicode ? "\u{fffd}" : "?"
@@ -31,15 +31,44 @@ package enum DisplayWidth {
         return String(kept) + ellipsis
     }
 
+    /// A line with colors (``TextStyle/paint(_:_:)-(_,Color)``) cut to so many columns; colors take none, and end with the line.
+    package static func cutPainted(_ line: String, to columns: Int, isUnicode: Bool) -> String {
+        var (plain, isEscape) = (String.UnicodeScalarView(), false)
+        for scalar in line.unicodeScalars {
+            if scalar == "\u{1b}" { isEscape = true }
+            if !isEscape { plain.append(scalar) }
+            if scalar == "m" { isEscape = false }
+        }
+        let whole = String(plain)
+        guard self.columns(whole) > columns else { return line }
+        guard whole.unicodeScalars.count < line.unicodeScalars.count else {
+            return cut(whole, to: columns, isUnicode: isUnicode)
+        }
+        let ellipsis = isUnicode ? "…" : "..."
+        var left = max(0, columns - ellipsis.unicodeScalars.count)
+        var kept = String.UnicodeScalarView()
+        isEscape = false
+        for scalar in line.unicodeScalars {
+            if scalar == "\u{1b}" { isEscape = true }
+            if !isEscape {
+                left -= self.columns(scalar)
+                guard left >= 0 else { break }
+            }
+            kept.append(scalar)
+            if scalar == "m" { isEscape = false }
+        }
+        return String(kept) + ellipsis + "\u{1b}[0m"
+    }
+
     /// The text cut or filled with spaces to exactly so many columns.
     package static func fill(_ text: String, to columns: Int, isUnicode: Bool) -> String {
         let cut = cut(text, to: columns, isUnicode: isUnicode)
         return cut + String(repeating: " ", count: max(0, columns - self.columns(cut)))
     }
 
-    private static func isShown(_ scalar: Unicode.Scalar) -> Bool {
+    private static func hasKnownWidth(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.properties.generalCategory {
-        case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned: false
+        case .privateUse, .unassigned: false
         default: true
         }
     }

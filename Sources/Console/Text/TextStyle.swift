@@ -78,13 +78,10 @@ package struct TextStyle: Hashable {
         text.count >= width ? text : text + String(repeating: " ", count: width - text.count)
     }
 
-    /// The text without what a terminal would act on: names come from the kernel, which allows nearly any byte in them.
+    /// The text with U+FFFD in place of ``UnsafeCharacters``: names come from servers and from the kernel, which allows nearly any byte.
     package static func printable(_ text: String) -> String {
-        guard text.unicodeScalars.contains(where: isControl) else { return text }
-        return String(String.UnicodeScalarView(text.unicodeScalars.map { isControl($0) ? "\u{fffd}" : $0 }))
-    }
-
-    private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
-        scalar.value < 0x20 || (0x7f..<0xa0).contains(scalar.value)
+        guard text.unicodeScalars.contains(where: UnsafeCharacters.contain) else { return text }
+        return String(
+            String.UnicodeScalarView(text.unicodeScalars.map { UnsafeCharacters.contain($0) ? "\u{fffd}" : $0 }))
     }
 }

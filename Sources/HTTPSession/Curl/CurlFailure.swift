@@ -27,12 +27,12 @@ enum CurlFailure {
 
     static func check(_ code: CURLMcode) throws(HTTPSessionError) {
         guard code != CURLM_OK, code != CURLM_CALL_MULTI_PERFORM else { return }
-        throw HTTPSessionError(.transferFailed, "libcurl: \(String(cString: curl_multi_strerror(code)))")
+        throw HTTPSessionError(.transferFailed, "the transfer library failed (multi code \(code.rawValue))")
     }
 
     static func check(_ code: CURLSHcode) throws(HTTPSessionError) {
         guard code != CURLSHE_OK else { return }
-        throw HTTPSessionError(.transferFailed, "libcurl: \(String(cString: curl_share_strerror(code)))")
+        throw HTTPSessionError(.transferFailed, "the transfer library failed (share code \(code.rawValue))")
     }
 
     private static func error(for code: CURLcode, _ evidence: CurlEvidence) -> HTTPSessionError {
@@ -48,11 +48,8 @@ enum CurlFailure {
     private static func failure(
         _ meaning: HTTPSessionError.Code, _ code: CURLcode, _ evidence: CurlEvidence, _ reason: String?
     ) -> HTTPSessionError {
-        // libcurl quotes a proxy's address that it cannot read, with the password in it.
-        let isTellable = !evidence.text.isEmpty && !evidence.text.contains("@")
-        let text = isTellable ? evidence.text : String(cString: curl_easy_strerror(code))
-        return HTTPSessionError(
-            meaning, reason ?? text,
+        HTTPSessionError(
+            meaning, reason ?? CurlSentence.text(of: code, evidence),
             context: .init(
                 curlCode: Int32(bitPattern: code.rawValue), systemError: evidence.systemError == 0 ? nil : evidence.systemError))
     }

@@ -33,6 +33,10 @@ package enum RequestURL {
     @discardableResult
     package static func validate(_ url: URL) throws(HTTPSessionError) -> Origin {
         var context: HTTPSessionError.Context { HTTPSessionError.Context(url: url.withoutSecrets) }
+        guard url.scheme != nil else {
+            throw HTTPSessionError(
+                .invalidRequest, "the URL is relative: a relative address needs a session with a base URL", context: context)
+        }
         guard let scheme = url.scheme?.lowercased(), ["http", "https"].contains(scheme) else {
             throw HTTPSessionError(.invalidRequest, "the URL's scheme is neither http nor https", context: context)
         }

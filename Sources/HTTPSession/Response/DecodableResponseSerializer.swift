@@ -69,7 +69,8 @@ public struct DecodableResponseSerializer<Value: Decodable & SendableMetatype>: 
         do {
             return try decoder.decode(Value.self, from: body)
         } catch {
-            throw HTTPSessionError(.cannotDecodeContent, "the body is no \(Value.self)", underlying: error)
+            let place = (error as? DecodingError)?.placeInBody.map { ": \($0)" } ?? ""
+            throw HTTPSessionError(.cannotDecodeContent, "the body is no \(Value.self)\(place)", underlying: error)
         }
     }
 
@@ -81,5 +82,43 @@ public struct DecodableResponseSerializer<Value: Decodable & SendableMetatype>: 
             throw HTTPSessionError(.cannotDecodeContent, "the body is empty, and \(Value.self) has no value for that")
         }
         return value
+    }
+}
+
+extension DecodingError {
+    /// What failed and at which coding path: `users[3].name is missing`. Names of keys appear in it, values never do.
+    var placeInBody: String? {
+        switch self {
+        case .keyNotFound(let key, let context): "\(DecodingError.text(context.codingPath + [key])) is missing"
+        case .valueNotFound(let type, let context): "\(DecodingError.text(context.codingPath)) is null and should be \(type)"
+        case .typeMismatch(let type, let context): "\(DecodingError.text(context.codingPath)) is no \(type)"
+        case .dataCorrupted(let context):
+            context.codingPath.isEmpty ? nil : "\(DecodingError.text(context.codingPath)) cannot be read"
+        @unknown default: nil
+        }
+    }
+
+    /// The path as Swift writes it; of a key from a body, 64 characters at most and no control characters.
+    private static func text(_ path: [any CodingKey]) -> String {
+        var text = ""
+        for key in path {
+            if let index = key.intValue {
+                text += "[\(index)]"
+            } else {
+                text += (text.isEmpty ? "" : ".") + name(key)
+            }
+        }
+        return text.isEmpty ? "the root" : text
+    }
+
+    private static func name(_ key: any CodingKey) -> String {
+        String(
+            String.UnicodeScalarView(
+                key.stringValue.unicodeScalars.prefix(64).map { scalar in
+                    switch scalar.properties.generalCategory {
+                    case .control, .format, .lineSeparator, .paragraphSeparator: "\u{fffd}"
+                    default: scalar
+                    }
+                }))
     }
 }

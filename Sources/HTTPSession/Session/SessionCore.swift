@@ -121,7 +121,8 @@ final class SessionCore: Sendable {
     func completeUnstarted(_ task: TransferTask, _ error: HTTPSessionError) {
         task.chunkBuffer?.finish(error)
         // The place was taken before anything was asked for.
-        if error.code == .cannotMoveFile { outbox.announce(.fileMoveFailed(task, error)) }
+        let hasNoPlace = task.kind == .download && error.code == .cannotWriteFile
+        if error.code == .cannotMoveFile || hasNoPlace { outbox.announce(.fileMoveFailed(task, error)) }
         outbox.complete(task, .failure(error))
         outbox.flush()
     }

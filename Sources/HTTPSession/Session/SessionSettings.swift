@@ -1,9 +1,9 @@
 internal import EventLoop
-internal import Foundation
+package import Foundation
 internal import HTTPTypes
 internal import Logging
 internal import Pacing
-internal import Reachability
+package import Reachability
 
 /// A configuration, checked, in the form in which the session's parts take it.
 final class SessionSettings: Sendable {
@@ -111,6 +111,18 @@ final class SessionSettings: Sendable {
         return SessionSettings.endpoint(host: override?.addresses.first ?? origin.host, port: origin.port)
     }
 
+    /// The endpoint that a connection to the origin is made to, on this machine as well; `nil` for a Unix domain socket.
+    func firstEndpoint(for origin: Origin) -> FirstEndpoint? {
+        guard configuration.unixSocketPath == nil else { return nil }
+        if let proxy = proxies.address(before: origin) {
+            guard let host = proxy.host(percentEncoded: false), let port = proxy.port else { return nil }
+            return SessionSettings.endpoint(host: host, port: port).map { FirstEndpoint(endpoint: $0, isProxy: true) }
+        }
+        let override = configuration.hostOverrides.first { $0.host.lowercased() == origin.host && $0.port == origin.port }
+        return SessionSettings.endpoint(host: override?.addresses.first ?? origin.host, port: origin.port)
+            .map { FirstEndpoint(endpoint: $0, isProxy: false) }
+    }
+
     /// Whether the origin is reached through a proxy on this machine.
     func hasLoopbackProxy(before origin: Origin) -> Bool {
         guard let host = proxies.address(before: origin)?.host(percentEncoded: false) else { return false }
@@ -187,5 +199,20 @@ final class SessionSettings: Sendable {
 
     private static func notAllowed(_ refusal: String, _ request: TransferRequest) -> HTTPSessionError {
         HTTPSessionError(.networkNotAllowed, "the network is \(refusal), which is not allowed", context: .init(of: request))
+    }
+}
+
+/// The endpoint that a connection for a request is made to: the server, or the proxy before it.
+package struct FirstEndpoint: Hashable, Sendable {
+    /// The endpoint.
+    package var endpoint: Endpoint
+    /// Whether it is the proxy.
+    package var isProxy: Bool
+}
+
+extension HTTPSessionManager {
+    /// The endpoint that a connection for a request to the URL is made to; `nil` for a Unix domain socket and for a URL without a host.
+    package func firstEndpoint(for url: URL) -> FirstEndpoint? {
+        Origin(url).flatMap { core.settings.firstEndpoint(for: $0) }
     }
 }

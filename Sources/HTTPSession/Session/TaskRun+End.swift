@@ -78,7 +78,7 @@ extension TaskRun {
     /// Whether the file's directory is missing, or takes no files: moving would find that out, if the bytes lay elsewhere until then.
     private func hasNoPlace(_ error: HTTPSessionError) -> Bool {
         guard error.code == .cannotWriteFile, task.kind == .download, let number = error.context.systemError else { return false }
-        return [ENOENT, ENOTDIR, EACCES, EPERM, EROFS].contains(number)
+        return [ENOENT, ENOTDIR, EACCES, EPERM, EROFS, EEXIST, EISDIR, ENAMETOOLONG].contains(number)
     }
 
     /// Whether what it holds of the user's its task holds too.

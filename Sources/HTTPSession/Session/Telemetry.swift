@@ -49,7 +49,8 @@ final class Telemetry: EventMonitor {
             logger.debug("client certificate asked for", metadata: metadata(task, [:]))
         case .becameDownload(let task, _): logger.debug("task became a download", metadata: metadata(task, [:]))
         case .fileMoveFailed(let task, let error):
-            logger.warning("download lost its place", metadata: metadata(task, ["reason": "\(error.reason)"]))
+            // The task's error says it to the caller, whose own mistake it may be: a warning would go to standard error by default.
+            logger.debug("download lost its place", metadata: metadata(task, ["reason": "\(error.reason)"]))
         case .sessionInvalidated: logger.debug("session invalidated")
         case .taskCreated, .taskResumed, .taskSuspended, .requestStarted, .receivedInterimResponse, .receivedResponse,
             .transactionFinished,

@@ -105,6 +105,12 @@ enum FileFailure {
         HTTPSessionError(.cannotWriteFile, "cannot write '\(path)': \(text(number))", context: .init(systemError: number))
     }
 
+    /// The destination takes no file; nothing has been moved there.
+    static func placing(_ path: String, _ number: Int32) -> HTTPSessionError {
+        HTTPSessionError(
+            .cannotWriteFile, "cannot put the file at '\(path)': \(text(number))", context: .init(systemError: number))
+    }
+
     static func moving(_ path: String, _ number: Int32) -> HTTPSessionError {
         HTTPSessionError(
             .cannotMoveFile, "cannot put the file at '\(path)': \(text(number))", context: .init(systemError: number))

@@ -40,7 +40,7 @@ struct Failure: Hashable, Sendable {
     }
 
     static let fileChanged = Failure(.fileChanged, "the file is not the one that was to be uploaded")
-    static let fileExists = Failure(.cannotMoveFile, "there is a file at the destination")
+    static let fileExists = Failure(.cannotWriteFile, "there is a file at the destination")
     static let fileGone = Failure(.cannotWriteFile, "the downloaded file has been taken away")
 
     var error: HTTPSessionError {

@@ -47,7 +47,7 @@ struct GetPlan: Hashable {
             if let other = items.first(where: { $0.file == file }) {
                 throw .usage(
                     "get",
-                    "\(other.address) and \(TransferAddress.withoutUser(text)) would both be '\(file)'; download them one by one with -o"
+                    "\(ShortURL.text(other.address)) and \(ShortURL.text(TransferAddress.withoutUser(text))) would both be '\(file)'; download them one by one with -o"
                 )
             }
             items.append(Item(url: url, address: TransferAddress.withoutUser(text), file: file, digest: digest))

@@ -6,7 +6,7 @@ import HTTPSession
 enum TransferAddress {
     /// An address of http or https that can be asked.
     static func url(_ text: String) throws(Failure) -> URL {
-        let shown = withoutUser(text)
+        let shown = ShortURL.text(withoutUser(text))
         guard let colon = text.firstRange(of: "://") else {
             throw .usage("URL '\(shown)'", "the scheme is missing; write http:// or https:// before it")
         }

@@ -69,12 +69,17 @@ struct StatusLines {
 
     private func text(_ event: TransferEvent, _ status: TransferStatus, isOther: Bool, at now: Moment) -> String? {
         switch event {
-        case .started: return "\(status.direction == .upload ? "to" : "from") \(status.url)"
+        case .started: return "\(status.direction == .upload ? "to" : "from") \(ShortURL.text(status.url))"
         case .requested: return isVerbose ? "attempt \(status.attempt)" : nil
         case .answered(let code, let phrase):
             if isOther, code == 200, status.attempt > 1 { return "goes on, from the beginning" }
             return isVerbose ? "the server answered \(code) \(phrase)" : nil
-        case .redirected(let address): return isVerbose ? "redirected to \(address)" : nil
+        case .measured: return nil
+        case .silent: return words.silence(status, at: now)
+        case .diagnosed:
+            guard isOther, status.phase != .connecting, let state = words.words(status, at: now) else { return nil }
+            return state
+        case .redirected(let address): return isVerbose ? "redirected to \(ShortURL.text(address))" : nil
         case .continued(let offset, let total):
             let whole = total.map { " of \(ByteCount.text($0))" } ?? ""
             // Of then: more may have come since.
@@ -97,6 +102,8 @@ struct RecordPacing {
 
     private struct Told: Hashable {
         var word: TransferStatus.Word
+        var layer: Cause.Layer?
+        var code: Cause.Code?
         var resumedFrom: Int64?
         var attempt: Int
         var bytes: Int64
@@ -110,12 +117,14 @@ struct RecordPacing {
     mutating func isDue(_ status: TransferStatus, of place: Int, at now: Moment) -> Bool {
         let time = now.monotonicNanoseconds
         let present = Told(
-            word: status.word, resumedFrom: status.resumedFrom, attempt: status.attempt, bytes: status.bytes,
+            word: status.word, layer: status.cause?.layer, code: status.cause?.code, resumedFrom: status.resumedFrom,
+            attempt: status.attempt, bytes: status.bytes,
             total: status.total, at: time)
         if let last = told[place] {
             let isChange = (last.word, last.resumedFrom, last.attempt) != (present.word, present.resumedFrom, present.attempt)
+            let isOtherCause = (last.layer, last.code) != (present.layer, present.code)
             let isMore = last.bytes != present.bytes || last.total != present.total
-            guard isChange || (isMore && time - last.at >= Self.interval) else { return false }
+            guard isChange || isOtherCause || (isMore && time - last.at >= Self.interval) else { return false }
         }
         told[place] = present
         return true

@@ -9,7 +9,9 @@ struct StateWords: Hashable {
     func words(_ status: TransferStatus, at now: Moment) -> String? {
         switch status.phase {
         case .queued: return "waits for its turn"
-        case .connecting: return status.attempt > 1 ? "connecting again" : "connecting"
+        case .connecting:
+            if let silence = silence(status, at: now) { return silence }
+            return status.attempt > 1 ? "connecting again" : "connecting"
         case .moving:
             let isUpload = status.direction == .upload
             if status.isWhole { return isUpload ? "all has gone, waiting for the answer" : "all is here, checking it" }
@@ -24,6 +26,13 @@ struct StateWords: Hashable {
         case .finished: return "done"
         case .failed(let trouble): return "failed: \(trouble.words)"
         case .stopped: return "stopped"
+        }
+    }
+
+    /// How long an attempt has been without an answer, and why if that is known; `nil` while that is not worth a word.
+    func silence(_ status: TransferStatus, at now: Moment) -> String? {
+        status.unansweredTime(at: now).map { time in
+            "no answer for \(Self.seconds(time))\(status.cause.map { ": \($0)" } ?? "")"
         }
     }
 

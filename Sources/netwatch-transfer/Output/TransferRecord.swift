@@ -20,7 +20,7 @@ struct TransferRecord: Hashable {
             writer.member("total", status.total)
             writer.member("resumed_from", status.resumedFrom)
             writer.member("attempt", status.attempt)
-            writer.member(status.trouble?.cause)
+            writer.member(status.cause)
             if superseded > 0 { writer.member("superseded", superseded) }
         }
         return writer.bytes

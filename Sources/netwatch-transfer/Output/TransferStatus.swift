@@ -10,6 +10,12 @@ enum TransferEvent: Hashable {
     /// The server has answered.
     case answered(status: Int, phrase: String)
     case redirected(to: String)
+    /// A transaction has ended, and got so far.
+    case measured(AttemptStage)
+    /// A probe of the endpoint that the transfer connects to has a result.
+    case diagnosed(Diagnosis)
+    /// The attempt has been without an answer for ``TransferStatus/silenceLimit``, or the cause of that has become known since.
+    case silent
     /// It goes on behind so many bytes.
     case continued(offset: Int64, total: Int64?)
     /// Another attempt follows.
@@ -74,6 +80,12 @@ struct TransferStatus: Hashable {
     private var isTrying = false
     /// Whether anything has come in this run.
     private var hasBegun = false
+    /// How far the last attempt got.
+    private(set) var stage = AttemptStage.unresolved
+    /// The latest result of a probe, while there is no answer.
+    private(set) var diagnosis: Diagnosis?
+    /// The proxy (HOST:PORT) that the transfer connects to; `nil`: it connects to the server.
+    var proxy: String?
     /// Since when the network is gone, also over attempts that found it so.
     private var offlineSince: Moment?
 
@@ -93,11 +105,18 @@ struct TransferStatus: Hashable {
             return enter(.connecting, now)
         case .requested:
             // A redirect and a challenge belong to the same attempt.
+            stage = .unresolved
             guard !isTrying else { return false }
             isTrying = true
             attempt += 1
             return enter(.connecting, now)
+        case .measured(let stage):
+            self.stage = stage
+            return false
+        case .silent: return false
+        case .diagnosed(let diagnosis): return learn(diagnosis)
         case .answered(let status, _):
+            diagnosis = nil
             guard phase == .connecting, (200...299).contains(status) else { return false }
             offlineSince = nil
             // Of an upload the answer comes last, or is one of several.
@@ -118,10 +137,10 @@ struct TransferStatus: Hashable {
             return true
         case .failedForNow(let trouble):
             isTrying = false
-            return enter(.backingOff(trouble), now)
+            return enter(.backingOff(explained(trouble)), now)
         case .networkGone(let trouble):
             isTrying = false
-            let isOther = enter(.waitingForNetwork(trouble), now)
+            let isOther = enter(.waitingForNetwork(explained(trouble)), now)
             offlineSince = offlineSince ?? now
             since = offlineSince ?? now
             return isOther
@@ -131,6 +150,21 @@ struct TransferStatus: Hashable {
         case .failed(let trouble): return enter(.failed(trouble), now)
         case .stopped: return enter(.stopped, now)
         }
+    }
+
+    /// The trouble with the cause that is known of the missing connection.
+    func explained(_ trouble: Trouble) -> Trouble { trouble.explained(at: stage, by: diagnosis, through: proxy) }
+
+    /// - Returns: whether the cause is another one.
+    private mutating func learn(_ diagnosis: Diagnosis) -> Bool {
+        let before = cause
+        self.diagnosis = diagnosis
+        switch phase {
+        case .backingOff(let trouble): phase = .backingOff(explained(trouble))
+        case .waitingForNetwork(let trouble): phase = .waitingForNetwork(explained(trouble))
+        case .queued, .connecting, .moving, .finished, .failed, .stopped: break
+        }
+        return cause.map { !$0.isSameFailure(as: before) } ?? (before != nil)
     }
 
     private mutating func enter(_ phase: Phase, _ now: Moment) -> Bool {
@@ -195,6 +229,32 @@ struct TransferStatus: Hashable {
         switch phase {
         case .waitingForNetwork(let trouble), .backingOff(let trouble), .failed(let trouble): trouble
         case .queued, .connecting, .moving, .finished, .stopped: nil
+        }
+    }
+
+    /// What is missing, as far as it is known: also while an attempt is without an answer.
+    var cause: Cause? {
+        if phase == .connecting { return diagnosis?.cause(through: proxy) }
+        return trouble?.cause
+    }
+
+    /// How long an attempt may be without an answer until that is reported.
+    static let silenceLimit = Duration.seconds(3)
+
+    /// How long the attempt has been without an answer, once that is worth a word.
+    func unansweredTime(at now: Moment) -> Duration? {
+        guard phase == .connecting, isTrying else { return nil }
+        let time = now.elapsed(since: since)
+        return time >= TransferStatus.silenceLimit ? time : nil
+    }
+
+    /// When the endpoint is to be probed: at once where that is in the past; `nil`: never.
+    var probesAt: Int64? {
+        switch phase {
+        case .connecting where isTrying: since.monotonicNanoseconds + Diagnoses.patience
+        case .backingOff(let trouble), .waitingForNetwork(let trouble):
+            trouble.connectionFailure != nil && stage < .connected ? 0 : nil
+        default: nil
         }
     }
 

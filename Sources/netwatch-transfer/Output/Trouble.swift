@@ -21,6 +21,10 @@ struct Trouble: Hashable {
     var words: String
     var cause: Cause
     var kind: Kind
+    /// The code of an error that an absent connection may have caused; `nil`: the connection is not the trouble.
+    var connectionFailure: HTTPSessionError.Code?
+    /// Whether the session's own monitor has found the cause.
+    var hasFoundCause = false
 
     /// Whether it may be otherwise the next time.
     var mayPass: Bool { kind == .temporary || kind == .odd }
@@ -33,6 +37,11 @@ extension Trouble {
         if direction == .upload, error.code == .badServerResponse, error.context.statusCode != nil { kind = .lasting }
         words = error.reason.trimmingCharacters(in: .whitespaces)
         cause = error.cause ?? Trouble.cause(of: error, words)
+        hasFoundCause = error.cause != nil
+        switch error.code {
+        case .timedOut, .notConnected, .cannotFindHost, .cannotConnectToHost, .proxyFailed: connectionFailure = error.code
+        default: break
+        }
     }
 
     /// An answer that the library takes for one like another, and that says no.

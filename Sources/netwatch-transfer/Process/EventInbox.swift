@@ -16,8 +16,17 @@ final class EventInbox: EventMonitor {
         var moment: Moment
     }
 
+    /// A result of a probe.
+    struct Finding: Sendable {
+        var place: Int
+        var endpoint: Endpoint
+        var diagnosis: Diagnosis
+        var moment: Moment
+    }
+
     private struct State: Sendable {
         var entries: [Entry] = []
+        var findings: [Finding] = []
         var isOver = false
     }
 
@@ -52,8 +61,9 @@ final class EventInbox: EventMonitor {
         case .sessionInvalidated:
             state.withLock { $0.isOver = true }
             eventfd_write(descriptor, 1)
+        case .transactionFinished(let task, let metrics): put(task, .measured(AttemptStage(metrics)))
         case .taskCreated, .taskResumed, .taskSuspended, .receivedInterimResponse, .challenged, .serverTrustChallenged,
-            .clientCertificateChallenged, .becameDownload, .transactionFinished, .fileMoved, .fileMoveFailed:
+            .clientCertificateChallenged, .becameDownload, .fileMoved, .fileMoveFailed:
             break
         }
     }
@@ -64,6 +74,20 @@ final class EventInbox: EventMonitor {
         let entry = Entry(task: task.id, event: event, answer: answer, moment: Clock.now)
         state.withLock { $0.entries.append(entry) }
         eventfd_write(descriptor, 1)
+    }
+
+    /// Adds a result of a probe; called on any thread.
+    func put(_ finding: Finding) {
+        state.withLock { $0.findings.append(finding) }
+        eventfd_write(descriptor, 1)
+    }
+
+    /// The results of probes since the last call.
+    func takeFindings() -> [Finding] {
+        state.withLock { state in
+            defer { state.findings = [] }
+            return state.findings
+        }
     }
 
     /// All that came since the last call; makes `descriptor` unreadable until the next event.

@@ -23,7 +23,7 @@ final class Transfers {
         case outputFailed(errno: Int32)
     }
 
-    private struct Running {
+    struct Running {
         var task: TransferTask?
         /// The last one of the task's.
         var answer: TransferAnswer?
@@ -31,6 +31,13 @@ final class Transfers {
         var restartsAt: Int64?
         var backoff = Backoff(baseNanoseconds: 500_000_000, capNanoseconds: 60_000_000_000)
         var bytes: Int64 = 0
+        /// The address of the present request, after redirects.
+        var address: URL?
+        /// Events that wait for the first result of a probe, from a failure on.
+        var held: [EventInbox.Entry] = []
+        var heldUntil: Int64?
+        /// The cause with which a silence has been reported, LAYER/CODE, or empty if it was not known; `nil`: none has been.
+        var toldSilence: String?
     }
 
     /// Of transfers that go on for weeks: the longest timeout that a session takes.
@@ -40,15 +47,17 @@ final class Transfers {
 
     private var work: any TransferWork
     private let items: [TransferItem]
-    private let settings: Settings
+    let settings: Settings
     private let report: Report
-    private let inbox: EventInbox
+    let inbox: EventInbox
     private let signals: Signals
-    private var running: [Running]
-    private var statuses: [TransferStatus]
+    var running: [Running]
+    var statuses: [TransferStatus]
     private var places: [UInt64: Int] = [:]
     private var codes: [Int32] = []
-    private var ending: Ending?
+    var ending: Ending?
+    var diagnoses: Diagnoses?
+    var session: HTTPSessionManager?
 
     init(_ work: any TransferWork, _ settings: Settings, _ report: Report) throws(Failure) {
         self.work = work
@@ -74,12 +83,22 @@ final class Transfers {
             let code = error.underlying is MissingAuthoritiesError ? ExitCode.noInput : ExitCode.system
             throw Failure(code, "\(work.command): \(error.reason)")
         }
+        self.session = session
+        let interface = configuration.interface
+        diagnoses = Diagnoses(
+            monitor, ProbeSettings(failAfter: 1, families: monitoring.families, interface: interface), inbox)
+        defer {
+            diagnoses = nil
+            self.session = nil
+        }
         report.begin(statuses, at: Clock.now)
         while true {
             let now = Clock.now
             for entry in inbox.takeAll() { see(entry) }
+            for finding in inbox.takeFindings() where diagnoses?.isCurrent(finding) == true { see(finding) }
             sample(now)
             if ending == nil { startMore(session, now) }
+            diagnose(now)
             report.refresh(statuses, at: now)
             if isOver { break }
             wait(until: deadline(now))
@@ -94,7 +113,8 @@ final class Transfers {
     private func deadline(_ now: Moment) -> Int64? {
         let restarts = running.compactMap(\.restartsAt)
         return
-            ([report.deadline(statuses, at: now)] + restarts + [restarts.isEmpty ? nil : settings.deadline?.monotonicNanoseconds])
+            ([report.deadline(statuses, at: now)] + restarts + statuses.indices.map { diagnosisDeadline($0, now) }
+            + [restarts.isEmpty ? nil : settings.deadline?.monotonicNanoseconds])
             .compactMap { $0 }.min()
     }
 
@@ -161,6 +181,7 @@ final class Transfers {
         let task = work.task(index, options, attempts: statuses[index].attempt, session)
         (running[index].task, running[index].answer) = (task, nil)
         places[task.id] = index
+        connect(index, to: items[index].url)
     }
 
     private func sample(_ now: Moment) {
@@ -183,9 +204,24 @@ final class Transfers {
 
     private func see(_ entry: EventInbox.Entry) {
         guard let index = places[entry.task], running[index].task?.id == entry.task else { return }
+        if running[index].heldUntil != nil { return running[index].held.append(entry) }
+        if isUnexplained(entry.event, index) {
+            let limit = remaining(entry.moment).map { max(0, $0.saturatingNanoseconds) } ?? .max
+            (running[index].held, running[index].heldUntil) = (
+                [entry], entry.moment.monotonicNanoseconds + min(Diagnoses.grace, max(limit, 100_000_000))
+            )
+            return probe(index, entry.moment)
+        }
+        act(on: entry, index)
+    }
+
+    func act(on entry: EventInbox.Entry, _ index: Int) {
         sample(index, entry.moment)
         if let answer = entry.answer { running[index].answer = answer }
         switch entry.event {
+        case .redirected(let text):
+            if let url = URL(string: text, relativeTo: running[index].address) { connect(index, to: url.absoluteURL) }
+            tell(entry.event, index, entry.moment)
         case .failed(let trouble): failed(index, trouble, entry.moment)
         case .finished: finished(index, entry.moment)
         case .stopped:
@@ -229,13 +265,14 @@ final class Transfers {
     /// It has ended for good; `nil`: its time was over before it could begin again.
     private func fail(_ index: Int, _ trouble: Trouble?, _ now: Moment) {
         let last = statuses[index].trouble
-        var end = trouble ?? last ?? Trouble(HTTPSessionError(.timedOut, "it had no turn"))
+        let explained = trouble.map { statuses[index].explained($0) }
+        var end = explained ?? last ?? Trouble(HTTPSessionError(.timedOut, "it had no turn"))
         if settings.deadline != nil, end.mayPass {
             let isLate = isLate(now)
             let what = isLate ? "timed out after \(settings.timeoutText)" : "no time for another try in \(settings.timeoutText)"
             // The state that it was in says more than that its time is over.
             if isLate, let last { end = last }
-            let isPlain = isLate && last == nil && trouble != nil
+            let isPlain = isLate && last == nil && trouble != nil && statuses[index].stage == .requested
             if isPlain { end.cause = Cause(.http, .timeout, detail: what) }
             end.words = isPlain ? what : "\(what): \(end.words)"
         }
@@ -246,7 +283,9 @@ final class Transfers {
         codes.append(code)
         let isFile = code != ExitCode.doesNotHold
         report.say(
-            Failure(code, "\(isFile ? work.command : items[index].url.withoutSecrets): \(end.words)\(hint(index, end))"),
+            Failure(
+                code, "\(isFile ? work.command : ShortURL.text(items[index].url.withoutSecrets)): \(end.words)\(hint(index, end))"
+            ),
             statuses, at: now)
     }
 
@@ -258,7 +297,7 @@ final class Transfers {
         return "; \(what) kept, and the same command continues"
     }
 
-    private func tell(_ event: TransferEvent, _ index: Int, _ now: Moment) {
+    func tell(_ event: TransferEvent, _ index: Int, _ now: Moment) {
         let isOther = statuses[index].see(event, at: now)
         // How long it waits belongs to the state that has just begun.
         sample(index, now)

@@ -14,7 +14,9 @@ struct OutputOptions: ParsableArguments {
     @Flag(name: .shortAndLong, help: "Write nothing but errors.")
     var quiet = false
 
-    @Flag(name: .shortAndLong, help: "Write more: each probe, the evidence of interface types.")
+    @Flag(
+        name: .shortAndLong,
+        help: "Write more: each probe, the reasons of changes, all addresses, the evidence of interface types.")
     var verbose = false
 
     var style: TextStyle {

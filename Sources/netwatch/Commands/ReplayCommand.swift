@@ -25,7 +25,8 @@ struct ReplayCommand: ParsableCommand {
         do {
             var replay = try Replay { try lines.next() }
             let header = StreamHeader(version: Netwatch.version, identity: replay.identity, targets: replay.targets.map(\.text))
-            var printer = RecordPrinter(format: output.streamFormat, header: header)
+            var printer = RecordPrinter(format: output.streamFormat, header: header, isVerbose: output.verbose)
+            if printer.isLive { printer.columns = TerminalSize.columns(of: 1) }
             var seq = 0
             try replay.run { event in
                 if case .ended = event { return }

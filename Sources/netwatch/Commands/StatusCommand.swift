@@ -51,6 +51,8 @@ struct StatusCommand: ParsableCommand {
                 version: Netwatch.version, identity: identity, targets: document.targets.map(\.endpoint.text))
             return [document.encode(with: RecordEncoder(header: header))]
         }
-        return StatusText(document: document, style: output.style, showsEvidence: output.verbose).lines.map { Array($0.utf8) }
+        var text = StatusText(document: document, style: output.style, showsEvidence: output.verbose)
+        if isatty(STDOUT_FILENO) == 1 { text.columns = TerminalSize.columns(of: STDOUT_FILENO) }
+        return text.lines.map { Array($0.utf8) }
     }
 }

@@ -73,6 +73,7 @@ struct StreamOptions: ParsableArguments {
         settings.targets = endpoints.map(\.text)
         settings.format = output.streamFormat
         settings.isQuiet = isQuiet
+        settings.isVerbose = output.verbose
         settings.duration = try TimeSpan.option("--for", duration)
         if let count {
             guard count > 0 else { throw .usage("--count \(count)", "must be at least 1") }

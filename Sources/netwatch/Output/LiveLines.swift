@@ -9,18 +9,31 @@ struct LiveLines {
     private var start: Moment?
     private var targets: [TargetID: ServerUpdate] = [:]
     private let targetWidth: Int
+    private let isVerbose: Bool
+    private var path: NetworkPath?
+    /// Of the terminal. The last one stays empty, as in the lines of `get`; `nil`: lines are as long as they are.
+    var columns: Int?
 
     /// Interfaces listed under a record; the rest are counted.
     private static let listedInterfaces = 12
     private static let timeWidth = 10
 
-    init(header: StreamHeader, style: TextStyle) {
+    /// `isVerbose`: with the reasons of changes and the count of events that changed nothing.
+    init(header: StreamHeader, style: TextStyle, isVerbose: Bool = false, columns: Int? = nil) {
+        self.isVerbose = isVerbose
+        self.columns = columns
         self.header = header
         self.style = style
         targetWidth = min(40, header.targets.map(\.count).max() ?? 0)
     }
 
     mutating func lines(_ record: Record) -> [String] {
+        let lines = texts(record)
+        guard let columns else { return lines }
+        return lines.map { DisplayWidth.cutPainted($0, to: max(1, columns - 1), isUnicode: style.isUnicode) }
+    }
+
+    private mutating func texts(_ record: Record) -> [String] {
         var lines: [String] = []
         if record.superseded > 0 {
             lines.append(detail(style.paint("\(record.superseded) records superseded: the terminal did not keep up", .yellow)))
@@ -28,7 +41,8 @@ struct LiveLines {
         switch record.event {
         case .path(let update):
             if update.isInitial { lines += title(update.moment) }
-            lines += path(update)
+            lines += pathLines(update)
+            path = update.path
         case .server(let id, let update):
             lines.append(server(id, update))
         case .probe(_, let report):
@@ -56,11 +70,16 @@ struct LiveLines {
         }
     }
 
-    private func path(_ update: PathUpdate) -> [String] {
+    private func pathLines(_ update: PathUpdate) -> [String] {
+        let former = self.path
         let path = update.path
         let status = style.paint("path \(path.status.rawValue)", path.mood)
         var lines = [line(update.moment, style.paint(style.symbol(path.mood), path.mood), "\(status)  \(path.sentence)")]
-        if !update.reasons.isEmpty {
+        if let former, !update.isInitial {
+            let changes = PathChanges(old: former, new: path, isUnicode: style.isUnicode).texts
+            if !changes.isEmpty { lines.append(detail(style.paint(changes.joined(separator: ", "), .dim))) }
+        }
+        if isVerbose, !update.reasons.isEmpty {
             var words = update.reasons.map(\.rawValue).joined(separator: ", ")
             if update.suppressed > 0 { words += "; \(update.suppressed) other events" }
             lines.append(detail(style.paint(words, .dim)))
@@ -74,7 +93,8 @@ struct LiveLines {
     }
 
     private func interfaces(_ interfaces: [NetworkInterface]) -> [String] {
-        var lines = InterfaceTable.rows(Array(interfaces.prefix(Self.listedInterfaces)), style: style).map(detail)
+        let shown = Array(interfaces.prefix(Self.listedInterfaces))
+        var lines = InterfaceTable.rows(shown, style: style, listsAllAddresses: isVerbose).map(detail)
         if interfaces.count > Self.listedInterfaces {
             lines.append(detail(style.paint("and \(interfaces.count - Self.listedInterfaces) more", .dim)))
         }

@@ -6,9 +6,17 @@ import Reachability
 struct PlainLines {
     var header: StreamHeader
     var style: TextStyle
+    /// With the reasons of changes.
+    var isVerbose = false
+    private var path: NetworkPath?
 
-    func line(_ record: Record) -> String {
+    init(header: StreamHeader, style: TextStyle, isVerbose: Bool = false) {
+        (self.header, self.style, self.isVerbose) = (header, style, isVerbose)
+    }
+
+    mutating func line(_ record: Record) -> String {
         let time = Timestamp.text(record.event.moment)
+        defer { if case .path(let update) = record.event { path = update.path } }
         let dropped = record.superseded > 0 ? " [\(record.superseded) superseded]" : ""
         return "\(style.paint(time, .dim)) \(TextStyle.pad(record.kind.rawValue, 6)) \(words(record))\(dropped)"
     }
@@ -17,9 +25,13 @@ struct PlainLines {
         switch record.event {
         case .path(let update):
             let status = style.paint(update.path.status.rawValue, update.path.mood)
-            let reasons = update.reasons.isEmpty ? "" : " (\(update.reasons.map(\.rawValue).joined(separator: " ")))"
+            let names = update.reasons.map(\.rawValue).joined(separator: " ")
+            let reasons = isVerbose && !names.isEmpty ? " (\(names))" : ""
+            let former = update.isInitial ? nil : path
+            let texts = former.map { PathChanges(old: $0, new: update.path, isUnicode: style.isUnicode).texts } ?? []
+            let changes = texts.isEmpty ? "" : " (\(texts.joined(separator: ", ")))"
             let start = update.isInitial ? "netwatch \(header.version): path " : ""
-            return "\(start)\(status) \(update.path.sentence)\(reasons)"
+            return "\(start)\(status) \(update.path.sentence)\(changes)\(reasons)"
         case .server(_, let update):
             let status = style.paint(update.state.rawValue, update.state.mood)
             return [update.endpoint.sentence, status, update.sentence].filter { !$0.isEmpty }.joined(separator: " ")

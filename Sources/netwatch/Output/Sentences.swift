@@ -35,6 +35,13 @@ extension NetworkInterface {
         return parts.joined(separator: ", ")
     }
 
+    /// The first four addresses with their prefixes, and how many more there are.
+    var shortAddressSentence: String {
+        let limit = PathChanges.listedAddresses
+        guard addresses.count > limit else { return addressSentence }
+        return addresses.prefix(limit).map(\.description).joined(separator: " ") + " and \(addresses.count - limit) more"
+    }
+
     /// The addresses with their prefixes.
     var addressSentence: String { addresses.map(\.description).joined(separator: " ") }
 }

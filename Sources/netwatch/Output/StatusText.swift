@@ -8,12 +8,19 @@ struct StatusText {
     var style: TextStyle
     /// Whether to tell what the type of each interface rests on.
     var showsEvidence = false
+    /// Of the terminal; `nil`: lines are as long as they are.
+    var columns: Int?
 
     var lines: [String] {
+        guard let columns else { return texts }
+        return texts.map { DisplayWidth.cutPainted($0, to: max(1, columns - 1), isUnicode: style.isUnicode) }
+    }
+
+    private var texts: [String] {
         let path = document.path.path
         let status = style.paint("\(style.symbol(path.mood)) \(path.status.rawValue)", path.mood)
         var lines = ["path  \(status)  \(path.sentence)", "", "interfaces"]
-        let rows = InterfaceTable.rows(path.interfaces, style: style)
+        let rows = InterfaceTable.rows(path.interfaces, style: style, listsAllAddresses: showsEvidence)
         for (row, interface) in zip(rows, path.interfaces) {
             lines.append("  \(row)")
             guard showsEvidence else { continue }

@@ -16,6 +16,8 @@ final class RecordStream {
         var format: OutputFormat = .json
         /// Writes no records; hooks run all the same.
         var isQuiet = false
+        /// Text with the reasons of changes.
+        var isVerbose = false
         /// Stop after so many records, the first not counted.
         var count: Int?
         /// Stop after so long.
@@ -77,7 +79,7 @@ final class RecordStream {
         let source = try start { inbox.put($0) }
         let header = StreamHeader(version: Netwatch.version, identity: source.identity, targets: settings.targets)
         let encoder = RecordEncoder(header: header)
-        printer = RecordPrinter(format: settings.format, header: header)
+        printer = RecordPrinter(format: settings.format, header: header, isVerbose: settings.isVerbose)
         hooks = settings.hookCommand.map {
             Hooks(command: $0, encoder: encoder, timeLimit: settings.hookTimeLimit, report: report)
         }
@@ -146,6 +148,8 @@ final class RecordStream {
         while !isCountReached, (output?.pendingCount ?? 0) < leeway, var record = inbox.take() {
             record.seq = nextSeq
             nextSeq += 1
+            // The user may have changed its size since.
+            if let output, printer?.isLive == true { printer?.columns = TerminalSize.columns(of: output.descriptor) }
             if let output { printer?.lines(record).forEach(output.append) }
             hooks?.see(record)
         }

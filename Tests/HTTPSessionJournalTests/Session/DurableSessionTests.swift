@@ -309,7 +309,7 @@ import Testing
         let session = try session(listener.handlers("one"))
         try await session.download(TransferRequest(url: server.url("/")), to: .init(folder.url("file")), handler: "one")
         try await listener.await(2)
-        #expect(listener.events.first?.outcome.word == "failed cannot-move-file")
+        #expect(listener.events.first?.outcome.word == "failed cannot-write-file")
         #expect(server.requests.isEmpty)
         try await session.download(
             TransferRequest(url: server.url("/")), to: .init(folder.url("file"), existingFile: .replace), handler: "one")

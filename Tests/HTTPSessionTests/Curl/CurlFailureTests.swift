@@ -70,14 +70,27 @@ import Testing
         #expect(meaning(CURLE_ABORTED_BY_CALLBACK) { $0.wasResent = true } == .connectionLost)
     }
 
-    @Test func `the reason is libcurl's own, unless it may quote a password`() {
-        #expect(
-            error(CURLE_RECV_ERROR, CurlEvidence(text: "Recv failure: x", systemError: ECONNRESET))?.reason == "Recv failure: x")
+    /// Its text names milliseconds and functions, and quotes a proxy's address with the password in it.
+    @Test func `no code's reason is a sentence of libcurl's`() throws {
+        for number in UInt32(1)...100 {
+            let code = CURLcode(number)
+            let texts = ["Recv failure: x after 3 milliseconds", "Unsupported proxy 'socks9://user:s3cret@host'"]
+            for text in texts {
+                let reason = try #require(error(code, CurlEvidence(text: text))?.reason)
+                #expect(!reason.contains("failure: x") && !reason.contains("s3cret") && !reason.contains("curl"), "\(number)")
+                #expect(
+                    reason != String(cString: curl_easy_strerror(code)) && !reason.isEmpty && !reason.hasSuffix("."), "\(number)")
+            }
+        }
         #expect(error(CURLE_RECV_ERROR, CurlEvidence(systemError: ECONNRESET))?.context.systemError == ECONNRESET)
-        let secret = CurlEvidence(text: "Unsupported proxy 'socks9://user:s3cret@host'")
+        #expect(error(CURLE_RECV_ERROR, CurlEvidence())?.context.curlCode == 56)
+    }
+
+    @Test func `a failed handshake's reason is OpenSSL's`() {
+        let text = "TLS connect error: error:0A000410:SSL routines::ssl/tls alert handshake failure"
         #expect(
-            error(CURLE_COULDNT_RESOLVE_PROXY, secret)?.reason == String(cString: curl_easy_strerror(CURLE_COULDNT_RESOLVE_PROXY))
-        )
+            error(CURLE_SSL_CONNECT_ERROR, CurlEvidence(text: text))?.reason
+                == "the TLS handshake failed: ssl/tls alert handshake failure")
     }
 
     @Test func `a multi handle's codes are errors, but for the one that says to go on`() {

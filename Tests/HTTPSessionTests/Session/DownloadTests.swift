@@ -57,7 +57,7 @@ import Testing
         let server = try MisbehavingServer { _ in Reply(body: "new") }
         try Data("old".utf8).write(to: folder.url("file"))
         let error = await failure(try download(server))
-        #expect(error?.code == .cannotMoveFile)
+        #expect(error?.code == .cannotWriteFile)
         #expect(error?.context.systemError == EEXIST)
         #expect(try Data(contentsOf: folder.url("file")) == Data("old".utf8))
         #expect(server.requests.isEmpty)
@@ -69,7 +69,7 @@ import Testing
     @Test func `a link to nowhere is there too`() async throws {
         let server = try MisbehavingServer { _ in Reply(body: "new") }
         try FileManager.default.createSymbolicLink(atPath: folder.file("file"), withDestinationPath: folder.file("target"))
-        #expect(await failure(try download(server))?.code == .cannotMoveFile)
+        #expect(await failure(try download(server))?.code == .cannotWriteFile)
         _ = try await download(server, existingFile: .replace).value
         #expect(folder.names == ["file"])
     }
@@ -106,7 +106,7 @@ import Testing
     @Test func `a directory at the destination is not replaced`() async throws {
         let server = try MisbehavingServer { _ in Reply(body: "x") }
         try FileManager.default.createDirectory(atPath: folder.file("file"), withIntermediateDirectories: false)
-        #expect(await failure(try download(server, existingFile: .replace))?.code == .cannotMoveFile)
+        #expect(await failure(try download(server, existingFile: .replace))?.code == .cannotWriteFile)
         #expect(server.requests.isEmpty)
     }
 
@@ -115,7 +115,7 @@ import Testing
         let pipe = folder.file("pipe")
         try #require(mkfifo(pipe, 0o600) == 0)
         let error = await failure(try download(server, to: "pipe", existingFile: .replace))
-        #expect(error?.code == .cannotMoveFile)
+        #expect(error?.code == .cannotWriteFile)
         #expect(error?.reason == "cannot put the file at '\(pipe)': it is there, and no file")
         var found = stat()
         #expect(stat(pipe, &found) == 0 && found.st_mode & S_IFMT == S_IFIFO)
@@ -208,7 +208,7 @@ import Testing
         let name = String(repeating: "ü", count: 127)
         _ = try await download(server, to: name).value
         #expect(folder.names == [name])
-        #expect(await failure(try download(server, to: String(repeating: "n", count: 256)))?.code == .cannotMoveFile)
+        #expect(await failure(try download(server, to: String(repeating: "n", count: 256)))?.code == .cannotWriteFile)
         #expect(folder.names == [name])
     }
 
@@ -241,7 +241,7 @@ import Testing
         let server = try MisbehavingServer { _ in Reply(body: "x") }
         let (folder, session) = (try ScratchDirectory(), try localSession())
         for (name, code) in [
-            (String(repeating: "ü", count: 127) + "a", nil), (String(repeating: "ü", count: 128), .cannotMoveFile),
+            (String(repeating: "ü", count: 127) + "a", nil), (String(repeating: "ü", count: 128), .cannotWriteFile),
         ]
             as [(String, HTTPSessionError.Code?)]
         {

@@ -75,12 +75,12 @@ import Testing
         let log = EventLog()
         let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
         let task = session.download(TransferRequest(url: server.url()), to: .init(folder.url("file"), existingFile: .fail))
-        #expect(await failure(task)?.code == .cannotMoveFile)
+        #expect(await failure(task)?.code == .cannotWriteFile)
         await end.wait()
         session.invalidate(cancelsTasks: false)
         #expect(
             await log.awaitInvalidation() == [
-                "created", "move failed cannot-move-file", "failed cannot-move-file", "invalidated",
+                "created", "move failed cannot-write-file", "failed cannot-write-file", "invalidated",
             ])
         #expect(server.seen.connections == 0)
         NotificationCenter.default.removeObserver(token)

@@ -33,18 +33,59 @@ import Testing
     @Test func controlCharactersNeverReachATerminal() {
         #expect(TextStyle.printable("a\u{1b}[2Jb\n\u{9b}c é") == "a\u{fffd}[2Jb\u{fffd}\u{fffd}c é")
     }
+
+    /// C0, DEL, C1, marks and overrides of direction, isolates, separators, a tag beyond U+FFFF.
+    private static let hostile: [Unicode.Scalar] = [
+        "\u{1b}", "\u{7f}", "\u{85}", "\u{9b}", "\u{61c}", "\u{200e}", "\u{202a}", "\u{202e}", "\u{2028}", "\u{2066}", "\u{2069}",
+        "\u{e0041}",
+    ]
+
+    @Test(arguments: hostile) func `C1 controls and bidirectional controls are filtered on terminals and escaped in JSON`(
+        scalar: Unicode.Scalar
+    ) throws {
+        let text = "exe\(scalar)gpj"
+        #expect(TextStyle.printable(text) == "exe\u{fffd}gpj")
+        #expect(DisplayWidth.harmless(text, isUnicode: true) == "exe\u{fffd}gpj")
+        #expect(DisplayWidth.harmless(text, isUnicode: false) == "exe?gpj")
+        #expect(Failure(1, text).line == "netwatch: exe\u{fffd}gpj")
+        let cause = Cause(.tls, .certificateUntrusted, detail: text, evidence: [text: .text(text)])
+        #expect(!cause.sentence.unicodeScalars.contains(scalar))
+        var writer = JSONWriter()
+        writer.object { writer in
+            writer.member(text, text)
+            writer.member("list", [text])
+            writer.member(cause)
+        }
+        let json = String(decoding: writer.bytes, as: UTF8.self)
+        #expect(!json.unicodeScalars.contains(scalar))
+        let decoded = try JSONSerialization.jsonObject(with: Data(writer.bytes)) as? [String: Any]
+        #expect((decoded?["cause"] as? [String: Any])?["detail"] as? String == text)
+    }
+
+    @Test func `other text is written as it is`() {
+        var writer = JSONWriter()
+        writer.array { $0.value("é 漢 😀 \u{a0}") }
+        #expect(String(decoding: writer.bytes, as: UTF8.self) == "[\"é 漢 😀 \u{a0}\"]")
+    }
+
+    @Test func `a long URL keeps its host and the name of its file`() {
+        let url = "https://files.example.com/" + String(repeating: "directory/", count: 20) + "big.iso"
+        let text = ShortURL.text(url)
+        #expect(text.count == ShortURL.limit && text.hasPrefix("https://files.example.com/") && text.hasSuffix("/big.iso"))
+        #expect(ShortURL.text(String(url.prefix(100))) == url.prefix(100))
+    }
 }
 
 @Suite struct PlainLinesTests {
-    let lines = PlainLines(header: Samples.header, style: TextStyle())
-
     @Test func everyRecordIsOneLine() {
+        var lines = PlainLines(header: Samples.header, style: TextStyle())
         let text = Samples.oneOfEach.map { lines.line(Record(event: $0)) }
         #expect(
             text == [
                 "2026-08-02T12:00:00.000Z hello  netwatch 0.1.0: path satisfied via eth0 (wired), IPv4 IPv6 DNS, "
                     + "gateway 192.0.2.1 fe80::1%eth0",
-                "2026-08-02T12:00:01.000Z path   unsatisfied link/no-carrier: eth0 has no carrier (interface-changed)",
+                "2026-08-02T12:00:01.000Z path   unsatisfied link/no-carrier: eth0 has no carrier "
+                    + "(eth0 routable -> no-carrier, -192.0.2.7/24, -fe80::7/64)",
                 "2026-08-02T12:00:01.000Z target 192.0.2.9:22 up 1.25 ms from 192.0.2.9 via eth0 (wired)",
                 "2026-08-02T12:00:01.000Z probe  192.0.2.9:22 ok 1.25 ms from 192.0.2.9",
                 "2026-08-02T12:00:02.000Z resync the kernel was asked anew: overrun",
@@ -52,7 +93,13 @@ import Testing
             ])
     }
 
+    @Test func `reasons appear with -v only`() {
+        var lines = PlainLines(header: Samples.header, style: TextStyle(), isVerbose: true)
+        #expect(lines.line(Record(event: Samples.path())).hasSuffix("eth0 has no carrier (interface-changed)"))
+    }
+
     @Test func droppedRecordsAreTold() {
+        var lines = PlainLines(header: Samples.header, style: TextStyle())
         let record = Record(event: Samples.server(0, "192.0.2.9:22", .down, cause: Samples.refused), superseded: 4)
         #expect(
             lines.line(record)
@@ -78,10 +125,30 @@ import Testing
                    +0.000s ? 192.0.2.9:22  unknown
                    +0.020s ✓ 192.0.2.9:22  up  1.25 ms from 192.0.2.9 via eth0 (wired)
                   +1m03.5s ✗ path unsatisfied  link/no-carrier: eth0 has no carrier
-                             interface-changed, interfaces-changed; 2 other events
+                             eth0 routable → no-carrier, -192.0.2.7/24, -fe80::7/64
                              eth0  wired  no-carrier
                   +1m03.5s ✗ 192.0.2.9:22  unreachable  link/no-carrier: eth0 has no carrier  (was up for 1m03s)
                 """)
+    }
+
+    @Test(arguments: [20, 40, 60, 80, 200], [false, true])
+    func `no line is wider than the terminal`(columns: Int, isColored: Bool) {
+        let style = TextStyle(isColored: isColored, isUnicode: true)
+        var (live, full) = (
+            LiveLines(header: Samples.header, style: style, isVerbose: true, columns: columns),
+            LiveLines(header: Samples.header, style: TextStyle(isUnicode: true), isVerbose: true)
+        )
+        for event in Samples.oneOfEach {
+            let lines = zip(live.lines(Record(event: event)), full.lines(Record(event: event)))
+            for (line, whole) in lines {
+                let plain = line.replacing(/\u{1b}\[[0-9]+m/, with: "")
+                #expect(DisplayWidth.columns(plain) <= columns - 1, "\(line)")
+                #expect(plain == whole || plain.hasSuffix("…"), "\(line)")
+                #expect(isColored || !line.contains("\u{1b}"))
+                let ends = line.contains("\u{1b}") ? line.contains("\u{1b}[0m") : true
+                #expect(ends, "the color ends with the line")
+            }
+        }
     }
 
     @Test func coloursStandBesideSymbols() {
@@ -117,6 +184,19 @@ import Testing
         #expect(document.verdict == .doesNotHold)
     }
 
+    @Test(arguments: [20, 50, 80]) func `status fits its lines to the terminal`(columns: Int) throws {
+        guard case .server(_, let down) = Samples.server(1, "[2001:db8::9]:443", .down, cause: Samples.refused) else { return }
+        var text = StatusText(
+            document: StatusDocument(
+                moment: Samples.moment(9), path: try RecordEncoderTests.update(Samples.hello), targets: [down]),
+            style: TextStyle(isUnicode: true))
+        let whole = text.lines
+        text.columns = columns
+        #expect(text.lines.allSatisfy { DisplayWidth.columns($0) < columns })
+        #expect(zip(text.lines, whole).allSatisfy { $0 == $1 || $0.hasSuffix("…") })
+        #expect(text.lines.count == whole.count)
+    }
+
     @Test func targetsDecideWhereThereAreAny() throws {
         guard case .path(let broken) = Samples.path(), case .server(_, let up) = Samples.server(),
             case .server(_, let unknown) = Samples.server(0, "192.0.2.9:22", .unknown)
@@ -129,6 +209,46 @@ import Testing
         #expect(verdict(working, []) == .holds)
         #expect(verdict(broken, [up]) == .holds)
         #expect(verdict(working, [up, unknown]) == .undetermined)
+    }
+}
+
+/// What a line says of a change.
+@Suite struct PathChangesTests {
+    private func path(_ addresses: [IPPrefix], gateways: [String]) -> NetworkPath {
+        let eth0 = NetworkInterface(
+            name: "eth0", index: 2, type: .wired, isVirtual: false, isExpensive: false, level: .routable, addresses: addresses)
+        return NetworkPath(
+            status: .satisfied, interface: eth0, interfaceV4: eth0, supportsDNS: true,
+            gateways: gateways.map { .init(Samples.address($0)) }, interfaces: [eth0], notable: [2])
+    }
+
+    private let first = Samples.prefix("198.18.0.7", 24)
+
+    @Test func `an address that came and a gateway that changed are named`() {
+        let old = path([first], gateways: ["198.18.0.1"])
+        let new = path([first, Samples.prefix("203.0.113.5", 24)], gateways: ["198.18.0.2"])
+        #expect(
+            PathChanges(old: old, new: new, isUnicode: true).texts
+                == ["+203.0.113.5/24", "gateway 198.18.0.1 → 198.18.0.2"])
+        #expect(
+            PathChanges(old: new, new: old, isUnicode: false).texts
+                == ["-203.0.113.5/24", "gateway 198.18.0.2 -> 198.18.0.1"])
+        #expect(PathChanges(old: new, new: new, isUnicode: true).texts == [])
+    }
+
+    @Test func `more than four addresses are counted`() {
+        let many = (1...7).map { Samples.prefix("203.0.113.\($0)", 24) }
+        let texts = PathChanges(old: path([], gateways: []), new: path(many, gateways: []), isUnicode: true).texts
+        #expect(texts.count == 5 && texts.last == "3 more addresses changed")
+        let rows = InterfaceTable.rows(path(many, gateways: []).interfaces, style: TextStyle())
+        #expect(rows.first?.hasSuffix("203.0.113.4/24 and 3 more") == true)
+        let all = InterfaceTable.rows(path(many, gateways: []).interfaces, style: TextStyle(), listsAllAddresses: true)
+        #expect(all.first?.hasSuffix("203.0.113.7/24") == true)
+    }
+
+    @Test func `another interface is named`() {
+        #expect(
+            PathChanges(old: path([first], gateways: []), new: Samples.satisfied, isUnicode: true).texts.contains("+fe80::7/64"))
     }
 }
 

@@ -1,0 +1,11 @@
+import CLinux
+
+/// The size of a terminal.
+package enum TerminalSize {
+    /// The columns of the terminal behind a descriptor; 80 if it does not say.
+    package static func columns(of descriptor: Int32) -> Int {
+        var (columns, rows): (Int32, Int32) = (0, 0)
+        netwatch_terminal_size(descriptor, &columns, &rows)
+        return columns > 0 ? Int(columns) : 80
+    }
+}

@@ -1,0 +1,95 @@
+import Foundation
+import HTTPSession
+import Reachability
+
+/// How far a transfer's last attempt got.
+enum AttemptStage: Int, Hashable, Comparable {
+    /// No address of the server, or of its proxy, is known.
+    case unresolved
+    /// An address is known, but no connection was made.
+    case unconnected
+    /// A connection was made. TLS, or the proxy's tunnel, was not.
+    case connected
+    /// The request could be sent.
+    case requested
+
+    static func < (one: AttemptStage, other: AttemptStage) -> Bool { one.rawValue < other.rawValue }
+}
+
+extension AttemptStage {
+    init(_ metrics: TransactionMetrics) {
+        let isAddress = URL(string: metrics.url)?.host(percentEncoded: false).flatMap { IPAddress($0) } != nil
+        if metrics.requestStart != nil || metrics.responseStart != nil {
+            self = .requested
+        } else if metrics.connectEnd != nil || (metrics.isReusedConnection && metrics.remoteAddress != nil) {
+            self = .connected
+        } else {
+            self = metrics.connectStart != nil || isAddress ? .unconnected : .unresolved
+        }
+    }
+}
+
+/// The result of a probe of the endpoint to which a transfer makes its connection.
+enum Diagnosis: Hashable {
+    case answers
+    case fails(Cause)
+
+    /// `nil`: the probe has no result yet.
+    init?(_ update: ServerUpdate) {
+        switch update.state {
+        case .unknown: return nil
+        case .up, .degraded: self = .answers
+        case .down, .unreachable:
+            guard let cause = update.cause else { return nil }
+            self = .fails(cause)
+        }
+    }
+
+    /// The cause, naming the proxy if the endpoint is one.
+    func cause(through proxy: String?) -> Cause? {
+        guard case .fails(let cause) = self else { return nil }
+        return cause.naming(proxy: proxy)
+    }
+}
+
+extension Cause {
+    /// The same cause with the proxy (HOST:PORT) as the endpoint that fails. Causes on this machine fail for every endpoint.
+    func naming(proxy: String?) -> Cause {
+        guard let proxy, ![.link, .address, .local].contains(layer), evidence["proxy"] == nil else { return self }
+        var evidence = evidence
+        evidence["proxy"] = .text(proxy)
+        return Cause(layer, code, detail: "the proxy \(proxy) cannot be reached: \(detail)", evidence: evidence)
+    }
+}
+
+extension Trouble {
+    /// The trouble with the cause that the attempt's stage and a probe show; unchanged if it is not about the connection.
+    func explained(at stage: AttemptStage, by diagnosis: Diagnosis?, through proxy: String?) -> Trouble {
+        guard let failure = connectionFailure else { return self }
+        var result = self
+        if stage >= .connected, failure == .timedOut {
+            let isHandshake = stage == .connected && proxy == nil
+            let server = proxy.map { "the proxy \($0)" } ?? "the server"
+            var evidence = cause.evidence
+            if let proxy, stage == .connected { evidence["proxy"] = .text(proxy) }
+            result.cause =
+                isHandshake
+                ? Cause(.tls, .handshakeTimeout, detail: "\(server) did not finish the TLS handshake in time", evidence: evidence)
+                : Cause(
+                    .http, .timeout, detail: "\(stage == .connected ? server : "the server") did not answer in time",
+                    evidence: evidence)
+            result.words = result.cause.detail
+        } else if stage < .connected, let found = diagnosis?.cause(through: proxy) {
+            result.cause = found
+            result.words = "\(found)"
+        } else if stage < .connected || failure == .proxyFailed {
+            if stage == .unresolved, failure == .timedOut {
+                result.cause = Cause(.dns, .resolverSilent, detail: "no name server answered in time", evidence: cause.evidence)
+                result.words = "\(result.cause)"
+            }
+            let named = result.cause.naming(proxy: proxy)
+            if named != result.cause { (result.cause, result.words) = (named, named.detail) }
+        }
+        return result
+    }
+}

@@ -1,0 +1,46 @@
+import Console
+import HTTPSession
+import Reachability
+
+/// Probes of the endpoints whose transfers have no connection: they find the causes that `netwatch status` reports for the same targets.
+final class Diagnoses {
+    /// How long an attempt may be without an answer until its endpoint is probed, in nanoseconds.
+    static let patience: Int64 = 500_000_000
+    /// How long a failure waits for the first result of a probe before it is reported, in nanoseconds.
+    static let grace: Int64 = 500_000_000
+
+    private struct Watch {
+        var endpoint: Endpoint
+        var monitor: ServerMonitor
+        var token: CallbackToken
+    }
+
+    private let path: PathMonitor
+    private let inbox: EventInbox
+    private let settings: ProbeSettings
+    private var watches: [Int: Watch] = [:]
+
+    init(_ path: PathMonitor, _ settings: ProbeSettings, _ inbox: EventInbox) {
+        (self.path, self.settings, self.inbox) = (path, settings, inbox)
+    }
+
+    /// Probes the endpoint for the transfer at this place, for at most the remaining time; a probe that runs already goes on.
+    func begin(_ place: Int, _ endpoint: Endpoint, remaining: Duration?) {
+        guard watches[place]?.endpoint != endpoint else { return }
+        var settings = settings
+        if let remaining { settings.timeout = min(settings.timeout, max(.milliseconds(100), remaining - .milliseconds(300))) }
+        // Without a monitor the transfer's own error has to do.
+        guard let monitor = try? ServerMonitor(endpoint, settings: settings, on: path) else { return }
+        let token = monitor.onChange { [inbox] update in
+            guard let diagnosis = Diagnosis(update) else { return }
+            inbox.put(EventInbox.Finding(place: place, endpoint: endpoint, diagnosis: diagnosis, moment: Clock.now))
+        }
+        watches[place] = Watch(endpoint: endpoint, monitor: monitor, token: token)
+    }
+
+    /// Whether the endpoint is still probed for the transfer at this place.
+    func isCurrent(_ finding: EventInbox.Finding) -> Bool { watches[finding.place]?.endpoint == finding.endpoint }
+
+    func end(_ place: Int) { watches[place] = nil }
+    func endAll() { watches = [:] }
+}

@@ -1,0 +1,74 @@
+import Console
+import Foundation
+import HTTPSession
+import Pacing
+import Reachability
+
+/// The causes of missing connections: when endpoints are probed, and what follows from the results.
+extension Transfers {
+    func connect(_ index: Int, to url: URL) {
+        running[index].address = url
+        statuses[index].proxy = session?.firstEndpoint(for: url).flatMap { $0.isProxy ? $0.endpoint.text : nil }
+    }
+
+    func remaining(_ now: Moment) -> Duration? { settings.deadline.map { $0.elapsed(since: now) } }
+
+    func probe(_ index: Int, _ now: Moment) {
+        guard let url = running[index].address, let first = session?.firstEndpoint(for: url) else { return }
+        diagnoses?.begin(index, first.endpoint, remaining: remaining(now))
+    }
+
+    /// Begins and ends probes, reports silence, and releases failures that have waited for a probe's result for long enough.
+    func diagnose(_ now: Moment) {
+        for index in statuses.indices {
+            if let limit = running[index].heldUntil, now.monotonicNanoseconds >= limit || ending != nil { release(index) }
+            if running[index].heldUntil == nil {
+                let isDue = statuses[index].probesAt.map { $0 <= now.monotonicNanoseconds } ?? false
+                if isDue, ending == nil { probe(index, now) } else { diagnoses?.end(index) }
+            }
+            let cause = statuses[index].cause.map { "\($0.layer.rawValue)/\($0.code.rawValue)" } ?? ""
+            if statuses[index].unansweredTime(at: now) == nil {
+                if statuses[index].phase == .moving { running[index].toldSilence = nil }
+            } else if running[index].toldSilence != cause {
+                running[index].toldSilence = cause
+                tell(.silent, index, now)
+            }
+        }
+    }
+
+    func diagnosisDeadline(_ index: Int, _ now: Moment) -> Int64? {
+        if let limit = running[index].heldUntil { return limit }
+        guard statuses[index].phase == .connecting else { return nil }
+        let silence = statuses[index].since.advanced(by: TransferStatus.silenceLimit).monotonicNanoseconds
+        return [statuses[index].probesAt, silence].compactMap { $0 }.filter { $0 > now.monotonicNanoseconds }.min()
+    }
+
+    func see(_ finding: EventInbox.Finding) {
+        // A failure that has waited for this is reported with it, and needs no record before its own.
+        guard running[finding.place].heldUntil == nil else {
+            _ = statuses[finding.place].see(.diagnosed(finding.diagnosis), at: finding.moment)
+            return release(finding.place)
+        }
+        tell(.diagnosed(finding.diagnosis), finding.place, finding.moment)
+    }
+
+    private func release(_ index: Int) {
+        let held = running[index].held
+        (running[index].held, running[index].heldUntil) = ([], nil)
+        let now = Clock.now
+        for var entry in held {
+            entry.moment = now
+            act(on: entry, index)
+        }
+    }
+
+    /// Whether the event is a failure without a connection whose cause a probe has yet to find.
+    func isUnexplained(_ event: TransferEvent, _ index: Int) -> Bool {
+        switch event {
+        case .failedForNow(let trouble), .networkGone(let trouble), .failed(let trouble):
+            trouble.connectionFailure != nil && !trouble.hasFoundCause && statuses[index].stage < .connected
+                && statuses[index].diagnosis == nil && ending == nil
+        default: false
+        }
+    }
+}

@@ -1,0 +1,84 @@
+import Console
+import Reachability
+
+/// The differences between two paths, in words: `+203.0.113.5/24`, `gateway 198.18.0.1 → 198.18.0.2`.
+struct PathChanges {
+    /// How many addresses are listed; more are counted.
+    static let listedAddresses = 4
+
+    var old: NetworkPath
+    var new: NetworkPath
+    /// Whether `→` may be written.
+    var isUnicode: Bool
+
+    /// One text for each difference. Of a path that is lost or found, its own sentence says the rest.
+    var texts: [String] {
+        var texts = interfaceTexts + addressTexts
+        if old.status == new.status { texts = selectionTexts + texts + routeTexts }
+        return texts.map(TextStyle.printable)
+    }
+
+    private func change(_ old: String, _ new: String) -> String { "\(old) \(isUnicode ? "→" : "->") \(new)" }
+
+    private var selectionTexts: [String] {
+        guard old.interface?.index != new.interface?.index || old.interface?.name != new.interface?.name else { return [] }
+        return ["interface " + change(old.interface?.name ?? "none", new.interface?.name ?? "none")]
+    }
+
+    private var notable: (old: [NetworkInterface], new: [NetworkInterface]) {
+        let indexes = old.notable.union(new.notable)
+        return (
+            old.interfaces.filter { indexes.contains($0.index) }, new.interfaces.filter { indexes.contains($0.index) }
+        )
+    }
+
+    private var interfaceTexts: [String] {
+        let (before, after) = notable
+        var texts = before.filter { one in !after.contains { $0.index == one.index } }.map { "-\($0.name)" }
+        for interface in after {
+            guard let former = before.first(where: { $0.index == interface.index }) else {
+                texts.append("+\(interface.name)")
+                continue
+            }
+            if former.name != interface.name { texts.append(change(former.name, interface.name)) }
+            if former.level != interface.level {
+                texts.append("\(interface.name) \(change(former.level.rawValue, interface.level.rawValue))")
+            }
+        }
+        return texts
+    }
+
+    private var addressTexts: [String] {
+        let (before, after) = notable
+        var texts: [String] = []
+        for index in Set((before + after).map(\.index)).sorted() {
+            let former = before.first { $0.index == index }
+            let present = after.first { $0.index == index }
+            let place = index == (new.interface ?? old.interface)?.index ? "" : " (\(present?.name ?? former?.name ?? ""))"
+            let (gone, come) = (former?.addresses ?? [], present?.addresses ?? [])
+            texts += come.filter { !gone.contains($0) }.map { "+\($0)\(place)" }
+            // Those of an interface that is gone are gone with it.
+            if present != nil { texts += gone.filter { !come.contains($0) }.map { "-\($0)\(place)" } }
+        }
+        guard texts.count > Self.listedAddresses else { return texts }
+        return texts.prefix(Self.listedAddresses) + ["\(texts.count - Self.listedAddresses) more addresses changed"]
+    }
+
+    private var routeTexts: [String] {
+        var texts: [String] = []
+        if old.gateways != new.gateways {
+            let text = { (gateways: [NetworkPath.Gateway]) in
+                gateways.isEmpty ? "none" : gateways.map(\.description).joined(separator: " ")
+            }
+            texts.append("gateway " + change(text(old.gateways), text(new.gateways)))
+        }
+        for (before, after, name) in [
+            (old.supportsIPv4, new.supportsIPv4, "IPv4"), (old.supportsIPv6, new.supportsIPv6, "IPv6"),
+            (old.supportsDNS, new.supportsDNS, "DNS"), (old.isExpensive, new.isExpensive, "expensive"),
+            (old.isConstrained, new.isConstrained, "constrained"),
+        ] where before != after {
+            texts.append("\(after ? "+" : "-")\(name)")
+        }
+        return texts
+    }
+}

@@ -1,0 +1,70 @@
+import Foundation
+import HTTPTypes
+import Reachability
+import Testing
+
+@testable import HTTPSession
+
+/// Errors as code that knows nothing of this library sees them.
+@Suite struct ErrorDescriptionTests {
+    @Test func `an error's localized description is its reason`() throws {
+        let error: any Error = HTTPSessionError(.cannotConnectToHost, "cannot connect to the server: Connection refused")
+        #expect(error.localizedDescription == "cannot connect to the server: Connection refused")
+        #expect((error as? any LocalizedError)?.errorDescription == error.localizedDescription)
+        let endpoint: (any Error)? = { do { _ = try Endpoint("x:0"); return nil } catch { return error } }()
+        #expect(try #require(endpoint).localizedDescription == "\(try #require(endpoint))")
+        let namespace: any Error = MonitorError.noSuchNamespace(NetworkNamespace("blue"))
+        #expect(namespace.localizedDescription == "no network namespace 'blue'")
+    }
+
+    @Test func `an error has URLSession's domain and code as an NSError`() {
+        let cause = Cause(.link, .noCarrier, detail: "eth0 has no carrier")
+        var error = HTTPSessionError(
+            .notConnected, "link: eth0 has no carrier", context: .init(url: "http://a/b"), underlying: CocoaError(.fileNoSuchFile)
+        )
+        error.cause = cause
+        let converted = error as NSError
+        #expect((converted.domain, converted.code) == (NSURLErrorDomain, URLError.Code.notConnectedToInternet.rawValue))
+        #expect(converted.localizedDescription == "link: eth0 has no carrier")
+        #expect(error.errorUserInfo[NSURLErrorFailingURLErrorKey] as? URL == URL(string: "http://a/b"))
+        #expect(error.errorUserInfo[NSUnderlyingErrorKey] is CocoaError)
+        #expect(error.failureReason == "link: eth0 has no carrier")
+        for code in HTTPSessionError.Code.allCases {
+            let error = HTTPSessionError(code, "x")
+            #expect(error.errorCode == error.urlErrorCode.rawValue)
+        }
+    }
+
+    private struct Team: Decodable {
+        struct Member: Decodable {
+            var name: String
+            var age: Int
+        }
+
+        var members: [Member]
+    }
+
+    @Test(
+        arguments: [
+            (#"{"members":[{"name":"a","age":1},{"name":"b"}]}"#, "the body is no Team: members[1].age is missing"),
+            (#"{"members":[{"name":"a","age":"secret"}]}"#, "the body is no Team: members[0].age is no Int"),
+            (#"{"members":null}"#, "the body is no Team: members is null"), (#"{"#, "the body is no Team"),
+        ])
+    func `a decoding error names the coding path, and no value`(body: String, reason: String) throws {
+        let response = try received(body)
+        let error = #expect(throws: HTTPSessionError.self) { _ = try DecodableResponseSerializer<Team>().decode(response) }
+        #expect(error?.code == .cannotDecodeContent)
+        #expect(error?.reason.hasPrefix(reason) == true, "\(String(describing: error))")
+        #expect(error?.reason.contains("secret") == false)
+    }
+
+    private func received(_ body: String) throws -> ReceivedResponse {
+        ReceivedResponse(head: HTTPResponse(status: .ok), body: Data(body.utf8), url: try #require(URL(string: "http://a/")))
+    }
+
+    @Test func `a relative address without a base URL says that it needs one`() {
+        let error = HTTPSessionError.thrown { () throws(HTTPSessionError) in _ = try RequestURL.resolve("users") }
+        #expect(error?.code == .invalidRequest)
+        #expect(error?.reason == "the URL is relative: a relative address needs a session with a base URL")
+    }
+}

@@ -1,0 +1,113 @@
+import Foundation
+import HTTPSessionTestKit
+import NetworkLab
+import Testing
+
+/// The causes that `get` names where no connection can be made: those that `status` names for the same targets.
+@Suite(.serialized, .requiresNamespaces, .requiresMounts, .timeLimit(.minutes(20))) struct GetCauseLabTests {
+    private let client: LabHost
+    private let site: LabHost
+    private let folder: ScratchDirectory
+    private let resolver: SilentResolver
+
+    /// 10.9.1.77 is on the link and silent, 203.0.113.10 is behind a silent gateway, port 81 of 10.9.1.1 drops, port 82 refuses.
+    init() throws {
+        let uplinks = try Uplinks("up0")
+        (client, site) = (uplinks.client, uplinks.site)
+        folder = try ScratchDirectory()
+        try client.ip("route add default via \(uplinks.gateway())")
+        try client.ip("route add 203.0.113.10/32 via 10.9.1.78")
+        resolver = try SilentResolver(at: "10.9.1.1", namespace: site.path)
+        let rules = try Program(
+            [
+                "nft",
+                "add table ip faults; add chain ip faults input { type filter hook input priority 0; };"
+                    + "add rule ip faults input tcp dport 81 drop",
+            ], on: site)
+        #expect(try rules.wait() == 0, "\(rules.ending)")
+        try Data("nameserver 10.9.1.1\n".utf8).write(to: URL(fileURLWithPath: folder.file("resolv.conf")))
+    }
+
+    struct Fault: Sendable, CustomTestStringConvertible {
+        var testDescription: String
+        var target: String
+        var cause: String
+        var proxy: String?
+    }
+
+    private static let faults = [
+        Fault(testDescription: "silent host", target: "10.9.1.77:80", cause: "host-silent"),
+        Fault(testDescription: "silent gateway", target: "203.0.113.10:80", cause: "gateway-silent"),
+        Fault(testDescription: "silent resolver", target: "files.example:80", cause: "resolver-silent"),
+        Fault(testDescription: "dropped port", target: "10.9.1.1:81", cause: "timeout"),
+        Fault(testDescription: "refused port", target: "10.9.1.1:82", cause: "refused"),
+        Fault(testDescription: "silent proxy", target: "203.0.113.9:80", cause: "host-silent", proxy: "10.9.1.77:3128"),
+        Fault(testDescription: "refusing proxy", target: "203.0.113.9:80", cause: "refused", proxy: "10.9.1.1:3128"),
+    ]
+
+    private func run(_ words: [String], proxy: String? = nil, errors: Program.Errors = .file) throws -> Program {
+        let script = "mount --bind \"$1\" /etc/resolv.conf && shift && exec \"$@\""
+        return try Program(
+            ["unshare", "--mount", "sh", "-c", script, "sh", folder.file("resolv.conf"), try Programs.netwatch] + words,
+            on: client,
+            environment: ["http_proxy": proxy.map { "http://\($0)" }, "https_proxy": nil, "all_proxy": nil, "no_proxy": nil],
+            directory: folder.path, errors: errors)
+    }
+
+    private struct Document: Decodable {
+        struct Target: Decodable {
+            var cause: TransferLine.Cause?
+        }
+
+        var targets: [Target]
+    }
+
+    private struct ProxyLine: Decodable {
+        struct Cause: Decodable {
+            struct Evidence: Decodable { var proxy: String? }
+            var evidence: Evidence
+        }
+
+        var cause: Cause?
+    }
+
+    /// All at a time: each takes as long as a probe does.
+    @Test func `get without a connection reports the cause that status reports, also while it retries`() throws {
+        let programs = try Self.faults.map { fault in
+            (
+                fault,
+                try run(
+                    ["get", "--json", "-o", fault.testDescription, "--timeout", "8s", "http://\(fault.target)/a"],
+                    proxy: fault.proxy),
+                try run(["status", "--json", fault.proxy ?? fault.target])
+            )
+        }
+        for (fault, get, status) in programs {
+            let document = try JSONDecoder().decode(
+                Document.self, from: Data(status.remainingLines().joined(separator: "\n").utf8))
+            let cause = try #require(document.targets.first?.cause)
+            #expect(cause.code == fault.cause, "\(fault.testDescription): \(cause)")
+            let lines = try get.remainingLines()
+            let records = try lines.map(TransferLine.init)
+            #expect(try get.wait() == 1)
+            #expect(records.last?.state == "failed")
+            let causes = Set(records.compactMap(\.cause).map { "\($0.layer)/\($0.code)" })
+            #expect(causes == ["\(cause.layer)/\(cause.code)"], "\(fault.testDescription): \(lines)")
+            for line in lines {
+                let told = try JSONDecoder().decode(ProxyLine.self, from: Data(line.utf8)).cause
+                #expect(told == nil || told?.evidence.proxy == fault.proxy, "\(fault.testDescription): \(line)")
+            }
+            if let proxy = fault.proxy { #expect(get.standardError.contains("the proxy \(proxy) ")) }
+            let isForeign = ["Failed to connect", "milliseconds", "curl", "Could", "timed out after 8s: timed"]
+                .contains { get.standardError.contains($0) || lines.joined().contains($0) }
+            #expect(!isForeign, "\(get.standardError)\n\(lines)")
+        }
+    }
+
+    @Test func `a connection that is silent for three seconds is reported in a line`() throws {
+        let get = try run(["get", "http://10.9.1.77/a"], errors: .output)
+        let line = try get.nextLine { $0.contains("no answer for 3 s") }
+        #expect(line.hasPrefix("a: no answer for 3 s"))
+        _ = try get.nextLine { $0.contains(": 10.9.1.77 does not answer on its link") }
+    }
+}
