@@ -1,0 +1,55 @@
+import Foundation
+import HTTPSession
+import HTTPSessionTestKit
+import Pacing
+import Testing
+
+/// Tasks that are suspended and resumed at random moments while their responses arrive: 1,000, or `NETWATCH_SUSPENSIONS` of them.
+@Suite(.timeLimit(.minutes(20))) struct SuspensionStressTests {
+    private static let count = ProcessInfo.processInfo.environment["NETWATCH_SUSPENSIONS"].flatMap { Int($0) } ?? 1_000
+    private static let head =
+        "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nX-Padding: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\nContent-Length: 5\r\n\r\nhello"
+
+    /// A response whose head comes in pieces.
+    private static func reply(_ random: inout SplitMix64) -> Reply {
+        var segments: [ReplyBody.Segment] = []
+        var rest = Array(head.utf8)[...]
+        while !rest.isEmpty {
+            let count = Int.random(in: 1...60, using: &random)
+            segments += [.bytes(Array(rest.prefix(count))), .wait(.delay(.microseconds(Int.random(in: 0...300, using: &random))))]
+            rest = rest.dropFirst(count)
+        }
+        return .raw(ReplyBody(segments))
+    }
+
+    @Test(arguments: [1, 2, 4, 8]) func `suspending and resuming while the head arrives strands no task`(threads: Int) async throws {
+        let seed = UInt64.random(in: 0 ... .max)
+        let draws = Locked(SplitMix64(seed: seed))
+        let server = try MisbehavingServer { _ in draws.withLock { Self.reply(&$0) } }
+        let session = try HTTPSessionManager(configuration: localConfiguration { $0.requestTimeout = .seconds(60) })
+        let count = Self.count / 4
+        for number in 0..<count {
+            let request =
+                number % 2 == 0
+                ? TransferRequest(url: server.url())
+                : TransferRequest(url: server.url(), method: .post, body: .data(Data(repeating: 65, count: 100)))
+            let task = session.data(request)
+            let limit = draws.withLock { Int.random(in: 0...3_000, using: &$0) }
+            await withTaskGroup(of: Void.self) { group in
+                for thread in 0..<threads {
+                    group.addTask {
+                        var random = SplitMix64(seed: seed &+ UInt64(number * 8 + thread))
+                        let end = ContinuousClock.now + .microseconds(limit)
+                        repeat {
+                            if Bool.random(using: &random) { task.suspend() } else { task.resume() }
+                        } while ContinuousClock.now < end
+                    }
+                }
+            }
+            task.resume()
+            // A task that is stranded fails by its request timeout.
+            let response = try await task.value
+            #expect(String(decoding: response.data, as: UTF8.self) == "hello", "seed \(seed), task \(number)")
+        }
+    }
+}
