@@ -1,12 +1,14 @@
+import EventLoop
 import Foundation
 import HTTPSession
 import HTTPSessionTestKit
+import HTTPTypes
 import Pacing
 import Testing
 
-/// Tasks that are suspended and resumed at random moments while their responses arrive: 1,000, or `NETWATCH_SUSPENSIONS` of them.
+/// Tasks that are suspended and resumed at random moments while their responses arrive: 400, or `NETWATCH_SUSPENSIONS` of them.
 @Suite(.timeLimit(.minutes(20))) struct SuspensionStressTests {
-    private static let count = ProcessInfo.processInfo.environment["NETWATCH_SUSPENSIONS"].flatMap { Int($0) } ?? 1_000
+    private static let count = ProcessInfo.processInfo.environment["NETWATCH_SUSPENSIONS"].flatMap { Int($0) } ?? 400
     private static let head =
         "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nX-Padding: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\nContent-Length: 5\r\n\r\nhello"
 
@@ -19,7 +21,9 @@ import Testing
             segments += [.bytes(Array(rest.prefix(count))), .wait(.delay(.microseconds(Int.random(in: 0...300, using: &random))))]
             rest = rest.dropFirst(count)
         }
-        return .raw(ReplyBody(segments))
+        var reply = Reply.raw(ReplyBody(segments))
+        reply.afterwards = .keepAlive
+        return reply
     }
 
     @Test(arguments: [1, 2, 4, 8]) func `suspending and resuming while the head arrives strands no task`(threads: Int) async throws {
