@@ -16,6 +16,9 @@ enum CookieFile {
     /// Nothing where there is no file: the first session finds none.
     static func read(_ url: URL) throws(HTTPSessionError) -> [CookieLine] {
         guard FileManager.default.fileExists(atPath: url.path) else { return [] }
+        if let reason = OwnFile.objection(at: url.path) {
+            throw HTTPSessionError(.invalidConfiguration, "the cookie file '\(url.path)' is not used: \(reason)")
+        }
         let data: Data
         do { data = try Data(contentsOf: url) } catch {
             throw HTTPSessionError(.invalidConfiguration, "the cookie file '\(url.path)' cannot be read", underlying: error)
@@ -29,6 +32,9 @@ enum CookieFile {
 
     /// In one step, readable by its owner only.
     static func write(_ lines: [CookieLine], to url: URL) throws(HTTPSessionError) {
+        if let reason = OwnFile.objection(at: url.path) {
+            throw HTTPSessionError(.cannotWriteFile, "the cookie file '\(url.path)' is not used: \(reason)")
+        }
         var data = Data("# Netscape HTTP Cookie File\n".utf8)
         for line in lines { data += line.bytes + [0x0A] }
         try SmallFile.replace(url.path, with: data)

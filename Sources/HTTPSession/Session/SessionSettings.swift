@@ -46,7 +46,13 @@ final class SessionSettings: Sendable {
         if let url = configuration.resumeDirectory, !url.isFileURL {
             throw HTTPSessionError(.invalidConfiguration, "resumeDirectory is no file URL: \(excerpt(of: url.absoluteString))")
         }
+        if let url = configuration.resumeDirectory, let reason = OwnFile.objection(at: url.path, .directory) {
+            throw HTTPSessionError(.invalidConfiguration, "resumeDirectory: '\(url.path)' is not used: \(reason)")
+        }
         if let url = configuration.hstsFile {
+            if let reason = OwnFile.objection(at: url.path) {
+                throw HTTPSessionError(.invalidConfiguration, "hstsFile: '\(url.path)' is not used: \(reason)")
+            }
             var isDirectory: ObjCBool = false
             let directory = url.deletingLastPathComponent().path
             // libcurl would say nothing, and keep nothing.

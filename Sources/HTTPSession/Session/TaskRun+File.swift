@@ -1,5 +1,6 @@
 internal import Foundation
 internal import HTTPTypes
+internal import Logging
 
 /// A download's file: what an earlier one left of it is looked at before the first request, and the whole before it gets its name.
 extension TaskRun {
@@ -23,7 +24,12 @@ extension TaskRun {
             keeping.resumes = nil
         }
         let (id, core) = (task.id, task.core)
-        return FileSink(destination, keeping: keeping, worker: settings.worker(for: id)) { core.post(.sinkReady(id)) }
+        return FileSink(
+            destination, keeping: keeping, worker: settings.worker(for: id),
+            report: { [logger = settings.configuration.logger] in
+                logger.warning("an unfinished download is left alone", metadata: ["reason": "\($0)"])
+            }
+        ) { core.post(.sinkReady(id)) }
     }
 
     /// Looks for what an earlier download left, before the first request. - Returns: whether ``partOpened(_:)`` follows.
@@ -77,6 +83,14 @@ extension TaskRun {
         let (id, core) = (task.id, task.core)
         file.verify(digest) { core.post(.verified(id, $0)) }
         return true
+    }
+
+    /// The error of a response that has no content by its status, and therefore never replaces a file (RFC 9110 section 15.3.5).
+    func contentRefusal(_ head: ResponseHead, _ destination: TransferJob.Destination) -> HTTPSessionError? {
+        guard case .file = destination, [204, 205].contains(head.statusCode), request.method != .head else { return nil }
+        return HTTPSessionError(
+            .unacceptableStatus, "the server answered \(head.statusCode): it has no content for the file",
+            context: .init(statusCode: head.statusCode))
     }
 
     /// Of a response that could not be continued, as a POST's.

@@ -82,6 +82,7 @@ extension TaskRun: TransferReceiver {
         switch disposition {
         case .cancel: return .abort(HTTPSessionError(.cancelled, "the response was refused by its handler"))
         case .becomeDownload(let destination):
+            if let refusal = contentRefusal(head, .file(destination)) { return .abort(refusal) }
             task.become(.download)
             loop.outbox.announce(.becameDownload(task, destination))
             open(.file(destination), head)
@@ -89,6 +90,7 @@ extension TaskRun: TransferReceiver {
             if let range = job.acceptableStatusCodes, !range.contains(head.statusCode) {
                 exchange.body = .explained(Data())
             } else {
+                if let refusal = contentRefusal(head, job.destination) { return .abort(refusal) }
                 open(job.destination, head)
             }
         }

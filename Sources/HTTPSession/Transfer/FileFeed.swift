@@ -85,9 +85,7 @@ final class FileFeed: @unchecked Sendable {
     private func checkUnchanged() throws(HTTPSessionError) {
         var now = stat()
         guard fstat(descriptor, &now) == 0 else { throw FileFailure.reading(path, errno) }
-        guard now.st_size == opened.st_size, now.st_mtim.tv_sec == opened.st_mtim.tv_sec,
-            now.st_mtim.tv_nsec == opened.st_mtim.tv_nsec
-        else { throw FileFailure.changed(path) }
+        guard FileVersion(now) == FileVersion(opened) else { throw FileFailure.changed(path) }
     }
 }
 

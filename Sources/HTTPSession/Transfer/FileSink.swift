@@ -37,10 +37,10 @@ final class FileSink: BodySink {
     /// `wake` is called on any thread when there is room after ``Intake/pause``, or an error to be heard of.
     init(
         _ destination: DownloadDestination, keeping: PartialFile.Keeping = .nothing, worker: Worker,
-        wake: @escaping @Sendable () -> Void
+        report: @escaping @Sendable (String) -> Void = { _ in }, wake: @escaping @Sendable () -> Void
     ) {
         self.destination = destination
-        file = PartialFile(destination, keeping: keeping)
+        file = PartialFile(destination, keeping: keeping, report: report)
         self.worker = worker
         self.wake = wake
     }

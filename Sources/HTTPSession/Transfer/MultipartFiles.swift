@@ -33,6 +33,9 @@ extension MultipartForm {
         guard status.st_mode & S_IFMT == S_IFREG else {
             throw HTTPSessionError(.invalidRequest, "\(path) is no regular file")
         }
+        if status.st_size == 0, FileContent.isHidden(path) {
+            throw HTTPSessionError(.cannotReadFile, "cannot send '\(path)': \(FileContent.reason)")
+        }
         return Int64(status.st_size)
     }
 }

@@ -26,7 +26,8 @@ final class PartialFile: @unchecked Sendable {
     static let syncedEvery: Int64 = 16 << 20
 
     private let destination: DownloadDestination
-    private let mode: mode_t
+    private let mode: mode_t?
+    private let report: @Sendable (String) -> Void
     private let keeping: Keeping
     private var descriptor: Int32 = -1
     private var path = ""
@@ -36,24 +37,43 @@ final class PartialFile: @unchecked Sendable {
     /// Whether a body has begun here: what was there before is gone then.
     private var hasBegun = false
 
-    /// `mode`: who may do what with it, less what the process's mask takes away (umask(2)).
-    init(_ destination: DownloadDestination, mode: mode_t = 0o666, keeping: Keeping = .nothing) {
+    /// Whether the file at the kept path is not the user's alone, so that the bytes go to a hidden name.
+    private var isRefused = false
+    /// Whether this process has created the inode: of any other one somebody may have a descriptor.
+    private var isOwn = false
+
+    /// `mode`: of the finished file; `nil`: as ``FileAttributes`` has it. Until then only its owner can open it. `report` is called, on the
+    /// worker's thread, with the reason why a kept file is not continued.
+    init(
+        _ destination: DownloadDestination, mode: mode_t? = nil, keeping: Keeping = .nothing,
+        report: @escaping @Sendable (String) -> Void = { _ in }
+    ) {
+        self.report = report
         self.destination = destination
         self.mode = mode
         self.keeping = keeping
     }
 
     // Of a hidden part nobody could hear any more.
-    deinit { discard(isWorthless: !keeping.isNamed) }
+    deinit { discard(isWorthless: !isNamed) }
+
+    private var isNamed: Bool { keeping.isNamed && !isRefused }
 
     // MARK: Beginning
 
     /// Looks for what an earlier download left. - Returns: what it is, and how much of it is valid.
     func reopen() throws(HTTPSessionError) -> (Sidecar, length: Int64)? {
         if descriptor < 0 { try create() }
-        guard keeping.continues, let found = try SidecarFile.read(besides: path) else { return nil }
+        guard isNamed, keeping.continues, let found = try SidecarFile.read(besides: path) else { return nil }
         let length = found.validBytes(of: Int64(lseek(descriptor, 0, SEEK_END)), boot: BootIdentifier.current)
         guard length > 0 else { return nil }
+        if !isOwn {
+            do throws(HTTPSessionError) { try renew(keeping: length) } catch {
+                // Without room for a copy the download restarts, which frees what is here.
+                guard [ENOSPC, EDQUOT].contains(error.context.systemError) else { throw error }
+                return nil
+            }
+        }
         guard ftruncate(descriptor, off_t(length)) == 0, lseek(descriptor, off_t(length), SEEK_SET) >= 0 else {
             throw FileFailure.writing(path, errno)
         }
@@ -67,10 +87,11 @@ final class PartialFile: @unchecked Sendable {
     /// known, so that a full disk shows at once.
     func begin(expected: Int64?, _ sidecar: Sidecar? = nil) throws(HTTPSessionError) {
         if descriptor < 0 { try create() }
+        if !isOwn { try renew(keeping: 0) }
         guard lseek(descriptor, 0, SEEK_SET) == 0, ftruncate(descriptor, 0) == 0 else { throw FileFailure.writing(path, errno) }
         (self.sidecar, offset, hasBegun) = (sidecar, 0, true)
         // Before the first byte: what is said of the file is never said of another version's bytes.
-        if keeping.isNamed {
+        if isNamed {
             if let sidecar { try SidecarFile.write(sidecar, besides: path) } else { SidecarFile.revoke(besides: path) }
         }
         if let expected, expected > 0 {
@@ -93,17 +114,66 @@ final class PartialFile: @unchecked Sendable {
         }
         try destination.check()
         if let named = keeping.path {
-            descriptor = try LockedFile.open(named, mode: mode)
-            path = named
-            return
+            guard let reason = try openKept(named) else { return }
+            isRefused = true
+            report(reason)
         }
+        (descriptor, path) = try PartialFile.createHidden(beside: target)
+        isOwn = true
+        if keeping.resumes != nil { flock(descriptor, LOCK_EX | LOCK_NB) }
+    }
+
+    /// Opens the kept file or makes it. - Returns: the reason why it, or its sidecar, is left alone; `nil`: it is open.
+    private func openKept(_ named: String) throws(HTTPSessionError) -> String? {
+        let sidecar = SidecarFile.path(of: named)
+        if let reason = OwnFile.objection(at: sidecar) { return "'\(sidecar)' is not used: \(reason)" }
+        switch try LockedFile.attempt(named) {
+        case .refused(let reason): return "'\(named)' is not used: \(reason)"
+        case .opened(let descriptor, let isNew): (self.descriptor, path, isOwn) = (descriptor, named, isNew)
+        }
+        return nil
+    }
+
+    /// Creates a file under a random name beside another one.
+    private static func createHidden(beside target: URL) throws(HTTPSessionError) -> (Int32, path: String) {
         // A name of at most 255 bytes (NAME_MAX), however long the destination's is.
         let stem = String(decoding: target.lastPathComponent.utf8.prefix(200), as: UTF8.self)
         let name = ".\(stem).\(String(UInt64.random(in: 0 ... .max), radix: 36)).part"
-        path = target.deletingLastPathComponent().appendingPathComponent(name).path
-        descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode)
+        let path = target.deletingLastPathComponent().appendingPathComponent(name).path
+        let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw FileFailure.writing(path, errno) }
-        if keeping.resumes != nil { flock(descriptor, LOCK_EX | LOCK_NB) }
+        return (descriptor, path)
+    }
+
+    /// Puts an inode of this process in the place of one that an earlier process left, with its first `length` bytes on the disk.
+    private func renew(keeping length: Int64) throws(HTTPSessionError) {
+        let (fresh, temporary) = try PartialFile.createHidden(beside: URL(fileURLWithPath: path))
+        var number: Int32 = 0
+        if flock(fresh, LOCK_EX | LOCK_NB) != 0 { number = errno }
+        var buffer = [UInt8](repeating: 0, count: length > 0 ? 256 << 10 : 0)
+        var done: Int64 = 0
+        while number == 0, done < length {
+            let count = pread(descriptor, &buffer, min(buffer.count, Int(length - done)), off_t(done))
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else {
+                number = count < 0 ? errno : EIO
+                break
+            }
+            let written = pwrite(fresh, buffer, count, off_t(done))
+            if written < 0, errno == EINTR { continue }
+            if written < 0 { number = errno } else { done += Int64(written) }
+        }
+        // The sidecar says of the bytes that they are on the disk.
+        if number == 0, length > 0, fdatasync(fresh) != 0 { number = errno }
+        if number == 0, !OwnFile.isFile(descriptor, at: path) { number = EBUSY }
+        if number == 0, rename(temporary, path) != 0 { number = errno }
+        guard number == 0 else {
+            unlink(temporary)
+            close(fresh)
+            throw FileFailure.writing(path, number)
+        }
+        close(descriptor)
+        (descriptor, isOwn) = (fresh, true)
     }
 
     // MARK: Bytes
@@ -119,7 +189,7 @@ final class PartialFile: @unchecked Sendable {
             }
         }
         offset += Int64(bytes.count)
-        if keeping.isNamed, let sidecar, offset - sidecar.synced >= PartialFile.syncedEvery { try checkpoint() }
+        if isNamed, let sidecar, offset - sidecar.synced >= PartialFile.syncedEvery { try checkpoint() }
     }
 
     private func checkpoint() throws(HTTPSessionError) {
@@ -152,10 +222,20 @@ final class PartialFile: @unchecked Sendable {
     /// Syncs the bytes and gives them their name.
     func commit() throws(HTTPSessionError) -> URL {
         if descriptor < 0 { try begin(expected: nil) }
-        guard ftruncate(descriptor, off_t(offset)) == 0, fdatasync(descriptor) == 0 else {
-            throw FileFailure.writing(path, errno)
+        if !isOwn { try renew(keeping: offset) }
+        guard ftruncate(descriptor, off_t(offset)) == 0 else { throw FileFailure.writing(path, errno) }
+        do throws(HTTPSessionError) {
+            if let mode {
+                fchmod(descriptor, mode)
+            } else {
+                try FileAttributes.adopt(descriptor, from: destination.file.path)
+            }
+            guard fsync(descriptor) == 0 else { throw FileFailure.writing(path, errno) }
+            try FileMove.move(path, descriptor, to: destination)
+        } catch {
+            FileAttributes.withdraw(descriptor)
+            throw error
         }
-        try FileMove.move(path, to: destination)
         forget()
         return destination.file
     }
@@ -167,7 +247,7 @@ final class PartialFile: @unchecked Sendable {
     func discard(isWorthless: Bool = false) -> Data? {
         guard descriptor >= 0 else { return nil }
         // Nothing came: what was there before is there still.
-        if keeping.isNamed, !hasBegun, sidecar == nil {
+        if isNamed, !hasBegun, sidecar == nil {
             var found = stat()
             if fstat(descriptor, &found) == 0, found.st_size > 0 {
                 close(descriptor)
@@ -176,10 +256,10 @@ final class PartialFile: @unchecked Sendable {
             }
         }
         // Of a named one the sidecar is there already: where the disk has no room for a newer one it will do.
-        guard !isWorthless, sidecar != nil, offset > 0, keeping.isNamed || keeping.resumes != nil,
-            (try? checkpoint()) != nil || keeping.isNamed
+        guard !isWorthless, sidecar != nil, offset > 0, isNamed || keeping.resumes != nil,
+            (try? checkpoint()) != nil || isNamed
         else {
-            unlink(path)
+            if OwnFile.isFile(descriptor, at: path) { unlink(path) }
             forget()
             return nil
         }
@@ -191,7 +271,7 @@ final class PartialFile: @unchecked Sendable {
 
     /// The part is none any more.
     private func forget() {
-        if keeping.isNamed { SidecarFile.remove(besides: path) }
+        if isNamed { SidecarFile.remove(besides: path) }
         if let record = keeping.record { keeping.resumes?.remove(record) }
         close(descriptor)
         (descriptor, path) = (-1, "")

@@ -66,12 +66,15 @@ package struct FileVersion: Hashable, Sendable, Codable {
     private let size: Int64
     /// Nanoseconds since 1970.
     private let modified: Int64
+    /// Of the inode (st_ctim), which nobody can set back as they can the time of modification.
+    private let changed: Int64
 
     init(_ found: stat) {
         device = UInt64(found.st_dev)
         inode = UInt64(found.st_ino)
         size = Int64(found.st_size)
         modified = Int64(found.st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(found.st_mtim.tv_nsec)
+        changed = Int64(found.st_ctim.tv_sec) &* 1_000_000_000 &+ Int64(found.st_ctim.tv_nsec)
     }
 
     /// Of what the path leads to.

@@ -37,6 +37,7 @@ struct ResumeDirectory: Hashable, Sendable {
             // Only its owner may look into it.
             try FileManager.default.createDirectory(
                 at: url, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+            guard OwnFile.objection(at: url.path, .directory) == nil else { return nil }
             try SmallFile.replace(path(id), with: try JSONEncoder().encode(stored))
         } catch {
             return nil
@@ -86,7 +87,7 @@ struct ResumeDirectory: Hashable, Sendable {
     private func forget(_ file: URL) {
         if let record = try? read(file.deletingPathExtension().lastPathComponent) {
             // One that is being continued now is not old.
-            guard let descriptor = try? LockedFile.open(record.part, mode: 0o600) else { return }
+            guard let descriptor = try? LockedFile.open(record.part) else { return }
             unlink(record.part)
             SidecarFile.remove(besides: record.part)
             close(descriptor)

@@ -16,7 +16,10 @@ package enum SmallFile {
         }
         defer { close(descriptor) }
         var found = stat()
-        guard fstat(descriptor, &found) == 0, found.st_mode & S_IFMT == S_IFREG, found.st_size <= maximumSize else {
+        if let reason = OwnFile.objection(to: descriptor) {
+            throw HTTPSessionError(.cannotReadFile, "'\(path)' is not used: \(reason)")
+        }
+        guard fstat(descriptor, &found) == 0, found.st_size <= maximumSize else {
             return Data()
         }
         var data = Data(count: Int(found.st_size))

@@ -18,11 +18,18 @@ final class DirectoryLock: Sendable {
         } catch {
             throw DurableSessionError(.journalFailed, "cannot make '\(path)'", underlying: error)
         }
+        if let reason = OwnFile.objection(at: path, .directory) {
+            throw DurableSessionError(.journalFailed, "'\(path)' is not used: \(reason)")
+        }
         HiddenFile.syncAncestors(of: path)
         let lock = "\(path)/lock"
         let descriptor = open(lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else {
             throw DurableSessionError(.journalFailed, "'\(lock)': \(String(cString: strerror(errno)))")
+        }
+        if let reason = OwnFile.objection(to: descriptor) {
+            close(descriptor)
+            throw DurableSessionError(.journalFailed, "'\(lock)' is not used: \(reason)")
         }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
             let number = errno

@@ -1,6 +1,7 @@
 internal import CLinux
 internal import Foundation
 internal import Glibc
+internal import HTTPSession
 
 /// The journal's files: `journal.sqlite`, and beside it what SQLite has not put into it yet.
 enum JournalFile {
@@ -8,7 +9,16 @@ enum JournalFile {
     static func make(_ path: String) throws(DurableSessionError) {
         let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw failure(path) }
-        close(descriptor)
+        defer { close(descriptor) }
+        if let reason = OwnFile.objection(to: descriptor) { throw refusal(path, reason) }
+        // SQLite replays what lies there.
+        for suffix in ["-wal", "-shm", "-journal"] {
+            if let reason = OwnFile.objection(at: path + suffix) { throw refusal(path + suffix, reason) }
+        }
+    }
+
+    private static func refusal(_ path: String, _ reason: String) -> DurableSessionError {
+        DurableSessionError(.journalFailed, "'\(path)' is not used: \(reason)")
     }
 
     /// Gives a damaged journal another name. - Returns: that name.

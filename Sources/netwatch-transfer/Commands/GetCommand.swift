@@ -14,7 +14,9 @@ struct GetCommand: ParsableCommand {
 
             What has come lies beside the destination as NAME.netwatch-part until it is whole. However a download ends, the same \
             command continues it: where the server's version is the same one, or --sha256 says what the whole is. A file that is \
-            there already is replaced only when the new one is whole.
+            there already is replaced only when the new one is whole; its mode and, if permitted, its owner are kept. The new file is \
+            another inode: hard links go on naming the old one. A partial file of another user, or one that others can write to, is \
+            neither continued nor touched. A response without content (204, 205) replaces nothing.
 
             It tries until --timeout. What trying cannot mend ends it: statuses 400 to 499 except 408 and 429, an untrusted \
             certificate, an endless or refused redirect, a wrong digest, a file that cannot be written.

@@ -10,7 +10,15 @@ enum Destination {
     /// Makes the directory that the user named, and looks at each place. A link to a file stands for that file.
     static func prepare(_ plan: inout GetPlan) throws(Failure) {
         if let directory = plan.directory { try make(directory) }
-        for index in plan.items.indices { plan.items[index].file = try checked(plan.items[index].file) }
+        for index in plan.items.indices {
+            let file = try checked(plan.items[index].file)
+            plan.items[index].file = file
+            for path in ["\(file).netwatch-part", "\(file).netwatch-part.json"] {
+                guard let reason = OwnFile.objection(at: path) else { continue }
+                Notice.write("get: '\(path)' is not used: \(reason)")
+                break
+            }
+        }
     }
 
     private static func make(_ directory: String) throws(Failure) {
@@ -53,6 +61,7 @@ enum Destination {
 
     /// Whether a later run can go on from what is there.
     static func isKept(_ file: String) -> Bool {
-        access("\(file).netwatch-part", R_OK) == 0 && access("\(file).netwatch-part.json", R_OK) == 0
+        OwnFile.objection(at: "\(file).netwatch-part") == nil && OwnFile.objection(at: "\(file).netwatch-part.json") == nil
+            && access("\(file).netwatch-part", R_OK) == 0 && access("\(file).netwatch-part.json", R_OK) == 0
     }
 }

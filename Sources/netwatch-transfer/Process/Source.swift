@@ -1,6 +1,7 @@
 import CLinux
 import Console
 import Glibc
+import HTTPSession
 import Reachability
 
 /// Whether a file can be sent: found out before anything is asked of a server.
@@ -18,6 +19,9 @@ enum Source {
                 "\(file): cannot send: it is no regular file, and cannot be read again after an outage; write it to a file first")
         }
         guard access(file, R_OK) == 0 else { throw failure(file, errno) }
+        if found.st_size == 0, FileContent.isHidden(file) {
+            throw Failure(ExitCode.noInput, "\(file): cannot send: \(FileContent.reason)")
+        }
     }
 
     private static func failure(_ file: String, _ number: Int32) -> Failure {

@@ -56,11 +56,12 @@ final class UploadNote: Sendable {
         UploadNote.sweep(directory)
         path = "\(directory)/\(digest.hexadecimal).json"
         do throws(HTTPSessionError) {
-            descriptor = try LockedFile.open(path, mode: 0o600)
+            descriptor = try UploadNote.lockedNote(path)
         } catch {
             guard error.context.systemError == EWOULDBLOCK else { return nil }
             throw Failure(ExitCode.cannotCreate, "put: \(plan.file) is being sent to \(url) already")
         }
+        guard descriptor >= 0 else { return nil }
         state = Locked(State(version: version))
         guard !plan.beginsAnew, let data = try? FileHandle(fileDescriptor: descriptor).readToEnd(),
             let found = try? JSONDecoder().decode(Content.self, from: data), found.file == file, found.version == version,
@@ -71,7 +72,17 @@ final class UploadNote: Sendable {
         futimens(descriptor, nil)
     }
 
-    deinit { Glibc.close(descriptor) }
+    /// - Returns: -1 if the note is not the user's alone: it is left untouched, and a line says so.
+    private static func lockedNote(_ path: String) throws(HTTPSessionError) -> Int32 {
+        switch try LockedFile.attempt(path) {
+        case .opened(let descriptor, _): return descriptor
+        case .refused(let reason):
+            Notice.write("put: '\(path)' is not used: \(reason)")
+            return -1
+        }
+    }
+
+    deinit { if descriptor >= 0 { Glibc.close(descriptor) } }
 
     /// What an earlier run, or this one, has begun.
     var known: (dialect: PutPlan.Dialect, place: URL)? { state.withLock { $0.content.map { ($0.dialect, $0.place) } } }
