@@ -29,4 +29,12 @@ extension CurlTransfer {
         (facts.tlsVersion, facts.tlsCipher) = (secureFacts?.version, secureFacts?.cipher)
         return facts
     }
+
+    /// The evidence by which an error of libcurl is named.
+    func evidence() -> CurlEvidence {
+        CurlEvidence(
+            text: String(cString: handle.errorText), systemError: Int32(truncatingIfNeeded: handle.long(CURLINFO_OS_ERRNO)),
+            hasRequested: requests > 0, refusal: refusal, trust: trust?.error, wasResent: wasResent && refusal == nil,
+            usesProxy: plan.usesProxy || handle.long(CURLINFO_HTTP_CONNECTCODE) != 0)
+    }
 }

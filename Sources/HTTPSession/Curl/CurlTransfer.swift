@@ -47,7 +47,7 @@ final class CurlTransfer {
     private(set) var tries: [TransferWays.Try] = []
     /// Why addresses were not tried: no connection to them may be made from here.
     var networkRefusal: HTTPSessionError?
-    private var wasResent = false
+    private(set) var wasResent = false
     var refusal: HTTPSessionError?
     var pauses = PauseMachine()
     /// Whether the engine sets libcurl's pause bits at the next place for that in its turn.
@@ -391,12 +391,5 @@ final class CurlTransfer {
     private func noteAnswer() {
         guard plan.body != .none, handle.long(CURLINFO_HTTP_VERSION) == Int(CURL_HTTP_VERSION_2_0), isAnswered else { return }
         engine.noteAnswered(self)
-    }
-
-    func evidence() -> CurlEvidence {
-        CurlEvidence(
-            text: String(cString: handle.errorText), systemError: Int32(truncatingIfNeeded: handle.long(CURLINFO_OS_ERRNO)),
-            hasRequested: requests > 0, refusal: refusal, trust: trust?.error, wasResent: wasResent && refusal == nil,
-            usesProxy: plan.usesProxy || handle.long(CURLINFO_HTTP_CONNECTCODE) != 0)
     }
 }

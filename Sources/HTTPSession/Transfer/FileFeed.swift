@@ -85,7 +85,7 @@ final class FileFeed: @unchecked Sendable {
     private func checkUnchanged() throws(HTTPSessionError) {
         var now = stat()
         guard fstat(descriptor, &now) == 0 else { throw FileFailure.reading(path, errno) }
-        guard FileVersion(now) == FileVersion(opened) else { throw FileFailure.changed(path) }
+        guard FileVersion.isUnchanged(now, since: opened) else { throw FileFailure.changed(path) }
     }
 }
 

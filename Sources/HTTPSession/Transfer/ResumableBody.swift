@@ -67,7 +67,7 @@ package struct FileVersion: Hashable, Sendable, Codable {
     /// Nanoseconds since 1970.
     private let modified: Int64
     /// Of the inode (st_ctim), which nobody can set back as they can the time of modification.
-    private let changed: Int64
+    private var changed: Int64
 
     init(_ found: stat) {
         device = UInt64(found.st_dev)
@@ -75,6 +75,13 @@ package struct FileVersion: Hashable, Sendable, Codable {
         size = Int64(found.st_size)
         modified = Int64(found.st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(found.st_mtim.tv_nsec)
         changed = Int64(found.st_ctim.tv_sec) &* 1_000_000_000 &+ Int64(found.st_ctim.tv_nsec)
+    }
+
+    /// Whether an open file is the version that it was. A file that has lost its last name has another change time for that reason alone.
+    static func isUnchanged(_ now: stat, since opened: stat) -> Bool {
+        var (now, then) = (now, FileVersion(opened))
+        if now.st_nlink == 0 { (now.st_ctim, then.changed) = (timespec(), 0) }
+        return FileVersion(now) == then
     }
 
     /// Of what the path leads to.

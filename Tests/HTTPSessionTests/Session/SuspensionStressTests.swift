@@ -18,7 +18,9 @@ import Testing
         var rest = Array(head.utf8)[...]
         while !rest.isEmpty {
             let count = Int.random(in: 1...60, using: &random)
-            segments += [.bytes(Array(rest.prefix(count))), .wait(.delay(.microseconds(Int.random(in: 0...300, using: &random))))]
+            segments += [
+                .bytes(Array(rest.prefix(count))), .wait(.delay(.microseconds(Int.random(in: 0...300, using: &random)))),
+            ]
             rest = rest.dropFirst(count)
         }
         var reply = Reply.raw(ReplyBody(segments))
@@ -26,7 +28,9 @@ import Testing
         return reply
     }
 
-    @Test(arguments: [1, 2, 4, 8]) func `suspending and resuming while the head arrives strands no task`(threads: Int) async throws {
+    @Test(arguments: [1, 2, 4, 8]) func `suspending and resuming while the head arrives strands no task`(threads: Int)
+        async throws
+    {
         let seed = UInt64.random(in: 0 ... .max)
         let draws = Locked(SplitMix64(seed: seed))
         let server = try MisbehavingServer { _ in draws.withLock { Self.reply(&$0) } }
