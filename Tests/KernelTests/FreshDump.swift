@@ -16,7 +16,9 @@ enum FreshDump {
                 while true {
                     sequence += 1
                     keeper.beginDump(table)
-                    guard source.startDump(table, sequence: sequence) == 0 else { throw LabError("the dump is refused") }
+                    guard source.startDump(table, over: nil, sequence: sequence) == 0 else {
+                        throw LabError("the dump is refused")
+                    }
                     if try read(source, dumpDescriptor, into: &keeper) {
                         if keeper.endDump().doubts.isDisjoint(with: [table]) { break }
                     } else {

@@ -5,13 +5,16 @@ import NetlinkBytes
 /// Dumps, in slices between which the tables may change.
 struct SimulatedDump {
     let table: KernelTable
+    /// The interface whose routes alone are dumped, dead next hops included.
+    let interface: UInt32?
     let sequence: UInt32
     private let generation: Int
     private var cursor = 0
     private var isMarked = false
 
-    init(_ table: KernelTable, _ sequence: UInt32, of kernel: SimulatedKernel) {
+    init(_ table: KernelTable, over interface: UInt32?, _ sequence: UInt32, of kernel: SimulatedKernel) {
         self.table = table
+        self.interface = interface
         self.sequence = sequence
         generation = kernel.generations[table] ?? 0
     }
@@ -31,11 +34,14 @@ struct SimulatedDump {
             }
         }
         func takeRoutes(_ family: IPAddress.Family) {
-            take(kernel.routes.filter { $0.value.key.family == family }) {
+            let isDumped = { [interface] (route: Route) in
+                route.key.family == family && (interface.map { route.uses(interface: $0) } ?? true)
+            }
+            take(kernel.routes.filter { isDumped($0.value) }) {
                 .route(SimulatedKernel.shown($0), flags: flags, sequence: sequence)
             }
             guard isLast else { return }
-            for ghost in kernel.ghosts where ghost.key.family == family {
+            for ghost in kernel.ghosts where isDumped(ghost) {
                 messages.append(.route(ghost, headerFlags: ghost.isMultipath ? 0 : 1, flags: flags, sequence: sequence))
             }
         }

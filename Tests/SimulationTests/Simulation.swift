@@ -35,6 +35,9 @@ struct Simulation {
     /// Something was lost; a resync has to say that it is made good.
     private var owesResync = false
     private(set) var quietPoints = 0
+    /// Dumps of the routes over one interface.
+    private(set) var narrowDumps = 0
+    private static let mergeLimit = 3
     private(set) var satisfied = 0
 
     private static let addresses = ["192.0.2.9:80", "198.51.1.7:443", "[2001:db8:ffff::9]:22", "name.example:80", "10.0.1.1:1"]
@@ -48,7 +51,8 @@ struct Simulation {
             selection: Self.selections[Int(seed % UInt64(Self.selections.count))],
             families: [[.v4, .v6], [.v4, .v6], [.v4, .v6], [.v6]][Int(seed / 7 % 4)])
         kernel = SimulatedKernel(seed: seed &+ 1)
-        machine = MonitorMachine(configuration)
+        // A finished dump of routes is merged in slices, between which everything goes on.
+        machine = MonitorMachine(configuration, mergeLimit: Self.mergeLimit)
         resolver = ResolverConfiguration(nameservers: [.init(IPAddress(v4: 0x0a00_0035))], exists: true)
     }
 
@@ -200,10 +204,12 @@ struct Simulation {
 
     private mutating func perform(_ effect: MonitorMachine.Effect) throws {
         switch effect {
-        case .dump(let table, let sequence):
+        case .dump(let table, let interface, let sequence):
             guard dump == nil else { throw Violation(description: "a second dump beside \(dump?.table as Any)") }
             if chance(1) { return _ = try feed(.dumpFailed(errno: 16)) }
-            dump = SimulatedDump(table, sequence, of: kernel)
+            if let interface, kernel.link(interface) == nil { return _ = try feed(.dumpFailed(errno: 19)) }
+            if interface != nil { narrowDumps += 1 }
+            dump = SimulatedDump(table, over: interface, sequence, of: kernel)
         case .askRoute(let query):
             // Now and then a target's question gets no answer.
             try feed(.routeReply(query, query.port != 0 && chance(2) ? [] : kernel.reply(to: query)))
@@ -288,7 +294,7 @@ struct Simulation {
         var rounds = 0
         while true {
             rounds += 1
-            if rounds > 3_000 { throw Violation(description: "never quiet") }
+            if rounds > 3_000 { throw Violation(description: "never quiet: \(machine.path.schedule)") }
             if !kernel.queue.isEmpty || kernel.isCongested {
                 try readEvents(upTo: 50)
             } else if dump != nil {
@@ -342,7 +348,7 @@ struct Simulation {
 
     /// The same inputs in another machine, through a file's lines now and then, say the same.
     private func replay() throws {
-        var other = MonitorMachine(configuration)
+        var other = MonitorMachine(configuration, mergeLimit: Self.mergeLimit)
         var said: [MonitorEvent] = []
         let (encoder, decoder) = (JSONEncoder(), JSONDecoder())
         for (number, line) in recording.enumerated() {

@@ -24,6 +24,7 @@ import Testing
             try simulation.run(steps: Self.steps)
             // Not a world in which nothing happens.
             #expect(simulation.quietPoints > 100, "seed \(seed)")
+            #expect(simulation.narrowDumps > 50, "seed \(seed): \(simulation.narrowDumps)")
             // With one interface or one family there may never be a way.
             let isPicky = simulation.configuration != MonitorConfiguration()
             let satisfied = simulation.satisfied

@@ -335,7 +335,7 @@ final class MonitorLoop {
 
     private func perform(_ effect: MonitorMachine.Effect) {
         switch effect {
-        case .dump(let table, let sequence): dump(table, sequence)
+        case .dump(let table, let interface, let sequence): dump(table, interface, sequence)
         case .askRoute: break
         case .askNeighbour(let key): feed(.neighbourReply(key, kernel.ask(key)))
         case .readEvidence(let link): feed(.evidence(link.index, evidence.read(link) ?? InterfaceEvidence()))
@@ -364,8 +364,8 @@ final class MonitorLoop {
         for (query, answer) in zip(asked, kernel.ask(asked[...])) { feed(.routeReply(query, answer)) }
     }
 
-    private func dump(_ table: KernelTable, _ sequence: UInt32) {
-        let failure = kernel.startDump(table, sequence: sequence)
+    private func dump(_ table: KernelTable, _ interface: UInt32?, _ sequence: UInt32) {
+        let failure = kernel.startDump(table, over: interface, sequence: sequence)
         if failure != 0 { return _ = feed(.dumpFailed(errno: failure)) }
         if kernel.dumpDescriptor == nil { readDump() }
     }

@@ -16,7 +16,7 @@ package struct MonitorMachine: Sendable {
 
     /// What the shell is to do; what is large stands behind a reference, as an effect is moved from list to list. What answers at once (routes, neighbours, evidence) comes back before the turn ends.
     package enum Effect: Hashable, Sendable {
-        case dump(KernelTable, sequence: UInt32)
+        case dump(KernelTable, over: UInt32?, sequence: UInt32)
         case askRoute(RouteQuery)
         case askNeighbour(Neighbour.Key)
         indirect case readEvidence(Link)
@@ -44,7 +44,10 @@ package struct MonitorMachine: Sendable {
         var targets: Set<TargetID> = []
     }
 
-    package init(_ configuration: MonitorConfiguration) { path = PathMachine(configuration) }
+    /// A machine; `mergeLimit` is how many routes of a finished dump are looked at in one turn, roughly.
+    package init(_ configuration: MonitorConfiguration, mergeLimit: Int = PathMachine.usualMergeLimit) {
+        path = PathMachine(configuration, mergeLimit: mergeLimit)
+    }
 
     /// When ``Event/turnEnded`` is due without any other event; monotonic nanoseconds.
     package var deadline: Int64? {
@@ -177,7 +180,7 @@ package struct MonitorMachine: Sendable {
 
     private mutating func follow(_ effect: PathMachine.Effect, at now: Moment) -> Effect {
         switch effect {
-        case .dump(let table, let sequence): return .dump(table, sequence: sequence)
+        case .dump(let table, let interface, let sequence): return .dump(table, over: interface, sequence: sequence)
         case .askRoute(let query):
             askers[place(of: query)].isPath = true
             return .askRoute(query)

@@ -39,8 +39,9 @@ struct NetlinkRequest: ~Copyable {
 }
 
 extension NetlinkRequest {
-    /// Asks for everything in a table. The header is that of the table's own messages: strict checking wants no other.
-    static func dump(_ table: KernelTable, sequence: UInt32) -> NetlinkRequest? {
+    /// Asks for everything in a table, or for its routes over one interface only (Linux 4.20; older kernels send the complete table).
+    /// The header is that of the table's own messages: strict checking wants no other.
+    static func dump(_ table: KernelTable, over interface: UInt32? = nil, sequence: UInt32) -> NetlinkRequest? {
         func request<Header: BitwiseCopyable>(_ type: Int, _ header: Header) -> NetlinkRequest? {
             NetlinkRequest(type: Int32(type), flags: NLM_F_ROOT | NLM_F_MATCH, sequence: sequence, header: header)
         }
@@ -58,8 +59,10 @@ extension NetlinkRequest {
         case .links: return request(RTM_GETLINK, ifinfomsg())
         case .addresses: return request(RTM_GETADDR, ifaddrmsg())
         case .nexthops: return request(RTM_GETNEXTHOP, nhmsg())
-        case .routesV4: return request(RTM_GETROUTE, route(AF_INET))
-        case .routesV6: return request(RTM_GETROUTE, route(AF_INET6))
+        case .routesV4, .routesV6:
+            let routes = request(RTM_GETROUTE, route(table == .routesV4 ? AF_INET : AF_INET6))
+            if let interface { routes?.put(Int32(RTA_OIF.rawValue), interface) }
+            return routes
         case .rulesV4: return request(RTM_GETRULE, rule(AF_INET))
         case .rulesV6: return request(RTM_GETRULE, rule(AF_INET6))
         }

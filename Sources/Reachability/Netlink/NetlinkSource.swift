@@ -11,8 +11,9 @@ protocol KernelSource: AnyObject {
     var dumpDescriptor: Int32? { get }
     /// Reads what events wait, up to a turn's limit.
     func readEvents(_ body: (UnsafeRawBufferPointer) -> Void) -> NetlinkSource.Drained
-    /// Asks for a dump; its slices come with ``readDump(_:)``. Returns an errno, 0 when asked.
-    func startDump(_ table: KernelTable, sequence: UInt32) -> Int32
+    /// Asks for a dump of a table, or of its routes over an interface only; its slices come with ``readDump(_:)``. Returns an errno,
+    /// 0 when asked.
+    func startDump(_ table: KernelTable, over interface: UInt32?, sequence: UInt32) -> Int32
     /// Reads a bounded number of slices. Returns an errno, 0 while all is well.
     func readDump(_ body: (UnsafeRawBufferPointer) -> Void) -> Int32
     /// Asks which ways packets would go; each answer's bytes, empty where none came.
@@ -46,7 +47,8 @@ final class NetlinkSource: KernelSource {
     private static let eventBuffer: Int32 = 8 << 20
     /// At most so many datagrams a turn: dumps, probes and commands get theirs as well.
     private static let turnLimit = 512
-    private static let sliceLimit = 8
+    /// Datagrams of a dump that a turn reads: each holds some 400 routes, and takes a millisecond.
+    private static let sliceLimit = 2
     /// Datagrams that one system call reads: a link that is switched on or off makes five to seven.
     private static let batch = 16
     /// Questions in one datagram: the kernel takes up to 8 KiB of the socket's 32 KiB for each answer, and drops what has no room.
@@ -114,8 +116,8 @@ final class NetlinkSource: KernelSource {
     }
 
     /// Asks for a dump; its slices come on ``dumpDescriptor``. Returns an errno, 0 when asked.
-    func startDump(_ table: KernelTable, sequence: UInt32) -> Int32 {
-        guard let request = NetlinkRequest.dump(table, sequence: sequence) else { return ENOMEM }
+    func startDump(_ table: KernelTable, over interface: UInt32?, sequence: UInt32) -> Int32 {
+        guard let request = NetlinkRequest.dump(table, over: interface, sequence: sequence) else { return ENOMEM }
         return dumps.send(request)
     }
 

@@ -29,7 +29,8 @@ final class PollingSource: KernelSource {
 
     func readEvents(_ body: (UnsafeRawBufferPointer) -> Void) -> NetlinkSource.Drained { .read }
 
-    func startDump(_ table: KernelTable, sequence: UInt32) -> Int32 {
+    // The complete table whatever the interface: what else is in it changes nothing.
+    func startDump(_ table: KernelTable, over interface: UInt32?, sequence: UInt32) -> Int32 {
         var messages = SynthesizedMessages(sequence: sequence)
         switch table {
         case .links:

@@ -8,6 +8,8 @@
 ///                         └──── after jitter ──┤
 ///                         └──── after a while ─┘ finished(.interrupted), tries = 5: the partial result stands, doubtful
 /// ```
+/// A table of routes may also be dumped for single interfaces, which follows the same rules beside the dumps of the complete table. A
+/// dump of the complete table makes them unnecessary.
 package struct DumpSchedule: Sendable {
     /// How a dump ended.
     package enum End: Hashable, Sendable {
@@ -32,7 +34,15 @@ package struct DumpSchedule: Sendable {
         var tries = 0
         var partials = 0
         var isDoubtful = false
+        // The interfaces whose routes are stale, and from when each may be dumped.
+        var interfaces: [UInt32: Int64] = [:]
+        var lastInterfaceStart: Int64?
+
+        var due: Int64? { [wantedFrom, interfaces.values.min()].compactMap(\.self).min() }
     }
+
+    /// More stale interfaces than this are one reason for a dump of the complete table.
+    static let interfaceLimit = 8
 
     /// The least time between the starts of two dumps of a table, but for repeated interrupted ones.
     static let interval: Int64 = 1_000_000_000
@@ -43,6 +53,8 @@ package struct DumpSchedule: Sendable {
     // By the table's number.
     private var tables = [Table](repeating: Table(), count: KernelTable.allCases.count)
     package private(set) var running: KernelTable?
+    /// The interface whose routes the running dump is of; `nil` for a complete table.
+    package private(set) var runningInterface: UInt32?
 
     package init() {}
 
@@ -52,18 +64,40 @@ package struct DumpSchedule: Sendable {
         self[table].wantedFrom = min(self[table].wantedFrom ?? .max, earliest)
     }
 
+    /// Asks for a dump of the routes over one interface.
+    package mutating func want(_ routes: StaleRoutes, at now: Int64) {
+        let table = KernelTable.routes(routes.family)
+        var state = self[table]
+        let earliest = state.lastInterfaceStart.map { max(now, $0 + Self.interval) } ?? now
+        state.interfaces[routes.interface] = min(state.interfaces[routes.interface] ?? .max, earliest)
+        let isTooMany = state.interfaces.count > Self.interfaceLimit
+        if isTooMany { state.interfaces = [:] }
+        self[table] = state
+        if isTooMany { want(table, at: now) }
+    }
+
     /// Asks for all tables, as soon as they may be.
     package mutating func wantAll(at now: Int64) {
         for table in KernelTable.allCases { want(table, at: now) }
     }
 
-    /// The table whose dump begins now; `nil` when one is running or none is due.
+    /// The table whose dump begins now, of ``runningInterface`` alone if that is set; `nil` when one is running or none is due.
     package mutating func next(at now: Int64) -> KernelTable? {
         guard running == nil else { return nil }
-        let due = KernelTable.allCases.first { self[$0].wantedFrom.map { $0 <= now } ?? false }
-        guard let due else { return nil }
-        self[due].wantedFrom = nil
-        self[due].lastStart = now
+        guard let due = KernelTable.allCases.first(where: { self[$0].due.map { $0 <= now } ?? false }) else { return nil }
+        var state = self[due]
+        if state.wantedFrom.map({ $0 <= now }) ?? false {
+            state.wantedFrom = nil
+            state.lastStart = now
+            state.interfaces = [:]
+            runningInterface = nil
+        } else {
+            // In a fixed order, so that a recording can be run again.
+            runningInterface = state.interfaces.min { ($0.value, $0.key) < ($1.value, $1.key) }?.key
+            if let runningInterface { state.interfaces[runningInterface] = nil }
+            state.lastInterfaceStart = now
+        }
+        self[due] = state
         running = due
         return due
     }
@@ -72,9 +106,13 @@ package struct DumpSchedule: Sendable {
     package mutating func finished(_ end: End, draw: UInt64, at now: Int64) -> Verdict {
         guard let table = running else { return .accept }
         var state = self[table]
-        running = nil
+        let interface = runningInterface
+        (running, runningInterface) = (nil, nil)
         defer { self[table] = state }
         switch end {
+        case .complete where interface != nil:
+            state.tries = 0
+            return .accept
         case .complete:
             state.tries = 0
             state.partials = 0
@@ -83,7 +121,11 @@ package struct DumpSchedule: Sendable {
         case .interrupted where state.tries < Self.retries:
             state.tries += 1
             let jitter = Int64(draw % (Self.retryStep * UInt64(1 << state.tries)))
-            state.wantedFrom = min(state.wantedFrom ?? .max, now + jitter)
+            if let interface {
+                state.interfaces[interface] = min(state.interfaces[interface] ?? .max, now + jitter)
+            } else {
+                state.wantedFrom = min(state.wantedFrom ?? .max, now + jitter)
+            }
             return .again
         case .interrupted:
             state.tries = 0
@@ -97,17 +139,17 @@ package struct DumpSchedule: Sendable {
 
     /// When ``next(at:)`` has something, at the earliest; `nil` for never, and while a dump runs.
     package var deadline: Int64? {
-        running == nil ? tables.lazy.compactMap(\.wantedFrom).min() : nil
+        running == nil ? tables.lazy.compactMap(\.due).min() : nil
     }
 
     /// Whether nothing runs and nothing is wanted.
-    package var isQuiet: Bool { running == nil && tables.allSatisfy { $0.wantedFrom == nil } }
+    package var isQuiet: Bool { running == nil && tables.allSatisfy { $0.due == nil } }
 
     /// Whether what is known of some table is a partial result.
     package var isDoubtful: Bool { tables.contains { $0.isDoubtful } }
 
     /// Whether a dump of this table runs or is wanted.
-    package func isPending(_ table: KernelTable) -> Bool { running == table || self[table].wantedFrom != nil }
+    package func isPending(_ table: KernelTable) -> Bool { running == table || self[table].due != nil }
 
     private subscript(table: KernelTable) -> Table {
         get { tables[Int(table.rawValue)] }

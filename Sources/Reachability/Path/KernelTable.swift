@@ -9,5 +9,14 @@ package enum KernelTable: UInt8, Hashable, Sendable, CaseIterable {
     case rulesV6
 
     static func routes(_ family: IPAddress.Family) -> KernelTable { family == .v4 ? .routesV4 : .routesV6 }
+    /// The family of a table of routes.
+    var routeFamily: IPAddress.Family? {
+        switch self {
+        case .routesV4: .v4
+        case .routesV6: .v6
+        default: nil
+        }
+    }
+
     static func rules(_ family: IPAddress.Family) -> KernelTable { family == .v4 ? .rulesV4 : .rulesV6 }
 }

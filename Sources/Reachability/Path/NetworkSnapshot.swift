@@ -7,37 +7,14 @@ public struct NetworkSnapshot: Hashable, Sendable {
     /// The addresses by interface, address and prefix.
     public private(set) var addresses: [Address.Key: Address] = [:]
     /// The routes by key; several where they share it.
-    public private(set) var routes: [Route.Key: RouteBucket] = [:]
+    public private(set) var routes = RouteTable()
     /// The policy rules.
     public private(set) var rules: Set<Rule> = []
     /// The nexthop objects by number.
     public private(set) var nexthops: [UInt32: NexthopObject] = [:]
     /// Keys of routes to everywhere, so that a full Internet table need not be searched for them.
     public private(set) var defaultRoutes: Set<Route.Key> = []
-
-    /// The routes that share a key: one, nearly always.
-    public enum RouteBucket: Hashable, Sendable {
-        /// The only one.
-        case one(Route)
-        /// Several, in no order.
-        case several(Set<Route>)
-
-        /// Them all, for walking through: a set of one costs an allocation and a hash.
-        var list: [Route] {
-            switch self {
-            case .one(let route): [route]
-            case .several(let routes): Array(routes)
-            }
-        }
-
-        /// Them all.
-        public var all: Set<Route> {
-            switch self {
-            case .one(let route): [route]
-            case .several(let routes): routes
-            }
-        }
-    }
+    private(set) var index = RouteIndex()
 
     /// An empty snapshot.
     public init() {}
@@ -48,7 +25,7 @@ public struct NetworkSnapshot: Hashable, Sendable {
     }
 
     /// All routes, in no order.
-    public var allRoutes: some Sequence<Route> { routes.values.lazy.flatMap(\.list) }
+    public var allRoutes: some Sequence<Route> { routes.lazy.flatMap { $0.value.list } }
 
     /// The routes that share `key`.
     public func routes(_ key: Route.Key) -> Set<Route> { routes[key]?.all ?? [] }
@@ -84,29 +61,29 @@ public struct NetworkSnapshot: Hashable, Sendable {
     }
 
     private mutating func add(_ route: Route) {
+        guard !contains(route) else { return }
         if route.key.destination.isDefault { defaultRoutes.insert(route.key) }
-        // The key is hashed once where nothing else has it.
-        switch routes.updateValue(.one(route), forKey: route.key) {
-        case nil: break
-        case .one(let other): if other != route { routes[route.key] = .several([other, route]) }
-        case .several(var all):
-            all.insert(route)
-            routes[route.key] = .several(all)
-        }
+        routes.add(route)
+        index.add(route)
     }
 
     private mutating func remove(_ route: Route) {
-        guard let place = routes.index(forKey: route.key) else { return }
-        switch routes.values[place] {
-        case .one(let other):
-            guard other == route else { return }
-            routes.remove(at: place)
-            if route.key.destination.isDefault { defaultRoutes.remove(route.key) }
-        case .several(var routes):
-            routes.remove(route)
-            self.routes[route.key] = routes.count == 1 ? routes.first.map { .one($0) } : .several(routes)
-        }
+        guard contains(route) else { return }
+        routes.remove(route)
+        let others = routes[route.key]
+        index.remove(route, others: others)
+        if route.key.destination.isDefault, others == nil { defaultRoutes.remove(route.key) }
     }
+}
+
+extension NetworkSnapshot {
+    // For the shadow of a dump, which is compared and given up shard by shard.
+
+    /// Takes over the links of another snapshot: whether a route's link is up decides whether the route is there.
+    mutating func takeLinks(of other: NetworkSnapshot) { links = other.links }
+
+    /// Forgets the routes of one shard; the default routes and the index keep them, for nobody asks a shadow for these.
+    mutating func removeRoutes(inShard number: Int) { routes.removeShard(number) }
 }
 
 /// One difference between two snapshots.
@@ -159,12 +136,18 @@ extension NetworkSnapshot {
     }
 
     private func routeChanges(since old: NetworkSnapshot, _ family: IPAddress.Family) -> [SnapshotChange] {
+        RouteTable.shards(of: family).flatMap { routeChanges(since: old, inShard: $0) }
+    }
+
+    /// The changes of one shard of the routes.
+    func routeChanges(since old: NetworkSnapshot, inShard number: Int) -> [SnapshotChange] {
         var changes: [SnapshotChange] = []
-        for (key, bucket) in old.routes where key.family == family && routes[key] != bucket {
-            for route in bucket.all.subtracting(routes(key)) { changes.append(.routeRemoved(route)) }
+        let (known, new) = (old.routes.shards[number], routes.shards[number])
+        for (key, bucket) in known where new[key] != bucket {
+            for route in bucket.all.subtracting(new[key]?.all ?? []) { changes.append(.routeRemoved(route)) }
         }
-        for (key, bucket) in routes where key.family == family && old.routes[key] != bucket {
-            for route in bucket.all.subtracting(old.routes(key)) { changes.append(.routeAdded(route)) }
+        for (key, bucket) in new where known[key] != bucket {
+            for route in bucket.all.subtracting(known[key]?.all ?? []) { changes.append(.routeAdded(route)) }
         }
         return changes
     }

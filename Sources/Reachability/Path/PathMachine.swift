@@ -39,7 +39,8 @@ package struct PathMachine: Sendable {
 
     /// What the machine wants done.
     package enum Effect: Hashable, Sendable {
-        case dump(KernelTable, sequence: UInt32)
+        /// The complete table, or only its routes over an interface.
+        case dump(KernelTable, over: UInt32? = nil, sequence: UInt32)
         case askRoute(RouteQuery)
         indirect case readEvidence(Link)
         case publish(PathUpdate)
@@ -60,48 +61,53 @@ package struct PathMachine: Sendable {
     /// Events that changed nothing that was published, since the last publication.
     package private(set) var suppressed = 0
     /// Messages that could not be decoded.
-    package private(set) var malformed = 0
+    package internal(set) var malformed = 0
     /// Times that events were lost.
     package private(set) var overruns = 0
 
     // What is asked whenever something changed.
     private let first: [Effect]
-    private var keeper = SnapshotKeeper()
-    private var schedule = DumpSchedule()
-    private var draws = SplitMix64(seed: 0)
-    private var sequence: UInt32 = 0
-    private var wasInterrupted = false
-    private var isPolling = false
+    var keeper = SnapshotKeeper()
+    var schedule = DumpSchedule()
+    var draws = SplitMix64(seed: 0)
+    var sequence: UInt32 = 0
+    var wasInterrupted = false
+    var isPolling = false
     private var hasBegun = false
-    private var unsettled = CaseSet<KernelTable>.all
-    private var resync = Resync()
+    var unsettled = CaseSet<KernelTable>.all
+    var resync = Resync()
+    // The dump that is complete and is being merged, and when its next slice may be.
+    var merge: Merge?
+    let mergeLimit: Int
     // When the first of the default routes that have a lifetime is over.
-    private var expiryDue: Int64?
-    private var reasons: CaseSet<PathChangeReason> = []
+    var expiryDue: Int64?
+    var reasons: CaseSet<PathChangeReason> = []
     // Changes gather here until the turn ends, doubts until the next event.
-    private var untold = SnapshotKeeper.Outcome()
+    var untold = SnapshotKeeper.Outcome()
     private var awaited: Set<UInt32> = []
     private var subjects: [UInt32: EvidenceSubject] = [:]
     private var answers = RouteAnswers()
     private var formerAnswers = RouteAnswers()
     private var told: NetworkPath?
     private var lastSelected: PathEvaluation.Selected?
-    private var work = Work()
+    var work = Work()
 
-    package init(_ configuration: MonitorConfiguration) {
+    /// A machine; `mergeLimit` is how many routes of a finished dump are looked at in one turn, roughly.
+    package init(_ configuration: MonitorConfiguration, mergeLimit: Int = Self.usualMergeLimit) {
         self.configuration = configuration
+        self.mergeLimit = mergeLimit
         first = PathEvaluation.firstQuestions(configuration).map { .askRoute($0) }
     }
 
     /// The kernel's state as far as it is known.
     package var snapshot: NetworkSnapshot { keeper.live }
     /// Whether the first dumps are complete and nothing is being dumped or asked.
-    package var isQuiet: Bool { path != nil && schedule.isQuiet && !isAsking }
+    package var isQuiet: Bool { path != nil && schedule.isQuiet && merge == nil && !isAsking }
     /// Whether answers are awaited that decide the path.
     package var isAsking: Bool { work.evaluate || work.ask }
     /// When ``Event/turnEnded`` is due without any other event, on the monotonic clock in nanoseconds.
     package var deadline: Int64? {
-        hasBegun && !hasEnded ? [schedule.deadline, expiryDue].compactMap { $0 }.min() : nil
+        hasBegun && !hasEnded ? [merge.map(\.due) ?? schedule.deadline, expiryDue].compactMap { $0 }.min() : nil
     }
 
     /// Takes one event and says what to do.
@@ -174,9 +180,11 @@ package struct PathMachine: Sendable {
     }
 
     /// Takes note of what is new in `untold`.
-    private mutating func noteChanges(from known: Int, at now: Int64) {
+    mutating func noteChanges(from known: Int, at now: Int64) {
         for table in untold.doubts { schedule.want(table, at: now) }
         untold.doubts = []
+        for routes in untold.staleRoutes { schedule.want(routes, at: now) }
+        untold.staleRoutes = []
         guard untold.changes.count > known else { return }
         for place in known..<untold.changes.count { note(untold.changes[place]) }
         work.ask = true
@@ -213,87 +221,16 @@ package struct PathMachine: Sendable {
         }
     }
 
-    private mutating func touch() {
+    mutating func touch() {
         (work.ask, work.structure) = (true, true)
     }
 
     private mutating func lose(_ reason: ResyncReason, at now: Int64) {
         schedule.wantAll(at: now)
         // What was lost before and is not made good yet is made good by the same dumps.
-        resync = Resync(reasons: resync.reasons.filter { $0 != reason } + [reason], tables: .all, underway: schedule.running)
-    }
-
-    // MARK: Lifetimes
-
-    /// The kernel counts lifetimes by its clock's ticks and tells them in hundredths of a second: by this time the route is over.
-    private static let lifetimeGrain = Duration.milliseconds(50)
-
-    // The kernel stops using a route when its time is over (router advertisements), and tells up to half a minute later, when it
-    // clears up. A router that is heard again prolongs the time without a word.
-    private mutating func noteLifetime(of message: NetlinkMessage, at now: Int64) {
-        guard let left = message.routeLifetime else { return }
-        expiryDue = min(expiryDue ?? .max, now.addingSaturated((left + Self.lifetimeGrain).saturatingNanoseconds))
-    }
-
-    private mutating func lookAtLifetimes(at now: Int64) {
-        guard let due = expiryDue, due <= now else { return }
-        expiryDue = nil
-        work.ask = true
-        // What is left of the others, and of one that was prolonged.
-        schedule.want(.routesV6, at: now)
-    }
-
-    // MARK: Dumps
-
-    private mutating func readDump(_ messages: [NetlinkMessage], at now: Moment) -> [Effect] {
-        for message in messages where message.sequence == sequence && schedule.running != nil {
-            if message.wasInterrupted { wasInterrupted = true }
-            if case .done(let errno) = message.event { return endDump(errno: errno, at: now) }
-            if message.event == .malformed { malformed += 1 } else { keeper.addDumped(message.event) }
-            noteLifetime(of: message, at: now.monotonicNanoseconds)
-        }
-        return []
-    }
-
-    private mutating func endDump(errno: Int32, at now: Moment) -> [Effect] {
-        guard let table = schedule.running else { return [] }
-        let time = now.monotonicNanoseconds
-        // A kernel without IPv6 or nexthop objects refuses their dumps: the table is empty (EAFNOSUPPORT, EOPNOTSUPP, EINVAL).
-        let isAbsent = errno == 97 || errno == 95 || errno == 22
-        let hasFailed = errno != 0 && !isAbsent
-        let verdict = schedule.finished(wasInterrupted || hasFailed ? .interrupted : .complete, draw: draws.next(), at: time)
-        // Once only: the repetition of a dump that was under way began after the loss.
-        let isStale = resync.underway == table
-        if isStale { resync.underway = nil }
-        if hasFailed || verdict == .again {
-            keeper.abandonDump()
-            if verdict == .again { return [] }
-        } else {
-            let before = untold.changes.count
-            untold.add(keeper.endDump())
-            noteChanges(from: before, at: time)
-            if before != untold.changes.count, resync.tables.contains(table) { reasons.insert(.resynced) }
-        }
-        // A table that cannot be read does not keep the path from being told: it is asked for, not computed from tables.
-        if unsettled.remove(table) != nil || verdict == .acceptPartial { touch() }
-        if verdict == .acceptPartial {
-            // The dump that will make it good is announced when it comes.
-            if resync.reasons.isEmpty { resync.reasons = [.dumpInterrupted] }
-            resync.tables.insert(table)
-        } else if !isStale {
-            resync.tables.remove(table)
-        }
-        if let path, path.isConsistent != isConsistent { touch() }
-        return []
-    }
-
-    private var isConsistent: Bool { !schedule.isDoubtful && !isPolling }
-
-    private mutating func startDump(at now: Moment) -> [Effect] {
-        guard let table = schedule.next(at: now.monotonicNanoseconds) else { return [] }
-        keeper.beginDump(table)
-        (sequence, wasInterrupted) = (sequence &+ 1, false)
-        return [.dump(table, sequence: sequence)]
+        resync = Resync(
+            reasons: resync.reasons.filter { $0 != reason } + [reason], tables: .all,
+            underway: schedule.running ?? merge?.table)
     }
 
     // MARK: The turn's end
@@ -304,6 +241,19 @@ package struct PathMachine: Sendable {
         var effects: [Effect] = awaited.sorted().compactMap { index in keeper.live.links[index].map { .readEvidence($0) } }
         // Answered at once, within the turn: the next end of it goes on.
         guard effects.isEmpty else { return effects }
+        effects += settle(at: now)
+        // What events changed is published before time is spent on a dump that has ended.
+        if effects.isEmpty, !work.evaluate, let due = merge?.due, due <= now.monotonicNanoseconds {
+            mergeDump(at: now.monotonicNanoseconds)
+            effects += settle(at: now)
+        }
+        // A dump takes the kernel's time: what is known is told first.
+        if !work.evaluate { effects += startDump(at: now) }
+        return effects
+    }
+
+    private mutating func settle(at now: Moment) -> [Effect] {
+        var effects: [Effect] = []
         if !untold.changes.isEmpty {
             effects.append(.changed(untold.changes))
             untold.changes = []
@@ -313,8 +263,6 @@ package struct PathMachine: Sendable {
             effects += resync.reasons.map { .resynced($0) }
             resync.reasons = []
         }
-        // A dump takes the kernel's time: what is known is told first.
-        if !work.evaluate { effects += startDump(at: now) }
         return effects
     }
 

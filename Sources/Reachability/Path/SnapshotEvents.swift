@@ -1,7 +1,8 @@
 // What each rtnetlink event means for a snapshot, and what it leaves in doubt.
 //
 // The kernel does not tell everything, so some events are only hints, and the table is dumped again:
-// - IPv4 routes vanish without a message when their link or address goes, and multipath members die and revive silently;
+// - IPv4 routes vanish without a message when their link or address goes, and multipath members die and revive silently; only the
+//   routes over that link are stale then, and those that prefer that address;
 // - the first end of a veth pair is announced before it has a peer, and the last when the other moved to another namespace;
 // - IPv6 routes with an MTU of their own follow that of their link (rt6_mtu_change);
 // - an IPv6 address that is kept while its link is down (keep_addr_on_down) is tentative again; only the end of that is told;
@@ -19,7 +20,10 @@ extension NetworkSnapshot {
         case .address(let address):
             if addresses[address.key] != address { record(.address(address), &outcome) }
         case .addressRemoved(let key):
-            outcome.doubts.insert(.routes(key.prefix.address.family))
+            doubtRoutes(key.prefix.address.family, over: key.interface, &outcome)
+            for interface in index.interfaces(preferring: key.prefix.address) {
+                doubtRoutes(key.prefix.address.family, over: interface, &outcome)
+            }
             if addresses[key] != nil { record(.addressRemoved(key), &outcome) }
         case .route(let route, let replaces, let isDead): takeRoute(route, replaces, isDead, &outcome)
         case .routeRemoved(let route): takeRouteRemoval(route, &outcome)
@@ -50,6 +54,12 @@ extension NetworkSnapshot {
         return !link.flags.contains(.up)
     }
 
+    /// The interfaces of a multipath route's next hops whose link is not up: one of the two is out of date.
+    func hopsOverLostLinks(of route: Route) -> [UInt32] {
+        guard route.isMultipath else { return [] }
+        return route.nextHops.map(\.interface).filter { links[$0]?.flags.contains(.up) != true }
+    }
+
     private mutating func record(_ change: SnapshotChange, _ outcome: inout SnapshotKeeper.Outcome) {
         apply(change)
         outcome.changes.append(change)
@@ -61,9 +71,10 @@ extension NetworkSnapshot {
         if isRecorded { apply(.link(link)) } else { record(.link(link), &outcome) }
         if link.kind == "veth", link.lower == 0 { outcome.doubts.insert(.links) }
         guard let old else { return }
-        if old.mtu != link.mtu { outcome.doubts.insert(.routesV6) }
+        if old.mtu != link.mtu { doubtRoutes(.v6, over: link.index, &outcome) }
         if old.flags.contains(.up) != link.flags.contains(.up) || old.hasCarrier != link.hasCarrier {
-            outcome.doubts.formUnion([.addresses, .nexthops, .routesV4, .routesV6])
+            outcome.doubts.formUnion([.addresses, .nexthops])
+            for family in IPAddress.Family.allCases { doubtRoutes(family, over: link.index, &outcome) }
             if !link.hasCarrier { removeNexthops(over: link.index, &outcome) }
             if !link.flags.contains(.up) { removeRoutes(over: link.index, &outcome) }
         }
@@ -84,29 +95,30 @@ extension NetworkSnapshot {
         for object in nexthops.values where object.hop?.interface == index { record(.nexthopRemoved(object.id), &outcome) }
     }
 
-    // In a table beyond this size only the default routes are looked through at once; the dump that follows finds the others.
-    private static let searchLimit = 20_000
-
-    private mutating func removeRoutes(over index: UInt32, _ outcome: inout SnapshotKeeper.Outcome) {
-        let isGone = links[index] == nil
-        let isLost = { (route: Route) in
-            route.uses(interface: index) && !route.isMultipath && (isGone || (route.kind != .local && !route.kind.refuses))
+    /// Routes over an interface may have come, changed or gone without a message.
+    private func doubtRoutes(
+        _ family: IPAddress.Family, over interface: UInt32, _ outcome: inout SnapshotKeeper.Outcome
+    ) {
+        if index.tellsRoutes(over: interface, family) {
+            outcome.staleRoutes.insert(StaleRoutes(family: family, interface: interface))
+        } else {
+            outcome.doubts.insert(.routes(family))
         }
-        // Bucket by bucket: a sequence of all routes makes a set of each.
-        var lost: [Route] = []
-        lost.reserveCapacity(8)
-        let search = { (bucket: RouteBucket) in
-            switch bucket {
-            case .one(let route): if isLost(route) { lost.append(route) }
-            case .several(let routes): lost += routes.filter(isLost)
+    }
+
+    private mutating func removeRoutes(over interface: UInt32, _ outcome: inout SnapshotKeeper.Outcome) {
+        let isGone = links[interface] == nil
+        for family in IPAddress.Family.allCases {
+            // If there are too many to know them, only the default routes are looked through at once; the dump that follows finds the others.
+            for key in index.keys(over: interface, family) ?? defaultRoutes where key.family == family {
+                for route in routes[key]?.list ?? []
+                where route.uses(interface: interface) && !route.isMultipath
+                    && (isGone || (route.kind != .local && !route.kind.refuses))
+                {
+                    record(.routeRemoved(route), &outcome)
+                }
             }
         }
-        if routes.count > Self.searchLimit {
-            for key in defaultRoutes { if let bucket = routes[key] { search(bucket) } }
-        } else {
-            for bucket in routes.values { search(bucket) }
-        }
-        for route in lost { record(.routeRemoved(route), &outcome) }
     }
 
     // While duplicate detection runs, an IPv6 address that the kernel made by itself is announced only by its prefix's route.
@@ -124,10 +136,15 @@ extension NetworkSnapshot {
         let table = KernelTable.routes(route.key.family)
         if comesFromUnknownAddress(route) { outcome.doubts.insert(.addresses) }
         if isDead || isHidden(route) {
-            outcome.doubts.insert(table)
+            if !isDead, let hop = route.firstHop {
+                doubtRoutes(route.key.family, over: hop.interface, &outcome)
+            } else {
+                outcome.doubts.insert(table)
+            }
             if contains(route) { record(.routeRemoved(route), &outcome) }
             return
         }
+        for interface in hopsOverLostLinks(of: route) { doubtRoutes(route.key.family, over: interface, &outcome) }
         let others: [Route]
         switch routes[route.key] {
         // Nearly always: nothing had its key.

@@ -5,10 +5,15 @@
 ///                      │
 ///   beginDump(table)   └─(while a dump of its table runs)─→ log
 ///   addDumped(event) ──→ shadow
-///   endDump() ───── log replayed on shadow ── shadow compared with live ──→ changes
+///   mergeDump() ── log replayed on shadow ── shadow compared with live, shard by shard ──→ changes
 /// ```
 /// A slice of a dump may be older or newer than an event that is read before it. Replaying the events in order on the finished
 /// dump gives the last word to the last event, so a route that is dumped and then deleted does not come back.
+///
+/// The end of a large dump takes several calls, between which events are applied. A shard of the routes that is merged follows the
+/// events alone, as the live snapshot does; for the others the log goes on, and it is replayed before the next shard is compared.
+///
+/// A dump of the routes over one interface decides about these only: routes that use the interface and are not in the dump are gone.
 package struct SnapshotKeeper: Sendable {
     /// What an event, or the end of a dump, did.
     package struct Outcome: Sendable {
@@ -16,10 +21,17 @@ package struct SnapshotKeeper: Sendable {
         package var changes: [SnapshotChange] = []
         /// The tables that the event left in doubt: the kernel does not tell everything (see ``SnapshotKeeper/apply(_:)``).
         package var doubts: CaseSet<KernelTable> = []
+        /// The interfaces whose routes are stale.
+        package var staleRoutes: Set<StaleRoutes> = []
 
         mutating func add(_ other: Outcome) {
             changes += other.changes
+            addStale(other)
+        }
+
+        fileprivate mutating func addStale(_ other: Outcome) {
             doubts.formUnion(other.doubts)
+            staleRoutes.formUnion(other.staleRoutes)
         }
     }
 
@@ -31,10 +43,21 @@ package struct SnapshotKeeper: Sendable {
 
     private struct Dump: Sendable {
         let table: KernelTable
+        /// The interface whose routes are dumped; `nil` for the complete table.
+        let interface: UInt32?
         var shadow = NetworkSnapshot()
         var log: [NetlinkEvent] = []
+        var replayed = 0
+        var mergedShards: Range<Int>
+        var hasMergedDefaults = false
         var sawDead = false
         var lostEvents = false
+
+        init(_ table: KernelTable, over interface: UInt32?) {
+            (self.table, self.interface) = (table, interface)
+            let first = RouteTable.shards(of: table.routeFamily ?? .v4).lowerBound
+            mergedShards = first..<first
+        }
     }
 
     package init() {}
@@ -51,14 +74,26 @@ package struct SnapshotKeeper: Sendable {
 
     /// Applies an event to the live snapshot; what it did is added to `outcome`.
     package mutating func apply(_ event: NetlinkEvent, _ outcome: inout Outcome) {
-        if let table = dump?.table, event.isAbout(table) {
-            if dump?.log.count ?? 0 < Self.logLimit { dump?.log.append(event) } else { dump?.lostEvents = true }
+        if let table = dump?.table {
+            if event.isAbout(table) {
+                if dump?.log.count ?? 0 < Self.logLimit { dump?.log.append(event) } else { dump?.lostEvents = true }
+            }
+            // Routes that prefer the address go without a message. The dump may still have them, and the index does not know these.
+            if case .addressRemoved(let key) = event, table == .routes(key.prefix.address.family) {
+                if let interface = dump?.interface {
+                    outcome.staleRoutes.insert(StaleRoutes(family: key.prefix.address.family, interface: interface))
+                } else {
+                    outcome.doubts.insert(table)
+                }
+            }
         }
         live.take(event, &outcome)
     }
 
-    /// A dump of this table begins; one that was running is forgotten.
-    package mutating func beginDump(_ table: KernelTable) { dump = Dump(table: table) }
+    /// A dump of this table begins, or of its routes over one interface; one that was running is forgotten.
+    package mutating func beginDump(_ table: KernelTable, over interface: UInt32? = nil) {
+        dump = Dump(table, over: interface)
+    }
 
     /// One entry of the running dump.
     package mutating func addDumped(_ event: NetlinkEvent) {
@@ -78,28 +113,154 @@ package struct SnapshotKeeper: Sendable {
         dump?.shadow.take(event, &ignored)
     }
 
-    /// The running dump is complete; the live snapshot becomes what it says.
+    /// The running dump is complete; the live snapshot becomes what it says, at once.
     package mutating func endDump() -> Outcome {
-        guard var finished = dump else { return Outcome() }
-        dump = nil
         var outcome = Outcome()
-        // Whether a route's link is up decides whether it is there.
-        for link in live.links.values where finished.table != .links { finished.shadow.apply(.link(link)) }
-        for event in finished.log { finished.shadow.take(event, &outcome) }
-        // A link may have gone down after its routes were dumped.
-        for route in finished.shadow.allRoutes.filter(live.isHidden) {
-            finished.shadow.apply(.routeRemoved(route))
-            finished.sawDead = true
-        }
-        outcome.changes = finished.shadow.changes(since: live, in: finished.table)
-        if finished.table == .links { consider(outcome.changes, &outcome) }
-        live.apply(outcome.changes)
-        if finished.sawDead || finished.lostEvents { outcome.doubts.insert(finished.table) }
+        while !mergeDump(atMost: .max, &outcome) {}
         return outcome
+    }
+
+    /// The running dump is complete; another slice of the live snapshot becomes what it says, of roughly `limit` events and routes.
+    ///
+    /// - Returns: whether that was the last slice.
+    package mutating func mergeDump(atMost limit: Int, _ outcome: inout Outcome) -> Bool {
+        // Taken out, so that its tables have one owner and are changed in place.
+        guard var running = dump else { return true }
+        dump = nil
+        let isDone: Bool
+        if running.table.routeFamily == nil {
+            mergeTable(&running, &outcome)
+            isDone = true
+        } else if let interface = running.interface {
+            mergeRoutes(&running, over: interface, &outcome)
+            isDone = true
+        } else {
+            isDone = mergeRoutes(&running, atMost: limit, &outcome)
+        }
+        if !isDone {
+            dump = running
+        } else if running.lostEvents || (running.sawDead && running.interface == nil) {
+            outcome.doubts.insert(running.table)
+        } else if running.sawDead, let family = running.table.routeFamily, let interface = running.interface {
+            outcome.staleRoutes.insert(StaleRoutes(family: family, interface: interface))
+        }
+        return isDone
     }
 
     /// The running dump failed; what it said is forgotten.
     package mutating func abandonDump() { dump = nil }
+
+    // MARK: Merging
+
+    private mutating func mergeTable(_ finished: inout Dump, _ outcome: inout Outcome) {
+        if finished.table != .links { finished.shadow.takeLinks(of: live) }
+        _ = replay(&finished, atMost: .max, &outcome)
+        var merged = Outcome()
+        merged.changes = finished.shadow.changes(since: live, in: finished.table)
+        if finished.table == .links { consider(merged.changes, &merged) }
+        live.apply(merged.changes)
+        outcome.add(merged)
+    }
+
+    /// Replays events on the shadow. Returns how many; those about shards that are merged already count and do nothing.
+    private func replay(_ running: inout Dump, atMost limit: Int, _ outcome: inout Outcome) -> Int {
+        var replayed = Outcome()
+        let start = running.replayed
+        while running.replayed < running.log.count, running.replayed - start < limit {
+            let event = running.log[running.replayed]
+            running.replayed += 1
+            if let key = event.routeKey, running.mergedShards.contains(RouteTable.shard(of: key)) { continue }
+            running.shadow.take(event, &replayed)
+        }
+        let count = running.replayed - start
+        if running.replayed == running.log.count {
+            running.log.removeAll(keepingCapacity: true)
+            running.replayed = 0
+        }
+        outcome.addStale(replayed)
+        return count
+    }
+
+    private mutating func mergeRoutes(_ running: inout Dump, atMost limit: Int, _ outcome: inout Outcome) -> Bool {
+        guard let family = running.table.routeFamily else { return true }
+        running.shadow.takeLinks(of: live)
+        var work = replay(&running, atMost: limit, &outcome)
+        guard running.log.isEmpty else { return false }
+        if !running.hasMergedDefaults { mergeDefaultRoutes(&running, family, &outcome) }
+        while running.mergedShards.upperBound < RouteTable.shards(of: family).upperBound {
+            guard work < limit else { return false }
+            let shard = running.mergedShards.upperBound
+            work += max(live.routes.shards[shard].count, running.shadow.routes.shards[shard].count)
+            removeHiddenRoutes(from: &running, inShard: shard)
+            let changes = running.shadow.routeChanges(since: live, inShard: shard)
+            live.apply(changes)
+            outcome.changes += changes
+            running.shadow.removeRoutes(inShard: shard)
+            running.mergedShards = running.mergedShards.lowerBound..<shard + 1
+        }
+        return true
+    }
+
+    // First of all: the path and its cause depend on them.
+    private mutating func mergeDefaultRoutes(
+        _ running: inout Dump, _ family: IPAddress.Family, _ outcome: inout Outcome
+    ) {
+        running.hasMergedDefaults = true
+        var changes: [SnapshotChange] = []
+        for key in live.defaultRoutes.union(running.shadow.defaultRoutes) where key.family == family {
+            removeHidden(running.shadow.routes(key), from: &running)
+            let (known, new) = (live.routes(key), running.shadow.routes(key))
+            changes += known.subtracting(new).map { .routeRemoved($0) } + new.subtracting(known).map { .routeAdded($0) }
+        }
+        live.apply(changes)
+        outcome.changes += changes
+    }
+
+    private func removeHiddenRoutes(from running: inout Dump, inShard shard: Int) {
+        removeHidden(running.shadow.routes.shards[shard].values.lazy.flatMap(\.list), from: &running)
+    }
+
+    // A link may have gone down after its routes were dumped.
+    private func removeHidden(_ routes: some Sequence<Route>, from running: inout Dump) {
+        for route in Array(routes.filter(live.isHidden)) {
+            running.shadow.apply(.routeRemoved(route))
+            running.sawDead = true
+        }
+        if !running.sawDead { running.sawDead = routes.contains { !live.hopsOverLostLinks(of: $0).isEmpty } }
+    }
+
+    private mutating func mergeRoutes(_ finished: inout Dump, over interface: UInt32, _ outcome: inout Outcome) {
+        guard let family = finished.table.routeFamily else { return }
+        guard live.index.tellsRoutes(over: interface, family), finished.shadow.routes.count <= RouteIndex.limit,
+            let keys = live.index.keys(over: interface, family)
+        else {
+            outcome.doubts.insert(finished.table)
+            return
+        }
+        finished.shadow.takeLinks(of: live)
+        _ = replay(&finished, atMost: .max, &outcome)
+        for shard in RouteTable.shards(of: family) { removeHiddenRoutes(from: &finished, inShard: shard) }
+        var changes: [SnapshotChange] = []
+        for route in keys.flatMap({ live.routes[$0]?.list ?? [] })
+        where route.uses(interface: interface) && !finished.shadow.contains(route) {
+            changes.append(.routeRemoved(route))
+        }
+        live.apply(changes)
+        for route in Array(finished.shadow.allRoutes) where !live.contains(route) {
+            let others = live.routes[route.key]?.all.subtracting(finished.shadow.routes(route.key)) ?? []
+            // The next hops over the interface are alive again: what the route was without them has gone.
+            let remnant = route.withoutHops(over: interface)
+            if others == [remnant] {
+                live.apply(.routeRemoved(remnant))
+                changes.append(.routeRemoved(remnant))
+            } else if !others.isEmpty {
+                outcome.doubts.insert(finished.table)
+            }
+            live.apply(.routeAdded(route))
+            changes.append(.routeAdded(route))
+        }
+        outcome.changes += changes
+    }
 
     // A dump of links may show for the first time that one is down or gone: what went over it goes as well.
     private func consider(_ changes: [SnapshotChange], _ outcome: inout Outcome) {
@@ -114,6 +275,17 @@ package struct SnapshotKeeper: Sendable {
     }
 }
 
+/// The routes of a family over one interface.
+package struct StaleRoutes: Hashable, Sendable {
+    package var family: IPAddress.Family
+    package var interface: UInt32
+
+    package init(family: IPAddress.Family, interface: UInt32) {
+        self.family = family
+        self.interface = interface
+    }
+}
+
 extension NetlinkEvent {
     func isAbout(_ table: KernelTable) -> Bool {
         switch self {
@@ -123,6 +295,13 @@ extension NetlinkEvent {
         case .rule(let rule), .ruleRemoved(let rule): table == .rules(rule.family)
         case .nexthop, .nexthopRemoved: table == .nexthops
         case .neighbour, .neighbourRemoved, .done, .ignored, .malformed: false
+        }
+    }
+
+    fileprivate var routeKey: Route.Key? {
+        switch self {
+        case .route(let route, _, _), .routeRemoved(let route): route.key
+        default: nil
         }
     }
 }

@@ -60,7 +60,7 @@ struct PathBench {
             case .readEvidence(let link):
                 evidenceRead.append(link.name)
                 perform(machine.handle(.evidence(link.index, evidence[link.index] ?? InterfaceEvidence()), at: now), &kept)
-            case .dump(let table, let sequence):
+            case .dump(let table, _, let sequence):
                 #expect(dumping == nil, "one dump at a time")
                 dumping = (table, sequence)
             case .changed(let changes):

@@ -45,7 +45,8 @@ import Testing
 
     @Test func `a dump that ran when events were lost proves nothing`() {
         var bench = PathBench.online()
-        bench.hear(.addressRemoved(Address.Key(interface: 2, prefix: IPPrefix(IPAddress(v4: 1), length: 8))))
+        let dead = Route(Route.Key(destination: IPPrefix(IPAddress(v4: 0x0b00_0000), length: 8)))
+        bench.hear(.route(dead, isDead: true))
         #expect(bench.dumping?.table == .routesV4)
         var effects = bench.turn(.overrun) + bench.answerDump()
         while bench.dumping != nil { effects += bench.answerDump() }

@@ -130,17 +130,26 @@ import Testing
         var keeper = keeper(.route(route))
         let outcome = keeper.apply(.link(Net.eth0.unplugged))
         #expect(outcome.changes == [.link(Net.eth0.unplugged)])
-        #expect(outcome.doubts.isSuperset(of: [.routesV4, .routesV6]))
+        #expect(outcome.staleRoutes == [StaleRoutes(family: .v4, interface: 2), StaleRoutes(family: .v6, interface: 2)])
+        #expect(outcome.doubts == [.addresses, .nexthops])
         #expect(keeper.live.contains(route))
     }
 
     // MARK: What the kernel does not tell
 
-    @Test func `a link that goes, or its carrier, leaves routes and nexthop objects in doubt`() {
-        for event: NetlinkEvent in [.link(Net.eth0.off), .link(Net.eth0.unplugged), .linkRemoved(2)] {
+    @Test func `a link that goes down, or its carrier, leaves only the routes over it and the nexthop objects stale`() {
+        for event: NetlinkEvent in [.link(Net.eth0.off), .link(Net.eth0.unplugged)] {
             var keeper = keeper()
-            #expect(keeper.apply(event).doubts.isSuperset(of: [.routesV4, .routesV6, .nexthops]), "\(event)")
+            let outcome = keeper.apply(event)
+            #expect(outcome.doubts == [.addresses, .nexthops], "\(event)")
+            let both = Set(IPAddress.Family.allCases.map { StaleRoutes(family: $0, interface: 2) })
+            #expect(outcome.staleRoutes == both, "\(event)")
         }
+    }
+
+    @Test func `a link that is removed leaves routes and nexthop objects in doubt`() {
+        var keeper = keeper()
+        #expect(keeper.apply(.linkRemoved(2)).doubts.isSuperset(of: [.routesV4, .routesV6, .nexthops]))
     }
 
     @Test func `a link that only changes otherwise leaves no doubt`() {
@@ -150,14 +159,20 @@ import Testing
         #expect(keeper.apply(.link(renamed)).doubts.isEmpty)
         #expect(keeper.apply(.link(renamed)).changes.isEmpty)
         renamed.mtu = 9_000
-        #expect(keeper.apply(.link(renamed)).doubts == [.routesV6])
+        let outcome = keeper.apply(.link(renamed))
+        #expect(outcome.doubts.isEmpty)
+        #expect(outcome.staleRoutes == [StaleRoutes(family: .v6, interface: 2)])
     }
 
-    @Test func `an address that goes leaves the routes of its family in doubt`() {
-        var keeper = keeper(.address(Net.address))
+    @Test func `an address that goes leaves the routes over its link stale, and those that prefer it`() {
+        let preferring = Route(
+            Route.Key(destination: IPPrefix(IPAddress(v4: 0x0b00_0000), length: 8)), nextHops: [Route.NextHop(interface: 3)],
+            preferredSource: Net.address.address)
+        var keeper = keeper(.address(Net.address), .route(preferring))
         let outcome = keeper.apply(.addressRemoved(Net.address.key))
         #expect(outcome.changes == [.addressRemoved(Net.address.key)])
-        #expect(outcome.doubts == [.routesV4])
+        #expect(outcome.staleRoutes == [StaleRoutes(family: .v4, interface: 2), StaleRoutes(family: .v4, interface: 3)])
+        #expect(outcome.doubts.isEmpty)
         #expect(keeper.apply(.addressRemoved(Net.address.key)).changes.isEmpty)
     }
 

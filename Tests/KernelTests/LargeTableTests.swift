@@ -1,0 +1,71 @@
+import EventLoop
+import Foundation
+import Glibc
+import NetworkLab
+import Reachability
+import Testing
+
+/// Changes of an uplink beside a large routing table on another interface.
+@Suite(.requiresNamespaces)
+struct LargeTableTests {
+    /// `NETWATCH_LARGE_TABLE=100000,40,150`: routes, changes, and milliseconds between changes.
+    private static let scale: (routes: Int, changes: Int, interval: Int) = {
+        let text = ProcessInfo.processInfo.environment["NETWATCH_LARGE_TABLE"] ?? ""
+        let parts = text.split(separator: ",").compactMap { Int($0) }
+        return parts.count == 3 ? (parts[0], parts[1], parts[2]) : (10_000, 20, 40)
+    }()
+
+    /// A status with the time at which it was published.
+    private struct Published: Sendable {
+        let status: NetworkPath.Status
+        let time: ContinuousClock.Instant
+    }
+
+    @Test func `with a large routing table on another interface, every change of the uplink is published in order`() throws {
+        let scale = Self.scale
+        let network = try Network()
+        let host = network.host
+        try network.uplink("v1", "10.2.0.1/24")
+        // No cable: the kernel may announce its carrier a second late.
+        let uplink = try host.openTun("d0")
+        defer { withExtendedLifetime(uplink) {} }
+        try host.ipBatch(["link set d0 addrgenmode none", "addr add 10.1.0.1/24 dev d0", "link set d0 up"])
+        try host.ipBatch(
+            (0..<scale.routes).map { "route add 11.\($0 / 65_536).\($0 / 256 % 256).\($0 % 256)/32 via 10.2.0.254 dev v1" })
+        try host.ip("route add default via 10.1.0.254")
+        let published = Locked<[Published]>([])
+        let events = EventQueue()
+        let session = try MonitorSession(MonitorConfiguration(namespace: NetworkNamespace(host.path))) { event in
+            guard case .path(let update) = event else { return }
+            published.withLock { paths in
+                if paths.last?.status == update.path.status { return }
+                paths.append(Published(status: update.path.status, time: .now))
+                events.put(event)
+            }
+        }
+        defer { session.stop() }
+        _ = try events.next()
+
+        // Nothing waits for the answer to the change before.
+        var (started, ended): ([ContinuousClock.Instant], [ContinuousClock.Instant]) = ([], [])
+        for change in 0..<scale.changes {
+            let isLoss = change.isMultiple(of: 2)
+            started.append(.now)
+            let gain = ["link set d0 up", "route add default via 10.1.0.254"]
+            try host.ipBatch(isLoss ? ["link set d0 down"] : gain)
+            ended.append(.now)
+            poll(nil, 0, Int32(scale.interval))
+        }
+        for _ in 0..<scale.changes { _ = try events.next(within: .seconds(10)) }
+        let paths = published.withLock { $0 }.dropFirst()
+        #expect(paths.map(\.status) == (0..<scale.changes).map { $0.isMultiple(of: 2) ? .unsatisfied : .satisfied })
+        // From before the command began, and from after it ended: the kernel's event is between.
+        let delays = zip(paths, zip(started, ended)).map { ($0.time - $1.0, $0.time - $1.1) }
+        let sorted = delays.map(\.1).sorted()
+        #expect(try #require(sorted.last) < .seconds(2))
+        print("large routing table \(scale): after the command's end median \(sorted[sorted.count / 2])", sorted.last ?? .zero)
+        print("large routing table \(scale): after its start most \(delays.map(\.0).max() ?? .zero)")
+        let snapshot: NetworkSnapshot? = try answer { session.withSnapshot($0) }
+        #expect(snapshot?.routes.count ?? 0 > scale.routes)
+    }
+}

@@ -1,0 +1,148 @@
+import Testing
+
+@testable import Reachability
+
+/// Dumps of the routes over one interface, and dumps of large tables that are merged in slices.
+@Suite struct StaleRoutesTests {
+    private func keeper(_ events: NetlinkEvent...) -> SnapshotKeeper {
+        var keeper = SnapshotKeeper()
+        for event in [.link(Net.lo), .link(Net.eth0), .link(Net.eth1)] + events { _ = keeper.apply(event) }
+        return keeper
+    }
+
+    private func route(_ number: UInt32, over interfaces: UInt32...) -> Route {
+        Route(
+            Route.Key(destination: IPPrefix(IPAddress(v4: 0x0b00_0000 | number << 8), length: 24)),
+            nextHops: interfaces.map { Route.NextHop(interface: $0) })
+    }
+
+    @Test func `a dump of the routes over one interface removes only routes over it`() {
+        var keeper = keeper(.route(route(1, over: 2)), .route(route(2, over: 2)), .route(route(3, over: 3)))
+        keeper.beginDump(.routesV4, over: 2)
+        keeper.addDumped(.route(route(2, over: 2)))
+        keeper.addDumped(.route(route(4, over: 2)))
+        let outcome = keeper.endDump()
+        #expect(Set(outcome.changes) == [.routeRemoved(route(1, over: 2)), .routeAdded(route(4, over: 2))])
+        #expect(outcome.doubts.isEmpty && outcome.staleRoutes.isEmpty)
+        #expect(keeper.live.contains(route(3, over: 3)))
+    }
+
+    @Test func `a multipath route loses and regains its next hop by dumps of that interface`() {
+        let both = route(1, over: 2, 3)
+        var keeper = keeper(.route(both))
+        keeper.beginDump(.routesV4, over: 2)
+        keeper.addDumped(.route(route(1, over: 3)))
+        #expect(keeper.endDump().changes == [.routeRemoved(both), .routeAdded(route(1, over: 3))])
+        keeper.beginDump(.routesV4, over: 2)
+        keeper.addDumped(.route(both))
+        let outcome = keeper.endDump()
+        #expect(outcome.changes == [.routeRemoved(route(1, over: 3)), .routeAdded(both)])
+        #expect(outcome.doubts.isEmpty)
+    }
+
+    @Test func `a multipath route beside another of its key makes the complete table stale`() {
+        let both = route(1, over: 2, 3)
+        var keeper = keeper(.route(route(1, over: 3)), .route(route(1, over: 1)))
+        keeper.beginDump(.routesV4, over: 2)
+        keeper.addDumped(.route(both))
+        #expect(keeper.endDump().doubts == [.routesV4])
+    }
+
+    @Test func `events during a dump of one interface have the last word`() {
+        var keeper = keeper(.route(route(1, over: 2)))
+        keeper.beginDump(.routesV4, over: 2)
+        keeper.addDumped(.route(route(1, over: 2)))
+        _ = keeper.apply(.routeRemoved(route(1, over: 2)))
+        _ = keeper.apply(.route(route(2, over: 2)))
+        _ = keeper.apply(.route(route(3, over: 3)))
+        #expect(keeper.endDump().changes.isEmpty)
+        #expect(Set(keeper.live.allRoutes) == [route(2, over: 2), route(3, over: 3)])
+    }
+
+    @Test func `routes that use nexthop objects make the complete table stale with any link`() {
+        var route = route(1, over: 3)
+        route.nexthopObject = 7
+        var keeper = keeper(.route(route))
+        #expect(keeper.apply(.link(Net.eth0.unplugged)).doubts.contains(.routesV4))
+        _ = keeper.apply(.routeRemoved(route))
+        #expect(!keeper.apply(.link(Net.eth0)).doubts.contains(.routesV4))
+    }
+
+    @Test func `too many routes over the changed link make the complete table stale, not those over another link`() {
+        var keeper = keeper()
+        for number in 0...UInt32(RouteIndex.limit) { _ = keeper.apply(.route(route(number, over: 3))) }
+        #expect(keeper.apply(.link(Net.eth0.off)).doubts == [.addresses, .nexthops])
+        #expect(keeper.apply(.link(Net.eth1.off)).doubts.isSuperset(of: [.routesV4]))
+    }
+
+    @Test(arguments: [1, 7, 100]) func `a dump that is merged in slices ends as one that is merged at once`(limit: Int) {
+        var keeper = keeper()
+        for number in 0..<300 { _ = keeper.apply(.route(route(UInt32(number), over: 2))) }
+        keeper.beginDump(.routesV4)
+        for number in 100..<400 { keeper.addDumped(.route(route(UInt32(number), over: 2))) }
+        var expected = Set((100..<400).map { route(UInt32($0), over: 2) })
+        var mirror = keeper.live
+        var (slices, isDone) = (0, false)
+        while !isDone {
+            var outcome = SnapshotKeeper.Outcome()
+            isDone = keeper.mergeDump(atMost: limit, &outcome)
+            slices += 1
+            // Between two slices routes come and go, in merged shards and in others.
+            let (gone, new) = (route(UInt32(399 - slices), over: 2), route(UInt32(500 + slices), over: 3))
+            if slices < 100 {
+                keeper.apply(.routeRemoved(gone), &outcome)
+                keeper.apply(.route(new), &outcome)
+                expected.remove(gone)
+                expected.insert(new)
+            }
+            mirror.apply(outcome.changes)
+            #expect(mirror == keeper.live)
+        }
+        #expect(slices > 2)
+        #expect(Set(keeper.live.allRoutes) == expected)
+        #expect(keeper.dumping == nil)
+    }
+
+    @Test func `an overrun between two slices is made good by the dump that follows`() {
+        var bench = PathBench.online()
+        bench.tables[.routesV4] = (bench.tables[.routesV4] ?? []) + (0..<9_000).map { .route(route($0, over: 3)) }
+        bench.turn(.overrun)
+        while let table = bench.dumping?.table, table != .routesV4 { bench.answerDump() }
+        bench.answerDump()
+        #expect(bench.machine.snapshot.routes.count < 9_000 && !bench.machine.isQuiet)
+        let lost: NetlinkEvent = .route(route(9_001, over: 3))
+        bench.tables[.routesV4]?.append(lost)
+        let effects = bench.turn(.overrun)
+        #expect(effects.resyncs.isEmpty)
+        bench.settle()
+        #expect(bench.machine.isQuiet)
+        #expect(bench.machine.snapshot.contains(route(9_001, over: 3)))
+    }
+
+    @Test func `a change of the uplink is published between the slices of a large dump`() {
+        var bench = PathBench.online()
+        bench.tables[.routesV4] = (bench.tables[.routesV4] ?? []) + (0..<9_000).map { .route(route($0, over: 3)) }
+        bench.turn(.overrun)
+        while let table = bench.dumping?.table, table != .routesV4 { bench.answerDump() }
+        bench.answerDump()
+        #expect(bench.machine.snapshot.routes.count < 9_000)
+        let effects = bench.hear(.link(Net.eth0.off))
+        #expect(effects.published.first?.path.status == .unsatisfied)
+        #expect(bench.machine.snapshot.routes.count < 9_000)
+    }
+
+    @Test func `stale interfaces are dumped one by one, at most once a second, and a complete dump covers them`() {
+        var schedule = DumpSchedule()
+        for interface: UInt32 in [5, 3] { schedule.want(StaleRoutes(family: .v4, interface: interface), at: 0) }
+        #expect(schedule.next(at: 0) == .routesV4 && schedule.runningInterface == 3)
+        #expect(schedule.finished(.complete, draw: 0, at: 1) == .accept)
+        #expect(schedule.next(at: 1) == .routesV4 && schedule.runningInterface == 5)
+        schedule.want(StaleRoutes(family: .v4, interface: 3), at: 2)
+        #expect(schedule.finished(.complete, draw: 0, at: 3) == .accept)
+        #expect(schedule.next(at: 4) == nil && !schedule.isQuiet)
+        schedule.want(.routesV4, at: 5)
+        #expect(schedule.next(at: 5) == .routesV4 && schedule.runningInterface == nil)
+        #expect(schedule.finished(.complete, draw: 0, at: 6) == .accept)
+        #expect(schedule.isQuiet)
+    }
+}
