@@ -16,6 +16,9 @@ struct GetCommand: ParsableCommand {
             command continues it: where the server's version is the same one, or --sha256 says what the whole is. A file that is \
             there already is replaced only when the new one is whole.
 
+            Without -o the file is named as the URL's path ends. Characters that harm become '_': slashes, controls, a dot, hyphen, tilde \
+            or space at the beginning, and the dot of .netwatch-part.
+
             It tries until --timeout. What trying cannot mend ends it: statuses 400 to 499 except 408 and 429, an untrusted \
             certificate, an endless or refused redirect, a wrong digest, a file that cannot be written.
 
