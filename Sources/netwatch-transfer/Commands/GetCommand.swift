@@ -18,6 +18,9 @@ struct GetCommand: ParsableCommand {
             another inode: hard links go on naming the old one. A partial file of another user, or one that others can write to, is \
             neither continued nor touched. A response without content (204, 205) replaces nothing.
 
+            Without -o the file is named as the URL's path ends. Characters that harm become '_': slashes, controls, a dot, hyphen, tilde \
+            or space at the beginning, and the dot of .netwatch-part.
+
             It tries until --timeout. What trying cannot mend ends it: statuses 400 to 499 except 408 and 429, an untrusted \
             certificate, an endless or refused redirect, a wrong digest, a file that cannot be written.
 

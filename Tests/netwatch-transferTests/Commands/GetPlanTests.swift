@@ -18,6 +18,29 @@ import Testing
         #expect(FileName.of(try #require(URL(string: address))) == name)
     }
 
+    @Test(arguments: [
+        ("-rf", "_rf"), ("--help", "_-help"), ("%2Drf", "_rf"), ("~root", "_root"), ("%20-rf%20", "_-rf_"),
+        ("x.netwatch-part", "x_netwatch-part"), ("x.NetWatch-Part.json", "x_netwatch-part.json"),
+        (".netwatch-part", "_netwatch-part"), ("x%2Enetwatch-part", "x_netwatch-part"),
+        ("NUL", "_NUL"), ("com1.txt", "_com1.txt"), ("console", "console"), ("a%5Cb", "a_b"),
+        ("a%C2%9Bb", "a_b"), ("a%E2%80%AEgpj.exe", "a_gpj.exe"), ("a%E2%80%A8b", "a_b"),
+        // The dot and a combining accent are one character.
+        (".%CC%81hidden", "_\u{301}hidden"), ("-%CC%81rf", "_\u{301}rf"),
+    ])
+    func `a file name from a URL is no option, no partial file, not hidden and without controls`(
+        _ segment: String, _ name: String
+    )
+        throws
+    {
+        #expect(FileName.of(try #require(URL(string: "http://h/a/" + segment))) == name)
+    }
+
+    @Test(arguments: ["", ".txt"]) func `a file name of one character with many accents keeps a stem`(_ end: String) {
+        let name = FileName.safe("a" + String(repeating: "\u{301}", count: 300) + end)
+        #expect(name.unicodeScalars.first == "a" && name.hasSuffix(end))
+        #expect(name.utf8.count <= FileName.longest)
+    }
+
     @Test func aLongNameKeepsItsEnd() throws {
         let url = try #require(URL(string: "http://h/" + String(repeating: "%C3%A4", count: 300) + ".tar.gz"))
         let name = FileName.of(url)
