@@ -12,7 +12,8 @@ struct User: Decodable, Sendable {
         switch arguments.first {
         case "readme" where arguments.count == 2: try await readme(URL(fileURLWithPath: arguments[1]))
         case "value": try await value()
-        default: print("usage: HTTPSessionExamples value|readme FILE")
+        case "server": try await pauseWhileUnreachable()
+        default: print("usage: HTTPSessionExamples value|server|readme FILE")
         }
     }
 
@@ -20,6 +21,21 @@ struct User: Decodable, Sendable {
         let session = try HTTPSessionManager(baseURL: "https://api.example.com/v1/")
         let user: User = try await session.get("users/7").decode()
         print("user", user.name)
+    }
+
+    static func pauseWhileUnreachable() async throws {
+        let session = try HTTPSessionManager(baseURL: "https://api.example.com/v1/")
+        let task = session.get("users/7")
+        let server = try ServerMonitor("api.example.com:443")
+        let observer = NotificationCenter.default.addObserver(of: server, for: .statusDidChange) { message in
+            switch message.update.status {
+            case .reachable: task.resume()
+            case .unreachable: task.suspend()
+            case .unknown: break
+            }
+        }
+        print(try await task.value.statusCode)
+        withExtendedLifetime(observer) {}
     }
 
     static func readme(_ file: URL) async throws {

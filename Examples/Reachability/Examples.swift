@@ -43,12 +43,8 @@ import Reachability
         let observer = NotificationCenter.default.addObserver(of: monitor, for: .pathDidChange) { message in
             print("posted", message.update.path.status)
         }
-        let server = try ServerMonitor("api.example.com:443", on: monitor)
-        let serverObserver = NotificationCenter.default.addObserver(of: server, for: .statusDidChange) { message in
-            print("posted", message.update.status)
-        }
         let token = monitor.onChange { path in print(path.status) }  // callback style; ends with the token
         try await Task.sleep(for: .seconds(3600))
-        withExtendedLifetime((token, observer, server, serverObserver)) {}
+        withExtendedLifetime((token, observer)) {}
     }
 }

@@ -183,7 +183,8 @@ package struct PathMachine: Sendable {
     mutating func noteChanges(from known: Int, at now: Int64) {
         for table in untold.doubts { schedule.want(table, at: now) }
         untold.doubts = []
-        for routes in untold.staleRoutes { schedule.want(routes, at: now) }
+        // In a fixed order, so that a recording can be run again: too many of them become one dump.
+        for routes in untold.staleRoutes.sorted() { schedule.want(routes, at: now) }
         untold.staleRoutes = []
         guard untold.changes.count > known else { return }
         for place in known..<untold.changes.count { note(untold.changes[place]) }

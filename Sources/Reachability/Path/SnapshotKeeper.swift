@@ -246,18 +246,24 @@ package struct SnapshotKeeper: Sendable {
             changes.append(.routeRemoved(route))
         }
         live.apply(changes)
-        for route in Array(finished.shadow.allRoutes) where !live.contains(route) {
-            let others = live.routes[route.key]?.all.subtracting(finished.shadow.routes(route.key)) ?? []
+        // Key by key, and whatever order a set has: a recording has to say the same again.
+        for (key, bucket) in finished.shadow.routes {
+            let missing = bucket.all.filter { !live.contains($0) }
+            guard !missing.isEmpty else { continue }
+            let others = live.routes(key).subtracting(bucket.all)
             // The next hops over the interface are alive again: what the route was without them has gone.
-            let remnant = route.withoutHops(over: interface)
-            if others == [remnant] {
-                live.apply(.routeRemoved(remnant))
-                changes.append(.routeRemoved(remnant))
+            if missing.contains(where: { others == [$0.withoutHops(over: interface)] }) {
+                for remnant in others {
+                    live.apply(.routeRemoved(remnant))
+                    changes.append(.routeRemoved(remnant))
+                }
             } else if !others.isEmpty {
                 outcome.doubts.insert(finished.table)
             }
-            live.apply(.routeAdded(route))
-            changes.append(.routeAdded(route))
+            for route in missing {
+                live.apply(.routeAdded(route))
+                changes.append(.routeAdded(route))
+            }
         }
         outcome.changes += changes
     }
@@ -276,13 +282,17 @@ package struct SnapshotKeeper: Sendable {
 }
 
 /// The routes of a family over one interface.
-package struct StaleRoutes: Hashable, Sendable {
+package struct StaleRoutes: Hashable, Comparable, Sendable {
     package var family: IPAddress.Family
     package var interface: UInt32
 
     package init(family: IPAddress.Family, interface: UInt32) {
         self.family = family
         self.interface = interface
+    }
+
+    package static func < (left: StaleRoutes, right: StaleRoutes) -> Bool {
+        (left.family == .v4 ? 0 : 1, left.interface) < (right.family == .v4 ? 0 : 1, right.interface)
     }
 }
 

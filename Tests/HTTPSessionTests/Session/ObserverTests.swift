@@ -35,7 +35,8 @@ import Testing
         }
         defer { NotificationCenter.default.removeObserver(observer) }
         var seen = updates.makeAsyncIterator()
-        while let update = await seen.next(), update.state != .up {}
+        // The first state may have been posted before anybody observed.
+        for await update in watched.updates where update.state == .up { break }
 
         try lab.client.ip("link set one down")
         var lost = await seen.next()
