@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Glibc
 
 /// Opens the file of a recording. A recording holds addresses, routes and target names, so only its owner may read it.
