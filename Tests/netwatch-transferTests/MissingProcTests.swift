@@ -55,6 +55,9 @@ import Testing
         let bare = try run(["/usr/bin/python3", "-c", "import os; os.execv('netwatch', ['netwatch', 'get', '--version'])"])
         #expect(try bare.remainingLines() == [])
         #expect(try bare.wait() == 69, "\(bare.ending)")
-        #expect(bare.standardError.hasPrefix("netwatch: get: without /proc this program does not know its own folder; "))
+        // A sanitizer says on a line of its own that it misses /proc too.
+        let lines = bare.standardError.split(separator: "\n").filter { !$0.hasPrefix("==") }
+        let expected = "netwatch: get: without /proc this program does not know its own folder; "
+        #expect(lines.count == 1 && lines.first?.hasPrefix(expected) == true, "\(bare.ending)")
     }
 }
