@@ -83,6 +83,7 @@ import Testing
         let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
         let task = try download(server, session)
         await task.awaitProgress { $0.received > 0 }
+        await folder.awaitFile()
         try Data("other".utf8).write(to: folder.url("file"))
         gate.open()
         #expect(await failure(task)?.code == .cannotMoveFile)

@@ -50,6 +50,11 @@ extension ScratchDirectory {
 
     /// The names in it, hidden ones too.
     var names: [String] { ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted() }
+
+    /// Waits for the first file: a sink works on a thread of its own, which may be late.
+    func awaitFile() async {
+        while names.isEmpty { await Task.yield() }
+    }
 }
 
 /// The bytes of ``ReplyBody/pattern(_:)``.
