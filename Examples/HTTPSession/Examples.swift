@@ -27,11 +27,11 @@ struct User: Decodable, Sendable {
         let session = try HTTPSessionManager(baseURL: "https://api.example.com/v1/")
         let task = session.get("users/7")
         let server = try ServerMonitor("api.example.com:443")
-        let observer = NotificationCenter.default.addObserver(of: server, for: .statusDidChange) { message in
-            switch message.update.status {
+        let observer = NotificationCenter.default.addObserver(of: server, for: .statusDidChange) { _ in
+            switch server.current?.status {
             case .reachable: task.resume()
             case .unreachable: task.suspend()
-            case .unknown: break
+            case .unknown, nil: break
             }
         }
         print(try await task.value.statusCode)

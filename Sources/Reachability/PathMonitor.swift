@@ -140,6 +140,7 @@ public final class PathMonitor: Sendable {
 extension PathMonitor {
     /// Posted to `NotificationCenter.default` on every change of the path, and once for the first path, a few milliseconds after the
     /// monitor's start: who begins to observe later hears of the next change, and finds the present in ``PathMonitor/currentPath``.
+    /// Foundation delivers messages of this kind asynchronously, and two of them in any order.
     ///
     /// ```swift
     /// let token = NotificationCenter.default.addObserver(of: monitor, for: .pathDidChange) { message in … }

@@ -137,6 +137,7 @@ final class ServerWatch: Sendable {
 extension ServerMonitor {
     /// Posted to `NotificationCenter.default` on every change of the server's state, and once for the first state after the monitor's
     /// start. An observer that is added later receives the next change; ``ServerMonitor/current`` has the present state.
+    /// Foundation delivers messages of this kind asynchronously, and two of them in any order.
     ///
     /// ```swift
     /// let token = NotificationCenter.default.addObserver(of: server, for: .statusDidChange) { message in

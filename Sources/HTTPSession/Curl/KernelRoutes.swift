@@ -27,13 +27,16 @@ enum KernelRoutes {
         return IdleSockets.address(of: probe).map { .from([$0]) } ?? .unknown
     }
 
-    /// The way to an address. `expected`: the addresses of connections to it; it is asked again while one of them is not among the answers.
-    static func way(to address: IPAddress, expecting expected: Set<IPAddress> = []) -> TransferWays.Way {
+    /// The way to an address. `interface`: the one that everything goes over. `expected`: the addresses of connections to it; the kernel is
+    /// asked again while one of them is not among the answers.
+    static func way(
+        to address: IPAddress, over interface: String? = nil, expecting expected: Set<IPAddress> = []
+    ) -> TransferWays.Way {
         // What the zone would be is not known any more (RFC 4007); a neighbour has no route that could change.
         guard !(address.family == .v6 && address.isLinkLocal) else { return .unknown }
         var sources: Set<IPAddress> = []
         for _ in 0..<questions {
-            switch withSocketAddress(address, { way(to: $0, $1) }) {
+            switch withSocketAddress(address, { way(to: $0, $1, over: interface) }) {
             case .from(let chosen): sources.formUnion(chosen)
             case let other: return sources.isEmpty ? other : .unknown
             }

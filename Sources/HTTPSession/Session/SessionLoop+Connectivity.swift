@@ -102,7 +102,7 @@ extension SessionLoop {
     // MARK: What the kernel says
 
     private func way(to remote: IPAddress, expecting locals: Set<IPAddress> = []) -> TransferWays.Way {
-        remote.isLoopback || settings.configuration.interface != nil ? .unknown : KernelRoutes.way(to: remote, expecting: locals)
+        remote.isLoopback ? .unknown : KernelRoutes.way(to: remote, over: engine.network.interface, expecting: locals)
     }
 
     /// Whether nothing gets through to any of these addresses now; of none: to anywhere.

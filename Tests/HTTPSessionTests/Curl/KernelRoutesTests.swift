@@ -21,10 +21,10 @@ import Testing
         }
     }
 
-    private func way(to remote: String, expecting expected: String...) throws -> TransferWays.Way {
+    private func way(to remote: String, over interface: String? = nil, expecting expected: String...) throws -> TransferWays.Way {
         let remote = try #require(IPAddress(remote))
         let expected = Set(expected.compactMap { IPAddress($0) })
-        return try host.perform { KernelRoutes.way(to: remote, expecting: expected) }
+        return try host.perform { KernelRoutes.way(to: remote, over: interface, expecting: expected) }
     }
 
     private func from(_ addresses: String...) -> TransferWays.Way { .from(Set(addresses.compactMap { IPAddress($0) })) }
@@ -48,6 +48,13 @@ import Testing
             try host.ip("route del \(refusal) \(network)")
         }
         #expect(try way(to: one) == from(one))
+    }
+
+    @Test func `over a given interface the way is that one's, whatever the routes say`() throws {
+        try host.ip("route add 203.0.113.0/24 dev one")
+        #expect(try way(to: "203.0.113.9", over: "two") == from("10.9.2.2"))
+        try host.ip("addr del 10.9.2.2/24 dev two")
+        #expect(try way(to: "203.0.113.9", over: "two", expecting: "10.9.2.2") != from("10.9.2.2"))
     }
 
     @Test func `nothing is said of neighbours without their zone`() throws {

@@ -158,6 +158,9 @@ struct TransferWaysTests {
         #expect(try fate(ways, at: 10_250) == .doubtful("if1 is no-carrier"))
         _ = update(&ways, path(two), at: 10_300)
         #expect(try fate(ways, at: 10_300) == .gone("the address 192.0.2.2 is gone"))
+        // The kernel knows of an address before the path does.
+        try learn(&ways, from: "192.0.2.2", at: 10_400)
+        #expect(try fate(ways, at: 10_400) == .fine)
     }
 
     // MARK: Attempts

@@ -265,7 +265,7 @@ import Testing
                 $0.hostOverrides = [.init(host: "named.example", port: Int(server.port), addresses: [address])]
             }
             let error = await failure(session.data(try request(server)))
-            #expect(error?.code == (isAllowed ? nil : .networkNotAllowed))
+            #expect(error?.code == (isAllowed ? nil : .networkNotAllowed), "\(error.map { "\($0)" } ?? "no error")")
         }
         #expect(server.requests.count == 1)
     }
