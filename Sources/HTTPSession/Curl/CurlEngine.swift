@@ -22,6 +22,7 @@ final class CurlEngine {
     let overrides: LineList
     @exclusivity(unchecked) private var idleHandles: [(handle: EasyHandle, setup: HandleSetup?)] = []
     let sockets = IdleSockets()
+    @exclusivity(unchecked) var surplus = SurplusRecord()
     /// Those that have, or are about to have, all of their answer while they still send.
     private var answered: [CurlTransfer] = []
     /// Those whose socket nobody watches.
@@ -122,7 +123,7 @@ final class CurlEngine {
                 try attachStores(to: handle, handlesCookies: plan.handlesCookies)
             }
             try transfer.attach()
-            try CurlFailure.check(curl_multi_add_handle(multi, handle.raw))
+            if !waitsForQuiet(transfer, now: now) { try CurlFailure.check(curl_multi_add_handle(multi, handle.raw)) }
         } catch {
             handle.transfer = nil
             handle.cleanUp()
@@ -188,7 +189,7 @@ final class CurlEngine {
     func wait(until deadline: Int64?, awake: () -> Void) {
         // What deadlines and the queue have changed since the turn's own time for that.
         let hasSettled = settlePauses()
-        let everyReady = loop.wait(until: hasSettled ? 0 : min(deadline ?? .max, curlDeadline ?? .max))
+        let everyReady = loop.wait(until: hasSettled ? 0 : min(deadline ?? .max, curlDeadline ?? .max, surplus.deadline))
         awake()
         for ready in everyReady {
             let socket = curl_socket_t(truncatingIfNeeded: ready.token)
@@ -202,6 +203,7 @@ final class CurlEngine {
 
     /// Lets libcurl do what is due, and tells the receivers of the transfers that have ended.
     func advance() {
+        if !surplus.waiting.isEmpty { addQuiet() }
         // A receiver that hears of an end may begin another transfer, which is due at once.
         while true {
             if let due = curlDeadline, due == 0 || due <= MonotonicClock.now() {
@@ -210,6 +212,15 @@ final class CurlEngine {
             }
             let hasSettled = settlePauses()
             guard finishTransfers() || hasSettled else { return }
+        }
+    }
+
+    private func addQuiet() {
+        for transfer in takeQuiet(now: MonotonicClock.now()) where transfers[ObjectIdentifier(transfer)] != nil {
+            do throws(HTTPSessionError) { try CurlFailure.check(curl_multi_add_handle(multi, transfer.handle.raw)) } catch {
+                transfer.refuse(with: error)
+                endRefused(transfer)
+            }
         }
     }
 
@@ -253,7 +264,7 @@ final class CurlEngine {
             else { continue }
             let code = netwatch_curl_message_result(message)
             transfers.removeValue(forKey: ObjectIdentifier(transfer))
-            if code == CURLE_OK { sockets.noteEnd(of: transfer.handle) }
+            if code == CURLE_OK { noteConnection(of: transfer) }
             curl_multi_remove_handle(multi, raw)
             transfer.finish(code)
             retire(transfer, isWhole: code == CURLE_OK)

@@ -41,6 +41,7 @@ extension CurlTransfer {
     func silence() {
         let port = Int32(truncatingIfNeeded: handle.long(CURLINFO_LOCAL_PORT))
         guard port > 0, usesHTTP2 == false, plan.body == .none else { return }
-        for socket in madeSockets + [reusedSocket] where IdleSockets.port(of: socket) == port { IdleSockets.silence(socket) }
+        let sockets = madeSockets + [connectionInUse?.entry.socket ?? -1]
+        for socket in sockets where IdleSockets.port(of: socket) == port { IdleSockets.silence(socket) }
     }
 }

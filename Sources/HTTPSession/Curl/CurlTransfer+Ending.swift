@@ -7,6 +7,21 @@ struct ResponseEnding {
     fileprivate var secureConnection: HandshakeWatch?
     /// Whether the connection is closed after this exchange: a setting of the handle that no other attempt shall find.
     fileprivate(set) var forbidsReuse = false
+    /// The remote end of the connection.
+    fileprivate var server: SurplusServers.Server?
+    fileprivate var head: ResponseHead?
+
+    /// Whether the response lets the connection carry another request (RFC 9112 section 9.3).
+    var keepsConnection: Bool { !forbidsReuse && framing != .untilClose && head?.keepsConnection == true }
+    /// Whether the exchange is encrypted as far as the server or proxy that the connection leads to.
+    var isSecure: Bool { secureConnection != nil }
+    /// Whether libcurl's counters say how many bytes the response took on the connection.
+    var hasKnownSize: Bool {
+        switch framing {
+        case .noBody, .length: true
+        case .chunked, .stream, .untilClose: false
+        }
+    }
 
     /// Throws ``HTTPSessionError/Code/connectionLost`` if the end of the body was the end of a TLS connection without close_notify: somebody
     /// else may have cut it there (RFC 9112 section 9.8).
@@ -19,7 +34,8 @@ struct ResponseEnding {
 
 extension CurlTransfer {
     /// The connection that the next request is sent on is known. A further request of an authentication may use another one.
-    func noteConnection() {
+    func noteConnection(_ connection: IdleSockets.Connection) {
+        ending.server = SurplusServers.Server(connection)
         ending.secureConnection = trust == nil ? nil : handle.tlsPointer.flatMap { HandshakeWatch.of(OpaquePointer($0)) }
     }
 
@@ -44,7 +60,10 @@ extension CurlTransfer {
             refusal = error
             return false
         }
-        if head.hasAmbiguousFraming { ending.forbidsReuse = (try? handle.set(CURLOPT_FORBID_REUSE, true)) != nil }
+        ending.head = head
+        if head.hasAmbiguousFraming || ending.server.map(engine.isSurplusServer) == true {
+            ending.forbidsReuse = (try? handle.set(CURLOPT_FORBID_REUSE, true)) != nil
+        }
         return true
     }
 }

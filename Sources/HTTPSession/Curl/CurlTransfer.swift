@@ -42,7 +42,9 @@ final class CurlTransfer {
     private var responses = 0
     /// Made for this attempt. Those of addresses that did not answer may be closed by now, and their numbers others'.
     private(set) var madeSockets: [curl_socket_t] = []
-    private(set) var reusedSocket: curl_socket_t = -1
+    var reused: ReusedConnection?
+    var connectionInUse: (connection: IdleSockets.Connection, entry: IdleSockets.Entry)?
+    var surplus: Surplus?
     /// What it asks for a connection, the latest of each family: libcurl tries both at a time, and of each one address after the other.
     private(set) var tries: [TransferWays.Try] = []
     /// Why addresses were not tried: no connection to them may be made from here.
@@ -107,6 +109,7 @@ final class CurlTransfer {
     /// Leaves nothing of this attempt's own on the handle that libcurl might read when it is gone.
     func detach() {
         handle.transfer = nil
+        leaveConnection()
         if lines.raw != nil { try? handle.set(CURLOPT_HTTPHEADER, pointer: nil) }
     }
 
@@ -130,18 +133,13 @@ final class CurlTransfer {
                 hasUnfitConnection = true
                 return false
             }
-            if let socket = engine.sockets.socket(of: connection) {
-                guard !engine.sockets.endDoubt(of: connection),
-                    !IdleSockets.hasSurplus(socket, ssl: plan.isSecure || isRaised ? handle.tlsPointer : nil)
-                else {
-                    hasUnfitConnection = true
-                    return false
-                }
-                reusedSocket = socket
+            guard mayReuse(connection) else {
+                hasUnfitConnection = true
+                return false
             }
         }
         requests += 1
-        noteConnection()
+        noteConnection(connection)
         if requests > responses + 1 {
             wasResent = true
             return false
@@ -160,6 +158,7 @@ final class CurlTransfer {
             }
             receiver.transferConnected()
         }
+        noteUse(of: connection)
         return true
     }
 
@@ -196,7 +195,10 @@ final class CurlTransfer {
             isHeadComplete = false
         }
         if isHeadComplete { return true }
-        if head.isEmpty { head.reserveCapacity(512) }
+        if head.isEmpty {
+            guard mayBeResponse() else { return false }
+            head.reserveCapacity(512)
+        }
         if answered == nil, requested != nil { answered = MonotonicClock.now() }
         guard head.count + line.count <= CurlTransfer.maximumHeadSize else {
             refusal = HTTPSessionError(
@@ -332,6 +334,7 @@ final class CurlTransfer {
         facts.isMultiplexed = facts.networkProtocol == "h2" && usesHTTP2 != false
         facts.wasResent = wasResent
         facts.hadUnfitConnection = hasUnfitConnection
+        facts.hadSurplus = surplus != nil
         // Nobody would have judged the server; or the proxy of the environment was judged as that of http.
         facts.wasRaised = isRaised && (trust == nil || requests == 0)
         // Nor did the time for connecting pass for a task that was held.
@@ -358,6 +361,7 @@ final class CurlTransfer {
             if !isWhole(despite: code) { try CurlFailure.check(code, evidence()) }
             if let pendingHead { _ = deliver(pendingHead) }
             if let refusal { return refusal }
+            if let error = surplusFailure() { return error }
             if hasDeliveredHead { try ending.check() }
             return hasDeliveredHead ? nil : HTTPSessionError(.badServerResponse, "the server sent no HTTP response")
         } catch {

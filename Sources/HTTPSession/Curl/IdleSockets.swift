@@ -15,31 +15,41 @@ final class IdleSockets {
         var localPort: Int32
     }
 
-    private var sockets: [Connection: curl_socket_t] = [:]
+    /// The socket of a connection, and the attempt that uses it.
+    final class Entry {
+        let socket: curl_socket_t
+        /// Until the engine has taken note of the attempt's end: libcurl may have given the connection to another one by then.
+        var user: CurlTransfer?
+        /// The counters after the last exchange, if they are known.
+        var counters: ReceiveCounters?
+
+        init(socket: curl_socket_t) { self.socket = socket }
+    }
+
+    private var sockets: [Connection: Entry] = [:]
     /// Those that have carried nothing since the network changed.
     private var doubted: Set<Connection> = []
     /// Before so many are known, those that are closed are not looked for.
     private var limit = 256
 
-    /// An exchange has ended well, and its handle is not yet out of its multi handle.
-    func noteEnd(of handle: EasyHandle) {
-        // The socket of one that was used again is known.
-        guard handle.long(CURLINFO_NUM_CONNECTS) > 0 || !doubted.isEmpty,
-            handle.long(CURLINFO_HTTP_VERSION) <= Int(CURL_HTTP_VERSION_1_1), let socket = handle.socket,
-            let address = handle.string(CURLINFO_PRIMARY_IP)
-        else { return }
-        let connection = Connection(
-            remoteAddress: address, remotePort: Int32(truncatingIfNeeded: handle.long(CURLINFO_PRIMARY_PORT)),
-            localPort: Int32(truncatingIfNeeded: handle.long(CURLINFO_LOCAL_PORT)))
-        // A Unix socket has no port: one is not told from another.
-        guard connection.localPort > 0 else { return }
+    /// A new connection carries its first request. Its socket is one of `made`: those of addresses that did not answer may be closed.
+    ///
+    /// - Returns: `nil` for a Unix socket. It has no port: one is not told from another.
+    func insert(_ connection: Connection, made: [curl_socket_t]) -> Entry? {
+        guard connection.localPort > 0,
+            let socket = made.last(where: { IdleSockets.port(of: $0) == connection.localPort })
+        else { return nil }
         if sockets.count >= limit {
-            sockets = sockets.filter { $0.value != socket && IdleSockets.port(of: $0.value) == $0.key.localPort }
+            sockets = sockets.filter { $0.value.socket != socket && IdleSockets.port(of: $0.value.socket) == $0.key.localPort }
             limit = max(256, sockets.count * 2)
         }
-        sockets[connection] = socket
-        doubted.remove(connection)
+        let entry = Entry(socket: socket)
+        sockets[connection] = entry
+        return entry
     }
+
+    /// An exchange on this connection has ended well.
+    func noteEnd(on connection: Connection) { if !doubted.isEmpty { doubted.remove(connection) } }
 
     /// The network has changed: what is idle may be dead.
     func doubt() { doubted = Set(sockets.keys.filter { !($0.remoteAddress == "::1" || $0.remoteAddress.hasPrefix("127.")) }) }
@@ -48,7 +58,7 @@ final class IdleSockets {
     func endDoubt(of connection: Connection) -> Bool { !doubted.isEmpty && doubted.remove(connection) != nil }
 
     /// That of a connection which has carried an exchange.
-    func socket(of connection: Connection) -> curl_socket_t? { sockets[connection] }
+    func entry(of connection: Connection) -> Entry? { sockets[connection] }
 
     /// Whether bytes have come where nothing has been asked. Over TLS (`ssl`) they may be a farewell, or a ticket: a new connection is as
     /// good then.
@@ -57,6 +67,19 @@ final class IdleSockets {
         if let ssl, TLSFacts.hasUnread(ssl: ssl) { return true }
         var byte: UInt8 = 0
         return recv(socket, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) > 0
+    }
+
+    /// Whether bytes may begin a response, or the empty lines before one (RFC 9112 section 2.2).
+    static func isBeginningOfResponse(_ bytes: some Sequence<UInt8>) -> Bool {
+        let text = bytes.drop { $0 == 0x0D || $0 == 0x0A }
+        return zip(text, "HTTP/".utf8).allSatisfy { $0 == $1 }
+    }
+
+    /// Whether the bytes that wait are a 408: servers announce so that they close an idle connection (RFC 9110 section 15.5.9).
+    static func isTimeoutNotice(_ socket: curl_socket_t) -> Bool {
+        var bytes = [UInt8](repeating: 0, count: 12)
+        let count = recv(socket, &bytes, bytes.count, Int32(MSG_PEEK | MSG_DONTWAIT))
+        return count == bytes.count && String(decoding: bytes.suffix(4), as: UTF8.self) == " 408"
     }
 
     /// Nothing of the socket leaves the machine any more, and nothing comes to it: it belongs to the loopback interface now

@@ -210,6 +210,7 @@ extension TaskRun: TransferReceiver {
         noteProtocol(facts)
         note(facts)
         guard let error, !exchange.isRefused else { return conclude() }
+        if facts.hadSurplus { return failedBySurplus(with: error, facts: facts) }
         if asksAboutServer() || holds(untilAllowed: error) { return }
         noteRejectedIdentity(error)
         // What follows is known from the head.

@@ -8,7 +8,8 @@ extension TaskRun {
     func failed(with error: HTTPSessionError, facts: TransferFacts? = nil) {
         upload?.lost(sent: sentEnd, hasSent: exchange.isConnected)
         var failure = self.failure(error.code)
-        failure.isDeadConnection = error.code == .connectionLost && exchange.head == nil && facts?.wasResent == true
+        failure.isDeadConnection =
+            error.code == .connectionLost && (facts?.hadSurplus == true || exchange.head == nil && facts?.wasResent == true)
         if resumption != nil { failure.hasProgressed = hasProgressed }
         failure.isRefusal = exchange.trust?.wasRefused == true
         if failure.hasProgressed { retries.progressed() }
@@ -26,6 +27,14 @@ extension TaskRun {
             goOn(with: nextAttempt())
         case .retry(let delay): retry(after: error, delay: delay)
         }
+    }
+
+    func transferMayRepeat() -> Bool { failure(.connectionLost).isRepeatable }
+
+    /// The response may belong to no request: nothing of it is used.
+    func failedBySurplus(with error: HTTPSessionError, facts: TransferFacts) {
+        (resumption, exchange.next) = (nil, nil)
+        failed(with: error, facts: facts)
     }
 
     /// Whether bytes came that the next attempt keeps, of a body that has not begun anew.

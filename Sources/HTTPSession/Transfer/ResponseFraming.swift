@@ -54,6 +54,14 @@ extension ResponseHead {
     /// Whether two parties may disagree where the body ends (RFC 9112 section 6.1): the connection carries no other request.
     var hasAmbiguousFraming: Bool { !isMultiplexed && has("content-length") && has("transfer-encoding") }
 
+    /// Whether the connection may carry another request (RFC 9112 section 9.3).
+    var keepsConnection: Bool {
+        guard bytes.starts(with: Array("HTTP/1.1 ".utf8)) else { return false }
+        return !(values(of: "connection") + values(of: "proxy-connection")).contains { value in
+            value.split(separator: ",").contains { $0.lowercased().split { $0 == " " || $0 == "\t" } == ["close"] }
+        }
+    }
+
     /// Whether a line of a field that frames the body has a space before its colon (RFC 9112 section 5.1), or goes on in the next line
     /// (section 5.2). libcurl reads neither as it is meant.
     fileprivate var hasUnreadableFramingLine: Bool {

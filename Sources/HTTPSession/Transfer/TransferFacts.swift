@@ -30,6 +30,8 @@ package struct TransferFacts: Hashable, Sendable {
     package var decodedBodyBytes: Int64 = 0
     /// libcurl wanted to send the request again because the reused connection had died before an answer.
     package var wasResent = false
+    /// The response may belong to no request: the server sends bytes that nobody asked for.
+    package var hadSurplus = false
     /// What was asked for by http came to https, where nobody was there to judge the server, or the proxy before it: nothing was sent.
     package var wasRaised = false
     /// The task was held before its request went: nothing was sent, and the attempt is made again when the task goes on.

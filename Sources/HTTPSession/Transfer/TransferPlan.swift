@@ -117,6 +117,8 @@ package protocol TransferReceiver: AnyObject {
     /// Whether a connection between these addresses, which was made before, still goes where the kernel would have it go, where
     /// ``TransferPlan/watchesWay``.
     func transferMayReuse(from local: String, to remote: String) -> Bool
+    /// Whether the transfer may be made a second time, although the server may have received its request.
+    func transferMayRepeat() -> Bool
     /// The connection stands and the request is about to be sent.
     func transferConnected()
     /// A final response's head (RFC 9110 section 15): status 200 and above, and of an authentication only the last.

@@ -1,0 +1,35 @@
+internal import Pacing
+
+/// The servers that have sent bytes which no request asked for. RFC 9112 section 9.2 has a client close such a connection, because the
+/// limits of its messages are ambiguous; ``CurlEngine`` sends no second request on any connection to these servers, for
+/// ``lifetime``.
+struct SurplusServers: Sendable {
+    /// The remote end of a connection: a server or a proxy.
+    struct Server: Hashable, Sendable {
+        var address: String
+        var port: Int32
+
+        init(_ connection: IdleSockets.Connection) { (address, port) = (connection.remoteAddress, connection.remotePort) }
+    }
+
+    /// Nanoseconds.
+    static let lifetime: Int64 = 600 * 1_000_000_000
+    static let maximumCount = 256
+
+    private var expirations: [Server: Int64] = [:]
+
+    var isEmpty: Bool { expirations.isEmpty }
+
+    mutating func insert(_ server: Server, now: Int64) {
+        if expirations.count >= SurplusServers.maximumCount {
+            expirations = expirations.filter { $0.value > now }
+            // The oldest entry is evicted.
+            if expirations.count >= SurplusServers.maximumCount, let oldest = expirations.min(by: { $0.value < $1.value }) {
+                expirations[oldest.key] = nil
+            }
+        }
+        expirations[server] = now.addingSaturated(SurplusServers.lifetime)
+    }
+
+    func contains(_ server: Server, now: Int64) -> Bool { expirations[server].map { $0 > now } ?? false }
+}

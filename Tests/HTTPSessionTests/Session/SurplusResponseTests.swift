@@ -1,0 +1,138 @@
+import EventLoop
+import Foundation
+import HTTPSession
+import HTTPSessionTestKit
+import HTTPTypes
+import NetworkLab
+import Testing
+
+/// Surplus responses that arrive after the next request was sent.
+@Suite(.timeLimit(.minutes(10))) struct SurplusResponseTests {
+    /// The second request of the first connection gets `surplus`, and behind it its own response; everything else is right.
+    private static func reply(to request: ReceivedRequest, surplus: [ReplyBody.Segment]) -> Reply {
+        guard request.connection == 1, request.numberOnConnection == 2 else { return Reply(body: "right") }
+        var reply = Reply.raw(ReplyBody(surplus))
+        reply.afterwards = .keepAlive
+        return reply
+    }
+
+    private static let right = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nright"
+    /// libcurl reads no more of the second piece than the body of the first response: the next response stays in the socket.
+    private static let separate: [ReplyBody.Segment] = [
+        .bytes(Array("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n".utf8)), .wait(.delay(.milliseconds(20))),
+        .bytes(Array("EVIL\(right)".utf8)),
+    ]
+    /// libcurl reads both responses at once, and closes the connection.
+    private static let joined: [ReplyBody.Segment] = [
+        .bytes(Array("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nEVIL\(right)".utf8))
+    ]
+    /// libcurl reads both responses at once, and drops the second one.
+    private static let empty: [ReplyBody.Segment] = [
+        .bytes(Array("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n\(right)".utf8))
+    ]
+    private static let redirect: [ReplyBody.Segment] = [
+        .bytes(Array("HTTP/1.1 302 Found\r\nLocation: /evil\r\nContent-Length: 0\r\n\r\n\(right)".utf8))
+    ]
+
+    private static func server(_ surplus: [ReplyBody.Segment]) throws -> MisbehavingServer {
+        try MisbehavingServer { Self.reply(to: $0, surplus: surplus) }
+    }
+
+    @Test(arguments: [separate, joined, empty, redirect])
+    func `a surplus response before the response repeats an idempotent request`(_ surplus: [ReplyBody.Segment]) async throws {
+        let server = try Self.server(surplus)
+        let session = try localSession()
+        for _ in 0..<4 {
+            let response = try await session.data(TransferRequest(url: server.url("/asked"))).value
+            #expect(response.data == Data("right".utf8))
+        }
+        #expect(server.requests.map(\.path).allSatisfy { $0 == "/asked" })
+        // The second request twice; and then no connection to this server carries two.
+        #expect(server.requests.map(\.connection) == [1, 1, 2, 3, 4])
+    }
+
+    @Test func `a surplus response before the response fails a request that is not idempotent`() async throws {
+        let server = try Self.server(Self.separate)
+        let session = try localSession()
+        _ = try await session.data(TransferRequest(url: server.url())).value
+        let error = await failure(session.data(TransferRequest(url: server.url(), method: .post, body: .data(Data("body".utf8)))))
+        #expect(error?.code == .connectionLost)
+        #expect(server.requests.count == 2)
+    }
+
+    @Test func `a surplus response through a proxy repeats the request`() async throws {
+        let server = try Self.server(Self.separate)
+        let session = try localSession { $0.proxy = .explicit("http://127.0.0.1:\(server.port)") }
+        let url = try #require(URL(string: "http://example.test/asked"))
+        for _ in 0..<3 { #expect(try await session.data(TransferRequest(url: url)).value.data == Data("right".utf8)) }
+        #expect(server.requests.map(\.connection) == [1, 1, 2, 3])
+    }
+
+    @Test func `a surplus response leaves no byte in a downloaded file`() async throws {
+        let scratch = try ScratchDirectory()
+        let server = try Self.server(Self.separate)
+        let session = try localSession()
+        for number in 0..<3 {
+            let file = scratch.url("\(number)")
+            _ = try await session.download(TransferRequest(url: server.url()), to: DownloadDestination(file)).value
+            #expect(try Data(contentsOf: file) == Data("right".utf8))
+        }
+        #expect(server.requests.allSatisfy { request in !request.fields.contains { $0.name.lowercased() == "range" } })
+    }
+
+    @Test(arguments: [HTTPRequest.Method.put, .post])
+    func `a response before any byte of its request has reached the server is a surplus response`(_ method: HTTPRequest.Method)
+        async throws
+    {
+        let server = try DeafServer()
+        let url = try server.url()
+        let session = try localSession()
+        #expect(try await session.data(TransferRequest(url: url)).value.data == Data("first".utf8))
+        let task = session.data(TransferRequest(url: url, method: method, body: .data(Data("body".utf8))))
+        await task.awaitProgress { $0.sent == 4 }
+        server.talk()
+        if method == .put {
+            let response = try await task.value
+            #expect(response.data == Data("right".utf8))
+            #expect(response.metrics.retryCount == 1)
+        } else {
+            #expect(await failure(task)?.code == .connectionLost)
+        }
+    }
+
+    @Test func `responses of every framing keep their connection`() async throws {
+        let replies: [Reply] = [
+            Reply(body: "x"), Reply(body: "").interim(103, fields: ["Link": "</a>"]), Reply(204), Reply(304),
+            Reply(body: "chunks").chunked(trailers: ["Digest": "x"]), .gzipBomb(inflatedBytes: 1_000), Reply(404, body: "none"),
+            Reply(body: .text(String(repeating: "long", count: 100_000))), .redirect(to: "/next"), Reply(body: "end"),
+        ]
+        let server = try MisbehavingServer { replies[($0.arrival - 1) % replies.count] }
+        let session = try localSession()
+        for round in 0..<2 {
+            for method in [HTTPRequest.Method.get, .head, .put] {
+                for _ in replies.indices {
+                    let body: RequestBody = method == .put ? .data(Data("body".utf8)) : .none
+                    let request = TransferRequest(url: server.url("/\(round)"), method: method, body: body)
+                    _ = try await session.data(request).value
+                }
+            }
+        }
+        #expect(server.seen.connections == 1)
+    }
+
+    @Test func `a notice that an idle connection is closed costs no other connection`() async throws {
+        let gate = try Gate()
+        let notice = "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        let server = try MisbehavingServer { request in
+            guard request.arrival == 1 else { return Reply(body: "right") }
+            return .raw(
+                ReplyBody([.bytes(Array(Self.right.utf8)), .wait(.gate(gate)), .bytes(Array(notice.utf8)), .wait(.forever)]))
+        }
+        let session = try localSession()
+        _ = try await session.data(TransferRequest(url: server.url())).value
+        gate.open()
+        try await server.awaitSeen { $0.sentBodyBytes >= Self.right.utf8.count + notice.utf8.count }
+        for _ in 0..<3 { _ = try await session.data(TransferRequest(url: server.url())).value }
+        #expect(server.requests.map(\.connection) == [1, 2, 2, 2])
+    }
+}

@@ -1,0 +1,36 @@
+import Foundation
+import HTTPSession
+import Testing
+
+/// Servers that send responses nobody asked for, at random times: 400 requests, or `NETWATCH_SURPLUS_REQUESTS` of them, with draws from
+/// `NETWATCH_SURPLUS_SEED`.
+@Suite(.serialized, .timeLimit(.minutes(10))) struct SurplusStressTests {
+    private static let environment = ProcessInfo.processInfo.environment
+    private static let count = environment["NETWATCH_SURPLUS_REQUESTS"].flatMap { Int($0) } ?? 400
+    private static let seed = environment["NETWATCH_SURPLUS_SEED"].flatMap { UInt64($0) } ?? .random(in: 0 ... .max)
+
+    /// - Returns: how many bodies were wrong.
+    private func request(_ timing: SurplusServer.Timing, every interval: Int) async throws -> Int {
+        let server = try SurplusServer(timing, every: interval, seed: Self.seed)
+        let session = try localSession()
+        var wrong = 0
+        for number in 0..<Self.count {
+            let response = try await session.data(TransferRequest(url: try server.url("\(number)"))).value
+            if response.data != Data("\(number)".utf8) { wrong += 1 }
+        }
+        #expect(server.surplusCount > 0)
+        return wrong
+    }
+
+    @Test(arguments: SurplusServer.Timing.allCases)
+    func `surplus responses up to 4 ms after each response replace no body`(_ timing: SurplusServer.Timing) async throws {
+        #expect(try await request(timing, every: 1) == 0, "seed \(Self.seed)")
+    }
+
+    /// The first surplus response may arrive between the request's arrival at the server and the server's response, and its successor
+    /// after the end of the exchange: nobody can know. The server is known from then on.
+    @Test(arguments: SurplusServer.Timing.allCases)
+    func `surplus responses after one in ten responses replace one body at most`(_ timing: SurplusServer.Timing) async throws {
+        #expect(try await request(timing, every: 10) <= 1, "seed \(Self.seed)")
+    }
+}
