@@ -52,6 +52,10 @@ public struct DownloadDestination: Hashable, Sendable {
         self.expectedDigest = expectedDigest
     }
 
+    /// Whether the finished file keeps the server's validator as an extended attribute, and a later download of the same URL to the same file
+    /// asks only for another version (If-None-Match, If-Modified-Since). If there is none, its response is the 304, and the file is untouched.
+    package var keepsValidator = false
+
     /// How the name of a part that is kept ends.
     package static let partSuffix = ".netwatch-part"
 }

@@ -72,6 +72,8 @@ struct Exchange {
     var stop: UploadMachine.Stop?
     /// It asks for what lies behind the bytes that are here, by this; see ``Resumption``.
     var restBasis: Resumption.Basis?
+    /// The version of the file at the destination, if the request asks only for another one.
+    var condition: FileValidator?
     var asksForRest: Bool { restBasis != nil }
     /// How much of the body was here when it began.
     var receivedBefore: Int64 = 0

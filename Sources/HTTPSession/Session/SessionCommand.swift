@@ -18,7 +18,7 @@ enum SessionCommand: Sendable {
     /// A sink has nothing left of a body that is not wanted.
     indirect case discarded(UInt64, HTTPSessionError)
     /// A download's file has been looked at.
-    indirect case partOpened(UInt64, Result<FileSink.Part?, HTTPSessionError>)
+    indirect case partOpened(UInt64, Result<FileSink.Remains, HTTPSessionError>)
     indirect case verified(UInt64, Result<Bool, HTTPSessionError>)
     case invalidate(cancelsTasks: Bool)
     case list(@Sendable ([TransferTask]) -> Void)

@@ -46,12 +46,13 @@ extension TaskRun {
         return true
     }
 
-    func partOpened(_ part: Result<FileSink.Part?, HTTPSessionError>) {
+    func partOpened(_ remains: Result<FileSink.Remains, HTTPSessionError>) {
         guard partState == .opening, task.result == nil else { return }
         partState = .open
-        switch part {
-        case .success(let part?): goOn(from: part)
-        case .success(nil): break
+        switch remains {
+        case .success(let remains):
+            finishedFile = remains.finished
+            if let part = remains.part { goOn(from: part) }
         case .failure(let error): return end(with: error)
         }
         beginIfReady()

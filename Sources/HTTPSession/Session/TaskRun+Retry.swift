@@ -84,7 +84,7 @@ extension TaskRun {
         exchange.receivedBefore = progress.received
         guard isContinuable else { return [] }
         guard let resumption, progress.received > 0, let basis = resumption.basis(at: request.url) else {
-            return ["Accept-Encoding: identity"]
+            return conditionLines() + ["Accept-Encoding: identity"]
         }
         exchange.restBasis = basis
         return resumption.fieldLines(after: progress.received, by: basis) + ["Accept-Encoding: identity"]
@@ -100,6 +100,7 @@ extension TaskRun {
 
     /// Takes the response for the rest of the body, if it is that.
     func takeRest(_ head: ResponseHead) -> Intake? {
+        if let intake = takeUnchanged(head) { return intake }
         if mayReturnToStart(head) {
             hasReturnedToStart = true
             exchange.next = .returnToStart

@@ -202,19 +202,7 @@ final class PartialFile: @unchecked Sendable {
 
     /// The digest of what has been written; `isCancelled` is asked now and then, and ends it with `nil`.
     func digest(_ algorithm: ContentDigest.Algorithm, isCancelled: () -> Bool) throws(HTTPSessionError) -> ContentDigest? {
-        guard let hasher = DigestHasher(algorithm) else {
-            throw HTTPSessionError(.transferFailed, "OpenSSL has no \(algorithm.rawValue)")
-        }
-        var buffer = [UInt8](repeating: 0, count: 256 << 10)
-        var done: Int64 = 0
-        while done < offset, !isCancelled() {
-            let count = pread(descriptor, &buffer, min(buffer.count, Int(offset - done)), off_t(done))
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { throw FileFailure.reading(path, count < 0 ? errno : EIO) }
-            buffer.withUnsafeBytes { hasher.update(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
-            done += Int64(count)
-        }
-        return done == offset ? hasher.finish() : nil
+        try FileDigest.of(descriptor, offset, algorithm, path: path, isCancelled: isCancelled)
     }
 
     // MARK: The end
@@ -224,6 +212,8 @@ final class PartialFile: @unchecked Sendable {
         if descriptor < 0 { try begin(expected: nil) }
         if !isOwn { try renew(keeping: offset) }
         guard ftruncate(descriptor, off_t(offset)) == 0 else { throw FileFailure.writing(path, errno) }
+        // Before the mode of a replaced file, which its owner may be unable to write to.
+        if destination.keepsValidator, let sidecar { ValidatorAttribute.write(sidecar, to: descriptor) }
         do throws(HTTPSessionError) {
             if let mode {
                 fchmod(descriptor, mode)

@@ -18,6 +18,12 @@ struct GetCommand: ParsableCommand {
             another inode: hard links go on naming the old one. A partial file of another user, or one that others can write to, is \
             neither continued nor touched. A response without content (204, 205) replaces nothing.
 
+            A complete and unchanged file is not downloaded again. With --sha256, a file that has the digest needs no request. Without it, \
+            the finished file keeps the server's strong validator (ETag, or Last-Modified) in its attribute user.netwatch.validator, beside \
+            digests of the URL, its size and modification time; the next get of the same URL to the same name asks only for another \
+            version. A file that was changed since, or that other users may write to, is downloaded again, as on file systems without \
+            attributes. --no-continue downloads in any case.
+
             Without -o the file is named as the URL's path ends. Characters that harm become '_': slashes, controls, a dot, hyphen, tilde \
             or space at the beginning, and the dot of .netwatch-part.
 
@@ -53,7 +59,9 @@ struct GetCommand: ParsableCommand {
         help: ArgumentHelp("How many URLs are downloaded at a time, 1 to 64", valueName: "n"))
     var parallel = 3
 
-    @Flag(name: .customLong("no-continue"), help: "Begin anew, whatever is there of an earlier download.")
+    @Flag(
+        name: .customLong("no-continue"),
+        help: "Begin anew, whatever is there of an earlier download, also if the file is unchanged.")
     var beginsAnew = false
 
     @OptionGroup var options: TransferOptions
@@ -64,7 +72,7 @@ struct GetCommand: ParsableCommand {
         var plan = try GetPlan(urls: urls, output: output, directory: directory, sha256: sha256)
         plan.beginsAnew = beginsAnew
         let setup = try options.setup("get", plan.items.map(\.url), parallel: parallel, since: start)
-        try Destination.prepare(&plan)
+        try Destination.prepare(&plan, until: setup.transfers.deadline)
         try options.run(Downloads(plan: plan), setup)
     }
 }

@@ -11,6 +11,8 @@ struct GetPlan: Hashable {
         /// The path of the file to be.
         var file: String
         var digest: ContentDigest?
+        /// The size in bytes of the file that is there, if it has the digest: it is complete.
+        var presentSize: Int64?
 
         /// Its name, for people.
         var name: String { String(file.split(separator: "/").last ?? "") }

@@ -89,6 +89,7 @@ struct StatusLines {
             guard isOther, let state = words.words(status, at: now) else { return nil }
             return status.bytes > 0
                 ? "\(status.percent.map { "\($0) %" } ?? ByteCount.text(status.bytes)), \(state)" : state
+        case .unchanged: return nil
         case .finished: return words.ending(status)
         // They have a line of their own, as errors have.
         case .failed, .stopped: return nil

@@ -22,6 +22,8 @@ enum TransferEvent: Hashable {
     case failedForNow(Trouble)
     /// It goes on when the network is back.
     case networkGone(Trouble)
+    /// The file is complete already, with so many bytes: nothing has been received, and `finished` follows.
+    case unchanged(size: Int64)
     case finished
     case failed(Trouble)
     /// By a signal; what is here is kept where it may be continued.
@@ -73,6 +75,8 @@ struct TransferStatus: Hashable {
     /// Of those bytes, how many were here before this run.
     private(set) var keptBefore: Int64 = 0
     private(set) var attempt = 0
+    /// Whether the file was complete before, and is untouched.
+    private(set) var isUnchanged = false
     /// How long until the next attempt, when ``since`` or the last sample was taken.
     private(set) var nextAttemptAt: Int64?
     private var meter: RateMeter?
@@ -144,6 +148,9 @@ struct TransferStatus: Hashable {
             offlineSince = offlineSince ?? now
             since = offlineSince ?? now
             return isOther
+        case .unchanged(let size):
+            (bytes, total, keptBefore, isUnchanged) = (size, size, size, true)
+            return false
         case .finished:
             total = bytes
             return enter(.finished, now)

@@ -8,11 +8,16 @@ import Reachability
 /// Whether files can be put where they shall be: found out before anything is asked of a server.
 enum Destination {
     /// Makes the directory that the user named, and looks at each place. A link to a file stands for that file.
-    static func prepare(_ plan: inout GetPlan) throws(Failure) {
+    static func prepare(_ plan: inout GetPlan, until deadline: Moment? = nil) throws(Failure) {
         if let directory = plan.directory { try make(directory) }
         for index in plan.items.indices {
             let file = try checked(plan.items[index].file)
             plan.items[index].file = file
+            if !plan.beginsAnew, let digest = plan.items[index].digest {
+                plan.items[index].presentSize = FinishedFile.size(at: file, having: digest) {
+                    deadline.map { Clock.now >= $0 } ?? false
+                }
+            }
             for path in ["\(file).netwatch-part", "\(file).netwatch-part.json"] {
                 guard let reason = OwnFile.objection(at: path) else { continue }
                 Notice.write("get: '\(path)' is not used: \(reason)")

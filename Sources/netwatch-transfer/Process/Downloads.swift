@@ -15,12 +15,14 @@ struct Downloads: TransferWork {
         request.options = options
         // What this very run has left is continued in any case.
         let continues = !plan.beginsAnew || attempts > 0
-        return session.download(
-            request,
-            to: DownloadDestination(
-                URL(fileURLWithPath: item.file), existingFile: .replace, unfinished: continues ? .kept : .keptAnew,
-                expectedDigest: item.digest))
+        var destination = DownloadDestination(
+            URL(fileURLWithPath: item.file), existingFile: .replace, unfinished: continues ? .kept : .keptAnew,
+            expectedDigest: item.digest)
+        destination.keepsValidator = true
+        return session.download(request, to: destination)
     }
+
+    func presentSize(_ index: Int) -> Int64? { plan.items[index].presentSize }
 
     func goesOn(_ index: Int, after answer: TransferAnswer) -> Bool { false }
 

@@ -54,7 +54,11 @@ final class EventInbox: EventMonitor {
         case .waitingForConnectivity(let task, let error): put(task, .networkGone(Trouble(error)))
         case .downloadContinued(let task, let offset, let total): put(task, .continued(offset: offset, total: total))
         case .uploadContinued(let task, let offset, let total): put(task, .continued(offset: offset, total: total))
-        case .taskCompleted(let task, .success): put(task, .finished)
+        case .taskCompleted(let task, .success(let response)):
+            if task.kind == .download, response.statusCode == 304 {
+                put(task, .unchanged(size: task.currentProgress.received))
+            }
+            put(task, .finished)
         case .taskCompleted(let task, .failure(let error)):
             let trouble = Trouble(error, of: task.kind == .download ? .download : .upload)
             put(task, error.code == .cancelled ? .stopped : .failed(trouble))
