@@ -89,6 +89,7 @@ struct TransferLine: Decodable {
     var resumed_from: Int64?
     var attempt: Int
     var unchanged: Bool
+    var file: String?
     var cause: Cause?
 
     init(_ line: String) throws { self = try JSONDecoder().decode(TransferLine.self, from: Data(line.utf8)) }

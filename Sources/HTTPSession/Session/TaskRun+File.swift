@@ -1,3 +1,4 @@
+internal import EventLoop
 internal import Foundation
 internal import HTTPTypes
 internal import Logging
@@ -44,6 +45,24 @@ extension TaskRun {
         let (id, core) = (task.id, task.core)
         sink.reopen { core.post(.partOpened(id, $0)) }
         return true
+    }
+
+    /// Names the file as the response suggests, if the destination asks for that. - Returns: the name.
+    @discardableResult
+    func nameFile(_ file: FileSink, by head: ResponseHead) -> String? {
+        guard let naming = file.destination.naming else { return nil }
+        // What is kept of it is harmless, and short.
+        let name = naming.name(ContentDisposition.fileName(of: head))
+        file.name(name)
+        return name
+    }
+
+    /// What tells a later download of the bytes that come now.
+    func sidecar(named name: String?) -> Sidecar? {
+        resumption.map {
+            Sidecar(
+                resumption: $0, start: task.request.url.withoutUser, boot: BootIdentifier.current, suggestedName: name)
+        }
     }
 
     func partOpened(_ remains: Result<FileSink.Remains, HTTPSessionError>) {

@@ -119,6 +119,7 @@ extension TaskRun {
             exchange.continues(beginning, isRest: true)
             exchange.body = .kept
             hasReturnedToStart = false
+            if let file = sink as? FileSink, ContentDisposition.fileName(of: head) != nil { nameFile(file, by: head) }
             loop.outbox.announce(.downloadContinued(task, offset: progress.received, total: total))
             return .taken
         case .replace, .keep: return nil

@@ -70,6 +70,11 @@ final class FileSink: BodySink {
         }
     }
 
+    /// Names the finished file as its response suggests. A name that is taken is a failure.
+    func name(_ suggested: String?) {
+        perform { file throws(HTTPSessionError) in try file.name(suggested) }
+    }
+
     private static func finished(_ destination: DownloadDestination) -> FileValidator? {
         // A file that has the digest needs no request, and one that has another is of no use.
         guard destination.keepsValidator, destination.unfinished == .kept, destination.expectedDigest == nil else { return nil }

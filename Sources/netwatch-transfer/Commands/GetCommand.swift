@@ -27,6 +27,10 @@ struct GetCommand: ParsableCommand {
             Without -o the file is named as the URL's path ends. Characters that harm become '_': slashes, controls, a dot, hyphen, tilde \
             or space at the beginning, and the dot of .netwatch-part.
 
+            With --content-disposition a file is named as the final response suggests (Content-Disposition, RFC 6266), made harmless in \
+            the same way, and gets its name when it is complete. A file that is there already is never replaced then, also not by a \
+            second URL that suggests the same name: the download fails before its first byte. The partial file is named after the URL.
+
             It tries until --timeout. What trying cannot mend ends it: statuses 400 to 499 except 408 and 429, an untrusted \
             certificate, an endless or refused redirect, a wrong digest, a file that cannot be written.
 
@@ -51,6 +55,11 @@ struct GetCommand: ParsableCommand {
         help: ArgumentHelp("Where the files go; made where it is missing (default: here).", valueName: "directory"))
     var directory: String?
 
+    @Flag(
+        name: .customLong("content-disposition"),
+        help: "Name each file as its server suggests (Content-Disposition); no file that is there is replaced.")
+    var isNamedByServer = false
+
     @Option(help: ArgumentHelp("What the file's SHA-256 has to be, in hexadecimal digits (one URL).", valueName: "hex"))
     var sha256: String?
 
@@ -69,7 +78,7 @@ struct GetCommand: ParsableCommand {
     func run() throws {
         let start = Clock.now
         guard (1...64).contains(parallel) else { throw Failure.usage("--parallel \(parallel)", "must be from 1 to 64") }
-        var plan = try GetPlan(urls: urls, output: output, directory: directory, sha256: sha256)
+        var plan = try GetPlan(urls: urls, output: output, directory: directory, sha256: sha256, isNamedByServer: isNamedByServer)
         plan.beginsAnew = beginsAnew
         let setup = try options.setup("get", plan.items.map(\.url), parallel: parallel, since: start)
         try Destination.prepare(&plan, until: setup.transfers.deadline)

@@ -21,6 +21,7 @@ struct TransferRecord: Hashable {
             writer.member("resumed_from", status.resumedFrom)
             writer.member("attempt", status.attempt)
             writer.member("unchanged", status.isUnchanged)
+            writer.member("file", status.file)
             writer.member(status.cause)
             if superseded > 0 { writer.member("superseded", superseded) }
         }

@@ -7,7 +7,7 @@ struct Downloads: TransferWork {
 
     var command: String { "get" }
     var direction: TransferStatus.Direction { .download }
-    var items: [TransferItem] { plan.items.map { TransferItem(url: $0.url, address: $0.address, name: $0.name) } }
+    var items: [TransferItem] { plan.items.map { TransferItem(url: $0.url, address: $0.address, name: $0.name, file: $0.file) } }
 
     func task(_ index: Int, _ options: TransferRequest.Options, attempts: Int, _ session: HTTPSessionManager) -> TransferTask {
         let item = plan.items[index]
@@ -16,9 +16,12 @@ struct Downloads: TransferWork {
         // What this very run has left is continued in any case.
         let continues = !plan.beginsAnew || attempts > 0
         var destination = DownloadDestination(
-            URL(fileURLWithPath: item.file), existingFile: .replace, unfinished: continues ? .kept : .keptAnew,
-            expectedDigest: item.digest)
+            URL(fileURLWithPath: item.file), existingFile: plan.isNamedByServer ? .fail : .replace,
+            unfinished: continues ? .kept : .keptAnew, expectedDigest: item.digest)
         destination.keepsValidator = true
+        if plan.isNamedByServer {
+            destination.naming = ResponseNaming { [name = item.name] in $0.map(FileName.safe) ?? name }
+        }
         return session.download(request, to: destination)
     }
 

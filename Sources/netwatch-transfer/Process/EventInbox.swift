@@ -1,6 +1,7 @@
 import CLinux
 import Console
 import EventLoop
+import FoundationEssentials
 import Glibc
 import HTTPSession
 import HTTPTypes
@@ -58,6 +59,7 @@ final class EventInbox: EventMonitor {
             if task.kind == .download, response.statusCode == 304 {
                 put(task, .unchanged(size: task.currentProgress.received))
             }
+            if let file = response.file { put(task, .saved(file: file.path)) }
             put(task, .finished)
         case .taskCompleted(let task, .failure(let error)):
             let trouble = Trouble(error, of: task.kind == .download ? .download : .upload)

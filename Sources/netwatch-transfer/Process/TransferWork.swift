@@ -8,6 +8,8 @@ struct TransferItem: Hashable {
     var address: String
     /// Of the file, for people.
     var name: String
+    /// The path of the file that a download makes; `nil`: of an upload.
+    var file: String?
 }
 
 /// What the main loop transfers: the downloads of `get`, or the upload of `put`.

@@ -177,6 +177,7 @@ final class Transfers {
     private func start(_ index: Int, _ session: HTTPSessionManager, _ now: Moment) {
         if let size = work.presentSize(index) {
             tell(.unchanged(size: size), index, now)
+            if let file = items[index].file { tell(.saved(file: file), index, now) }
             return tell(.finished, index, now)
         }
         if isLate(now) { return fail(index, nil, now) }
