@@ -67,6 +67,8 @@ struct Exchange {
     var failure: HTTPSessionError?
     /// What follows for an upload, and why its request is to be broken off.
     var verdict: UploadMachine.Verdict?
+    /// The digest that the server says the upload has, now that it is complete.
+    var uploadDigest: ContentDigest?
     /// How far into the body it had come when libcurl began it again.
     var sentBeforeRewind: Int64 = 0
     var stop: UploadMachine.Stop?

@@ -367,6 +367,6 @@ final class TaskRun {
 
     /// The last response is whole: its sink makes a result of it.
     func endWithResponse() {
-        if !verifies() { handle(.ended) }
+        if !verifies(), !verifiesUpload() { handle(.ended) }
     }
 }

@@ -281,7 +281,7 @@ final class Transfers {
             if isPlain { end.cause = Cause(.http, .timeout, detail: what) }
             end.words = isPlain ? what : "\(what): \(end.words)"
         }
-        if end.kind == .lasting, end.cause.code == .invalidResponse { work.settled(index) }
+        if end.kind == .lasting, [.invalidResponse, .unexpectedBody].contains(end.cause.code) { work.settled(index) }
         tell(.failed(end), index, now)
         var code = ExitCode.doesNotHold
         if case .file(let own) = end.kind { code = own }
