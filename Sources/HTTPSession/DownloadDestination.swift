@@ -52,6 +52,25 @@ public struct DownloadDestination: Hashable, Sendable {
         self.expectedDigest = expectedDigest
     }
 
+    /// Whether the finished file keeps the server's validator as an extended attribute, and a later download of the same URL to the same file
+    /// asks only for another version (If-None-Match, If-Modified-Since). If there is none, its response is the 304, and the file is untouched.
+    package var keepsValidator = false
+
+    /// The choice of the file's name by its response; ``file`` then says where the partial file lies until the name is known. `nil`: the file
+    /// is ``file``.
+    package var naming: ResponseNaming?
+
     /// How the name of a part that is kept ends.
     package static let partSuffix = ".netwatch-part"
+}
+
+/// A rule by which a response names the file of its download, in the directory of the destination.
+package final class ResponseNaming: Hashable, Sendable {
+    /// The file's name for the one that a server suggests by `Content-Disposition`; `nil`: it suggests none. The result is one path component.
+    package let name: @Sendable (_ suggested: String?) -> String
+
+    package init(_ name: @escaping @Sendable (_ suggested: String?) -> String) { self.name = name }
+
+    package static func == (one: ResponseNaming, other: ResponseNaming) -> Bool { one === other }
+    package func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }

@@ -54,6 +54,16 @@ extension Trait where Self == ConditionTrait {
         .disabled(if: access("/etc", W_OK) != 0, "/etc/netns cannot be written")
     }
 
+    /// For tests that give files to another user. The root of a user namespace has no other users: they are skipped for him everywhere.
+    public static var requiresOtherUsers: Self {
+        .disabled(if: !canGiveFilesAway, "files cannot be given to another user")
+    }
+
+    private static var canGiveFilesAway: Bool {
+        guard let folder = try? ScratchDirectory() else { return false }
+        return chown(folder.path, 1, 1) == 0 && chown(folder.path, geteuid(), getegid()) == 0
+    }
+
     /// For tests that open tun or tap devices, likewise.
     public static var requiresTun: Self {
         .disabled(if: access("/dev/net/tun", R_OK | W_OK) != 0 && !Lab.isRequired, "/dev/net/tun is not to be had")

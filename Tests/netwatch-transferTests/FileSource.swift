@@ -35,6 +35,7 @@ final class FileSource: Sendable {
             }
             if request.path == "/missing" { return Reply(404) }
             if present.failures > 0 { return Reply(503) }
+            if request["if-none-match"] == present.tag { return Reply(304, fields: ["ETag": present.tag]) }
             let start = request["range"].flatMap { Int64($0.dropFirst("bytes=".count).dropLast()) } ?? 0
             let isPart = start > 0 && request["if-range"] ?? present.tag == present.tag
             let first = isPart ? start : 0
@@ -87,6 +88,8 @@ struct TransferLine: Decodable {
     var total: Int64?
     var resumed_from: Int64?
     var attempt: Int
+    var unchanged: Bool
+    var file: String?
     var cause: Cause?
 
     init(_ line: String) throws { self = try JSONDecoder().decode(TransferLine.self, from: Data(line.utf8)) }

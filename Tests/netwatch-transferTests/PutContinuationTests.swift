@@ -1,8 +1,12 @@
+import CLinux
+import EventLoop
 import Foundation
 import Glibc
 import HTTPSessionTestKit
 import NetworkLab
 import Testing
+
+@testable import HTTPSession
 
 /// What the built program goes on from after signals and kills: `netwatch put`.
 @Suite(.serialized, .timeLimit(.minutes(20))) struct PutContinuationTests {
@@ -68,6 +72,73 @@ import Testing
         try Data(bytes).write(to: URL(fileURLWithPath: folder.file("film")))
         #expect(try folder.put("-q", "film", server.url.absoluteString).wait() == 0)
         #expect(server.uploads.count == 2 && server.uploads.last?.bytes == bytes)
+    }
+
+    /// Writes into the file until its change time is another one, and sets its modification time back.
+    private func alter(_ name: String, _ bytes: [UInt8]) throws {
+        let path = folder.file(name)
+        let before = try FileVersion(path)
+        var old = stat()
+        try #require(stat(path, &old) == 0)
+        let end = ContinuousClock.now + .seconds(10)
+        // The clock of inodes advances by ticks of a few milliseconds.
+        while try FileVersion(path) == before, ContinuousClock.now < end {
+            let descriptor = open(path, O_WRONLY)
+            defer { close(descriptor) }
+            try #require(pwrite(descriptor, bytes, bytes.count, 0) == bytes.count)
+            try #require(futimens(descriptor, [old.st_atim, old.st_mtim]) == 0)
+        }
+        var new = stat()
+        try #require(stat(path, &new) == 0)
+        #expect(new.st_mtim.tv_sec == old.st_mtim.tv_sec && new.st_mtim.tv_nsec == old.st_mtim.tv_nsec)
+        #expect(new.st_ino == old.st_ino && new.st_size == old.st_size)
+    }
+
+    @Test(arguments: [UploadServer.Dialect.tus, .draft])
+    func `killed, the file changed and its mtime restored, no upload is a mixture of both`(_ dialect: UploadServer.Dialect)
+        async throws
+    {
+        let server = try server(dialect)
+        let old = try folder.make("film", size: 20_000_000)
+        try await killOne(server)
+        let new = ReplyBody.patternBytes(from: 7, count: 20_000_000)
+        try alter("film", new)
+        let program = try folder.put("film", server.url.absoluteString)
+        #expect(try program.wait() == 0, "\(program.ending)")
+        #expect(!program.standardError.contains("continued"))
+        #expect(server.uploads.last?.bytes == new)
+        for upload in server.uploads where upload.bytes != new {
+            #expect(!upload.isComplete && upload.count < 20_000_000 && upload.bytes == Array(old.prefix(Int(upload.count))))
+        }
+        #expect(notes.isEmpty)
+    }
+
+    /// As if the file's version said nothing: the part that the first run has sent is of another file.
+    @Test(arguments: [UploadServer.Dialect.tus, .draft])
+    func `an upload whose digest at the server is another one fails and is begun anew`(_ dialect: UploadServer.Dialect)
+        async throws
+    {
+        let bytes = try folder.make("film", size: 1_000_000)
+        let right = try #require(ContentDigest.sha256(of: Data(bytes))).bytes.base64EncodedString()
+        let wrong = try #require(ContentDigest.sha256(of: Data("mixture".utf8))).bytes.base64EncodedString()
+        let digest = Locked(wrong)
+        let server = try UploadServer(dialect) { turn in
+            guard ["PATCH", "PUT"].contains(turn.request.method) else { return nil }
+            return .answer(
+                Reply(204, fields: ["Repr-Digest": "sha-256=:\(digest.withLock { $0 }):"])
+                    .field(dialect == .tus ? "Upload-Offset" : "Upload-Complete", dialect == .tus ? "1000000" : "?1"))
+        }
+        let program = try folder.put("-q", "film", server.url.absoluteString)
+        #expect(try program.wait() == 1, "\(program.ending)")
+        #expect(
+            program.standardError
+                == "netwatch: \(server.url.absoluteString): the server has other bytes than were to be sent: their sha-256 differs\n"
+        )
+        #expect(notes.isEmpty)
+        digest.withLock { $0 = right }
+        #expect(try folder.put("-q", "film", server.url.absoluteString).wait() == 0)
+        #expect(server.uploads.count == 2)
+        #expect(server.requests.last?["want-repr-digest"]?.contains("sha-256") == true)
     }
 
     @Test func whoWantsToBeginAnewDoes() async throws {

@@ -61,4 +61,35 @@ import Testing
         second.forget()
         #expect(!second.hasPlace)
     }
+
+    // MARK: Notes of others
+
+    enum Plant: CaseIterable {
+        case hardLink, symbolicLink, groupWritable, othersWritable
+    }
+
+    @Test(arguments: Plant.allCases) func `a planted upload note is neither used nor touched`(_ plant: Plant) async throws {
+        try write("film", "one")
+        do {
+            let first = try note(of: "film")
+            first.note(place, .tus)
+            await first.settle()
+            first.close()
+        }
+        let state = folder.file("state/netwatch/uploads")
+        let path = "\(state)/\(try #require(try FileManager.default.contentsOfDirectory(atPath: state).first))"
+        let files = FileManager.default
+        switch plant {
+        case .hardLink: try files.linkItem(atPath: path, toPath: folder.file("link"))
+        case .symbolicLink:
+            try files.moveItem(atPath: path, toPath: folder.file("victim"))
+            try files.createSymbolicLink(atPath: path, withDestinationPath: folder.file("victim"))
+        case .groupWritable: try files.setAttributes([.posixPermissions: 0o660], ofItemAtPath: path)
+        case .othersWritable: try files.setAttributes([.posixPermissions: 0o606], ofItemAtPath: path)
+        }
+        let before = try String(contentsOfFile: path, encoding: .utf8)
+        let plan = try PutPlan(file: folder.file("film"), url: "http://h/uploads")
+        #expect(try UploadNote(plan, environment: ["XDG_STATE_HOME": folder.file("state")]) == nil)
+        #expect(try String(contentsOfFile: path, encoding: .utf8) == before)
+    }
 }

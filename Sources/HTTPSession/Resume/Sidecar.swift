@@ -13,6 +13,8 @@ struct Sidecar: Hashable, Sendable {
     var boot: String
     /// So many bytes are on the disk, whatever happened to the machine.
     var synced: Int64 = 0
+    /// The name that the server has suggested for the file; `nil`: none, or nobody asks for one.
+    var suggestedName: String?
 
     /// The format that this code writes; a newer one is not read.
     static let version = 1
@@ -43,6 +45,7 @@ struct Sidecar: Hashable, Sendable {
         var digest: ContentDigest?
         var boot: String
         var synced: Int64
+        var suggested_name: String?
     }
 
     private struct StoredVersion: Codable {
@@ -52,7 +55,7 @@ struct Sidecar: Hashable, Sendable {
     func encoded() throws -> Data {
         var stored = Stored(
             version: Sidecar.version, url: resumption.url.absoluteString, start: start.absoluteString, total: resumption.total,
-            digest: resumption.digest, boot: boot, synced: synced)
+            digest: resumption.digest, boot: boot, synced: synced, suggested_name: suggestedName)
         switch resumption.validator {
         case .entityTag(let tag): stored.entity_tag = tag
         case .lastModified(let date): stored.last_modified = date
@@ -86,6 +89,7 @@ extension Sidecar {
             let resumption = Resumption(
                 url: url, validator: validator, total: stored.total, digest: stored.digest)
         else { throw .damaged }
-        self.init(resumption: resumption, start: start, boot: stored.boot, synced: stored.synced)
+        self.init(
+            resumption: resumption, start: start, boot: stored.boot, synced: stored.synced, suggestedName: stored.suggested_name)
     }
 }

@@ -67,11 +67,15 @@ struct Exchange {
     var failure: HTTPSessionError?
     /// What follows for an upload, and why its request is to be broken off.
     var verdict: UploadMachine.Verdict?
+    /// The digest that the server says the upload has, now that it is complete.
+    var uploadDigest: ContentDigest?
     /// How far into the body it had come when libcurl began it again.
     var sentBeforeRewind: Int64 = 0
     var stop: UploadMachine.Stop?
     /// It asks for what lies behind the bytes that are here, by this; see ``Resumption``.
     var restBasis: Resumption.Basis?
+    /// The version of the file at the destination, if the request asks only for another one.
+    var condition: FileValidator?
     var asksForRest: Bool { restBasis != nil }
     /// How much of the body was here when it began.
     var receivedBefore: Int64 = 0

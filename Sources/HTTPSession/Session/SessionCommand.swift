@@ -18,8 +18,10 @@ enum SessionCommand: Sendable {
     /// A sink has nothing left of a body that is not wanted.
     indirect case discarded(UInt64, HTTPSessionError)
     /// A download's file has been looked at.
-    indirect case partOpened(UInt64, Result<FileSink.Part?, HTTPSessionError>)
+    indirect case partOpened(UInt64, Result<FileSink.Remains, HTTPSessionError>)
     indirect case verified(UInt64, Result<Bool, HTTPSessionError>)
+    /// A complete upload's digest has been compared with the server's.
+    case uploadVerified(UInt64, Bool)
     case invalidate(cancelsTasks: Bool)
     case list(@Sendable ([TransferTask]) -> Void)
     case cookies(CookieWish, @Sendable (Result<[CookieLine], HTTPSessionError>) -> Void)

@@ -81,7 +81,7 @@ final class SessionLoop {
             // Of tasks that have ended, or of a network that nobody uses any more.
             case .answered(_, _, let answer): letGo(answer)
             case .resume, .suspend, .cancel, .sourceReady, .sinkReady, .breakOff, .delivered, .discarded, .partOpened, .verified,
-                .invalidate, .pathChanged, .waysChanged, .serverChanged, .end:
+                .uploadVerified, .invalidate, .pathChanged, .waysChanged, .serverChanged, .end:
                 break
             }
         }
@@ -136,6 +136,7 @@ final class SessionLoop {
         case .discarded(let id, let error): runs[id]?.discarded(error)
         case .partOpened(let id, let part): runs[id]?.partOpened(part)
         case .verified(let id, let isRight): runs[id]?.verified(isRight)
+        case .uploadVerified(let id, let isRight): runs[id]?.uploadVerified(isRight)
         case .invalidate(let cancelsTasks):
             isInvalidating = true
             if cancelsTasks { for run in Array(runs.values) { run.handle(.cancel) } }

@@ -35,7 +35,8 @@ extension TaskRun {
     func discarded(_ error: HTTPSessionError) { complete(.failure(error)) }
 
     func delivered(_ body: Result<ReceivedBody, HTTPSessionError>) {
-        if case .file(let destination)? = exchange.destination, case .success = body {
+        if case .file(var destination)? = exchange.destination, case .success(let body) = body {
+            destination.file = body.file ?? destination.file
             loop.outbox.announce(.fileMoved(task, destination))
         }
         complete(body)

@@ -1,3 +1,4 @@
+internal import EventLoop
 internal import Foundation
 internal import HTTPTypes
 internal import Logging
@@ -46,12 +47,31 @@ extension TaskRun {
         return true
     }
 
-    func partOpened(_ part: Result<FileSink.Part?, HTTPSessionError>) {
+    /// Names the file as the response suggests, if the destination asks for that. - Returns: the name.
+    @discardableResult
+    func nameFile(_ file: FileSink, by head: ResponseHead) -> String? {
+        guard let naming = file.destination.naming else { return nil }
+        // What is kept of it is harmless, and short.
+        let name = naming.name(ContentDisposition.fileName(of: head))
+        file.name(name)
+        return name
+    }
+
+    /// What tells a later download of the bytes that come now.
+    func sidecar(named name: String?) -> Sidecar? {
+        resumption.map {
+            Sidecar(
+                resumption: $0, start: task.request.url.withoutUser, boot: BootIdentifier.current, suggestedName: name)
+        }
+    }
+
+    func partOpened(_ remains: Result<FileSink.Remains, HTTPSessionError>) {
         guard partState == .opening, task.result == nil else { return }
         partState = .open
-        switch part {
-        case .success(let part?): goOn(from: part)
-        case .success(nil): break
+        switch remains {
+        case .success(let remains):
+            finishedFile = remains.finished
+            if let part = remains.part { goOn(from: part) }
         case .failure(let error): return end(with: error)
         }
         beginIfReady()

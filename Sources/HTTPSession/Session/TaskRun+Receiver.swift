@@ -106,9 +106,7 @@ extension TaskRun: TransferReceiver {
         case .file(let destination):
             let file = fileSink(destination)
             noteWhole(head, to: destination)
-            file.sidecar = resumption.map {
-                Sidecar(resumption: $0, start: task.request.url.withoutUser, boot: BootIdentifier.current)
-            }
+            file.sidecar = sidecar(named: nameFile(file, by: head))
             sink = file
         case .reader(let buffer): sink = ChunkSink(buffer)
         }

@@ -93,7 +93,7 @@ extension TaskRun {
         exchange.receivedBefore = progress.received
         guard isContinuable else { return [] }
         guard let resumption, progress.received > 0, let basis = resumption.basis(at: request.url) else {
-            return ["Accept-Encoding: identity"]
+            return conditionLines() + ["Accept-Encoding: identity"]
         }
         exchange.restBasis = basis
         return resumption.fieldLines(after: progress.received, by: basis) + ["Accept-Encoding: identity"]
@@ -109,6 +109,7 @@ extension TaskRun {
 
     /// Takes the response for the rest of the body, if it is that.
     func takeRest(_ head: ResponseHead) -> Intake? {
+        if let intake = takeUnchanged(head) { return intake }
         if mayReturnToStart(head) {
             hasReturnedToStart = true
             exchange.next = .returnToStart
@@ -127,6 +128,7 @@ extension TaskRun {
             exchange.continues(beginning, isRest: true)
             exchange.body = .kept
             hasReturnedToStart = false
+            if let file = sink as? FileSink, ContentDisposition.fileName(of: head) != nil { nameFile(file, by: head) }
             loop.outbox.announce(.downloadContinued(task, offset: progress.received, total: total))
             return .taken
         case .replace, .keep: return nil

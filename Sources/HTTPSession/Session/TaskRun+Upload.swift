@@ -1,3 +1,4 @@
+internal import EventLoop
 package import Foundation
 internal import HTTPTypes
 
@@ -80,7 +81,11 @@ extension TaskRun {
         switch exchange.verdict {
         case nil, .retry: return nil
         case .final:
-            if (200...299).contains(head.statusCode), let upload { progress.sent = upload.length }
+            if (200...299).contains(head.statusCode), let upload {
+                progress.sent = upload.length
+                let isTus = if case .tus = upload.kind { true } else { false }
+                exchange.uploadDigest = ReprDigest.ofUpload(head, to: request.method, isTus: isTus)
+            }
             return nil
         case .refuse(let refusal): return .abort(error(refusal, statusCode: head.statusCode))
         case .next:
@@ -98,6 +103,26 @@ extension TaskRun {
         else { return }
         metrics.bytesResumed += offset
         loop.outbox.announce(.uploadContinued(task, offset: offset, total: upload.length))
+    }
+
+    /// Compares the complete upload with its files if the server has sent a digest of it. - Returns: whether ``uploadVerified(_:)`` follows.
+    func verifiesUpload() -> Bool {
+        guard let digest = exchange.uploadDigest, let body = job.upload?.body else { return false }
+        handle(.receiverFull)
+        let (id, core, algorithm) = (task.id, task.core, digest.algorithm)
+        settings.worker(for: id).run { [task] in
+            // Of a body that cannot be read again nothing is known.
+            let found = body.digest(algorithm) { task.result != nil }
+            core.post(.uploadVerified(id, found == nil || found == digest))
+        }
+        return true
+    }
+
+    func uploadVerified(_ isRight: Bool) {
+        guard !isRight else { return handle(.ended) }
+        let algorithm = exchange.uploadDigest?.algorithm.rawValue ?? ""
+        let reason = "the server has other bytes than were to be sent: their \(algorithm) differs"
+        end(with: HTTPSessionError(.digestMismatch, reason))
     }
 
     private func tellPlace() {

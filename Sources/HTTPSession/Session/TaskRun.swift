@@ -47,6 +47,8 @@ final class TaskRun {
     /// What a download has so far, where it can be continued.
     var resumption: Resumption?
     var partState = PartState.unknown
+    /// The version of the file at the destination, if it may be the one that the server has.
+    var finishedFile: FileValidator?
     /// Whether the digest has shown that what was here was of something else.
     var hasDistrustedPart = false
     /// The response that these bytes began with (`nil`: an earlier task's), and where they go: what comes behind them says neither.
@@ -365,6 +367,6 @@ final class TaskRun {
 
     /// The last response is whole: its sink makes a result of it.
     func endWithResponse() {
-        if !verifies() { handle(.ended) }
+        if !verifies(), !verifiesUpload() { handle(.ended) }
     }
 }

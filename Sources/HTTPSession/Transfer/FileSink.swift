@@ -21,6 +21,8 @@ final class FileSink: BodySink {
     private var flushedAt = MonotonicClock.now()
     /// By what the next body may be continued.
     var sidecar: Sidecar?
+    /// The version of the file at the destination, once the server has said that it has no other.
+    var confirmed: FileValidator?
 
     private struct Queue: Sendable {
         /// To be written, or being written: the first one is out then.
@@ -50,15 +52,33 @@ final class FileSink: BodySink {
     /// What an earlier download left.
     typealias Part = (sidecar: Sidecar, length: Int64)
 
-    /// Looks for it; `answer` is called on any thread.
-    func reopen(_ answer: @escaping @Sendable (Result<Part?, HTTPSessionError>) -> Void) {
-        worker.run { [file] in
+    /// The files that earlier downloads have left: the partial file, and the version of the finished one.
+    struct Remains: Sendable {
+        var part: Part?
+        var finished: FileValidator?
+    }
+
+    /// Looks for what is left; `answer` is called on any thread.
+    func reopen(_ answer: @escaping @Sendable (Result<Remains, HTTPSessionError>) -> Void) {
+        worker.run { [file, destination] in
             do throws(HTTPSessionError) {
-                answer(.success(try file.reopen().map { ($0, $1) }))
+                let part: Part? = try file.reopen().map { ($0, $1) }
+                answer(.success(Remains(part: part, finished: FileSink.finished(destination))))
             } catch {
                 answer(.failure(error))
             }
         }
+    }
+
+    /// Names the finished file as its response suggests. A name that is taken is a failure.
+    func name(_ suggested: String?) {
+        perform { file throws(HTTPSessionError) in try file.name(suggested) }
+    }
+
+    private static func finished(_ destination: DownloadDestination) -> FileValidator? {
+        // A file that has the digest needs no request, and one that has another is of no use.
+        guard destination.keepsValidator, destination.unfinished == .kept, destination.expectedDigest == nil else { return nil }
+        return ValidatorAttribute.read(destination.file.path)
     }
 
     /// Whether all that has come has this digest; `answer` is called on any thread.
@@ -150,6 +170,7 @@ final class FileSink: BodySink {
     func finishNow() -> ReceivedBody? { nil }
 
     func finish(_ deliver: @escaping @Sendable (Result<ReceivedBody, HTTPSessionError>) -> Void) {
+        if let confirmed { return finish(confirmed, deliver) }
         flush()
         worker.run { [file, queue] in
             do throws(HTTPSessionError) {
@@ -158,6 +179,20 @@ final class FileSink: BodySink {
             } catch {
                 deliver(.failure(FileSink.letGo(file, error)))
             }
+        }
+    }
+
+    /// The file at the destination stays. It is looked at again: the answer may have taken hours to come.
+    private func finish(
+        _ version: FileValidator, _ deliver: @escaping @Sendable (Result<ReceivedBody, HTTPSessionError>) -> Void
+    ) {
+        worker.run { [file, destination] in
+            file.discard(isWorthless: true)
+            guard ValidatorAttribute.read(destination.file.path) == version else {
+                let reason = "'\(destination.file.path)' changed while the server was asked about it"
+                return deliver(.failure(HTTPSessionError(.transferFailed, reason)))
+            }
+            deliver(.success(ReceivedBody(file: destination.file)))
         }
     }
 

@@ -8,12 +8,16 @@ package enum OwnFile {
         case file
         /// A directory; its number of links says nothing.
         case directory
+        /// A file that a download has finished. The user's private group may write to it: with a umask of 002 every file is made so.
+        case finished
     }
 
     /// The reason why the open file, or directory, must not be used, and the remedy; `nil`: it may be used.
     package static func objection(to descriptor: Int32, _ kind: Kind = .file) -> String? {
         var found = stat()
         guard fstat(descriptor, &found) == 0 else { return FileFailure.text(errno) }
+        // Beside an access control list, the group's bits are a mask and tell nothing of the group.
+        if kind == .finished, fgetxattr(descriptor, "system.posix_acl_access", nil, 0) < 0 { ignorePrivateGroup(&found) }
         return objection(to: found, kind, user: geteuid())
     }
 
@@ -21,12 +25,13 @@ package enum OwnFile {
     package static func objection(at path: String, _ kind: Kind = .file) -> String? {
         var found = stat()
         guard lstat(path, &found) == 0 else { return nil }
+        if kind == .finished { ignorePrivateGroup(&found) }
         return objection(to: found, kind, user: geteuid())
     }
 
     static func objection(to found: stat, _ kind: Kind, user: uid_t) -> String? {
         switch kind {
-        case .file:
+        case .file, .finished:
             guard found.st_mode & S_IFMT == S_IFREG else { return "it is no regular file; remove it or choose another place" }
             guard found.st_uid == user else { return foreign(found) }
             guard found.st_nlink <= 1 else { return "it has \(found.st_nlink) hard links; replace it by a copy, or remove it" }
@@ -37,6 +42,24 @@ package enum OwnFile {
         // The bits of a group are the mask of an access control list, so that this covers its entries too (man 5 acl).
         guard found.st_mode & 0o022 == 0 else { return "other users may write to it; check it, and run chmod go-w" }
         return nil
+    }
+
+    /// Takes the group's permission to write out of the mode if the group is the user's own, has the user's name and no other members.
+    private static func ignorePrivateGroup(_ found: inout stat) {
+        guard found.st_mode & 0o020 != 0, found.st_gid == getegid() else { return }
+        var (user, group) = (passwd(), Glibc.group())
+        var (userResult, groupResult): (UnsafeMutablePointer<passwd>?, UnsafeMutablePointer<group>?)
+        var (userText, groupText) = ([CChar](repeating: 0, count: 16 << 10), [CChar](repeating: 0, count: 64 << 10))
+        guard getpwuid_r(geteuid(), &user, &userText, userText.count, &userResult) == 0, userResult != nil,
+            getgrgid_r(found.st_gid, &group, &groupText, groupText.count, &groupResult) == 0, groupResult != nil,
+            user.pw_gid == group.gr_gid, strcmp(user.pw_name, group.gr_name) == 0
+        else { return }
+        var member = group.gr_mem
+        while let name = member?.pointee {
+            guard strcmp(name, user.pw_name) == 0 else { return }
+            member = member?.successor()
+        }
+        found.st_mode &= ~0o020
     }
 
     private static func foreign(_ found: stat) -> String {

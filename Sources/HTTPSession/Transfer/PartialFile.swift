@@ -26,6 +26,8 @@ final class PartialFile: @unchecked Sendable {
     static let syncedEvery: Int64 = 16 << 20
 
     private let destination: DownloadDestination
+    /// Where the finished file goes: the destination, or the name that its response suggests.
+    private var place: DownloadDestination
     private let mode: mode_t?
     private let report: @Sendable (String) -> Void
     private let keeping: Keeping
@@ -50,6 +52,7 @@ final class PartialFile: @unchecked Sendable {
     ) {
         self.report = report
         self.destination = destination
+        place = destination
         self.mode = mode
         self.keeping = keeping
     }
@@ -78,6 +81,7 @@ final class PartialFile: @unchecked Sendable {
             throw FileFailure.writing(path, errno)
         }
         (sidecar, offset) = (found, length)
+        suggest(found.suggestedName)
         // In this run of the system it is the length that counts from now on.
         if found.boot != BootIdentifier.current { try checkpoint() }
         return (found, length)
@@ -101,6 +105,18 @@ final class PartialFile: @unchecked Sendable {
                 throw FileFailure.writing(destination.file.path, number)
             }
         }
+    }
+
+    /// Names the finished file as its response suggests, or as a response that said nothing. Throws if the name is taken.
+    func name(_ suggested: String?) throws(HTTPSessionError) {
+        suggest(suggested)
+        try place.check()
+    }
+
+    private func suggest(_ name: String?) {
+        guard let naming = destination.naming else { return }
+        let directory = destination.file.deletingLastPathComponent()
+        place.file = directory.appendingPathComponent(naming.name(name), isDirectory: false)
     }
 
     private func create() throws(HTTPSessionError) {
@@ -202,19 +218,7 @@ final class PartialFile: @unchecked Sendable {
 
     /// The digest of what has been written; `isCancelled` is asked now and then, and ends it with `nil`.
     func digest(_ algorithm: ContentDigest.Algorithm, isCancelled: () -> Bool) throws(HTTPSessionError) -> ContentDigest? {
-        guard let hasher = DigestHasher(algorithm) else {
-            throw HTTPSessionError(.transferFailed, "OpenSSL has no \(algorithm.rawValue)")
-        }
-        var buffer = [UInt8](repeating: 0, count: 256 << 10)
-        var done: Int64 = 0
-        while done < offset, !isCancelled() {
-            let count = pread(descriptor, &buffer, min(buffer.count, Int(offset - done)), off_t(done))
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { throw FileFailure.reading(path, count < 0 ? errno : EIO) }
-            buffer.withUnsafeBytes { hasher.update(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
-            done += Int64(count)
-        }
-        return done == offset ? hasher.finish() : nil
+        try FileDigest.of(descriptor, offset, algorithm, path: path, isCancelled: isCancelled)
     }
 
     // MARK: The end
@@ -224,20 +228,22 @@ final class PartialFile: @unchecked Sendable {
         if descriptor < 0 { try begin(expected: nil) }
         if !isOwn { try renew(keeping: offset) }
         guard ftruncate(descriptor, off_t(offset)) == 0 else { throw FileFailure.writing(path, errno) }
+        // Before the mode of a replaced file, which its owner may be unable to write to.
+        if destination.keepsValidator, let sidecar { ValidatorAttribute.write(sidecar, to: descriptor) }
         do throws(HTTPSessionError) {
             if let mode {
                 fchmod(descriptor, mode)
             } else {
-                try FileAttributes.adopt(descriptor, from: destination.file.path)
+                try FileAttributes.adopt(descriptor, from: place.file.path)
             }
             guard fsync(descriptor) == 0 else { throw FileFailure.writing(path, errno) }
-            try FileMove.move(path, descriptor, to: destination)
+            try FileMove.move(path, descriptor, to: place)
         } catch {
             FileAttributes.withdraw(descriptor)
             throw error
         }
         forget()
-        return destination.file
+        return place.file
     }
 
     /// It does not become whole: what may be continued is kept where somebody asks for it, everything else is removed.

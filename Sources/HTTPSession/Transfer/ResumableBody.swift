@@ -36,6 +36,21 @@ struct ResumableBody: Sendable {
         }
         return part
     }
+
+    /// The digest of the complete body; `nil`: a file of it has changed or cannot be read, or it has a stream. `isCancelled` is asked now and
+    /// then, and ends the reading with `nil`.
+    func digest(_ algorithm: ContentDigest.Algorithm, isCancelled: () -> Bool) -> ContentDigest? {
+        guard let hasher = DigestHasher(algorithm) else { return nil }
+        for segment in segments {
+            switch segment {
+            case .data(let data): data.withUnsafeBytes { hasher.update($0) }
+            case .filePart(let part):
+                guard (try? part.read({ hasher.update($0) }, isCancelled: isCancelled)) == true else { return nil }
+            case .file, .stream: return nil
+            }
+        }
+        return hasher.finish()
+    }
 }
 
 extension BodySegment {
@@ -102,6 +117,32 @@ package struct FilePart: Hashable, Sendable {
     let range: Range<Int64>
 
     var count: Int64 { range.upperBound - range.lowerBound }
+
+    /// Reads the stretch, and throws if the file is not the version that it was. - Returns: whether all has been read.
+    func read(_ body: (UnsafeRawBufferPointer) -> Void, isCancelled: () -> Bool) throws(HTTPSessionError) -> Bool {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { throw FileFailure.reading(path, errno) }
+        defer { close(descriptor) }
+        try check(descriptor)
+        var buffer = [UInt8](repeating: 0, count: 256 << 10)
+        var position = range.lowerBound
+        while position < range.upperBound {
+            if isCancelled() { return false }
+            let count = pread(descriptor, &buffer, min(buffer.count, Int(range.upperBound - position)), off_t(position))
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw count < 0 ? FileFailure.reading(path, errno) : FileFailure.changed(path) }
+            buffer.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
+            position += Int64(count)
+        }
+        try check(descriptor)
+        return true
+    }
+
+    private func check(_ descriptor: Int32) throws(HTTPSessionError) {
+        var found = stat()
+        guard fstat(descriptor, &found) == 0 else { throw FileFailure.reading(path, errno) }
+        guard version == nil || version == FileVersion(found) else { throw FileFailure.changed(path) }
+    }
 }
 
 /// A stretch of what a stream gives, which is read from its beginning for that.

@@ -24,7 +24,13 @@ extension UploadMachine {
                 next.headerFields.put(offset + count == length ? "?1" : "?0", "Upload-Complete")
             }
         }
+        wantDigest(&next)
         return next
+    }
+
+    /// A server that can is asked for the digest of the complete upload (RFC 9530 section 4).
+    private func wantDigest(_ next: inout TransferRequest) {
+        if bodyCount > 0, bodyStart + bodyCount == length { next.headerFields.put("sha-256=10, sha-512=5", "Want-Repr-Digest") }
     }
 
     /// How many bytes of the body ``request`` carries, from ``bodyStart`` on.

@@ -8,22 +8,30 @@ struct GetPlan: Hashable {
         var url: URL
         /// As the user wrote it, without user and password.
         var address: String
-        /// The path of the file to be.
+        /// The path of the file to be; if the server names it, the path beside which the partial file lies.
         var file: String
+        /// Its name, for people, and if the server suggests none.
+        var name: String
         var digest: ContentDigest?
-
-        /// Its name, for people.
-        var name: String { String(file.split(separator: "/").last ?? "") }
+        /// The size in bytes of the file that is there, if it has the digest: it is complete.
+        var presentSize: Int64?
     }
 
     var items: [Item]
     /// Where the files go, where the user said so: it is made if it is missing.
     var directory: String?
     var beginsAnew = false
+    /// Whether `Content-Disposition` names the files; then no file that is there is replaced.
+    let isNamedByServer: Bool
 
-    init(urls: [String], output: String? = nil, directory: String? = nil, sha256: String? = nil) throws(Failure) {
+    init(
+        urls: [String], output: String? = nil, directory: String? = nil, sha256: String? = nil, isNamedByServer: Bool = false
+    ) throws(Failure) {
         guard !urls.isEmpty else { throw .usage("get", "the URL is missing; see 'netwatch get --help'") }
         guard output == nil || directory == nil else { throw .usage("-o -d", "they exclude each other") }
+        if output != nil, isNamedByServer {
+            throw .usage("-o --content-disposition", "they exclude each other: either you name the file, or its server does")
+        }
         if urls.count > 1 {
             if output != nil { throw .usage("-o", "it names one file, and there are \(urls.count) URLs; use -d") }
             if sha256 != nil { throw .usage("--sha256", "it is of one file, and there are \(urls.count) URLs") }
@@ -39,18 +47,29 @@ struct GetPlan: Hashable {
             return digest
         }
         self.directory = directory
+        self.isNamedByServer = isNamedByServer
         items = []
         for text in urls {
             let url = try TransferAddress.url(text)
-            let name = FileName.of(url)
-            let file = output ?? directory.map { "\($0.hasSuffix("/") ? $0 : "\($0)/")\(name)" } ?? name
+            let address = TransferAddress.withoutUser(text)
+            let name = output.map { String($0.split(separator: "/").last ?? "") } ?? FileName.of(url)
+            // Two URLs whose server names their files may end alike.
+            let own = isNamedByServer ? "\(name).\(GetPlan.mark(of: address))" : name
+            let file = output ?? directory.map { "\($0.hasSuffix("/") ? $0 : "\($0)/")\(own)" } ?? own
             if let other = items.first(where: { $0.file == file }) {
                 throw .usage(
                     "get",
-                    "\(ShortURL.text(other.address)) and \(ShortURL.text(TransferAddress.withoutUser(text))) would both be '\(file)'; download them one by one with -o"
+                    isNamedByServer
+                        ? "\(ShortURL.text(address)) is there twice"
+                        : "\(ShortURL.text(other.address)) and \(ShortURL.text(address)) would both be '\(file)'; download them one by one with -o"
                 )
             }
-            items.append(Item(url: url, address: TransferAddress.withoutUser(text), file: file, digest: digest))
+            items.append(Item(url: url, address: address, file: file, name: name, digest: digest))
         }
+    }
+
+    /// Eight hexadecimal digits that tell a URL from another one.
+    private static func mark(of address: String) -> String {
+        String((ContentDigest.sha256(of: Data(address.utf8))?.hexadecimal ?? "").prefix(8))
     }
 }

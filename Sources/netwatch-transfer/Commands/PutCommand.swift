@@ -24,7 +24,11 @@ struct PutCommand: ParsableCommand {
 
             Where the program ends before the upload does, by a signal too, the same command goes on: with tus and the draft it is \
             written down in $XDG_STATE_HOME/netwatch/uploads (~/.local/state) where the upload is, for 30 days. A file that has \
-            changed meanwhile is sent from its beginning.
+            changed meanwhile is sent from its beginning, also if its size and modification time are the same. A note that belongs to \
+            another user, that others can write to, or that has several hard links is neither used nor touched; a line says so.
+
+            With tus and the draft, the server is asked for the digest of the complete upload (Want-Repr-Digest, RFC 9530). If it sends \
+            one that is not the file's, the upload fails, and the same command begins anew.
 
             Exit code 0: the server has all of it. 1: it has not. 66: there is no such file, or SSL_CERT_FILE or SSL_CERT_DIR names no certificate. 77: it may not be read. 74: reading it \
             failed. 128+n: ended by signal n.

@@ -64,7 +64,8 @@ struct StatusLines {
 
     /// The line for an event that has changed the state to this one; `nil`: none.
     func line(_ event: TransferEvent, _ status: TransferStatus, isOther: Bool, at now: Moment) -> String? {
-        text(event, status, isOther: isOther, at: now).map { TextStyle.printable("\(status.name): \($0)") }
+        let name = if case .saved = event { status.requestedName } else { status.name }
+        return text(event, status, isOther: isOther, at: now).map { TextStyle.printable("\(name): \($0)") }
     }
 
     private func text(_ event: TransferEvent, _ status: TransferStatus, isOther: Bool, at now: Moment) -> String? {
@@ -89,6 +90,8 @@ struct StatusLines {
             guard isOther, let state = words.words(status, at: now) else { return nil }
             return status.bytes > 0
                 ? "\(status.percent.map { "\($0) %" } ?? ByteCount.text(status.bytes)), \(state)" : state
+        case .unchanged: return nil
+        case .saved: return isOther ? "saved as \(status.name)" : nil
         case .finished: return words.ending(status)
         // They have a line of their own, as errors have.
         case .failed, .stopped: return nil

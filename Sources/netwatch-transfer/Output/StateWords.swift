@@ -38,6 +38,7 @@ struct StateWords: Hashable {
 
     /// How it ended, once it has.
     func ending(_ status: TransferStatus) -> String {
+        if status.isUnchanged { return "complete and unchanged, \(ByteCount.text(status.bytes))" }
         let time = status.startedAt.map { status.since.elapsed(since: $0) } ?? .zero
         let fresh = max(0, status.bytes - status.keptBefore)
         let seconds = time.milliseconds / 1000

@@ -20,6 +20,8 @@ struct TransferRecord: Hashable {
             writer.member("total", status.total)
             writer.member("resumed_from", status.resumedFrom)
             writer.member("attempt", status.attempt)
+            writer.member("unchanged", status.isUnchanged)
+            writer.member("file", status.file)
             writer.member(status.cause)
             if superseded > 0 { writer.member("superseded", superseded) }
         }

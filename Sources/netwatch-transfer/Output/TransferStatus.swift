@@ -22,6 +22,10 @@ enum TransferEvent: Hashable {
     case failedForNow(Trouble)
     /// It goes on when the network is back.
     case networkGone(Trouble)
+    /// The file is complete already, with so many bytes: nothing has been received, and `finished` follows.
+    case unchanged(size: Int64)
+    /// The finished file is at this path; `finished` follows.
+    case saved(file: String)
     case finished
     case failed(Trouble)
     /// By a signal; what is here is kept where it may be continued.
@@ -58,8 +62,12 @@ struct TransferStatus: Hashable {
     let direction: Direction
     /// As the user wrote it, without user and password.
     let url: String
-    /// Of the file, for people.
-    let name: String
+    /// The name of the file, for people: of a finished one the last component of its path.
+    private(set) var name: String
+    /// The name of the file as it was before the server named it.
+    let requestedName: String
+    /// The path of the finished file; `nil` before, and of uploads.
+    private(set) var file: String?
     private(set) var phase = Phase.queued
     /// Since when the phase holds.
     private(set) var since: Moment
@@ -73,6 +81,8 @@ struct TransferStatus: Hashable {
     /// Of those bytes, how many were here before this run.
     private(set) var keptBefore: Int64 = 0
     private(set) var attempt = 0
+    /// Whether the file was complete before, and is untouched.
+    private(set) var isUnchanged = false
     /// How long until the next attempt, when ``since`` or the last sample was taken.
     private(set) var nextAttemptAt: Int64?
     private var meter: RateMeter?
@@ -92,7 +102,7 @@ struct TransferStatus: Hashable {
     init(_ direction: Direction = .download, url: String, name: String, at now: Moment) {
         self.direction = direction
         self.url = url
-        self.name = name
+        (self.name, requestedName) = (name, name)
         since = now
     }
 
@@ -144,6 +154,12 @@ struct TransferStatus: Hashable {
             offlineSince = offlineSince ?? now
             since = offlineSince ?? now
             return isOther
+        case .unchanged(let size):
+            (bytes, total, keptBefore, isUnchanged) = (size, size, size, true)
+            return false
+        case .saved(let path):
+            (file, name) = (path, path.split(separator: "/").last.map(String.init) ?? name)
+            return name != requestedName
         case .finished:
             total = bytes
             return enter(.finished, now)

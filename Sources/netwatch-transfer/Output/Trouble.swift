@@ -36,6 +36,8 @@ extension Trouble {
         // A server that answers an upload otherwise than its protocol has it does so again.
         if direction == .upload, error.code == .badServerResponse, error.context.statusCode != nil { kind = .lasting }
         words = error.reason.trimmingCharacters(in: .whitespaces)
+        // Only a name that a server suggests is never replaced.
+        if error.context.systemError == EEXIST { words += "; remove it, or name the file with -o" }
         cause = error.cause ?? Trouble.cause(of: error, words)
         hasFoundCause = error.cause != nil
         switch error.code {

@@ -8,11 +8,17 @@ import Reachability
 /// Whether files can be put where they shall be: found out before anything is asked of a server.
 enum Destination {
     /// Makes the directory that the user named, and looks at each place. A link to a file stands for that file.
-    static func prepare(_ plan: inout GetPlan) throws(Failure) {
+    static func prepare(_ plan: inout GetPlan, until deadline: Moment? = nil) throws(Failure) {
         if let directory = plan.directory { try make(directory) }
         for index in plan.items.indices {
-            let file = try checked(plan.items[index].file)
+            let file = try checked(plan.items[index].file, isNamedByServer: plan.isNamedByServer)
             plan.items[index].file = file
+            if !plan.isNamedByServer { plan.items[index].name = String(file.split(separator: "/").last ?? "") }
+            if !plan.beginsAnew, !plan.isNamedByServer, let digest = plan.items[index].digest {
+                plan.items[index].presentSize = FinishedFile.size(at: file, having: digest) {
+                    deadline.map { Clock.now >= $0 } ?? false
+                }
+            }
             for path in ["\(file).netwatch-part", "\(file).netwatch-part.json"] {
                 guard let reason = OwnFile.objection(at: path) else { continue }
                 Notice.write("get: '\(path)' is not used: \(reason)")
@@ -32,10 +38,12 @@ enum Destination {
         guard found.st_mode & S_IFMT == S_IFDIR else { throw failure(directory, ENOTDIR) }
     }
 
-    private static func checked(_ file: String) throws(Failure) -> String {
+    private static func checked(_ file: String, isNamedByServer: Bool) throws(Failure) -> String {
         var found = stat()
         var path = file
-        if let resolved = realpath(file, nil) {
+        if isNamedByServer {
+            // Nothing is put at this path but the partial file beside it.
+        } else if let resolved = realpath(file, nil) {
             path = String(cString: resolved)
             free(resolved)
         } else if errno != ENOENT || file.hasSuffix("/") {

@@ -7,7 +7,7 @@ struct Downloads: TransferWork {
 
     var command: String { "get" }
     var direction: TransferStatus.Direction { .download }
-    var items: [TransferItem] { plan.items.map { TransferItem(url: $0.url, address: $0.address, name: $0.name) } }
+    var items: [TransferItem] { plan.items.map { TransferItem(url: $0.url, address: $0.address, name: $0.name, file: $0.file) } }
 
     func task(_ index: Int, _ options: TransferRequest.Options, attempts: Int, _ session: HTTPSessionManager) -> TransferTask {
         let item = plan.items[index]
@@ -15,12 +15,17 @@ struct Downloads: TransferWork {
         request.options = options
         // What this very run has left is continued in any case.
         let continues = !plan.beginsAnew || attempts > 0
-        return session.download(
-            request,
-            to: DownloadDestination(
-                URL(fileURLWithPath: item.file), existingFile: .replace, unfinished: continues ? .kept : .keptAnew,
-                expectedDigest: item.digest))
+        var destination = DownloadDestination(
+            URL(fileURLWithPath: item.file), existingFile: plan.isNamedByServer ? .fail : .replace,
+            unfinished: continues ? .kept : .keptAnew, expectedDigest: item.digest)
+        destination.keepsValidator = true
+        if plan.isNamedByServer {
+            destination.naming = ResponseNaming { [name = item.name] in $0.map(FileName.safe) ?? name }
+        }
+        return session.download(request, to: destination)
     }
+
+    func presentSize(_ index: Int) -> Int64? { plan.items[index].presentSize }
 
     func goesOn(_ index: Int, after answer: TransferAnswer) -> Bool { false }
 

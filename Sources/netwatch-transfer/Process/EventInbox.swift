@@ -1,6 +1,7 @@
 import CLinux
 import Console
 import EventLoop
+import FoundationEssentials
 import Glibc
 import HTTPSession
 import HTTPTypes
@@ -54,7 +55,12 @@ final class EventInbox: EventMonitor {
         case .waitingForConnectivity(let task, let error): put(task, .networkGone(Trouble(error)))
         case .downloadContinued(let task, let offset, let total): put(task, .continued(offset: offset, total: total))
         case .uploadContinued(let task, let offset, let total): put(task, .continued(offset: offset, total: total))
-        case .taskCompleted(let task, .success): put(task, .finished)
+        case .taskCompleted(let task, .success(let response)):
+            if task.kind == .download, response.statusCode == 304 {
+                put(task, .unchanged(size: task.currentProgress.received))
+            }
+            if let file = response.file { put(task, .saved(file: file.path)) }
+            put(task, .finished)
         case .taskCompleted(let task, .failure(let error)):
             let trouble = Trouble(error, of: task.kind == .download ? .download : .upload)
             put(task, error.code == .cancelled ? .stopped : .failed(trouble))

@@ -8,6 +8,8 @@ struct TransferItem: Hashable {
     var address: String
     /// Of the file, for people.
     var name: String
+    /// The path of the file that a download makes; `nil`: of an upload.
+    var file: String?
 }
 
 /// What the main loop transfers: the downloads of `get`, or the upload of `put`.
@@ -16,6 +18,8 @@ protocol TransferWork {
     var command: String { get }
     var direction: TransferStatus.Direction { get }
     var items: [TransferItem] { get }
+    /// The size in bytes of an item that is known to be complete, so that nothing is requested for it; otherwise `nil`.
+    func presentSize(_ index: Int) -> Int64?
     /// Makes the task that is next for an item. `attempts`: how many there were in this run.
     mutating func task(
         _ index: Int, _ options: TransferRequest.Options, attempts: Int, _ session: HTTPSessionManager

@@ -175,6 +175,11 @@ final class Transfers {
     private func isLate(_ now: Moment) -> Bool { settings.deadline.map { now >= $0 } ?? false }
 
     private func start(_ index: Int, _ session: HTTPSessionManager, _ now: Moment) {
+        if let size = work.presentSize(index) {
+            tell(.unchanged(size: size), index, now)
+            if let file = items[index].file { tell(.saved(file: file), index, now) }
+            return tell(.finished, index, now)
+        }
         if isLate(now) { return fail(index, nil, now) }
         var options = TransferRequest.Options()
         options.resourceTimeout = settings.deadline.map { $0.elapsed(since: now) } ?? Self.forever
@@ -276,7 +281,7 @@ final class Transfers {
             if isPlain { end.cause = Cause(.http, .timeout, detail: what) }
             end.words = isPlain ? what : "\(what): \(end.words)"
         }
-        if end.kind == .lasting, end.cause.code == .invalidResponse { work.settled(index) }
+        if end.kind == .lasting, [.invalidResponse, .unexpectedBody].contains(end.cause.code) { work.settled(index) }
         tell(.failed(end), index, now)
         var code = ExitCode.doesNotHold
         if case .file(let own) = end.kind { code = own }

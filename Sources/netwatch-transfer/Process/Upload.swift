@@ -65,6 +65,8 @@ struct Upload: TransferWork {
             departure: Departure(willLeave: { await note.settle() }, hasStayed: {}))
     }
 
+    func presentSize(_ index: Int) -> Int64? { nil }
+
     mutating func goesOn(_ index: Int, after answer: TransferAnswer) -> Bool {
         guard dialect == .auto else { return false }
         let versions = (answer.tusVersions ?? "").split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }

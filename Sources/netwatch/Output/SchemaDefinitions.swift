@@ -117,6 +117,8 @@ extension Schema {
             ("total", .nullable(.integer("Bytes of the whole file"))),
             ("resumed_from", .nullable(.integer("Where the last continuation began"))),
             ("attempt", .integer("From 1; 0 before the first")),
+            ("unchanged", .flag("Whether the file was complete before, so that nothing was received")),
+            ("file", .nullable(.text("The path of the finished file of get; null before"))),
             ("cause", .nullable(.reference("cause"))),
         ]
     }

@@ -213,7 +213,7 @@ struct DraftMachineTests {
         #expect(
             text(upload) == [
                 "PUT https://host/files", "authorization: Bearer x", "content-type: video/mp4", "upload-complete: ?1",
-                "upload-draft-interop-version: 8", "upload-length: 100",
+                "upload-draft-interop-version: 8", "upload-length: 100", "want-repr-digest: sha-256=10, sha-512=5",
             ])
         try upload.answer(413, "Upload-Limit: max-append-size=40", is: .next, then: .create(count: 40))
         #expect(text(upload).contains("upload-complete: ?0"))

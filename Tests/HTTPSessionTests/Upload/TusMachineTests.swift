@@ -196,7 +196,7 @@ struct TusMachineTests {
         #expect(
             text(upload.machine.transferRequest(of: original)) == [
                 "PATCH https://host/up/1", "authorization: Bearer x", "content-type: application/offset+octet-stream",
-                "tus-resumable: 1.0.0", "upload-offset: 0", "x-own: y",
+                "tus-resumable: 1.0.0", "upload-offset: 0", "want-repr-digest: sha-256=10, sha-512=5", "x-own: y",
             ])
         upload.lost(sent: 50, then: .askOffset)
         #expect(

@@ -203,14 +203,14 @@ private func halfway(_ name: String = "big.bin") -> TransferStatus {
             String(decoding: first, as: UTF8.self)
                 == #"{"v":1,"seq":0,"ts":"2026-08-02T12:00:00.000Z","mono_ns":1000000000000,"type":"transfer","#
                 + #""url":"http://example.test/big.bin","state":"waiting","received":0,"sent":0,"total":null,"#
-                + #""resumed_from":null,"attempt":0,"cause":null}"#)
+                + #""resumed_from":null,"attempt":0,"unchanged":false,"file":null,"cause":null}"#)
         _ = status.see(.started, at: moment(0))
         _ = status.see(.requested, at: moment(0))
         _ = status.see(.failedForNow(Troubles.busy), at: moment(5))
         let record = TransferRecord(status: status, moment: moment(5), superseded: 2).encode(seq: 7)
         #expect(
             String(decoding: record, as: UTF8.self).hasSuffix(
-                #""state":"backing_off","received":0,"sent":0,"total":null,"resumed_from":null,"attempt":1,"cause":"#
+                #""state":"backing_off","received":0,"sent":0,"total":null,"resumed_from":null,"attempt":1,"unchanged":false,"file":null,"cause":"#
                     + #"{"layer":"http","code":"status","detail":"the server answered 503","evidence":{}},"superseded":2}"#))
     }
 

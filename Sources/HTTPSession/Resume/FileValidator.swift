@@ -1,0 +1,107 @@
+internal import Foundation
+
+/// The version that a finished file is of: the server's strong validator, the resource that it belongs to, and the file's size and
+/// modification time when it was finished.
+///
+/// A weak entity tag is not kept: it promises an equivalent representation, not the same bytes (RFC 9110 section 8.8.1). URLs are kept as
+/// digests: a URL may be a secret, and whoever can read the file can read its attributes.
+struct FileValidator: Hashable, Sendable {
+    let validator: StrongValidator
+    /// The digest of the URL that was asked for, before redirects.
+    let start: String
+    /// The digest of the resource that the validator belongs to, after redirects.
+    let resource: String
+    /// In bytes.
+    let size: Int64
+    /// Nanoseconds since 1970.
+    let modified: Int64
+
+    /// The version of a file whose download ended with this sidecar; `nil`: the server gave no strong validator.
+    init?(_ sidecar: Sidecar, size: Int64, modified: Int64) {
+        guard let validator = sidecar.resumption.validator, let start = FileValidator.digest(start: sidecar.start),
+            let resource = FileValidator.digest(sidecar.resumption.url, with: validator)
+        else { return nil }
+        (self.validator, self.start, self.resource, self.size, self.modified) = (validator, start, resource, size, modified)
+    }
+
+    /// Whether a request to `url`, of a download that began at `start`, asks for the resource that the file was made of. The URL asked for is
+    /// the same to the letter; the one that redirects lead to may have another query beside an entity tag, as signed URLs have.
+    func belongs(to url: URL, start: URL) -> Bool {
+        FileValidator.digest(start: start) == self.start && FileValidator.digest(url, with: validator) == resource
+    }
+
+    /// The field that asks for the representation unless it is this version (RFC 9110 sections 13.1.2 and 13.1.3).
+    var fieldLine: String {
+        switch validator {
+        case .entityTag(let tag): "If-None-Match: \(tag)"
+        case .lastModified(let date): "If-Modified-Since: \(date)"
+        }
+    }
+
+    /// Whether a 304 (Not Modified) is about this version. One that names another validator is not: a server may compare dates only by their
+    /// order (RFC 9110 section 13.1.3).
+    func isConfirmed(by head: ResponseHead) -> Bool {
+        guard head.statusCode == 304 else { return false }
+        switch validator {
+        case .entityTag(let tag): return head.firstValue(of: "etag") ?? tag == tag
+        case .lastModified(let date): return head.firstValue(of: "last-modified") ?? date == date
+        }
+    }
+
+    private static func digest(start url: URL) -> String? { digest(url.withoutUserAndFragment.absoluteString) }
+
+    private static func digest(_ url: URL, with validator: StrongValidator) -> String? {
+        var text = "\(url.scheme ?? "")://\(url.host() ?? "")".lowercased()
+        if let port = url.port { text += ":\(port)" }
+        text += url.path(percentEncoded: true)
+        if case .lastModified = validator, let query = url.query(percentEncoded: true) { text += "?\(query)" }
+        return digest(text)
+    }
+
+    private static func digest(_ text: String) -> String? { ContentDigest.sha256(of: Data(text.utf8))?.hexadecimal }
+}
+
+extension FileValidator {
+    /// The format that this code writes; others are not read.
+    static let version = 1
+    /// The longest text, in bytes: a file system may have room for 4 KiB of attributes in all.
+    static let maximumSize = 2 << 10
+
+    private struct Stored: Codable {
+        var version: Int
+        var start: String
+        var resource: String
+        var entity_tag: String?
+        var last_modified: String?
+        var size: Int64
+        var modified: Int64
+    }
+
+    /// One JSON object; `nil`: it is longer than ``maximumSize``.
+    func encoded() -> Data? {
+        var stored = Stored(version: FileValidator.version, start: start, resource: resource, size: size, modified: modified)
+        switch validator {
+        case .entityTag(let tag): stored.entity_tag = tag
+        case .lastModified(let date): stored.last_modified = date
+        }
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return (try? encoder.encode(stored)).flatMap { $0.count <= FileValidator.maximumSize ? $0 : nil }
+    }
+
+    /// Reads an attribute, whoever has written it: the validator returns to a server, so that it has to be one that a server sends.
+    init?(decoding data: Data) {
+        guard data.count <= FileValidator.maximumSize, let stored = try? JSONDecoder().decode(Stored.self, from: data),
+            stored.version == FileValidator.version, stored.size >= 0
+        else { return nil }
+        let validator =
+            switch (stored.entity_tag, stored.last_modified) {
+            case (let tag?, nil): StrongValidator(entityTag: tag)
+            case (nil, let date?): StrongValidator(lastModified: date)
+            default: StrongValidator?.none
+            }
+        guard let validator else { return nil }
+        (self.validator, start, resource) = (validator, stored.start, stored.resource)
+        (size, modified) = (stored.size, stored.modified)
+    }
+}

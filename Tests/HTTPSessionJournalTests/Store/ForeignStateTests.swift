@@ -1,0 +1,79 @@
+import Foundation
+import HTTPSession
+import NetworkLab
+import Testing
+
+@testable import HTTPSessionJournal
+
+/// Journals, lock files and directories that somebody else has put in a durable session's place, or can write to.
+struct ForeignStateTests {
+    private let folder: ScratchDirectory
+
+    init() throws {
+        folder = try ScratchDirectory()
+        try Data("victim".utf8).write(to: folder.url("victim"))
+        try FileManager.default.createDirectory(
+            atPath: folder.file("state"), withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    }
+
+    enum Plant: CaseIterable {
+        case hardLink, symbolicLink, groupWritable, othersWritable, directory
+    }
+
+    private func plant(_ plant: Plant, _ path: String) throws {
+        let files = FileManager.default
+        switch plant {
+        case .hardLink: try files.linkItem(atPath: folder.file("victim"), toPath: path)
+        case .symbolicLink: try files.createSymbolicLink(atPath: path, withDestinationPath: folder.file("victim"))
+        case .groupWritable, .othersWritable:
+            try Data("planted".utf8).write(to: URL(fileURLWithPath: path))
+            try files.setAttributes([.posixPermissions: plant == .groupWritable ? 0o660 : 0o606], ofItemAtPath: path)
+        case .directory: try files.createDirectory(atPath: path, withIntermediateDirectories: false)
+        }
+    }
+
+    private func fingerprint(_ path: String) throws -> [String] {
+        let attributes = try FileManager.default.attributesOfItem(atPath: path)
+        return [FileAttributeKey.systemFileNumber, .posixPermissions, .size, .type].map { "\(attributes[$0] ?? "")" }
+    }
+
+    @Test(arguments: Plant.allCases, ["journal.sqlite", "journal.sqlite-wal", "journal.sqlite-shm", "journal.sqlite-journal"])
+    func `a planted journal is an error with its path and stays untouched`(_ kind: Plant, _ name: String) throws {
+        let path = folder.file(name)
+        try plant(kind, path)
+        let before = try fingerprint(path)
+        #expect {
+            _ = try Journal.open(folder.file("journal.sqlite"))
+        } throws: { error in
+            guard let error = error as? DurableSessionError else { return false }
+            return error.code == .journalFailed && error.reason.contains("'\(path)'")
+        }
+        #expect(try fingerprint(path) == before)
+        #expect(try Data(contentsOf: folder.url("victim")) == Data("victim".utf8))
+    }
+
+    @Test(arguments: Plant.allCases) func `a planted lock file is an error and stays untouched`(_ kind: Plant) throws {
+        let path = folder.file("state/lock")
+        try plant(kind, path)
+        let before = try fingerprint(path)
+        #expect {
+            _ = try DirectoryLock(folder.file("state"), identifier: "test")
+        } throws: { error in
+            (error as? DurableSessionError)?.code == .journalFailed && "\(error)".contains("'\(path)'")
+        }
+        #expect(try fingerprint(path) == before)
+        #expect(try Data(contentsOf: folder.url("victim")) == Data("victim".utf8))
+    }
+
+    /// Also with the sticky bit: others can put files there, such as a journal.
+    @Test(arguments: [0o770, 0o707, 0o1777])
+    func `a session's directory that others can write to is an error`(_ mode: Int) throws {
+        try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: folder.file("state"))
+        #expect {
+            _ = try DirectoryLock(folder.file("state"), identifier: "test")
+        } throws: { error in
+            "\(error)".contains("other users may write to it; check it, and run chmod go-w")
+        }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.file("state")).isEmpty)
+    }
+}

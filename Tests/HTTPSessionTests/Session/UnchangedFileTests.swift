@@ -1,0 +1,248 @@
+import CLinux
+import EventLoop
+import Foundation
+import HTTPSessionTestKit
+import NetworkLab
+import Testing
+
+@testable import HTTPSession
+
+/// Downloads of files that are there already, with the server's validator as an attribute.
+@Suite(.timeLimit(.minutes(20))) struct UnchangedFileTests {
+    private let folder: ScratchDirectory
+    private let log = EventLog()
+    private let session: HTTPSessionManager
+
+    init() throws {
+        folder = try ScratchDirectory()
+        session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
+    }
+
+    private final class Source: Sendable {
+        /// What the server has.
+        struct Version: Sendable {
+            var fields = ["ETag": "\"1\""]
+            var body = "one"
+            /// The fields of a 304; `nil`: those of a 200.
+            var notModified: [String: String]?
+            /// A 304 waits for it.
+            var gate: Gate?
+        }
+
+        let version = Locked(Version())
+        let server: MisbehavingServer
+
+        init() throws {
+            server = try MisbehavingServer { [version] request in
+                let present = version.withLock { $0 }
+                if request.path.hasPrefix("/moved") { return Reply(302, fields: ["Location": "/file?signed=\(UUID())"]) }
+                let isSame =
+                    request["if-none-match"].map { $0 == present.fields["ETag"] }
+                    ?? request["if-modified-since"].map { $0 >= present.fields["Last-Modified"] ?? "" } ?? false
+                var reply = isSame ? Reply(304) : Reply(body: ReplyBody(stringLiteral: present.body))
+                for (name, value) in isSame ? present.notModified ?? present.fields : present.fields {
+                    reply = reply.field(name, value)
+                }
+                if isSame, let gate = present.gate { reply = reply.held(by: gate) }
+                return reply
+            }
+        }
+
+        func becomes(_ body: String, _ tag: String) { version.withLock { ($0.body, $0.fields) = (body, ["ETag": tag]) } }
+        var conditions: [String?] { server.requests.map { $0["if-none-match"] ?? $0["if-modified-since"] } }
+    }
+
+    private func get(_ source: Source, _ path: String = "/file", to name: String = "file") async throws -> Int {
+        try await task(source, path, to: name).value.statusCode
+    }
+
+    private func task(_ source: Source, _ path: String = "/file", to name: String = "file") -> TransferTask {
+        var place = DownloadDestination(folder.url(name), existingFile: .replace, unfinished: .kept)
+        place.keepsValidator = true
+        return session.download(TransferRequest(url: source.server.url(path)), to: place)
+    }
+
+    private func content(_ name: String = "file") -> String? { try? String(contentsOf: folder.url(name), encoding: .utf8) }
+
+    private func inode(_ name: String = "file") throws -> ino_t {
+        var found = stat()
+        try #require(lstat(folder.file(name), &found) == 0)
+        return found.st_ino
+    }
+
+    @Test func `an unchanged file is asked about by its validator and left untouched`() async throws {
+        let source = try Source()
+        #expect(try await get(source) == 200)
+        let before = try inode()
+        let again = task(source)
+        let response = try await again.value
+        #expect((response.statusCode, response.file) == (304, folder.url("file")))
+        #expect(again.currentProgress.received == 3 && again.currentProgress.expectedToReceive == 3)
+        #expect(source.conditions == [nil, "\"1\""])
+        #expect(try inode() == before && folder.names == ["file"])
+
+        source.becomes("two", "\"2\"")
+        #expect(try await get(source) == 200)
+        #expect(content() == "two")
+        #expect(try await get(source) == 304)
+        #expect(source.conditions.suffix(2) == ["\"1\"", "\"2\""])
+    }
+
+    @Test func `an unchanged file is known by its date if it has no entity tag`() async throws {
+        let source = try Source()
+        let date = "Sun, 06 Nov 1994 08:49:37 GMT"
+        source.version.withLock { $0.fields = ["Last-Modified": date, "Date": "Sun, 06 Nov 1994 08:49:39 GMT"] }
+        #expect(try await get(source) == 200)
+        #expect(try await get(source) == 304)
+        #expect(source.conditions == [nil, date])
+        // Another version is put there with an older date, and the server says 304 all the same.
+        source.version.withLock {
+            $0.body = "old"
+            $0.fields = ["Last-Modified": "Sun, 06 Nov 1994 08:49:36 GMT", "Date": "Sun, 06 Nov 1994 08:49:39 GMT"]
+        }
+        #expect(try await get(source) == 200)
+        #expect(content() == "old")
+        #expect(source.conditions == [nil, date, date, nil])
+    }
+
+    @Test(arguments: [["ETag": "W/\"1\""], ["Last-Modified": "Sun, 06 Nov 1994 08:49:37 GMT"], [:]])
+    func `a file without a strong validator is downloaded again`(_ fields: [String: String]) async throws {
+        let source = try Source()
+        source.version.withLock { $0.fields = fields }
+        for _ in 0..<2 { #expect(try await get(source) == 200) }
+        #expect(source.conditions == [nil, nil])
+    }
+
+    @Test func `an unchanged file behind a redirect is asked about where it came from, and only there`() async throws {
+        let source = try Source()
+        #expect(try await get(source, "/moved") == 200)
+        #expect(try await get(source, "/moved") == 304)
+        #expect(source.conditions == [nil, nil, nil, "\"1\""])
+        // The same resource by another URL, and another URL of the same name.
+        #expect(try await get(source, "/file") == 200)
+        #expect(try await get(source, "/file?id=2") == 200)
+        #expect(source.conditions.suffix(2) == [nil, nil])
+    }
+
+    @Test func `a 304 about another version is not believed`() async throws {
+        let source = try Source()
+        #expect(try await get(source) == 200)
+        source.version.withLock { ($0.body, $0.notModified) = ("two", ["ETag": "\"other\""]) }
+        #expect(try await get(source) == 200)
+        #expect(content() == "two")
+        #expect(source.conditions == [nil, "\"1\"", nil])
+    }
+
+    @Test func `a file that is changed while the server is asked is no unchanged one`() async throws {
+        let (source, gate) = (try Source(), try Gate())
+        #expect(try await get(source) == 200)
+        source.version.withLock { $0.gate = gate }
+        let task = task(source)
+        _ = try await source.server.awaitRequests(2)
+        try Data("mine".utf8).write(to: folder.url("file"))
+        gate.open()
+        #expect(await failure(task)?.reason.contains("changed while the server was asked about it") == true)
+        #expect(content() == "mine" && folder.names == ["file"])
+    }
+
+    @Test func `a partial file of the version is continued, whatever the finished file is`() async throws {
+        let source = try Source()
+        #expect(try await get(source) == 200)
+        source.becomes("two", "\"2\"")
+        let resumption = Resumption(
+            url: source.server.url("/file"), validator: .entityTag("\"2\""), total: 3, digest: nil)
+        let sidecar = Sidecar(
+            resumption: try #require(resumption), start: source.server.url("/file"), boot: BootIdentifier.current)
+        try SidecarFile.write(sidecar, besides: folder.file("file.netwatch-part"))
+        try Data("tw".utf8).write(to: folder.url("file.netwatch-part"))
+        try #require(chmod(folder.file("file.netwatch-part"), 0o600) == 0)
+        #expect(try await get(source) == 200)
+        #expect(source.server.requests.last?["range"] == "bytes=2-" && source.conditions == [nil, nil])
+        #expect(content() == "two")
+        #expect(try await get(source) == 304)
+    }
+
+    // MARK: The attribute
+
+    private func attribute() -> Data? {
+        var buffer = [UInt8](repeating: 0, count: 4_096)
+        let count = getxattr(folder.file("file"), ValidatorAttribute.name, &buffer, buffer.count)
+        return count < 0 ? nil : Data(buffer.prefix(count))
+    }
+
+    enum Change: CaseIterable {
+        case content, time, size, attribute, othersMayWrite, hardLink, symbolicLink
+    }
+
+    @Test(arguments: Change.allCases)
+    func `the validator of a file that was touched is not trusted`(_ change: Change) async throws {
+        let source = try Source()
+        #expect(try await get(source) == 200)
+        #expect(attribute() != nil && ValidatorAttribute.read(folder.file("file")) != nil)
+        let path = folder.file("file")
+        switch change {
+        // In place, so that the attribute stays.
+        case .content, .size:
+            let descriptor = open(path, O_WRONLY)
+            defer { close(descriptor) }
+            // Not within the same tick of the clock of inodes.
+            let end = ContinuousClock.now + .seconds(10)
+            while ValidatorAttribute.read(path) != nil, ContinuousClock.now < end {
+                #expect(pwrite(descriptor, "none", change == .size ? 4 : 3, 0) > 0)
+            }
+        case .time:
+            let times = [timespec(tv_sec: 1, tv_nsec: 0), timespec(tv_sec: 1, tv_nsec: 0)]
+            #expect(utimensat(AT_FDCWD, path, times, 0) == 0)
+        case .attribute: #expect(setxattr(path, ValidatorAttribute.name, "{}", 2, 0) == 0)
+        case .othersMayWrite: #expect(chmod(path, 0o646) == 0)
+        case .hardLink: #expect(link(path, folder.file("other")) == 0)
+        case .symbolicLink:
+            #expect(rename(path, folder.file("other")) == 0 && symlink("other", path) == 0)
+        }
+        #expect(ValidatorAttribute.read(path) == nil)
+        #expect(try await get(source) == 200)
+        #expect(source.conditions == [nil, nil] && content() == "one")
+        // The mode is kept, and with it who may write.
+        #expect(try await get(source) == (change == .othersMayWrite ? 200 : 304))
+    }
+
+    @Test func `an attribute that finds no room is no error`() throws {
+        let descriptor = open(folder.file("full"), O_RDWR | O_CREAT, 0o600)
+        defer { close(descriptor) }
+        // Some file systems have a block for all attributes of a file, others 64 KiB for each.
+        let filler = [UInt8](repeating: 0, count: 3_900)
+        var number = 0
+        while number < 20, fsetxattr(descriptor, "user.filler\(number)", filler, filler.count, 0) == 0 { number += 1 }
+        let resumption = Resumption(url: folder.url("x"), validator: .entityTag("\"1\""), total: nil, digest: nil)
+        let sidecar = Sidecar(resumption: try #require(resumption), start: folder.url("x"), boot: "this")
+        ValidatorAttribute.write(sidecar, to: descriptor)
+        // A descriptor that takes none at all, as a pipe's.
+        var ends: [Int32] = [0, 0]
+        try #require(pipe(&ends) == 0)
+        ValidatorAttribute.write(sidecar, to: ends[1])
+        for end in ends { close(end) }
+        #expect(number > 0)
+    }
+
+    @Test func `a download that was told nothing keeps no validator`() async throws {
+        let source = try Source()
+        let place = DownloadDestination(folder.url("file"), existingFile: .replace, unfinished: .kept)
+        _ = try await session.download(TransferRequest(url: source.server.url("/file")), to: place).value
+        #expect(attribute() == nil)
+    }
+
+    // MARK: Digests
+
+    @Test func `a finished file is known by its digest if it is the user's alone`() throws {
+        try Data("one".utf8).write(to: folder.url("file"))
+        let (path, digest) = (folder.file("file"), try #require(ContentDigest.sha256(of: Data("one".utf8))))
+        try #require(chmod(path, 0o644) == 0)
+        #expect(FinishedFile.size(at: path, having: digest) == 3)
+        #expect(FinishedFile.size(at: path, having: digest, isCancelled: { true }) == nil)
+        #expect(FinishedFile.size(at: path, having: try #require(ContentDigest.sha256(of: Data("two".utf8)))) == nil)
+        #expect(FinishedFile.size(at: folder.file("missing"), having: digest) == nil)
+        #expect(FinishedFile.size(at: folder.path, having: digest) == nil)
+        try #require(chmod(path, 0o646) == 0)
+        #expect(FinishedFile.size(at: path, having: digest) == nil)
+    }
+}

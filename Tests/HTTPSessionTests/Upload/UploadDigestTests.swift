@@ -1,0 +1,72 @@
+import EventLoop
+import Foundation
+import HTTPSessionTestKit
+import HTTPTypes
+import NetworkLab
+import Testing
+
+@testable import HTTPSession
+
+/// Uploads to servers that say what they have received.
+@Suite(.timeLimit(.minutes(20))) struct UploadDigestTests {
+    private let folder: ScratchDirectory
+
+    init() throws { folder = try ScratchDirectory() }
+
+    private func head(_ status: Int, _ fields: String...) throws -> ResponseHead {
+        try UploadTranscript.head(status, fields)
+    }
+
+    private func field(_ text: String, _ algorithm: ContentDigest.Algorithm = .sha256) throws -> String {
+        let hasher = try #require(DigestHasher(algorithm))
+        Data(text.utf8).withUnsafeBytes { hasher.update($0) }
+        return "\(algorithm.rawValue)=:\(try #require(hasher.finish()).bytes.base64EncodedString()):"
+    }
+
+    @Test func `only an answer about the resource has the upload's digest`() throws {
+        let digest = "Repr-Digest: \(try field("abc"))"
+        let known = ContentDigest.sha256(of: Data("abc".utf8))
+        #expect(try ReprDigest.ofUpload(head(204, digest), to: .patch, isTus: true) == known)
+        #expect(try ReprDigest.ofUpload(head(204, digest), to: .put, isTus: false) == known)
+        #expect(try ReprDigest.ofUpload(head(200, digest), to: .head, isTus: true) == known)
+        // Of the content that comes with it, or of what nobody defines.
+        #expect(try ReprDigest.ofUpload(head(200, digest), to: .put, isTus: false) == nil)
+        #expect(try ReprDigest.ofUpload(head(201, digest), to: .post, isTus: false) == nil)
+        #expect(try ReprDigest.ofUpload(head(204, digest), to: .post, isTus: false) == nil)
+        #expect(try ReprDigest.ofUpload(head(204, digest), to: .head, isTus: false) == nil)
+        #expect(try ReprDigest.ofUpload(head(204, digest, "Content-Encoding: gzip"), to: .put, isTus: false) == nil)
+        #expect(try ReprDigest.ofUpload(head(204, "Repr-Digest: md5=:AAAA:"), to: .put, isTus: false) == nil)
+        #expect(try ReprDigest.ofUpload(head(204), to: .patch, isTus: true) == nil)
+    }
+
+    private func upload(_ digest: String, _ body: RequestBody) async throws -> HTTPSessionError? {
+        let server = try UploadServer(.tus) { turn in
+            guard turn.request.method == "PATCH" else { return nil }
+            return .answer(Reply(204, fields: ["Upload-Offset": "6", "Repr-Digest": digest]))
+        }
+        let session = try HTTPSessionManager(configuration: localConfiguration())
+        return await failure(
+            session.upload(TransferRequest(url: server.url, method: .post, body: body), resumably: .tus))
+    }
+
+    @Test(arguments: ContentDigest.Algorithm.allCases)
+    func `an upload is compared with the digest that its server sends`(_ algorithm: ContentDigest.Algorithm) async throws {
+        try Data("abcdef".utf8).write(to: folder.url("body"))
+        for body in [RequestBody.file(folder.url("body")), .data(Data("abcdef".utf8))] {
+            #expect(try await upload(try field("abcdef", algorithm), body) == nil)
+            let error = try await upload(try field("abcdeg", algorithm), body)
+            #expect(error?.code == .digestMismatch)
+            #expect(error?.reason == "the server has other bytes than were to be sent: their \(algorithm.rawValue) differs")
+        }
+    }
+
+    @Test func `an upload's stream is not compared`() async throws {
+        let body = RequestBody.stream(length: 6) {
+            AsyncThrowingStream { continuation in
+                continuation.yield(Data("abcdef".utf8))
+                continuation.finish()
+            }
+        }
+        #expect(try await upload(try field("other"), body) == nil)
+    }
+}
