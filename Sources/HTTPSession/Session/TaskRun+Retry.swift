@@ -139,7 +139,8 @@ extension TaskRun {
             return .abort(HTTPSessionError(.badServerResponse, "the rest is of another version"))
         case .complete:
             exchange.next = .complete
-            exchange.continues(beginning, isRest: false)
+            // An earlier process has seen the response that the bytes here began with; nobody asked this one for a 304.
+            exchange.continues(beginning.map { ($0.head ?? head.ofWhole, $0.destination) }, isRest: false)
             exchange.body = .held(Data())
             metrics.bytesResumed += progress.received
             return .taken

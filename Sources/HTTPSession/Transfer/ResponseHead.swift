@@ -67,6 +67,21 @@ public struct ResponseHead: Hashable, Sendable {
         }
     }
 
+    /// The head of the whole representation, where this one (304 or 416) says that nothing of it is missing: status 200 with this one's fields
+    /// (RFC 9111 section 4.3.4), but for those of its own content.
+    package var ofWhole: ResponseHead? {
+        var whole = Array("HTTP/1.1 200 OK\r\n".utf8)
+        let others = ["content-length", "content-range", "content-type", "content-encoding", "transfer-encoding"]
+        bytes.withUnsafeBufferPointer { bytes in
+            ResponseHead.forEachLine(bytes) { line in
+                let name = String(decoding: line.prefix { $0 != 0x3A }, as: UTF8.self).lowercased()
+                if !others.contains(name) { whole += Array(line) + [0x0D, 0x0A] }
+                return true
+            }
+        }
+        return ResponseHead(bytes: whole + [0x0D, 0x0A])
+    }
+
     /// The length of the body as it will be handed on; `nil` if the head does not give it, if there is no body, or if decoding changes it.
     package var bodyLength: Int64? {
         guard statusCode != 204, statusCode != 304, case .bytes(let length) = contentLength, !has("content-encoding"),

@@ -95,6 +95,22 @@ import Testing
 
     // MARK: Beside the destination
 
+    @Test func `a part that is whole ends as a response with status 200, though the server says 304`() async throws {
+        let source = try Source()
+        try await fail(source, to: place())
+        // What a process leaves that is killed behind the last byte.
+        let handle = try FileHandle(forWritingTo: folder.url("file.netwatch-part"))
+        try handle.seekToEnd()
+        try handle.write(contentsOf: pattern(size).suffix(from: Int(cut)))
+        try handle.close()
+        source.heal()
+        let response = try await download(source, to: place())
+        #expect(response.statusCode == 200)
+        #expect(response.head.headerFields[.eTag] == "\"1\"")
+        #expect(response.metrics.transactions.map(\.statusCode) == [304])
+        try expectWholeFile()
+    }
+
     @Test func `what one task leaves another goes on from`() async throws {
         let source = try Source()
         try await fail(source, to: place())
