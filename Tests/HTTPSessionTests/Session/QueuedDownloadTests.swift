@@ -1,0 +1,44 @@
+import Foundation
+import HTTPSession
+import HTTPSessionTestKit
+import NetworkLab
+import Testing
+
+/// The files of downloads that wait in the queue.
+@Suite(.timeLimit(.minutes(10))) struct QueuedDownloadTests {
+    /// The number of descriptors that are open for files below `directory`.
+    private func descriptors(below directory: String) throws -> Int {
+        let own = "/proc/self/fd"
+        return try FileManager.default.contentsOfDirectory(atPath: own).count { name in
+            (try? FileManager.default.destinationOfSymbolicLink(atPath: "\(own)/\(name)"))?.hasPrefix(directory) == true
+        }
+    }
+
+    private func downloads(
+        _ session: HTTPSessionManager, _ server: MisbehavingServer, _ scratch: ScratchDirectory
+    ) -> [TransferTask] {
+        (0..<40).map {
+            session.download(
+                TransferRequest(url: server.url("/\($0)")), to: DownloadDestination(scratch.url("\($0)"), unfinished: .kept))
+        }
+    }
+
+    @Test func `queued kept downloads hold no descriptor of their partial files`() async throws {
+        let scratch = try ScratchDirectory()
+        let gate = try Gate()
+        // Each leaves a partial file at first.
+        let server = try MisbehavingServer { request in
+            let reply = Reply(body: .pattern(2_000)).field("ETag", "\"x\"")
+            return request.arrival <= 40 ? reply.cut(afterBodyBytes: 1_000) : reply.held(by: gate)
+        }
+        for task in downloads(try localSession(), server, scratch) { #expect(await failure(task)?.code == .connectionLost) }
+        #expect(try descriptors(below: scratch.path) == 0)
+        let session = try localSession { $0.maximumConnectionsPerHost = 4 }
+        let tasks = downloads(session, server, scratch)
+        try await server.awaitRequests(44)
+        #expect(try descriptors(below: scratch.path) == 4)
+        gate.open()
+        for task in tasks { _ = try await task.value }
+        #expect(try descriptors(below: scratch.path) == 0)
+    }
+}
