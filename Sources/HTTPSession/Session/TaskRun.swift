@@ -4,7 +4,7 @@ internal import HTTPTypes
 
 /// A task on its session's thread: joins its machine to the queue, the engine, the body's source and sink.
 final class TaskRun {
-    let task: TransferTask
+    private(set) var task: TransferTask
     let job: TransferJob
     // The loop lets go of every run before it ends.
     let loop: SessionLoop
@@ -57,6 +57,8 @@ final class TaskRun {
     @exclusivity(unchecked) var upload: UploadMachine?
     /// When to look again whether a network that may be used leads there: routes change without a word of the path. And how long to wait then.
     var looksAgainAt: Int64?
+    /// When it is looked whether anybody but the session refers to the task, if it is a stream.
+    private var looksForHolderAt: Int64?
     var looksAgainAfter: Int64 = 5_000_000_000
     /// Whether anything of the task has ever been sent, or may have been.
     var hasLeft = false
@@ -90,6 +92,7 @@ final class TaskRun {
         origin = job.origin
         bodySegments = job.segments
         host = job.host
+        if task.kind == .stream { looksForHolderAt = loop.now + TaskRun.holderInterval }
         machine = TaskMachine(limits: job.limits)
         retries = RetryMachine(job.retryPolicy)
         upload = job.upload?.machine
@@ -105,6 +108,7 @@ final class TaskRun {
         if hasUnpublishedProgress { due = min(due, publishedAt + TransferTask.progressInterval) }
         if let flushesAt = sink?.flushesAt { due = min(due, flushesAt) }
         if let looksAgainAt { due = min(due, looksAgainAt) }
+        if let looksForHolderAt { due = min(due, looksForHolderAt) }
         return due == .max ? nil : due
     }
     var attempts: Int { machine.attempts }
@@ -123,6 +127,19 @@ final class TaskRun {
         publishBackOff()
     }
 
+    /// A stream that only its session refers to has no iterator, and nobody could make one.
+    private func lookForHolder() {
+        guard task.kind == .stream else {
+            looksForHolderAt = nil
+            return
+        }
+        looksForHolderAt = loop.now + TaskRun.holderInterval
+        if isKnownUniquelyReferenced(&task) { handle(.cancel) }
+    }
+
+    /// How often it is looked whether somebody refers to a stream's task, in nanoseconds.
+    private static let holderInterval: Int64 = 1_000_000_000
+
     private func publishBackOff() {
         var end: Int64?
         if case .backingOff(let until) = machine.state { end = until }
@@ -135,6 +152,7 @@ final class TaskRun {
     func timePassed() {
         if hasUnpublishedProgress { publishProgress() }
         if let flushesAt = sink?.flushesAt, flushesAt <= loop.now { sink?.flush() }
+        if let time = looksForHolderAt, time <= loop.now { lookForHolder() }
         if let time = looksAgainAt, time <= loop.now {
             looksAgainAt = nil
             networkMayBeAllowed()

@@ -36,6 +36,8 @@ final class ChunkBuffer: Sendable {
         var error: HTTPSessionError?
         var loopWaits = false
         var reader: CheckedContinuation<Void, Never>?
+        /// The iterators that are there.
+        var readers = 0
     }
 
     private let state = Locked(State())
@@ -43,6 +45,16 @@ final class ChunkBuffer: Sendable {
 
     /// - Parameter wake: called when there is room again.
     init(wake: @escaping @Sendable () -> Void) { self.wake = wake }
+
+    func readerBegins() { state.withLock { $0.readers += 1 } }
+
+    /// - Returns: whether nobody reads any more what is yet to come.
+    func readerEnds() -> Bool {
+        state.withLock { state in
+            state.readers -= 1
+            return state.readers == 0 && !state.isFinished
+        }
+    }
 
     func put(_ bytes: UnsafeRawBufferPointer) -> Bool {
         let (taken, reader) = state.withLock { state -> (Bool, CheckedContinuation<Void, Never>?) in

@@ -94,6 +94,46 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
         try await server.awaitOpenConnections(0)
     }
 
+    @Test func `six streams left by break leave their host to the next request`() async throws {
+        let server = try MisbehavingServer { $0.path == "/next" ? Reply(body: "x") : Reply(body: .zeros(64 << 20)) }
+        let session = try localSession()
+        let tasks = (0..<6).map { _ in session.stream(TransferRequest(url: server.url())) }
+        for task in tasks { for try await _ in task.chunks { break } }
+        #expect(try await session.data(TransferRequest(url: server.url("/next"))).value.statusCode == 200)
+        for task in tasks { #expect(await failure(task)?.code == .cancelled) }
+        try await server.awaitOpenConnections(1)
+    }
+
+    @Test func `a stream is read on while one of its iterators is left`() async throws {
+        let gate = try Gate()
+        let server = try MisbehavingServer { _ in Reply(body: .texts(["one", "two"], between: .gate(gate))).chunked() }
+        let task = try localSession().stream(TransferRequest(url: server.url()))
+        var chunks = task.chunks.makeAsyncIterator()
+        for try await chunk in task.chunks {
+            #expect(chunk == Data("one".utf8))
+            break
+        }
+        gate.open()
+        #expect(try await chunks.next() == Data("two".utf8))
+        #expect(try await chunks.next() == nil)
+        #expect(try await task.value.statusCode == 200)
+    }
+
+    @Test func `a stream whose task nobody holds is canceled, before it is read and while it is suspended`() async throws {
+        let server = try MisbehavingServer { _ in Reply(body: .zeros(64 << 20)) }
+        let log = EventLog()
+        let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
+        _ = session.stream(TransferRequest(url: server.url()))
+        session.stream(TransferRequest(url: server.url())).suspend()
+        await log.await("failed cancelled", times: 2)
+        try await server.awaitOpenConnections(0)
+    }
+
+    @Test func `a stream whose value is awaited is held`() async throws {
+        let server = try MisbehavingServer { _ in Reply(body: "x").delayed(.milliseconds(2_200)) }
+        #expect(try await localSession().stream(TransferRequest(url: server.url())).value.statusCode == 200)
+    }
+
     @Test func `what came before an error is read before the error`() async throws {
         let server = try MisbehavingServer { _ in Reply(body: .pattern(100_000)).cut(afterBodyBytes: 50_000) }
         let (data, error) = await drain(try localSession().stream(TransferRequest(url: server.url())))
