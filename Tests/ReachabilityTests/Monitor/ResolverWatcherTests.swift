@@ -22,6 +22,17 @@ import Testing
         return poll(&waiting, 1, 0) == 1
     }
 
+    /// Takes a change's events. A process that is just being forked from this one keeps a file open that was closed here, and the event of
+    /// its closing comes when it has executed its program.
+    private func hasChanged(_ watcher: inout ResolverWatcher) -> Bool {
+        for _ in 0..<1_000 {
+            var waiting = pollfd(fd: watcher.descriptor, events: Int16(POLLIN), revents: 0)
+            guard poll(&waiting, 1, 10_000) == 1 else { return false }
+            if watcher.drain() { return true }
+        }
+        return false
+    }
+
     private func read(_ watcher: borrowing ResolverWatcher) -> ResolverConfiguration { watcher.read() }
 
     private func servers(_ watcher: borrowing ResolverWatcher) -> [String] { watcher.read().nameservers.map(\.description) }
@@ -35,7 +46,7 @@ import Testing
 
         try machine.write("nameserver 192.0.2.2\n", to: "etc/resolv.conf")
         #expect(hasEvents(watcher) == true)
-        #expect(watcher.drain() == true)
+        #expect(hasChanged(&watcher) == true)
         #expect(servers(watcher) == ["192.0.2.2"])
         #expect(hasEvents(watcher) == false)
         #expect(watcher.drain() == false)
@@ -50,7 +61,7 @@ import Testing
         #expect(write(writer, text, text.count) == text.count)
         #expect(hasEvents(watcher) == false)
         close(writer)
-        #expect(watcher.drain() == true)
+        #expect(hasChanged(&watcher) == true)
         #expect(servers(watcher) == ["192.0.2.2"])
     }
 
@@ -60,11 +71,11 @@ import Testing
         for number in 2...5 {
             try machine.write("nameserver 192.0.2.\(number)\n", to: "etc/resolv.conf.new")
             try machine.rename("etc/resolv.conf.new", to: "etc/resolv.conf")
-            #expect(watcher.drain() == true)
+            #expect(hasChanged(&watcher) == true)
             #expect(servers(watcher) == ["192.0.2.\(number)"])
         }
         try machine.write("nameserver 192.0.2.9\n", to: "etc/resolv.conf")
-        #expect(watcher.drain() == true)
+        #expect(hasChanged(&watcher) == true)
         #expect(servers(watcher) == ["192.0.2.9"])
     }
 
@@ -72,10 +83,10 @@ import Testing
         try machine.write("nameserver 192.0.2.1\n", to: "etc/resolv.conf")
         var watcher = try watcher()
         try machine.remove("etc/resolv.conf")
-        #expect(watcher.drain() == true)
+        #expect(hasChanged(&watcher) == true)
         #expect(read(watcher) == ResolverConfiguration())
         try machine.write("nameserver 192.0.2.2\n", to: "etc/resolv.conf")
-        #expect(watcher.drain() == true)
+        #expect(hasChanged(&watcher) == true)
         #expect(servers(watcher) == ["192.0.2.2"])
     }
 
@@ -96,15 +107,15 @@ import Testing
         #expect(read(watcher) == ResolverConfiguration())
 
         try machine.makeDirectory("run/systemd")
-        #expect(watcher.drain() == true)
+        #expect(hasChanged(&watcher) == true)
         try machine.makeDirectory("run/systemd/resolve")
-        #expect(watcher.drain() == true)
+        #expect(hasChanged(&watcher) == true)
         try machine.write("nameserver 127.0.0.53\n", to: "run/systemd/resolve/stub-resolv.conf")
-        #expect(watcher.drain() == true)
+        #expect(hasChanged(&watcher) == true)
         #expect(servers(watcher) == ["127.0.0.53"])
 
         try machine.remove("run/systemd")
-        #expect(watcher.drain() == true)
+        #expect(hasChanged(&watcher) == true)
         #expect(read(watcher) == ResolverConfiguration())
     }
 
@@ -113,7 +124,7 @@ import Testing
         var watcher = try watcher()
         try machine.makeDirectory("run/a/b")
         try machine.write("nameserver 192.0.2.1\n", to: "run/a/b/resolv.conf")
-        #expect(watcher.drain() == true)
+        #expect(hasChanged(&watcher) == true)
         #expect(servers(watcher) == ["192.0.2.1"])
     }
 
@@ -128,13 +139,13 @@ import Testing
         // The hop in the middle; the link in /etc stays.
         try machine.link("run/next", to: "two")
         try machine.rename("run/next", to: "run/current")
-        #expect(watcher.drain() == true)
+        #expect(hasChanged(&watcher) == true)
         #expect(servers(watcher) == ["192.0.2.2"])
 
         try machine.write("nameserver 192.0.2.8\n", to: "run/one")
         #expect(watcher.drain() == false)
         try machine.write("nameserver 192.0.2.3\n", to: "run/two")
-        #expect(watcher.drain() == true)
+        #expect(hasChanged(&watcher) == true)
         #expect(servers(watcher) == ["192.0.2.3"])
     }
 
@@ -144,13 +155,13 @@ import Testing
         try machine.link("etc/resolv.conf", to: "/run/resolve/resolv.conf")
         var watcher = try watcher()
         try machine.rename("run/resolve", to: "run/old")
-        #expect(watcher.drain() == true)
+        #expect(hasChanged(&watcher) == true)
         #expect(read(watcher) == ResolverConfiguration())
         try machine.makeDirectory("run/new")
         try machine.write("nameserver 192.0.2.2\n", to: "run/new/resolv.conf")
         #expect(watcher.drain() == false)
         try machine.rename("run/new", to: "run/resolve")
-        #expect(watcher.drain() == true)
+        #expect(hasChanged(&watcher) == true)
         #expect(servers(watcher) == ["192.0.2.2"])
     }
 
@@ -161,13 +172,13 @@ import Testing
 
         try machine.makeDirectory("etc/netns/blue")
         try machine.write("nameserver 198.51.100.1\n", to: "etc/netns/blue/resolv.conf")
-        #expect(watcher.drain() == true)
+        #expect(hasChanged(&watcher) == true)
         #expect(servers(watcher) == ["198.51.100.1"])
         try machine.write("nameserver 192.0.2.2\n", to: "etc/resolv.conf")
         #expect(watcher.drain() == false)
 
         try machine.remove("etc/netns/blue")
-        #expect(watcher.drain() == true)
+        #expect(hasChanged(&watcher) == true)
         #expect(servers(watcher) == ["192.0.2.2"])
     }
 
@@ -176,9 +187,9 @@ import Testing
         var watcher = try watcher()
         #expect(read(watcher) == ResolverConfiguration())
         try machine.makeDirectory("etc")
-        #expect(watcher.drain() == true)
+        #expect(hasChanged(&watcher) == true)
         try machine.write("", to: "etc/resolv.conf")
-        #expect(watcher.drain() == true)
+        #expect(hasChanged(&watcher) == true)
         #expect(read(watcher) == ResolverConfiguration(exists: true))
     }
 

@@ -377,27 +377,6 @@ import Testing
         RecordedInput(moment: turnEnd.moment, input: .resumed(nanosecondsAsleep: 1 << 61))
     }
 
-    @Test(.skippedUnderSanitizers) func `inputs before the first turn ends take no memory in a replay`() async {
-        await #expect(processExitsWith: .success) {
-            let suite = ReplayTests()
-            // What libraries load at their first use does not count.
-            _ = try suite.replay(suite.recording())
-            for input in [MonitorInput.pollDue, .datagram([0, 1, 2]), .datagram(RawMessage.link(Net.eth0.unplugged).bytes)] {
-                let text = suite.line(input)
-                let before = peakMemory()
-                var count = 0
-                var replay = try Replay {
-                    count += 1
-                    return count == 1 ? Self.header : count < 100_000 ? text : nil
-                }
-                try? replay.run { _ in }
-                precondition(count >= 100_000)
-                let grown = peakMemory() - before
-                precondition(grown < 8 << 20, "\(grown) bytes for 100,000 times \(text)")
-            }
-        }
-    }
-
     @Test func `random damage never ends the program`() throws {
         var generator = SplitMix64(seed: 21)
         let lines = recording()
@@ -419,11 +398,4 @@ import Testing
             _ = try replay(damaged)
         }
     }
-}
-
-/// The largest resident size of this process so far, in bytes.
-private func peakMemory() -> Int {
-    var usage = rusage()
-    getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
-    return usage.ru_maxrss << 10
 }
