@@ -113,6 +113,9 @@ import Testing
             (core, leftover) = (monitor.core, monitor)
             _ = token
         }
+        // A notification that is being posted refers to the monitor.
+        let end = ContinuousClock.now + .seconds(20)
+        while leftover != nil || core != nil, ContinuousClock.now < end { await Task.yield() }
         #expect(leftover == nil)
         #expect(core == nil)
     }
