@@ -6,7 +6,8 @@
 public struct NetworkPath: Hashable, Sendable {
     /// Whether an attempt can be made.
     public enum Status: String, Hashable, Sendable {
-        /// The kernel has a unicast route with a usable source address, in at least one family, over a link that carries packets.
+        /// The kernel has a unicast route with a usable source address, in at least one family, over a link that carries packets: to
+        /// an address that stands for everywhere and that no route or rule refuses, defaults apart.
         case satisfied
         /// It has none; ``NetworkPath/cause`` says why.
         case unsatisfied

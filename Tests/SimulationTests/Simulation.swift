@@ -324,12 +324,32 @@ struct Simulation {
             throw Violation(
                 description: "\(path.status), \(path.cause?.description ?? "no cause"); the kernel says \(isSatisfied)")
         }
+        try judgeDestinations()
         if path.supportsDNS != resolver.hasNameserver { throw Violation(description: "dns") }
         if isSatisfied { satisfied += 1 }
     }
 
+    /// The kernel is asked about an address that no filter covers, and about another than the first only where one covers that.
+    private func judgeDestinations() throws {
+        let (truth, destinations) = (kernel.truth, machine.path.destinations)
+        let refusing: [Route.Kind] = [.unreachable, .prohibit, .blackhole]
+        let byRules = truth.rules.filter { (6...8).contains($0.action) && !$0.isInverted }.compactMap(\.destination)
+        let byRoutes = truth.allRoutes.filter { refusing.contains($0.kind) }.map(\.key.destination)
+        let filters = (byRules + byRoutes).filter { $0.length > 0 }
+        for family in IPAddress.Family.allCases {
+            let (first, asked) = (RouteDestinations()[family], destinations[family])
+            let covering = filters.filter { $0.contains(first) }
+            // Of IPv6, a filter of 2000::/3 leaves no address that stands for everywhere.
+            let isHopeless = covering.contains { $0.length <= 3 }
+            let isCovered = filters.contains { $0.contains(asked) }
+            guard isHopeless || (!isCovered && (asked == first) == covering.isEmpty) else {
+                throw Violation(description: "asked for \(asked), with the filters \(filters)")
+            }
+        }
+    }
+
     private func queries(_ family: IPAddress.Family) -> [RouteQuery] {
-        let anywhere = family == .v4 ? IPAddress(v4: 0xc633_6401) : IPAddress(v6: 0x2001_0db8_ffff_0000, 1)
+        let anywhere = machine.path.destinations[family]
         let allowed = machine.path.catalog.interfaces.values.filter { $0.type != .loopback && configuration.allows($0) }.map(
             \.index)
         let each = allowed.map { RouteQuery(anywhere, interface: $0) }

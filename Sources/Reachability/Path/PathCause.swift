@@ -4,11 +4,16 @@ struct PathCause {
     private let snapshot: NetworkSnapshot
     private let catalog: InterfaceCatalog
     private let configuration: MonitorConfiguration
+    private let destinations: RouteDestinations
 
-    init(_ snapshot: NetworkSnapshot, _ catalog: InterfaceCatalog, _ configuration: MonitorConfiguration) {
+    init(
+        _ snapshot: NetworkSnapshot, _ catalog: InterfaceCatalog, _ configuration: MonitorConfiguration,
+        _ destinations: RouteDestinations
+    ) {
         self.snapshot = snapshot
         self.catalog = catalog
         self.configuration = configuration
+        self.destinations = destinations
     }
 
     func find(_ choices: PathEvaluation.Choices, _ last: PathEvaluation.Selected?) -> Cause {
@@ -86,7 +91,7 @@ struct PathCause {
         }
         let evidence: [String: Cause.Evidence] = [
             "errno": .text(RouteRefusal(errno: refusal.errno).errnoName(refusal.errno)),
-            "destination": .text("\(PathEvaluation.anywhere(refusal.family))"),
+            "destination": .text("\(destinations[refusal.family])"),
         ]
         if refusal.code == .noRoute, hasDefaultRoute(refusal.family) {
             let detail = "there is no route: no policy rule leads to a default route that may be used"

@@ -24,23 +24,19 @@ struct PathEvaluation {
     let catalog: InterfaceCatalog
     let resolver: ResolverConfiguration
     let configuration: MonitorConfiguration
+    let destinations: RouteDestinations
     let answers: RouteAnswers
     let lastSelected: Selected?
     let isConsistent: Bool
-
-    /// An address that packets are never sent to stands for everywhere (RFC 5737, RFC 3849).
-    static func anywhere(_ family: IPAddress.Family) -> IPAddress {
-        family == .v4 ? IPAddress(v4: 0xc633_6401) : IPAddress(v6: 0x2001_0db8_ffff_0000, 1)
-    }
 
     /// More candidates than this are not tried: each costs a question.
     private static let candidateLimit = 16
 
     /// What is asked whatever the snapshot says; none where that decides.
-    static func firstQuestions(_ configuration: MonitorConfiguration) -> [RouteQuery] {
+    static func firstQuestions(_ configuration: MonitorConfiguration, _ destinations: RouteDestinations) -> [RouteQuery] {
         switch configuration.selection {
         case .any, .prohibited:
-            IPAddress.Family.allCases.filter(configuration.families.contains).map { RouteQuery(anywhere($0)) }
+            IPAddress.Family.allCases.filter(configuration.families.contains).map { RouteQuery(destinations[$0]) }
         case .named, .required: []
         }
     }
@@ -59,7 +55,7 @@ struct PathEvaluation {
         // What the kernel would use counts as selected, also when it cannot carry packets now.
         let pick = selected?.interface ?? choices.v4?.picked ?? choices.v6?.picked
         let last = pick.map(Selected.init) ?? lastSelected.map(present)
-        let cause = selected == nil ? PathCause(snapshot, catalog, configuration).find(choices, last) : nil
+        let cause = selected == nil ? PathCause(snapshot, catalog, configuration, destinations).find(choices, last) : nil
         let chosen = [v4?.interface, v6?.interface, under].compactMap { $0 }
         let ordered = order(chosen, defaults)
         let path = NetworkPath(
@@ -125,7 +121,7 @@ struct PathEvaluation {
         }
         guard let refused = first, refused.refusal != nil else { return first ?? Choice() }
         // Asked for one interface, the kernel does not say why there is no route; asked for none, it does.
-        let free = RouteQuery(Self.anywhere(family))
+        let free = RouteQuery(destinations[family])
         guard let answer = answers[free] else {
             questions.append(free)
             return refused
@@ -135,15 +131,15 @@ struct PathEvaluation {
     }
 
     private func candidates(_ family: IPAddress.Family, _ defaults: DefaultRoutes) -> [RouteQuery] {
-        let anywhere = Self.anywhere(family)
+        let destination = destinations[family]
         let others = {
             let all = catalog.interfaces.values.filter { $0.type != .loopback && isAllowed($0) }
-            return preferred(all, defaults).prefix(Self.candidateLimit).map { RouteQuery(anywhere, interface: $0.index) }
+            return preferred(all, defaults).prefix(Self.candidateLimit).map { RouteQuery(destination, interface: $0.index) }
         }
         switch configuration.selection {
-        case .any: return [RouteQuery(anywhere)]
+        case .any: return [RouteQuery(destination)]
         case .named, .required: return others()
-        case .prohibited: return [RouteQuery(anywhere)] + others()
+        case .prohibited: return [RouteQuery(destination)] + others()
         }
     }
 

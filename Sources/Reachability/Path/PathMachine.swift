@@ -66,7 +66,8 @@ package struct PathMachine: Sendable {
     package private(set) var overruns = 0
 
     // What is asked whenever something changed.
-    private let first: [Effect]
+    private var first: [Effect]
+    package private(set) var destinations = RouteDestinations()
     var keeper = SnapshotKeeper()
     var schedule = DumpSchedule()
     var draws = SplitMix64(seed: 0)
@@ -96,7 +97,7 @@ package struct PathMachine: Sendable {
     package init(_ configuration: MonitorConfiguration, mergeLimit: Int = Self.usualMergeLimit) {
         self.configuration = configuration
         self.mergeLimit = mergeLimit
-        first = PathEvaluation.firstQuestions(configuration).map { .askRoute($0) }
+        first = PathEvaluation.firstQuestions(configuration, destinations).map { .askRoute($0) }
     }
 
     /// The kernel's state as far as it is known.
@@ -217,8 +218,10 @@ package struct PathMachine: Sendable {
             work.structure = true
         case .routeAdded(let route), .routeRemoved(let route):
             if route.key.destination.isDefault { work.structure = true }
+            if route.refusedNetwork != nil { work.filters = true }
         // A rule that refuses may take the place of a missing route, with the same answer of the kernel.
-        case .nexthop, .nexthopRemoved, .ruleAdded, .ruleRemoved: work.structure = true
+        case .ruleAdded, .ruleRemoved: (work.filters, work.structure) = (true, true)
+        case .nexthop, .nexthopRemoved: work.structure = true
         }
     }
 
@@ -269,6 +272,7 @@ package struct PathMachine: Sendable {
 
     private mutating func evaluate(at now: Moment) -> [Effect] {
         guard unsettled.isEmpty, let resolver else { return [] }
+        if work.filters { chooseDestinations() }
         if work.ask {
             if !work.evaluate { swap(&formerAnswers, &answers) }
             answers.removeAll()
@@ -288,8 +292,8 @@ package struct PathMachine: Sendable {
             work.interfaces = []
         }
         let evaluation = PathEvaluation(
-            snapshot: keeper.live, catalog: catalog, resolver: resolver, configuration: configuration, answers: answers,
-            lastSelected: lastSelected, isConsistent: isConsistent
+            snapshot: keeper.live, catalog: catalog, resolver: resolver, configuration: configuration,
+            destinations: destinations, answers: answers, lastSelected: lastSelected, isConsistent: isConsistent
         )
         switch evaluation.run() {
         case .ask(let queries): return queries.map { .askRoute($0) }
@@ -299,6 +303,16 @@ package struct PathMachine: Sendable {
             lastSelected = selected
             return publish(new, events: events, at: now)
         }
+    }
+
+    // Filters came or went, with which the question may have to be another one.
+    private mutating func chooseDestinations() {
+        work.filters = false
+        let chosen = RouteDestinations(keeper.live.refusedNetworks)
+        guard chosen != destinations else { return }
+        destinations = chosen
+        first = PathEvaluation.firstQuestions(configuration, chosen).map { .askRoute($0) }
+        work.structure = true
     }
 
     private var isOnlyAnswers: Bool { path != nil && !work.structure && work.interfaces.isEmpty && !formerAnswers.isEmpty }

@@ -7,6 +7,8 @@ extension PathMachine {
         var ask = false
         /// An evaluation is under way: questions may be out.
         var evaluate = false
+        /// Routes or rules that refuse a network came or went.
+        var filters = false
         /// More than the answers changed.
         var structure = false
         /// Interfaces of which the link, an address or the evidence changed.

@@ -87,7 +87,7 @@ public struct RouteTable: Hashable, Sendable, Sequence {
 }
 
 /// Which routes go over an interface, and which interfaces the routes with a preferred source use: what a change of a link or an
-/// address makes stale.
+/// address makes stale. And which networks are refused.
 ///
 /// Derived from the routes, so it takes no part in comparisons of snapshots.
 struct RouteIndex: Hashable, Sendable {
@@ -108,6 +108,8 @@ struct RouteIndex: Hashable, Sendable {
     private var entries: [Place: Entry] = [:]
     private var sources: [IPAddress: [UInt32: Int]] = [:]
     private var objectRoutes = (v4: 0, v6: 0)
+    /// The networks that routes refuse packets to.
+    private(set) var refused = RefusedNetworks()
 
     /// The keys of the family's routes over an interface, multipath routes included; `nil` if there are too many to know them.
     func keys(over interface: UInt32, _ family: IPAddress.Family) -> Set<Route.Key>? {
@@ -124,6 +126,7 @@ struct RouteIndex: Hashable, Sendable {
     func interfaces(preferring source: IPAddress) -> some Sequence<UInt32> { (sources[source] ?? [:]).keys }
 
     mutating func add(_ route: Route) {
+        if let network = route.refusedNetwork { refused.add(network) }
         if route.nexthopObject != 0 { count(object: route.key.family, 1) }
         for interface in route.interfaces {
             let place = Place(family: route.key.family, interface: interface)
@@ -139,6 +142,7 @@ struct RouteIndex: Hashable, Sendable {
 
     /// Removes a route; `others` are those that still share its key.
     mutating func remove(_ route: Route, others: RouteTable.Bucket?) {
+        if let network = route.refusedNetwork { refused.remove(network) }
         if route.nexthopObject != 0 { count(object: route.key.family, -1) }
         for interface in route.interfaces {
             let place = Place(family: route.key.family, interface: interface)

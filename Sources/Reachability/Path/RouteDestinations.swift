@@ -1,0 +1,148 @@
+/// The destinations that the kernel is asked for a route to, one a family: they stand for everywhere, and no packet is ever sent to
+/// them.
+///
+/// The first choice is an address for documentation (RFC 5737, RFC 3849). Filters of such networks are common, and their refusal says
+/// nothing of other destinations; an address outside of all filters takes its place then (contract, "What satisfied means").
+package struct RouteDestinations: Hashable, Sendable {
+    /// The destination of IPv4 questions.
+    package let v4: IPAddress
+    /// The destination of IPv6 questions.
+    package let v6: IPAddress
+
+    /// The destinations of a host without filters.
+    package init() { self.init(RefusedNetworks()) }
+
+    /// The first destinations that no refused network contains; the first of all in a family where each address is refused.
+    init(_ refused: RefusedNetworks) {
+        v4 = Self.destination(.v4, refused)
+        v6 = Self.destination(.v6, refused)
+    }
+
+    package subscript(family: IPAddress.Family) -> IPAddress { family == .v4 ? v4 : v6 }
+
+    // Behind the address for documentation come root servers of the DNS (K, L, A), which no list of bogus networks contains.
+    private static let preferred4 = [0xc633_6401, 0xc100_0e81, 0xc707_532a, 0xc629_0004].map { IPAddress(v4: $0) }
+    private static let preferred6 = [
+        IPAddress(v6: 0x2001_0db8_ffff_0000, 1), IPAddress(v6: 0x2001_07fd_0000_0000, 1),
+        IPAddress(v6: 0x2001_0500_009f_0000, 0x42), IPAddress(v6: 0x2001_0503_ba3e_0000, 0x2_0030),
+    ]
+
+    // Networks whose addresses do not stand for everywhere: private, shared, loopback, link-local and special ones; multicast and
+    // what is behind it, and in IPv6 all but global unicast, lie outside of the search.
+    private static let unsuitable = RefusedNetworks([
+        IPPrefix(IPAddress(v4: 0x0a00_0000), length: 8), IPPrefix(IPAddress(v4: 0x6440_0000), length: 10),
+        IPPrefix(IPAddress(v4: 0x7f00_0000), length: 8), IPPrefix(IPAddress(v4: 0xa9fe_0000), length: 16),
+        IPPrefix(IPAddress(v4: 0xac10_0000), length: 12), IPPrefix(IPAddress(v4: 0xc0a8_0000), length: 16),
+    ])
+    private static let searched4 = IPAddress(v4: 0x0100_0001)...IPAddress(v4: 0xdfff_ffff)
+    private static let searched6 = IPAddress(v6: 0x2000 << 48, 1)...IPAddress(v6: 0x3fff_ffff_ffff_ffff, .max)
+
+    /// More refused networks in a row are not stepped over.
+    private static let searchLimit = 4_096
+
+    private static func destination(_ family: IPAddress.Family, _ refused: RefusedNetworks) -> IPAddress {
+        let preferred = family == .v4 ? preferred4 : preferred6
+        if let free = preferred.first(where: { refused.widest(containing: $0) == nil }) { return free }
+        let searched = family == .v4 ? searched4 : searched6
+        var candidate = searched.lowerBound
+        for _ in 0..<searchLimit {
+            guard let network = refused.widest(containing: candidate) ?? unsuitable.widest(containing: candidate) else {
+                return candidate
+            }
+            guard let next = network.following, searched.contains(next) else { break }
+            candidate = next
+        }
+        return preferred[0]
+    }
+}
+
+/// The networks that routes and rules of type unreachable, prohibit or blackhole refuse, defaults apart.
+struct RefusedNetworks: Hashable, Sendable {
+    private struct Size: Hashable, Sendable {
+        let family: IPAddress.Family
+        let length: UInt8
+    }
+
+    // How many refuse the network that begins at the address, by the network's size.
+    private var counts: [Size: [IPAddress: Int]] = [:]
+
+    init(_ networks: [IPPrefix] = []) {
+        for network in networks { add(network) }
+    }
+
+    mutating func add(_ network: IPPrefix) {
+        counts[Size(family: network.address.family, length: network.length), default: [:]][network.first, default: 0] += 1
+    }
+
+    mutating func remove(_ network: IPPrefix) {
+        let (size, first) = (Size(family: network.address.family, length: network.length), network.first)
+        guard let count = counts[size]?[first] else { return }
+        counts[size]?[first] = count > 1 ? count - 1 : nil
+        if counts[size]?.isEmpty == true { counts[size] = nil }
+    }
+
+    /// The widest of the networks that contain the address.
+    func widest(containing address: IPAddress) -> IPPrefix? {
+        guard !counts.isEmpty else { return nil }
+        for length in 1...(address.family == .v4 ? 32 : 128) as ClosedRange<UInt8> {
+            guard let sameSize = counts[Size(family: address.family, length: length)] else { continue }
+            let network = IPPrefix(address, length: length)
+            if sameSize[network.first] != nil { return network }
+        }
+        return nil
+    }
+}
+
+extension NetworkSnapshot {
+    /// The networks that routes of any table and rules refuse.
+    var refusedNetworks: RefusedNetworks {
+        var refused = index.refused
+        for rule in rules {
+            if let network = rule.refusedNetwork { refused.add(network) }
+        }
+        return refused
+    }
+}
+
+extension Route {
+    /// The network that the route refuses packets to; `nil` for a default route and one that does not refuse.
+    var refusedNetwork: IPPrefix? {
+        !key.destination.isDefault && kind.refuses && kind != .throw ? key.destination : nil
+    }
+}
+
+extension Rule {
+    /// The network that the rule refuses packets to; `nil` for a rule that refuses all, all others, or none.
+    fileprivate var refusedNetwork: IPPrefix? {
+        let refusing: ClosedRange<UInt8> = 6...8  // FR_ACT_BLACKHOLE, FR_ACT_UNREACHABLE, FR_ACT_PROHIBIT
+        guard refusing.contains(action), !isInverted, let destination, !destination.isDefault else { return nil }
+        return destination
+    }
+}
+
+extension IPPrefix {
+    /// The first address of the network.
+    var first: IPAddress {
+        guard address.family == .v6 else {
+            return IPAddress(v4: UInt32(truncatingIfNeeded: address.low & (.max << (32 - UInt64(length)))))
+        }
+        // A shift by all 64 bits gives 0.
+        let (high, low) = (min(UInt64(length), 64), length > 64 ? UInt64(length) - 64 : 0)
+        return IPAddress(v6: address.high & (.max << (64 - high)), address.low & (.max << (64 - low)))
+    }
+
+    /// The address behind the network's last; `nil` where the address space ends there.
+    var following: IPAddress? {
+        let first = self.first
+        if address.family == .v4 {
+            let next = first.low + 1 << (32 - UInt64(length))
+            return UInt32(exactly: next).map { IPAddress(v4: $0) }
+        }
+        let step = length > 64 ? UInt64(1) << (128 - UInt64(length)) : 0
+        let (low, carries) = first.low.addingReportingOverflow(step)
+        // A network of 64 bits or fewer takes its step in the upper half, the default network none.
+        let upper: UInt64 = length > 64 ? (carries ? 1 : 0) : 1 << (64 - UInt64(length))
+        let (high, overflows) = first.high.addingReportingOverflow(upper)
+        return overflows || length == 0 ? nil : IPAddress(v6: high, low)
+    }
+}
