@@ -88,10 +88,13 @@ extension CurlTransfer {
     func lookBehindResponse() {
         guard let reused, requests == 1, !ending.isSecure, let before = reused.counters else { return }
         self.reused = nil
-        let now = ReceiveCounters(reused.socket)
-        guard let now, now.received >= before.received else {
-            // libcurl has closed the connection: because the response said so, or because there was more in its buffer.
-            if ending.keepsConnection { note(.unknownBytes, of: reused) }
+        // libcurl has closed the other connections, and another socket may have their descriptor.
+        guard ending.keepsConnection else { return }
+        guard let now = ReceiveCounters(reused.socket), now.received >= before.received,
+            connectionInUse.map({ IdleSockets.port(of: reused.socket) == $0.connection.localPort }) == true
+        else {
+            // libcurl has closed the connection although the response permits another request: there was more in its buffer.
+            note(.unknownBytes, of: reused)
             return
         }
         var text: (UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8) = (0, 0, 0, 0, 0, 0, 0, 0)

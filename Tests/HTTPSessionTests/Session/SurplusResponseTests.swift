@@ -1,5 +1,6 @@
 import EventLoop
 import Foundation
+import Glibc
 import HTTPSession
 import HTTPSessionTestKit
 import HTTPTypes
@@ -134,5 +135,29 @@ import Testing
         try await server.awaitSeen { $0.sentBodyBytes >= Self.right.utf8.count + notice.utf8.count }
         for _ in 0..<3 { _ = try await session.data(TransferRequest(url: server.url())).value }
         #expect(server.requests.map(\.connection) == [1, 2, 2, 2])
+    }
+
+    @Test func `a socket that has the descriptor of a closed connection says nothing of its response`() async throws {
+        let server = try MisbehavingServer { request in
+            request.numberOnConnection == 2 ? Reply(body: "right").closing() : Reply(body: "right")
+        }
+        let session = try localSession()
+        // Its request is not read, and its socket gets every descriptor that another one gives up.
+        let isOver = Locked(false)
+        let (loaded, isLoaded) = AsyncStream.makeStream(of: Void.self)
+        let unread = try LoopbackListener { client, _ in
+            var byte: UInt8 = 0
+            recv(client, &byte, 1, Int32(MSG_PEEK))
+            isLoaded.finish()
+            while !isOver.withLock({ $0 }) { close(dup(client)) }
+        }
+        let waiting = session.data(TransferRequest(url: try unread.url(), method: .put, body: .data(Data(count: 50_000))))
+        defer { isOver.withLock { $0 = true } }
+        for await _ in loaded {}
+        for _ in 0..<300 { _ = try await session.data(TransferRequest(url: server.url())).value }
+        #expect(server.requests.count == 300)
+        #expect(server.seen.connections == 150)
+        isOver.withLock { $0 = true }
+        _ = await failure(waiting)
     }
 }
