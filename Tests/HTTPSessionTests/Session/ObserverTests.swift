@@ -2,6 +2,7 @@ import EventLoop
 import Foundation
 import HTTPSession
 import HTTPSessionTestKit
+import NetworkLab
 import Reachability
 import Testing
 
@@ -23,5 +24,55 @@ import Testing
             #expect(update.cause?.code == .refused && update.endpoint == watched.endpoint)
             break
         }
+    }
+
+    @Test(.requiresNamespaces)
+    func `a session pauses, retries and resumes on the changes that pathDidChange and statusDidChange tell`()
+        async throws
+    {
+        let (lab, gate) = (try ConnectivityLab(), try Gate())
+        try lab.route("10.9.1.1")
+        let first = try lab.server { ConnectivityLab.half($0, until: gate) }
+        let monitor = try await lab.settledMonitor()
+        let settings = ProbeSettings(interval: .milliseconds(100), timeout: .seconds(60), failAfter: 1, recoverAfter: 1)
+        let watched = try ServerMonitor("\(Uplinks.server):\(first.port)", settings: settings, on: monitor)
+        for await update in watched.updates where update.state == .up { break }
+        let session = try lab.session(monitor) {
+            $0.retryPolicy = RetryPolicy(maximumRetries: nil, baseDelay: .milliseconds(50), maximumDelay: .milliseconds(200))
+        }
+        let task = session.download(TransferRequest(url: first.url()), to: DownloadDestination(lab.folder.url("file")))
+        await task.awaitProgress { $0.received == 500_000 }
+
+        let (paths, path) = AsyncStream.makeStream(of: NetworkPath.Status.self)
+        let (causes, cause) = AsyncStream.makeStream(of: Cause.Code?.self)
+        let observers = [
+            NotificationCenter.default.addObserver(of: monitor, for: .pathDidChange) { path.yield($0.update.path.status) },
+            NotificationCenter.default.addObserver(of: watched, for: .statusDidChange) { cause.yield($0.update.cause?.code) },
+        ]
+        defer { for observer in observers { NotificationCenter.default.removeObserver(observer) } }
+
+        // The cable is pulled: the task pauses, and the attempt does not count.
+        try lab.site.ip("link set one down")
+        for await status in paths where status == .unsatisfied { break }
+        await lab.log.await("waiting for connectivity")
+        #expect(task.state == .waitingForConnectivity)
+        // The cable is in again, and nobody listens: the task retries.
+        first.stop()
+        try lab.site.ip("link set one up")
+        for await status in paths where status == .satisfied { break }
+        for await code in causes where code == .refused { break }
+        await lab.log.await("retry cannot-connect-to-host")
+        // The server is there: the task resumes with the second half.
+        var options = MisbehavingServer.Options()
+        options.namespace = lab.site.path
+        let second = try MisbehavingServer(at: .ip(Uplinks.server, port: first.port), options: options) {
+            ConnectivityLab.half($0, until: gate)
+        }
+        for await code in causes where code == nil { break }
+        let response = try await task.value
+        #expect(response.metrics.bytesResumed == 500_000)
+        #expect(response.metrics.timeWaitingForConnectivity > .zero && response.metrics.retryCount > 0)
+        #expect(try Data(contentsOf: lab.folder.url("file")) == pattern(1_000_000))
+        #expect(second.requests.map { $0["range"] } == ["bytes=500000-"])
     }
 }
