@@ -15,41 +15,44 @@ struct SimulatedTask {
     }
 
     /// An attempt under way.
-    private struct Attempt {
+    struct Attempt {
         var basis: Resumption.Basis?
         var receivedBefore: Int64 = 0
         var isConnected = false
         var isRest = false
+        var transport = SimulatedTransport()
+        /// An answer whose head is pending.
+        var unjudged: SimulatedServer.Answer?
         var answer: SimulatedServer.Answer?
         /// Of the answer's bytes.
         var delivered: Int64 = 0
     }
 
     let id: UInt64
-    private let policy: RetryPolicy
-    private let isIdempotent: Bool
+    let policy: RetryPolicy
+    let isIdempotent: Bool
     private let url: URL
     private(set) var machine: TaskMachine
-    private var retries: RetryMachine
-    private var uncounted: RetryMachine?
-    private var resumption: Resumption?
-    private var received: Int64 = 0
-    private var wasReleased = false
-    private var hasPaidRetry = false
-    private var attempt: Attempt?
+    var retries: RetryMachine
+    var uncounted: RetryMachine?
+    var resumption: Resumption?
+    var received: Int64 = 0
+    var wasReleased = false
+    var hasPaidRetry = false
+    var attempt: Attempt?
     private var isHandlerAsked = false
 
     // What must be true.
-    private let limits: TaskMachine.Limits
+    let limits: TaskMachine.Limits
     private var startedAt: Int64?
     private var isInLine = false
     private var isHeld = false
     private var hasPlace = false
-    private var isWaitingForNetwork = false
-    private var notBefore: Int64 = 0
+    var isWaitingForNetwork = false
+    var notBefore: Int64 = 0
     private var begun = 0
-    private var triesInARow = 0
-    private var triesBeforeTrouble: Int?
+    var triesInARow = 0
+    var triesBeforeTrouble: Int?
     /// The version that all bytes are of.
     private var version = 0
     private var isWhole = false
@@ -70,7 +73,7 @@ struct SimulatedTask {
         return false
     }
 
-    private func violation(_ text: String) -> Violation { Violation(description: "task \(id), \(machine.state): \(text)") }
+    func violation(_ text: String) -> Violation { Violation(description: "task \(id), \(machine.state): \(text)") }
 
     // MARK: Events
 
@@ -101,9 +104,11 @@ struct SimulatedTask {
         case .hold:
             if attempt == nil || isHeld { throw violation("holds what does not move") }
             isHeld = true
+            try attempt?.transport.hold(true)
         case .letGo:
             if attempt == nil || !isHeld { throw violation("lets go what is not held") }
             isHeld = false
+            try attempt?.transport.hold(false)
         case .abort: attempt = nil
         case .failTimedOut:
             if attempt == nil || isHeld { throw violation("timed out without moving") }
@@ -178,7 +183,7 @@ struct SimulatedTask {
         try handle(.networkIsBack(delay: delay), &world)
     }
 
-    private mutating func wait() {
+    mutating func wait() {
         if let uncounted { retries = uncounted }
         if let triesBeforeTrouble { triesInARow = triesBeforeTrouble }
         (uncounted, triesBeforeTrouble) = (nil, nil)
@@ -188,12 +193,34 @@ struct SimulatedTask {
 
     // MARK: The attempt
 
+    /// The receiver has no room from now on.
+    mutating func fillReceiver() { attempt?.transport.fillReceiver() }
+
+    mutating func emptyReceiver(_ world: inout TransferSimulation) throws {
+        try handle(.receiverReady, &world)
+        try attempt?.transport.emptyReceiver()
+    }
+
+    /// The loop comes to the place where it sets libcurl's bits.
+    mutating func settle(_ world: inout TransferSimulation) throws {
+        if let delivery = try attempt?.transport.settle() { try take(delivery, &world) }
+    }
+
+    /// The task runs, its receiver has room, and the loop has been round: what is under way moves.
+    mutating func checkMotion(_ world: inout TransferSimulation) throws {
+        try handle(.resume, &world)
+        try emptyReceiver(&world)
+        try settle(&world)
+        if let transport = attempt?.transport, !transport.reads || transport.keptBytes > 0 { throw violation("stranded") }
+    }
+
     /// Something happens to the attempt.
     mutating func advance(_ world: inout TransferSimulation) throws {
         guard let present = attempt else { return }
-        guard !isHeld else {
-            // Its address may go while it is held.
-            return world.chance(5) ? try fail(.connectionLost, &world) : ()
+        if present.transport.isListedToSettle, world.chance(60) { return try settle(&world) }
+        guard present.transport.reads else {
+            // Its address may go while it stands still.
+            return world.chance(2) ? try fail(.connectionLost, &world) : ()
         }
         if isHandlerAsked {
             isHandlerAsked = false
@@ -206,10 +233,11 @@ struct SimulatedTask {
         }
         try handle(.activity, &world)
         guard present.isConnected else {
-            attempt?.isConnected = true
+            // No request goes while the task is suspended.
+            attempt?.isConnected = !isHeld
             return
         }
-        guard let answer = present.answer else {
+        guard let answer = present.answer ?? present.unjudged else {
             if world.chance(10) { return try fail(.connectionLost, isDead: world.chance(50), &world) }
             return try takeHead(&world)
         }
@@ -220,12 +248,33 @@ struct SimulatedTask {
             isHandlerAsked = true
             return try handle(.handlerAsked, &world)
         }
-        try take(min(left, world.random(in: 1...60_000)))
+        if let delivery = try attempt?.transport.receive(min(left, world.random(in: 1...60_000))) { try take(delivery, &world) }
+    }
+
+    private mutating func take(_ delivery: SimulatedTransport.Delivery, _ world: inout TransferSimulation) throws {
+        if let head = delivery.head { try judgePending(head, &world) }
+        if delivery.isRefused { try handle(.receiverFull, &world) }
+        if delivery.count > 0 { try take(delivery.count) }
     }
 
     private mutating func takeHead(_ world: inout TransferSimulation) throws {
         let lines = attempt?.basis.flatMap { resumption?.fieldLines(after: received, by: $0) } ?? []
         guard let answer = world.answer(to: lines) else { throw violation("no answer") }
+        guard !world.chance(20) else {
+            attempt?.unjudged = answer
+            attempt?.transport.receiveChallenge(answer.head)
+            return
+        }
+        try judge(answer, &world)
+    }
+
+    private mutating func judgePending(_ head: ResponseHead, _ world: inout TransferSimulation) throws {
+        guard let answer = attempt?.unjudged, answer.head == head else { throw violation("a head that is not the attempt's") }
+        attempt?.unjudged = nil
+        try judge(answer, &world)
+    }
+
+    private mutating func judge(_ answer: SimulatedServer.Answer, _ world: inout TransferSimulation) throws {
         (uncounted, triesBeforeTrouble) = (nil, nil)
         attempt?.answer = answer
         let head = answer.head
@@ -265,7 +314,9 @@ struct SimulatedTask {
     }
 
     private mutating func take(_ count: Int64) throws {
-        guard let answer = attempt?.answer, let present = attempt else { return }
+        // The head may have ended the attempt.
+        guard let present = attempt else { return }
+        guard let answer = present.answer else { throw violation("a body without its head") }
         guard answer.version == version, answer.bytes.lowerBound + present.delivered == received else {
             throw violation("spliced: \(answer.bytes) of version \(answer.version) at \(received) of version \(version)")
         }
@@ -274,85 +325,16 @@ struct SimulatedTask {
     }
 
     private mutating func finishAnswer(_ world: inout TransferSimulation) throws {
+        if let head = attempt?.transport.takePendingHead() {
+            try judgePending(head, &world)
+            guard attempt != nil else { return }
+        }
+        if attempt?.answer == nil { throw violation("the end of a response without its head") }
         if let present = attempt, present.isRest, let total = resumption?.total, received < total {
             return received - present.receivedBefore < 16 << 10 ? try fail(.connectionLost, &world) : try again(0, &world)
         }
         isWhole = true
         guard received == world.length(of: version) else { throw violation("finished with \(received) bytes") }
         try handle(.ended, &world)
-    }
-
-    // MARK: Failures
-
-    private mutating func again(_ delay: Int64, _ world: inout TransferSimulation) throws {
-        attempt = nil
-        notBefore = world.now + delay
-        try handle(.endedForNow(delay: delay), &world)
-    }
-
-    private mutating func fail(_ code: HTTPSessionError.Code, isDead: Bool = false, _ world: inout TransferSimulation) throws {
-        guard let present = attempt else { return }
-        var failure = RetryMachine.Failure(code: code, isIdempotent: isIdempotent, hasSent: present.isConnected)
-        failure.isDeadConnection = isDead && present.answer == nil
-        failure.hasProgressed =
-            resumption != nil && received > present.receivedBefore && (present.isRest || present.receivedBefore == 0)
-        if failure.hasProgressed {
-            retries.progressed()
-            triesInARow = 0
-        }
-        hasPaidRetry = false
-        if !world.isNetworkUp, !wasReleased, failure.isRepeatable, !failure.isDeadConnection,
-            policy.maximumRetries != 0 || !failure.hasSent
-        {
-            // The probe knows it, or not yet.
-            if world.chance(50) {
-                attempt = nil
-                wait()
-                try handle(.endedUntilConnected, &world)
-                if machine.state == .suspended { isWaitingForNetwork = false }
-                return
-            }
-            if uncounted == nil { (uncounted, triesBeforeTrouble) = (retries, triesInARow) }
-        }
-        wasReleased = false
-        switch try decide(failure, &world) {
-        case .giveUp: try handle(.ended, &world)
-        case .retryDeadConnection: try again(0, &world)
-        case .retry(let delay): try retry(delay, &world)
-        }
-    }
-
-    private mutating func retry(_ delay: Int64, _ world: inout TransferSimulation) throws {
-        world.noteTrouble()
-        try again(max(1, delay), &world)
-    }
-
-    /// Asks the machine, and knows what it may say.
-    private mutating func decide(_ failure: RetryMachine.Failure, _ world: inout TransferSimulation) throws
-        -> RetryMachine.Decision
-    {
-        let remaining = machine.remainingTime(now: world.now)
-        let decision = retries.decide(failure, remaining: remaining, draw: world.draw())
-        switch decision {
-        case .giveUp:
-            let isUsedUp = policy.maximumRetries.map { triesInARow >= $0 } ?? false
-            let mayEnd = failure.statusCode.map { !policy.statusCodes.contains($0) } ?? false
-            let isLate = remaining <= policy.maximumDelay.saturatingNanoseconds + (failure.retryAfter ?? 0)
-            guard isUsedUp || mayEnd || isLate || !failure.isRepeatable else {
-                throw violation("given up after \(triesInARow) tries")
-            }
-        case .retryDeadConnection:
-            guard failure.isDeadConnection, failure.isRepeatable else { throw violation("a try for nothing") }
-        case .retry(let delay):
-            guard failure.isRepeatable else { throw violation("what may have been executed is done again") }
-            triesInARow += 1
-            if let maximum = policy.maximumRetries, triesInARow > maximum { throw violation("\(triesInARow) tries in a row") }
-            let wish = failure.retryAfter ?? 0
-            let doublings = Int64(min(20, triesInARow - 1))
-            let limit = max(
-                1, min(policy.maximumDelay.saturatingNanoseconds, policy.baseDelay.saturatingNanoseconds << doublings))
-            guard (wish...wish + limit).contains(delay), delay < remaining else { throw violation("a wait of \(delay)") }
-        }
-        return decision
     }
 }

@@ -37,6 +37,7 @@ struct TransferSimulation {
         for index in tasks.indices {
             try change(index) { task, world in
                 try task.networkIsBack(delay: 0, &world)
+                try task.checkMotion(&world)
                 try task.handle(.cancel, &world)
                 guard task.isFinished else { throw SimulatedTask.Violation(description: "cancelled, and goes on") }
             }
@@ -68,13 +69,13 @@ struct TransferSimulation {
         switch Int.random(in: 0..<200, using: &dice) {
         case 0: server.change()
         case 1..<5: try switchNetwork()
-        case 5..<10: try change(index) { task, world in try task.suspend(&world) }
-        case 10..<40: try change(index) { task, world in try task.handle(.resume, &world) }
-        case 40: try change(index) { task, world in try task.handle(.cancel, &world) }
-        case 41..<44: try change(index) { task, world in try task.handle(.receiverFull, &world) }
-        case 44..<50: try change(index) { task, world in try task.handle(.receiverReady, &world) }
-        case 50..<54: if !isNetworkUp { try change(index) { task, world in try task.networkIsGone(&world) } }
-        case 54..<56: try stray(index)
+        case 5..<11: try change(index) { task, world in try task.suspend(&world) }
+        case 11..<43: try change(index) { task, world in try task.handle(.resume, &world) }
+        case 43: try change(index) { task, world in try task.handle(.cancel, &world) }
+        case 44..<50: try change(index) { task, _ in task.fillReceiver() }
+        case 50..<66: try change(index) { task, world in try task.emptyReceiver(&world) }
+        case 66..<69: if !isNetworkUp { try change(index) { task, world in try task.networkIsGone(&world) } }
+        case 69: try stray(index)
         default: try change(index) { task, world in try task.advance(&world) }
         }
         try admit()

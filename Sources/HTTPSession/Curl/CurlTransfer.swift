@@ -32,8 +32,6 @@ final class CurlTransfer {
     // Unchecked: see SessionLoop.
     @exclusivity(unchecked) private var head: [UInt8] = []
     private var isHeadComplete = false
-    /// The head of a 401 or 407 that libcurl may still answer by itself: known to be the last one when a body or the end follows.
-    private var pendingHead: ResponseHead?
     private var hasDeliveredHead = false
     private var trailerSize = 0
     /// The last answer of a proxy to CONNECT (RFC 9110 section 9.3.6).
@@ -228,7 +226,7 @@ final class CurlTransfer {
             return true
         case 401 where plan.login != nil, 407 where plan.proxyLogin != nil || proxyHasUser:
             responses += 1
-            pendingHead = complete
+            pauses.receivedChallenge(complete)
             receiver.transferReceived(challenge: complete)
             return true
         default:
@@ -246,7 +244,7 @@ final class CurlTransfer {
     }
 
     private func deliver(_ complete: ResponseHead) -> Bool {
-        pendingHead = nil
+        _ = pauses.takePendingHead()
         hasDeliveredHead = true
         switch receiver.transferReceived(head: complete) {
         case .taken, .pause:
@@ -259,18 +257,15 @@ final class CurlTransfer {
     }
 
     func receive(_ bytes: UnsafeRawBufferPointer) -> Int {
-        if pauses.isHeld {
-            pauses.refusedBytes(isFull: false)
-            return Int(CURL_WRITEFUNC_PAUSE)
-        }
-        if let pendingHead, !deliver(pendingHead) { return 0 }
+        guard case .accepted(let head) = pauses.receivedBytes() else { return Int(CURL_WRITEFUNC_PAUSE) }
+        if let head, !deliver(head) { return 0 }
         switch receiver.transferReceived(bytes: bytes) {
         case .taken:
             decodedBytes += Int64(bytes.count)
             noteAnswer()
             return bytes.count
         case .pause:
-            pauses.refusedBytes(isFull: true)
+            pauses.receiverIsFull()
             return Int(CURL_WRITEFUNC_PAUSE)
         case .abort(let error): return refuse(error)
         }
@@ -359,7 +354,7 @@ final class CurlTransfer {
             let isUnconnected = [CURLE_COULDNT_CONNECT, CURLE_ABORTED_BY_CALLBACK].contains(code) && madeSockets.isEmpty
             if isUnconnected, let networkRefusal { throw networkRefusal }
             if !isWhole(despite: code) { try CurlFailure.check(code, evidence()) }
-            if let pendingHead { _ = deliver(pendingHead) }
+            if let head = pauses.takePendingHead() { _ = deliver(head) }
             if let refusal { return refusal }
             if let error = surplusFailure() { return error }
             if hasDeliveredHead { try ending.check() }

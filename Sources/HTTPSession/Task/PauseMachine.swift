@@ -10,6 +10,9 @@
 ///   a callback returned "pause" ────────────────────────────────────┘
 /// ```
 ///
+/// It also has the head of a response that libcurl may still answer by itself (401, 407). Such a head is delivered with the first bytes behind
+/// it, or at the end: a suspension in between delays it with the bytes.
+///
 /// A change is applied by ``settle()``, at one place of the loop's turn. libcurl 7.88 reads a socket in the turn after a pause has ended even
 /// if a new pause began in between, and appends the header lines that it reads then to one piece (lib/sendf.c, `pausewrite`).
 package struct PauseMachine: Hashable, Sendable {
@@ -34,6 +37,16 @@ package struct PauseMachine: Hashable, Sendable {
     package private(set) var keepsBytes = false
     /// Whether received bytes have ever had to wait.
     package private(set) var hasWaited = false
+    /// A head that has been received and not delivered.
+    package private(set) var pendingHead: ResponseHead?
+
+    /// What becomes of bytes for the write callback.
+    package enum Reception: Hashable, Sendable {
+        /// The callback returns "pause": libcurl keeps the bytes.
+        case refused
+        /// The receiver gets the head, if there is one, and then the bytes.
+        case accepted(ResponseHead?)
+    }
 
     package init() {}
 
@@ -61,9 +74,30 @@ package struct PauseMachine: Hashable, Sendable {
     /// The source has something to send again, or nothing more is asked of it.
     package mutating func sourceReady() { isSourceEmpty = false }
 
-    /// The write callback returns "pause": libcurl keeps the bytes and sets its bit. `isFull`: the receiver refused them, not the suspension.
-    package mutating func refusedBytes(isFull: Bool) {
-        if isFull { isReceiverFull = true }
+    /// The head of a challenge is complete: libcurl may send the request again, or hand over a body.
+    package mutating func receivedChallenge(_ head: ResponseHead) { pendingHead = head }
+
+    /// The pending head is delivered, or another one takes its place.
+    package mutating func takePendingHead() -> ResponseHead? {
+        defer { pendingHead = nil }
+        return pendingHead
+    }
+
+    /// The write callback has bytes. While the task is suspended it refuses them.
+    package mutating func receivedBytes() -> Reception {
+        guard isHeld else { return .accepted(takePendingHead()) }
+        refuseBytes()
+        return .refused
+    }
+
+    /// The receiver is full: the write callback returns "pause".
+    package mutating func receiverIsFull() {
+        isReceiverFull = true
+        refuseBytes()
+    }
+
+    /// libcurl keeps the bytes, and sets its bit.
+    private mutating func refuseBytes() {
         applied.insert(.receiving)
         (keepsBytes, hasWaited) = (true, true)
     }
@@ -75,7 +109,7 @@ package struct PauseMachine: Hashable, Sendable {
     }
 
     /// The bits to set by curl_easy_pause(3), or `nil` if libcurl has them. libcurl hands over the bytes that it keeps while the call that ends
-    /// a receiving pause runs: ``refusedBytes(isFull:)`` may follow before it returns.
+    /// a receiving pause runs: ``receivedBytes()`` follows before it returns.
     package mutating func settle() -> Directions? {
         guard !isSettled else { return nil }
         applied = wanted

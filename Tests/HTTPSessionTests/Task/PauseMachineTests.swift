@@ -24,7 +24,7 @@ import Testing
 
     @Test func `a full receiver stays paused through a suspension`() {
         var machine = PauseMachine()
-        machine.refusedBytes(isFull: true)
+        machine.receiverIsFull()
         #expect(machine.isSettled && machine.keepsBytes)
         machine.hold(true)
         #expect(machine.settle() == .both)
@@ -37,7 +37,7 @@ import Testing
 
     @Test func `a receiver that becomes ready while suspended is paused until the resumption`() {
         var machine = PauseMachine()
-        machine.refusedBytes(isFull: true)
+        machine.receiverIsFull()
         machine.hold(true)
         machine.receiverReady()
         #expect(machine.settle() == .both)
@@ -50,10 +50,36 @@ import Testing
         var machine = PauseMachine()
         machine.hold(true)
         // Before the turn's place to settle.
-        machine.refusedBytes(isFull: false)
+        #expect(machine.receivedBytes() == .refused)
         machine.hold(false)
         #expect(!machine.isSettled, "libcurl has set its bit")
         #expect(machine.settle() == [])
+    }
+
+    private static let challenge = ResponseHead(bytes: Array("HTTP/1.1 401 Unauthorized\r\nContent-Length: 5\r\n\r\n".utf8))
+
+    @Test func `a suspension between the pending head and its body delays both`() throws {
+        var machine = PauseMachine()
+        machine.receivedChallenge(try #require(Self.challenge))
+        machine.hold(true)
+        #expect(machine.receivedBytes() == .refused)
+        #expect(machine.settle() == .both)
+        machine.hold(false)
+        #expect(machine.pendingHead == Self.challenge)
+        #expect(machine.settle() == [])
+        #expect(machine.receivedBytes() == .accepted(Self.challenge))
+        #expect(machine.receivedBytes() == .accepted(nil))
+        #expect(machine.takePendingHead() == nil)
+    }
+
+    @Test func `a full receiver has got the pending head`() throws {
+        var machine = PauseMachine()
+        machine.receivedChallenge(try #require(Self.challenge))
+        #expect(machine.receivedBytes() == .accepted(Self.challenge))
+        machine.receiverIsFull()
+        machine.receiverReady()
+        #expect(machine.settle() == [])
+        #expect(machine.receivedBytes() == .accepted(nil))
     }
 
     @Test func `an empty source is paused until it is ready`() {
@@ -84,16 +110,26 @@ import Testing
 
     /// A model of libcurl's bits, of a receiver and of a source, driven at random: whatever came before, once the task runs and both buffers are
     /// ready every byte arrives.
-    @Test(arguments: 0..<200) func `no order of suspensions, full receivers and empty sources strands a transfer`(seed: UInt64) {
+    @Test(arguments: 0..<200) func `no order of suspensions, full receivers and empty sources strands a transfer`(seed: UInt64)
+        throws
+    {
+        let challenge = try #require(Self.challenge)
         var random = SplitMix64(seed: seed)
         var machine = PauseMachine()
         var curl = PauseMachine.Directions()
         var (kept, unread, delivered, unsent, sent) = (0, 0, 0, 0, 0)
         var (isFull, isEmpty, total) = (false, false, 0)
+        var heads = (received: 0, delivered: 0)
 
         func receive(_ count: Int) {
-            if machine.isHeld || isFull {
-                machine.refusedBytes(isFull: !machine.isHeld)
+            guard case .accepted(let head) = machine.receivedBytes() else {
+                curl.insert(.receiving)
+                kept += count
+                return
+            }
+            if head != nil { heads.delivered += 1 }
+            if isFull {
+                machine.receiverIsFull()
                 curl.insert(.receiving)
                 kept += count
             } else {
@@ -111,6 +147,10 @@ import Testing
         }
         func drive() {
             if !curl.contains(.receiving), unread > 0 {
+                if machine.pendingHead == nil, Bool.random(using: &random) {
+                    machine.receivedChallenge(challenge)
+                    heads.received += 1
+                }
                 let count = unread
                 unread = 0
                 receive(count)
@@ -152,7 +192,9 @@ import Testing
         machine.hold(false)
         settle()
         drive()
+        if machine.takePendingHead() != nil { heads.delivered += 1 }
         #expect(machine.isSettled && curl == [], "seed \(seed)")
+        #expect(heads.received == heads.delivered, "seed \(seed)")
         #expect((delivered, sent) == (total, total), "seed \(seed)")
     }
 }
