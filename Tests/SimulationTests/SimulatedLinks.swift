@@ -107,7 +107,8 @@ extension SimulatedKernel {
             touch(.routes(entry.value.key.family))
             let hops = routes[place].value.nextHops.filter { $0.interface != index }
             let shown = Self.shown(routes[place])
-            if hops.isEmpty {
+            // IPv4 drops a multipath route with any of its devices (fib_sync_down_dev, NETDEV_UNREGISTER), without a message.
+            if hops.isEmpty || entry.value.key.family == .v4 {
                 routes.remove(at: place)
                 if !isMove, entry.value.kind == .local { send(.route(shown, removed: true)) }
             } else {

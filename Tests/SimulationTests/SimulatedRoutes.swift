@@ -10,9 +10,10 @@ extension SimulatedKernel {
         let isDefault = chance(55)
         let nowhere = IPPrefix(family == .v4 ? IPAddress(v4: 0) : IPAddress(v6: 0, 0), length: 0)
         let number = UInt32.random(in: 0...3, using: &dice)
+        // One of the networks has the address that the path is about (198.51.100.1), as filters of bogus networks do.
         let elsewhere =
             family == .v4
-            ? IPPrefix(IPAddress(v4: 0xc633_0000 | number << 8), length: 24)
+            ? IPPrefix(IPAddress(v4: 0xc633_6400 | number << 8), length: 24)
             : IPPrefix(IPAddress(v6: 0x2001_0db8_ffff_0000, 0), length: 48)
         let key = Route.Key(
             table: chance(85) ? 254 : 1_000, metric: pick([0, 100, 1_024]) ?? 0, destination: isDefault ? nowhere : elsewhere)
@@ -32,7 +33,9 @@ extension SimulatedKernel {
             key, kind: refusing ? pick([.blackhole, .unreachable, .prohibit]) ?? .blackhole : .unicast, nextHops: hops,
             preferredSource: family == .v4 && chance(10) ? pick(sources) : nil)
         let bucket = routes.indices.filter { routes[$0].value.key == key }
-        guard !bucket.contains(where: { routes[$0].value == route || Self.shown(routes[$0]) == route }) else { return }
+        // IPv4 takes a route beside a multipath route that looks the same because its other next hops are dead.
+        let isKnown = { (entry: Entry<Route>) in entry.value == route || (family == .v6 && Self.shown(entry) == route) }
+        guard !bucket.contains(where: { isKnown(routes[$0]) }) else { return }
         switch Int.random(in: 0..<3, using: &dice) {
         case 0: if bucket.isEmpty { append(route) }
         case 1: if family == .v4 { append(route) } else { appendV6(route, bucket) }

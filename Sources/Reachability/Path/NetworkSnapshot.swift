@@ -60,6 +60,12 @@ public struct NetworkSnapshot: Hashable, Sendable {
         for change in changes { apply(change) }
     }
 
+    /// Notes that the kernel may have two routes that look alike under this key.
+    mutating func noteDuplicate(_ key: Route.Key) { index.duplicates.insert(key) }
+
+    /// Forgets that the kernel may have two routes that look alike under this key.
+    mutating func forgetDuplicate(_ key: Route.Key) { index.duplicates.remove(key) }
+
     private mutating func add(_ route: Route) {
         guard !contains(route) else { return }
         if route.key.destination.isDefault { defaultRoutes.insert(route.key) }
@@ -84,6 +90,13 @@ extension NetworkSnapshot {
 
     /// Forgets the routes of one shard; the default routes and the index keep them, for nobody asks a shadow for these.
     mutating func removeRoutes(inShard number: Int) { routes.removeShard(number) }
+
+    /// Takes over which routes of a shard the kernel may have twice, from a complete dump of it.
+    mutating func takeDuplicates(of dumped: NetworkSnapshot, inShard number: Int) {
+        guard !index.duplicates.isEmpty || !dumped.index.duplicates.isEmpty else { return }
+        index.duplicates = index.duplicates.filter { RouteTable.shard(of: $0) != number }
+        index.duplicates.formUnion(dumped.index.duplicates.filter { RouteTable.shard(of: $0) == number })
+    }
 }
 
 /// One difference between two snapshots.

@@ -87,9 +87,9 @@ public struct RouteTable: Hashable, Sendable, Sequence {
 }
 
 /// Which routes go over an interface, and which interfaces the routes with a preferred source use: what a change of a link or an
-/// address makes stale. And which networks are refused.
+/// address makes stale. And which networks are refused, and which routes the kernel may have twice.
 ///
-/// Derived from the routes, so it takes no part in comparisons of snapshots.
+/// Beside the routes, so it takes no part in comparisons of snapshots.
 struct RouteIndex: Hashable, Sendable {
     /// Beyond so many routes over one interface their keys are not kept: the whole table is dumped instead.
     static let limit = 2_048
@@ -110,6 +110,11 @@ struct RouteIndex: Hashable, Sendable {
     private var objectRoutes = (v4: 0, v6: 0)
     /// The networks that routes refuse packets to.
     private(set) var refused = RefusedNetworks()
+    /// The keys under which the kernel may have two routes that it shows alike.
+    ///
+    /// An IPv4 multipath route whose other next hops are dead looks like a route over the remaining next hop alone, and both may
+    /// share a key. A set of routes holds one of them: when that goes, only a dump shows whether the other is still there.
+    var duplicates: Set<Route.Key> = []
 
     /// The keys of the family's routes over an interface, multipath routes included; `nil` if there are too many to know them.
     func keys(over interface: UInt32, _ family: IPAddress.Family) -> Set<Route.Key>? {

@@ -8,6 +8,7 @@
 // - an IPv6 address that is kept while its link is down (keep_addr_on_down) is tentative again; only the end of that is told;
 // - nexthop objects vanish without a message when their link goes down or loses its carrier, and leave their groups;
 // - NLM_F_REPLACE on a key that several routes share does not say which of them went;
+// - an IPv4 multipath route with one live next hop looks like another route of its key, and the removal of either looks the same;
 // - IPv6 multipath routes arrive merged, appended or by single next hop.
 
 extension NetworkSnapshot {
@@ -149,16 +150,18 @@ extension NetworkSnapshot {
         switch routes[route.key] {
         // Nearly always: nothing had its key.
         case nil: return record(.routeAdded(route), &outcome)
-        case .one(let only) where only == route: return
+        case .one(let only) where only == route: return noteSecond(route, replaces)
         case .one(let other): others = [other]
-        case .several(let all): others = all.filter { $0 != route }
+        case .several(let all):
+            if all.contains(route) { noteSecond(route, replaces) }
+            others = all.filter { $0 != route }
         }
         if replaces && !others.isEmpty {
             // Known already: a dump was ahead of this event, and what went is gone from it; the others may have come since.
             // IPv6 replaces a route with a gateway by another such; the first one only where dumps show them all, and they leave out
             // what stands between the members of a multipath route.
             let isOtherSort = route.key.family == .v6 && others.contains { $0.hasGateway != route.hasGateway }
-            if others.count > 1 || contains(route) || isOtherSort {
+            if others.count > 1 || contains(route) || isOtherSort || index.duplicates.contains(route.key) {
                 outcome.doubts.insert(table)
             } else if let only = others.first {
                 record(.routeRemoved(only), &outcome)
@@ -173,7 +176,17 @@ extension NetworkSnapshot {
         if !contains(route) { record(.routeAdded(route), &outcome) }
     }
 
+    // The kernel refuses a second route that is the same (EEXIST), so the known one may be a multipath route with dead next hops.
+    private mutating func noteSecond(_ route: Route, _ replaces: Bool) {
+        if route.key.family == .v4 && !replaces { noteDuplicate(route.key) }
+    }
+
     private mutating func takeRouteRemoval(_ route: Route, _ outcome: inout SnapshotKeeper.Outcome) {
+        if index.duplicates.contains(route.key), contains(route) {
+            for interface in Set(route.nextHops.map(\.interface)) { doubtRoutes(route.key.family, over: interface, &outcome) }
+            // The dump that follows finds out anew.
+            forgetDuplicate(route.key)
+        }
         switch routes[route.key] {
         case nil: break
         case .one(let only) where only == route: record(.routeRemoved(route), &outcome)

@@ -50,6 +50,8 @@ package struct SnapshotKeeper: Sendable {
         var replayed = 0
         var mergedShards: Range<Int>
         var hasMergedDefaults = false
+        // Of a dump over one interface: what is left of routes whose next hops over it are dead.
+        var remnants: [Route] = []
         var sawDead = false
         var lostEvents = false
 
@@ -108,9 +110,15 @@ package struct SnapshotKeeper: Sendable {
         default: break
         }
         // Dumped routes that share a key are all there: nothing is replaced.
-        if case .route(let route, _, _) = event { return dump?.shadow.apply(.routeAdded(route)) ?? () }
+        if case .route(let route, _, _) = event { return addDumpedRoute(route) }
         var ignored = Outcome()
         dump?.shadow.take(event, &ignored)
+    }
+
+    private mutating func addDumpedRoute(_ route: Route) {
+        if dump?.shadow.contains(route) == true { dump?.shadow.noteDuplicate(route.key) }
+        if let interface = dump?.interface, !route.uses(interface: interface) { dump?.remnants.append(route) }
+        dump?.shadow.apply(.routeAdded(route))
     }
 
     /// The running dump is complete; the live snapshot becomes what it says, at once.
@@ -194,6 +202,7 @@ package struct SnapshotKeeper: Sendable {
             removeHiddenRoutes(from: &running, inShard: shard)
             let changes = running.shadow.routeChanges(since: live, inShard: shard)
             live.apply(changes)
+            live.takeDuplicates(of: running.shadow, inShard: shard)
             outcome.changes += changes
             running.shadow.removeRoutes(inShard: shard)
             running.mergedShards = running.mergedShards.lowerBound..<shard + 1
@@ -208,6 +217,7 @@ package struct SnapshotKeeper: Sendable {
         running.hasMergedDefaults = true
         var changes: [SnapshotChange] = []
         for key in live.defaultRoutes.union(running.shadow.defaultRoutes) where key.family == family {
+            if running.shadow.index.duplicates.contains(key) { live.noteDuplicate(key) }
             removeHidden(running.shadow.routes(key), from: &running)
             let (known, new) = (live.routes(key), running.shadow.routes(key))
             changes += known.subtracting(new).map { .routeRemoved($0) } + new.subtracting(known).map { .routeAdded($0) }
@@ -246,13 +256,16 @@ package struct SnapshotKeeper: Sendable {
             changes.append(.routeRemoved(route))
         }
         live.apply(changes)
+        // The route that is known may be another one than the remnant.
+        for route in finished.remnants where live.contains(route) { live.noteDuplicate(route.key) }
+        for key in finished.shadow.index.duplicates { live.noteDuplicate(key) }
         // Key by key, and whatever order a set has: a recording has to say the same again.
         for (key, bucket) in finished.shadow.routes {
             let missing = bucket.all.filter { !live.contains($0) }
             guard !missing.isEmpty else { continue }
             let others = live.routes(key).subtracting(bucket.all)
             // The next hops over the interface are alive again: what the route was without them has gone.
-            if missing.contains(where: { others == [$0.withoutHops(over: interface)] }) {
+            if !live.index.duplicates.contains(key), missing.contains(where: { others == [$0.withoutHops(over: interface)] }) {
                 for remnant in others {
                     live.apply(.routeRemoved(remnant))
                     changes.append(.routeRemoved(remnant))
