@@ -126,8 +126,9 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
     }
 
     /// Stops the task. A transfer under way is held: its connection stays open, and libcurl may have up to 32 MB of an HTTP/2 stream
-    /// in memory meanwhile. A request that has not gone yet does not go; it takes its place in the queue again with ``resume()``. Its
-    /// timeouts but the resource timeout stand still; a wait before a retry passes meanwhile, and is not cut short.
+    /// in memory meanwhile. The head of a response to a request that has gone may still arrive. A request that has not gone yet does not go;
+    /// it takes its place in the queue again with ``resume()``. Its timeouts but the resource timeout stand still; a wait before a retry
+    /// passes meanwhile, and is not cut short.
     public func suspend() { core.post(.suspend(id)) }
 
     /// Ends the task as ``HTTPSessionError/Code/cancelled``, unless it has ended.

@@ -150,7 +150,8 @@ final class RequestReader {
     private func parse(_ text: String) throws -> Head {
         let lines = text.split { $0 == "\r\n" || $0 == "\n" }.map(String.init)
         let words = (lines.first ?? "").split(separator: " ").map(String.init)
-        guard words.count == 3, words[2].hasPrefix("HTTP/1.") else { throw Malformed() }
+        // The preface of an HTTP/2 connection (RFC 9113 section 3.4) is a request to whoever scripts its frames.
+        guard words.count == 3, words[2].hasPrefix("HTTP/1.") || words == ["PRI", "*", "HTTP/2.0"] else { throw Malformed() }
         return Head(method: words[0], target: words[1], version: words[2], fields: try lines.dropFirst().map(field))
     }
 

@@ -15,6 +15,9 @@
 ///
 /// A change is applied by ``settle()``, at one place of the loop's turn. libcurl 7.88 reads a socket in the turn after a pause has ended even
 /// if a new pause began in between, and appends the header lines that it reads then to one piece (lib/sendf.c, `pausewrite`).
+///
+/// Receiving pauses at the first byte of a body, not before: in a pause libcurl 7.88 keeps at most three kinds of pieces, and fails with
+/// `CURLE_OUT_OF_MEMORY` when an interim response, a final head and a body come. A head is bounded, and may be delivered to a suspended task.
 package struct PauseMachine: Hashable, Sendable {
     /// The directions of a transfer.
     package struct Directions: OptionSet, Hashable, Sendable {
@@ -25,7 +28,7 @@ package struct PauseMachine: Hashable, Sendable {
         package static let both: Directions = [.receiving, .sending]
     }
 
-    /// Whether the task is suspended: neither direction moves, whatever the buffers say.
+    /// Whether the task is suspended: no body moves, whatever the buffers say.
     package private(set) var isHeld = false
     /// Whether the receiver has refused bytes and has not been ready since.
     package private(set) var isReceiverFull = false
@@ -35,6 +38,8 @@ package struct PauseMachine: Hashable, Sendable {
     package private(set) var applied: Directions = []
     /// Whether libcurl keeps bytes that a callback has refused.
     package private(set) var keepsBytes = false
+    /// Whether the body of the response has begun.
+    private var hasBody = false
     /// Whether received bytes have ever had to wait.
     package private(set) var hasWaited = false
     /// A head that has been received and not delivered.
@@ -52,7 +57,7 @@ package struct PauseMachine: Hashable, Sendable {
 
     /// The bits that libcurl should have.
     package var wanted: Directions {
-        guard !isHeld else { return .both }
+        guard !isHeld else { return hasBody ? .both : .sending }
         var wanted: Directions = []
         if isReceiverFull { wanted.insert(.receiving) }
         if isSourceEmpty { wanted.insert(.sending) }
@@ -85,6 +90,7 @@ package struct PauseMachine: Hashable, Sendable {
 
     /// The write callback has bytes. While the task is suspended it refuses them.
     package mutating func receivedBytes() -> Reception {
+        hasBody = true
         guard isHeld else { return .accepted(takePendingHead()) }
         refuseBytes()
         return .refused

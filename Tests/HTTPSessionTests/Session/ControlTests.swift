@@ -256,4 +256,63 @@ import Testing
         #expect(try await task.value.data == Data("x".utf8))
         #expect(server.requests.count == 1)
     }
+
+    /// A frame of HTTP/2 (RFC 9113 section 4.1).
+    private static func frame(_ type: UInt8, _ flags: UInt8 = 0, stream: UInt8 = 0, _ payload: [UInt8] = []) -> [UInt8] {
+        [0, 0, UInt8(payload.count), type, flags, 0, 0, 0, stream] + payload
+    }
+
+    /// libcurl 7.88 keeps three kinds of pieces in a pause, and these are four: it failed with CURLE_OUT_OF_MEMORY.
+    @Test func `an interim response, a head and a body that come over HTTP/2 while the task is suspended are its response`()
+        async throws
+    {
+        let certificate = try SelfSignedCertificate(names: ["127.0.0.1"])
+        var tls = certificate.serverTLS
+        tls.applicationProtocol = "h2"
+        let gate = try Gate()
+        // `:status` by its place in HPACK's static table (RFC 7541 appendix A): 200 is 8, and a literal of the same name has its value behind.
+        let (ok, interim): ([UInt8], [UInt8]) = ([0x88], [0x08, 3] + Array("103".utf8))
+        let frames = [
+            Self.frame(1, 4, stream: 1, interim), Self.frame(1, 4, stream: 1, ok),
+            Self.frame(0, 1, stream: 1, Array("first".utf8)),
+            Self.frame(1, 4, stream: 3, ok), Self.frame(0, 1, stream: 3, Array("second".utf8)),
+        ]
+        let server = try MisbehavingServer(tls: tls) { _ in
+            .raw(
+                ReplyBody([
+                    .bytes(Self.frame(4) + Self.frame(4, 1)), .wait(.gate(gate)), .bytes(frames.flatMap { $0 }), .wait(.forever),
+                ]))
+        }
+        let policy = try SecurityPolicy.trusting(certificate)
+        let session = try localSession { $0.securityPolicy = policy }
+        let put = TransferRequest(url: server.url(), method: .put, body: .data(Data("body".utf8)))
+        let first = session.data(put)
+        await first.awaitProgress { $0.sent == 4 }
+        first.suspend()
+        let second = session.data(put)
+        await second.awaitProgress { $0.sent == 4 }
+        gate.open()
+        #expect(try await second.value.data == Data("second".utf8))
+        first.resume()
+        let response = try await first.value
+        #expect(response.data == Data("first".utf8))
+        #expect(response.metrics.retryCount == 0 && server.seen.connections == 1)
+    }
+
+    @Test func `a response without a body that comes while the task is suspended ends it when it is resumed`() async throws {
+        let gate = try Gate()
+        let server = try MisbehavingServer { _ in Reply(204).held(by: gate) }
+        let log = EventLog()
+        let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
+        let task = session.data(
+            TransferRequest(url: server.url(), method: .put, body: .data(Data("body".utf8))))
+        try await server.awaitRequests(1)
+        task.suspend()
+        await log.await("suspended")
+        gate.open()
+        await log.await("response 204")
+        #expect(task.state == .suspended && task.result == nil)
+        task.resume()
+        #expect(try await task.value.statusCode == 204)
+    }
 }

@@ -35,13 +35,14 @@ import Testing
         }
         let monitor = try await lab.settledMonitor()
         let session = try lab.session(monitor)
-        let destination = DownloadDestination(lab.folder.url("file"))
-        var task = session.download(TransferRequest(url: server.url()), to: destination)
+        var file = lab.folder.url("file")
+        var task = session.download(TransferRequest(url: server.url()), to: DownloadDestination(file))
         await task.awaitProgress { $0.received == 500_000 }
         // A machine that has more to do than this may make it a longer one.
         while try await flap(monitor) > .milliseconds(200) {
             task.cancel()
-            task = session.download(TransferRequest(url: server.url()), to: destination)
+            file = lab.folder.url("file-\(UUID())")
+            task = session.download(TransferRequest(url: server.url()), to: DownloadDestination(file))
             await task.awaitProgress { $0.received == 500_000 }
         }
         // On the session's own thread, behind what it may have had to do.
@@ -50,7 +51,7 @@ import Testing
         #expect(await failure(session.data(brief))?.code == .timedOut)
         gate.open()
         let response = try await task.value
-        #expect(try Data(contentsOf: lab.folder.url("file")) == pattern(1_000_000))
+        #expect(try Data(contentsOf: file) == pattern(1_000_000))
         #expect(response.metrics.transactions.count == 1)
         #expect(response.metrics.retryCount == 0 && response.metrics.bytesResumed == 0)
     }

@@ -6,11 +6,14 @@ import HTTPTypes
 import Pacing
 import Testing
 
-/// Tasks that are suspended and resumed at random moments while their responses arrive: 400, or `NETWATCH_SUSPENSIONS` of them.
+/// Tasks that are suspended and resumed at random moments while their responses arrive: 400, or `NETWATCH_SUSPENSIONS` of them. A
+/// failure names its seed; `NETWATCH_SUSPENSION_SEED` takes it again.
 @Suite(.timeLimit(.minutes(20))) struct SuspensionStressTests {
     private static let count = ProcessInfo.processInfo.environment["NETWATCH_SUSPENSIONS"].flatMap { Int($0) } ?? 400
+    private static let seed = ProcessInfo.processInfo.environment["NETWATCH_SUSPENSION_SEED"].flatMap { UInt64($0) }
     private static let head =
-        "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nX-Padding: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\nContent-Length: 5\r\n\r\nhello"
+        "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
+        + "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nX-Padding: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\nContent-Length: 5\r\n\r\nhello"
 
     /// A response whose head comes in pieces.
     private static func reply(_ random: inout SplitMix64) -> Reply {
@@ -31,7 +34,7 @@ import Testing
     @Test(arguments: [1, 2, 4, 8]) func `suspending and resuming while the head arrives strands no task`(threads: Int)
         async throws
     {
-        let seed = UInt64.random(in: 0 ... .max)
+        let seed = Self.seed ?? UInt64.random(in: 0 ... .max)
         let draws = Locked(SplitMix64(seed: seed))
         let server = try MisbehavingServer { _ in draws.withLock { Self.reply(&$0) } }
         let session = try HTTPSessionManager(configuration: localConfiguration { $0.requestTimeout = .seconds(60) })

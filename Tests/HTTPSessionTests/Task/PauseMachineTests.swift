@@ -4,8 +4,26 @@ import Testing
 @testable import HTTPSession
 
 @Suite struct PauseMachineTests {
-    @Test func `a suspension pauses both directions and a resumption ends it`() {
+    /// A transfer whose body has begun.
+    private func receiving() -> PauseMachine {
         var machine = PauseMachine()
+        #expect(machine.receivedBytes() == .accepted(nil))
+        return machine
+    }
+
+    @Test func `a suspension before the body lets the head through`() {
+        var machine = PauseMachine()
+        machine.hold(true)
+        #expect(machine.settle() == .sending)
+        #expect(machine.receivedBytes() == .refused)
+        #expect(machine.applied == .both && machine.isSettled && machine.keepsBytes)
+        machine.hold(false)
+        #expect(machine.settle() == [])
+        #expect(machine.receivedBytes() == .accepted(nil))
+    }
+
+    @Test func `a suspension pauses both directions and a resumption ends it`() {
+        var machine = receiving()
         #expect(machine.settle() == nil)
         machine.hold(true)
         #expect(machine.settle() == .both)
@@ -23,7 +41,7 @@ import Testing
     }
 
     @Test func `a full receiver stays paused through a suspension`() {
-        var machine = PauseMachine()
+        var machine = receiving()
         machine.receiverIsFull()
         #expect(machine.isSettled && machine.keepsBytes)
         machine.hold(true)
@@ -36,7 +54,7 @@ import Testing
     }
 
     @Test func `a receiver that becomes ready while suspended is paused until the resumption`() {
-        var machine = PauseMachine()
+        var machine = receiving()
         machine.receiverIsFull()
         machine.hold(true)
         machine.receiverReady()
@@ -91,7 +109,7 @@ import Testing
     }
 
     @Test func `a suspended source is asked again after the resumption`() {
-        var machine = PauseMachine()
+        var machine = receiving()
         machine.hold(true)
         machine.providedNothing(isEmpty: false)
         #expect(machine.settle() == .both)
@@ -100,7 +118,7 @@ import Testing
     }
 
     @Test func `a transfer without a connection has no bits`() {
-        var machine = PauseMachine()
+        var machine = receiving()
         machine.hold(true)
         #expect(machine.settle() == .both)
         machine.hasNoConnection()
