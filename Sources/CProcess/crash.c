@@ -9,6 +9,7 @@
 // a lock of the dynamic linker, or crash once more in a stack that is destroyed: a timer and a second entry end the process then.
 #define _GNU_SOURCE
 #include "CProcess.h"
+#include "end.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -37,24 +38,9 @@ static const struct { int number; const char *name; } crashes[] = {
     {SIGBUS, "SIGBUS"}, {SIGFPE, "SIGFPE"}, {SIGSEGV, "SIGSEGV"},
 };
 
-static void end(void) {
-    int number = crash;
-    struct sigaction action;
-    sigset_t set;
-    memset(&action, 0, sizeof action);
-    action.sa_handler = SIG_DFL;
-    sigaction(number, &action, NULL);
-    sigemptyset(&set);
-    sigaddset(&set, number);
-    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
-    syscall(SYS_tgkill, getpid(), (pid_t)syscall(SYS_gettid), number);
-    // The first process of a PID namespace survives its own signals (man 7 pid_namespaces).
-    _exit(128 + number);
-}
-
 static void give_up(int number) {
     (void)number;
-    end();
+    netwatch_end_by_signal(crash);
 }
 
 // One line of the report, written by one write(2).
@@ -150,7 +136,7 @@ static void write_backtrace(void *context) {
 static void report(int number, siginfo_t *info, void *context) {
     pid_t thread = (pid_t)syscall(SYS_gettid), other = 0;
     if (!__atomic_compare_exchange_n(&reporter, &other, thread, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
-        if (other == thread) end();
+        if (other == thread) netwatch_end_by_signal(crash);
         // The first thread ends the process.
         for (;;) pause();
     }
@@ -168,7 +154,7 @@ static void report(int number, siginfo_t *info, void *context) {
     setitimer(ITIMER_REAL, &limit, NULL);
     write_headline(number, info);
     write_backtrace(context);
-    end();
+    netwatch_end_by_signal(crash);
 }
 
 // Which of the signals the program's starter ignores, in the order of `crashes`.
