@@ -1,0 +1,136 @@
+import FoundationEssentials
+import NetlinkBytes
+import Pacing
+import Testing
+
+@testable import Reachability
+
+@Suite struct RecordedInputTests {
+    private static let settings = ProbeSettings(
+        interval: .milliseconds(250), timeout: .seconds(7), failAfter: 3, recoverAfter: 2, families: [.v6], interface: "eth0")
+
+    static let inputs: [MonitorInput] = {
+        var inputs: [MonitorInput] = [
+            .began(seed: .max, isPolling: false), .began(seed: 0, isPolling: true), .datagram([0, 1, 0xff]), .datagram([]),
+            .overrun,
+            .dump(RawMessage.done(7).bytes), .dumpFailed(errno: 105), .routeReply(RouteQuery(Net.anywhere), []),
+            .routeReply(RouteQuery(Net.anywhere6, interface: .max), [1, 2, 3]),
+            .routeReply(RouteQuery(Net.anywhere, port: .max), [4]), .routeReply(RouteQuery(Net.anywhere, showsAll: true), [4]),
+            .neighbourReply(Neighbour.Key(interface: 9, address: Net.gateway), [4]), .evidence(3, InterfaceEvidence()),
+            .evidence(
+                .max,
+                InterfaceEvidence(
+                    deviceType: "wlan", isWireless: true, driver: "iwl\"wifi", bus: "pci", sources: ["sysfs", "ethtool"])),
+            .resolver(ResolverConfiguration()),
+            .resolver(
+                ResolverConfiguration(
+                    nameservers: [.init(Net.gateway), .init(Net.linkLocal6, zone: "eth0")], search: ["lan", "b\u{fc}ro"],
+                    exists: true)),
+            .lookup(LookupAnswer(id: .max, addresses: [Net.gateway, Net.source6], elapsedNanoseconds: 12)),
+            .lookup(LookupAnswer(id: 1, code: -11, errno: 5)),
+            .probe(ProbeResult(id: 1 << 32, roundTripNanoseconds: 1_234_567)),
+            .probe(
+                ProbeResult(
+                    id: 2, errno: 111, call: "handshake",
+                    reporter: .init(origin: 2, type: 3, code: 13, offender: IPAddress(v6: 0, 0xffff_0102_0304)))),
+            .resumed(nanosecondsAsleep: 1 << 50), .namespaceGone, .pollDue, .targetRemoved(TargetID(4)), .turnEnded,
+        ]
+        if let endpoint = try? Endpoint("tcp://[fe80::1%eth0]:22") {
+            inputs.append(.targetAdded(TargetID(5), endpoint, settings))
+        }
+        if let endpoint = try? Endpoint("Example.com:80") { inputs.append(.targetAdded(TargetID(0), endpoint, ProbeSettings())) }
+        return inputs
+    }()
+
+    private func line(_ input: RecordedInput) throws -> Data {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return try encoder.encode(input)
+    }
+
+    @Test(arguments: inputs) func `every input comes back as it was, on one line`(input: MonitorInput) throws {
+        let moment = Moment(monotonicNanoseconds: 81_234_567, wallClockNanoseconds: 1_763_700_000_123_456_789)
+        let line = try line(RecordedInput(moment: moment, input: input))
+        #expect(!line.contains(0x0a))
+        #expect(try JSONDecoder().decode(RecordedInput.self, from: line) == RecordedInput(moment: moment, input: input))
+    }
+
+    @Test func `a neighbor-reply is read under its old spelling and written under the new one`() throws {
+        let line = { (kind: String) in
+            Data(#"{"t":1,"w":2,"input":"\#(kind)","interface":9,"address":"192.0.2.1","bytes":"BA=="}"#.utf8)
+        }
+        let new = try JSONDecoder().decode(RecordedInput.self, from: line("neighbor-reply"))
+        #expect(new.input == .neighbourReply(Neighbour.Key(interface: 9, address: Net.gateway), [4]))
+        #expect(try JSONDecoder().decode(RecordedInput.self, from: line("neighbour-reply")) == new)
+        #expect(String(decoding: try self.line(new), as: UTF8.self).contains(#""input":"neighbor-reply""#))
+    }
+
+    @Test func `the contract's layers are spelled neighbor and not neighbour`() {
+        #expect(Cause.Layer(rawValue: "neighbor") == .neighbor)
+        #expect(Cause.Layer(rawValue: "neighbour") == nil)
+    }
+
+    @Test func `every kind of input is among them`() {
+        // A case that is added without a place in this list does not compile here.
+        let kinds = Set(
+            Self.inputs.map { input in
+                switch input {
+                case .began: 0
+                case .datagram: 1
+                case .overrun: 2
+                case .dump: 3
+                case .dumpFailed: 4
+                case .routeReply: 5
+                case .neighbourReply: 6
+                case .evidence: 7
+                case .resolver: 8
+                case .lookup: 9
+                case .probe: 10
+                case .resumed: 11
+                case .namespaceGone: 12
+                case .pollDue: 13
+                case .targetAdded: 14
+                case .targetRemoved: 15
+                case .turnEnded: 16
+                }
+            })
+        #expect(kinds == Set(0...16))
+    }
+
+    @Test func `random bytes come back`() throws {
+        var generator = SplitMix64(seed: 5)
+        for _ in 0..<200 {
+            let bytes = (0..<Int.random(in: 0...300, using: &generator)).map { _ in UInt8.random(in: 0...255, using: &generator) }
+            let input = RecordedInput(
+                moment: Moment(monotonicNanoseconds: .random(in: 0..<1 << 62, using: &generator), wallClockNanoseconds: 0),
+                input: .datagram(bytes))
+            #expect(try JSONDecoder().decode(RecordedInput.self, from: line(input)) == input)
+        }
+    }
+
+    @Test func `the lines of the documentation are lines`() throws {
+        let header =
+            #"{"netwatch_recording":2,"program":"0.1.0","boot_id":"…","netns":null,"netns_inode":4026531840,"selection":"any","families":[4,6]}"#
+        let decoded = try JSONDecoder().decode(RecordingHeader.self, from: Data(header.utf8))
+        #expect(decoded.configuration == MonitorConfiguration())
+        #expect(decoded.identity.namespaceInode == 4_026_531_840)
+        let line = #"{"t":81234567,"w":1763700000123456789,"input":"turn-ended"}"#
+        #expect(try JSONDecoder().decode(RecordedInput.self, from: Data(line.utf8)).input == .turnEnded)
+        let end = #"{"netwatch_recording_end":2,"inputs":2}"#
+        #expect(try JSONDecoder().decode(RecordingEnd.self, from: Data(end.utf8)) == RecordingEnd(inputs: 2))
+    }
+
+    @Test(arguments: [
+        MonitorConfiguration.Selection.any, .named("eth0"), .named("a:b"), .required(.wifi), .prohibited([.cellular, .wifi]),
+        .prohibited([]),
+    ])
+    func `the header says how it was watched`(selection: MonitorConfiguration.Selection) throws {
+        let configuration = MonitorConfiguration(namespace: NetworkNamespace("blue"), selection: selection, families: [.v6])
+        let identity = MonitorIdentity(bootID: "b", namespaceName: "blue", namespaceInode: 7)
+        let header = RecordingHeader(program: "x", identity: identity, configuration: configuration)
+        let decoded = try JSONDecoder().decode(RecordingHeader.self, from: JSONEncoder().encode(header))
+        #expect(decoded == header)
+        #expect(decoded.configuration == configuration)
+        #expect(decoded.identity == identity)
+    }
+}

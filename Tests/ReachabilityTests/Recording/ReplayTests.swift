@@ -1,0 +1,199 @@
+import FoundationEssentials
+import NetlinkBytes
+import Pacing
+import Testing
+
+@testable import Reachability
+
+@Suite struct ReplayTests {
+    private static let header =
+        #"{"netwatch_recording":2,"program":"p","boot_id":"b","netns":null,"netns_inode":1,"selection":"any","families":[4,6]}"#
+
+    private func line(_ input: MonitorInput, at time: Int64 = 1_000_000_000) -> String {
+        let moment = Moment(monotonicNanoseconds: time, wallClockNanoseconds: 1_700_000_000_000_000_000 + time)
+        let data = try? JSONEncoder().encode(RecordedInput(moment: moment, input: input))
+        return data.map { String(decoding: $0, as: UTF8.self) } ?? ""
+    }
+
+    /// What a recording of these lines, its header and its inputs, ends with.
+    private func end(of lines: [String]) -> String { #"{"netwatch_recording_end":2,"inputs":\#(lines.count - 1)}"# }
+
+    /// A machine that settles with one interface, and then loses its carrier.
+    private func recording() -> [String] {
+        var lines = [
+            Self.header, line(.began(seed: 1, isPolling: false)), line(.resolver(ResolverConfiguration())), line(.turnEnded),
+        ]
+        for (index, table) in KernelTable.allCases.enumerated() {
+            let sequence = UInt32(index + 1)
+            var messages: [RawMessage] = []
+            switch table {
+            case .links: messages = [.link(Net.eth0, sequence: sequence)]
+            case .addresses: messages = [.address(Net.address, sequence: sequence)]
+            case .routesV4: messages = [.route(Net.defaultRoute, sequence: sequence)]
+            default: break
+            }
+            lines.append(line(.dump((messages + [.done(sequence)]).bytes)))
+            lines.append(line(.turnEnded))
+            if table == .links {
+                lines += [line(.evidence(2, InterfaceEvidence())), line(.turnEnded)]
+            }
+        }
+        let chosen = Route(
+            Route.Key(destination: IPPrefix(Net.anywhere, length: 32)),
+            nextHops: [Route.NextHop(interface: 2, gateway: Net.gateway)],
+            preferredSource: Net.source)
+        let replies = [
+            line(.routeReply(RouteQuery(Net.anywhere), RawMessage.route(chosen, sequence: 1).bytes)),
+            line(.routeReply(RouteQuery(Net.anywhere6), RawMessage.error(2, errno: 101).bytes)), line(.turnEnded),
+        ]
+        lines += replies
+        lines += [line(.datagram(RawMessage.link(Net.eth0.unplugged).bytes)), line(.turnEnded)] + replies
+        return lines + [end(of: lines)]
+    }
+
+    /// What a file says, and the damage that ended it.
+    private func replay(_ lines: [String]) throws -> (events: [MonitorEvent], damage: Replay.DamageError?) {
+        var rest = lines[...]
+        var events: [MonitorEvent] = []
+        do {
+            var replay = try Replay { rest.popFirst() }
+            try replay.run { events.append($0) }
+        } catch let damage as Replay.DamageError { return (events, damage) }
+        return (events, nil)
+    }
+
+    private func statuses(_ events: [MonitorEvent]) -> [NetworkPath.Status] {
+        events.compactMap { event in
+            if case .path(let update) = event { update.path.status } else { nil }
+        }
+    }
+
+    @Test func `a recording says what was said`() throws {
+        let (events, damage) = try replay(recording())
+        #expect(damage == nil)
+        #expect(statuses(events) == [.satisfied, .unsatisfied])
+        #expect(try replay(recording()).events == events)
+    }
+
+    @Test func `cut off anywhere: the line is named, what came before is kept`() throws {
+        let lines = recording()
+        let whole = try replay(lines).events
+        for number in 1..<lines.count {
+            let cut = lines.prefix(number) + [String(lines[number].dropLast(3))]
+            let (events, damage) = try replay(Array(cut))
+            #expect(damage == Replay.DamageError(line: number + 1, why: "is cut off"))
+            #expect(events == Array(whole.prefix(events.count)))
+            let (complete, missing) = try replay(Array(lines.prefix(number)))
+            #expect(missing == Replay.DamageError(line: number + 1, why: "is missing: the recording ends early"))
+            #expect(complete == events)
+        }
+    }
+
+    @Test func `a line that was lost on the way, and what stands after the end, are damage`() throws {
+        let lines = recording()
+        var short = lines
+        short.remove(at: lines.count - 2)
+        let (count, number) = (lines.count - 2, lines.count - 1)
+        #expect(
+            try replay(short).damage
+                == Replay.DamageError(line: number, why: "counts \(count) inputs where there are \(count - 1)"))
+        for text in ["", "garbage", line(.turnEnded), lines[lines.count - 1]] {
+            let (events, damage) = try replay(lines + [text])
+            #expect(damage == Replay.DamageError(line: lines.count + 1, why: "stands after the end of the recording"))
+            #expect(events == (try replay(lines).events))
+        }
+        let future = #"{"netwatch_recording_end":3,"inputs":\#(count)}"#
+        #expect(
+            try replay(lines.dropLast() + [future]).damage
+                == Replay.DamageError(line: lines.count, why: "ends a recording of format 3"))
+    }
+
+    @Test func `a recording without any turn is whole with its end`() throws {
+        #expect(try replay([Self.header, end(of: [Self.header])]).damage == nil)
+        #expect(try replay([Self.header]).damage == Replay.DamageError(line: 2, why: "is missing: the recording ends early"))
+    }
+
+    @Test(arguments: [
+        ("garbage", "is damaged: it is not JSON"), ("", "is damaged: it is not JSON"), (#"{"t":1"#, "is cut off"),
+        (#"{"t":1 "w":1,"input":"turn-ended"}"#, "is damaged: it is not JSON"),
+        ("{\"t\":1,\"w\":1,\"input\":\"\u{0}\"}", "is damaged: it is not JSON"),
+        (#"{"t":1,"w":1,"input":"from-the-future"}"#, "is an input that this version does not know"),
+        (#"{"t":1,"w":1}"#, "is damaged: it is no input of a recording"),
+        (#"[1]"#, "is damaged: it is no input of a recording"), ("7", "is damaged: it is no input of a recording"),
+        (#"{"t":9223372036854775807,"w":1,"input":"turn-ended"}"#, "is damaged: it is no input of a recording"),
+        (#"{"t":1,"w":1,"input":"datagram","bytes":"?"}"#, "is damaged: it is no input of a recording"),
+    ])
+    func `a damaged line is named with what is wrong`(text: String, why: String) throws {
+        var lines = recording()
+        lines.insert(text, at: 8)
+        #expect(try replay(lines).damage == Replay.DamageError(line: 9, why: why))
+        // Also among the first inputs, which are read ahead for the targets.
+        #expect(try replay([Self.header, line(.overrun), text]).damage == Replay.DamageError(line: 3, why: why))
+    }
+
+    @Test func `an empty file, another file, another version`() throws {
+        #expect(try replay([]).damage == Replay.DamageError(line: 1, why: "the file is empty"))
+        #expect(try replay(["#!/bin/sh"]).damage?.why == "is not the header of a recording")
+        #expect(
+            try replay([#"{"netwatch_recording":3,"other":"keys"}"#]).damage?.why == "has format 3; this version reads format 2")
+        let future = Self.header.replacing("\"any\"", with: "\"cleverest\"")
+        #expect(try replay([future]).damage?.why.contains("cleverest") == true)
+    }
+
+    @Test func `targets that are there from the start are known before anything runs`() throws {
+        let endpoint = try Endpoint("192.0.2.9:80")
+        var rest = [
+            Self.header, line(.began(seed: 1, isPolling: false)), line(.targetAdded(TargetID(0), endpoint, ProbeSettings())),
+            line(.turnEnded), line(.targetAdded(TargetID(1), try Endpoint("192.0.2.10:80"), ProbeSettings())),
+        ][...]
+        let replay = try Replay { rest.popFirst() }
+        #expect(replay.targets == [endpoint])
+    }
+
+    // Wall clocks of 2200, of 1970 and before it; a clock that is set back between two inputs.
+    @Test func `a recording across jumps of the wall clock is replayed to its end`() throws {
+        let inputs = recording().dropFirst().dropLast().compactMap {
+            try? JSONDecoder().decode(RecordedInput.self, from: Data($0.utf8))
+        }
+        let clocks: [Int64] = [7_258_118_400_000_000_000, 0, -1, .max, .min, 1_700_000_000_000_000_000]
+        var lines = [Self.header]
+        for (number, input) in (inputs + [resumption, turnEnd]).enumerated() {
+            let moment = Moment(
+                monotonicNanoseconds: input.moment.monotonicNanoseconds, wallClockNanoseconds: clocks[number % clocks.count])
+            let data = try JSONEncoder().encode(RecordedInput(moment: moment, input: input.input))
+            lines.append(String(decoding: data, as: UTF8.self))
+        }
+        let (events, damage) = try replay(lines + [end(of: lines)])
+        #expect(damage == nil)
+        #expect(statuses(events) == [.satisfied, .unsatisfied])
+    }
+
+    private var turnEnd: RecordedInput {
+        RecordedInput(moment: Moment(monotonicNanoseconds: 1_000_000_000, wallClockNanoseconds: 0), input: .turnEnded)
+    }
+    private var resumption: RecordedInput {
+        RecordedInput(moment: turnEnd.moment, input: .resumed(nanosecondsAsleep: 1 << 61))
+    }
+
+    @Test func `random damage never ends the program`() throws {
+        var generator = SplitMix64(seed: 21)
+        let lines = recording()
+        for _ in 0..<300 {
+            var damaged = lines
+            for _ in 0..<Int.random(in: 1...4, using: &generator) {
+                let number = Int.random(in: 1..<damaged.count, using: &generator)
+                switch Int.random(in: 0..<4, using: &generator) {
+                case 0: damaged.swapAt(number, Int.random(in: 1..<damaged.count, using: &generator))
+                case 1: damaged.remove(at: number)
+                case 2: damaged.insert(damaged[Int.random(in: 1..<damaged.count, using: &generator)], at: number)
+                default:
+                    var text = Array(damaged[number].utf8)
+                    let place = Int.random(in: 0..<max(1, text.count), using: &generator)
+                    if !text.isEmpty { text[place] = UInt8.random(in: 0x20...0x7e, using: &generator) }
+                    damaged[number] = String(decoding: text, as: UTF8.self)
+                }
+            }
+            _ = try replay(damaged)
+        }
+    }
+}
