@@ -17,6 +17,7 @@ struct LiveLines {
     /// Interfaces listed under a record; the rest are counted.
     private static let listedInterfaces = 12
     private static let timeWidth = 10
+    private static let detailIndentation = timeWidth + 3
 
     /// `isVerbose`: with the reasons of changes and the count of events that changed nothing.
     init(header: StreamHeader, style: TextStyle, isVerbose: Bool = false, columns: Int? = nil) {
@@ -76,8 +77,8 @@ struct LiveLines {
         let status = style.paint("path \(path.status.rawValue)", path.mood)
         var lines = [line(update.moment, style.paint(style.symbol(path.mood), path.mood), "\(status)  \(path.sentence)")]
         if let former, !update.isInitial {
-            let changes = PathChanges(old: former, new: path, isUnicode: style.isUnicode).texts
-            if !changes.isEmpty { lines.append(detail(style.paint(changes.joined(separator: ", "), .dim))) }
+            let changes = PathChanges(old: former, new: path, isUnicode: style.isUnicode).sentence(columns: detailColumns)
+            if !changes.isEmpty { lines.append(detail(style.paint(changes, .dim))) }
         }
         if isVerbose, !update.reasons.isEmpty {
             var words = update.reasons.map(\.rawValue).joined(separator: ", ")
@@ -94,7 +95,8 @@ struct LiveLines {
 
     private func interfaces(_ interfaces: [NetworkInterface]) -> [String] {
         let shown = Array(interfaces.prefix(Self.listedInterfaces))
-        var lines = InterfaceTable.rows(shown, style: style, listsAllAddresses: isVerbose).map(detail)
+        var lines = InterfaceTable.rows(shown, style: style, listsAllAddresses: isVerbose, columns: detailColumns)
+            .map(detail)
         if interfaces.count > Self.listedInterfaces {
             lines.append(detail(style.paint("and \(interfaces.count - Self.listedInterfaces) more", .dim)))
         }
@@ -119,7 +121,8 @@ struct LiveLines {
         return "\(padding)\(style.paint(offset, .dim)) \(symbol) \(words)"
     }
 
-    private func detail(_ words: String) -> String {
-        String(repeating: " ", count: Self.timeWidth + 3) + words
-    }
+    private func detail(_ words: String) -> String { String(repeating: " ", count: Self.detailIndentation) + words }
+
+    /// The columns that the words of a detail may take.
+    private var detailColumns: Int { columns.map { $0 - 1 - Self.detailIndentation } ?? .max }
 }

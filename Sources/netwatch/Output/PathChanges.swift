@@ -11,9 +11,19 @@ struct PathChanges {
     /// Whether `→` may be written.
     var isUnicode: Bool
 
-    /// One text for each difference. Of a path that is lost or found, its own sentence says the rest.
-    var texts: [String] {
-        var texts = interfaceTexts + addressTexts
+    /// One text for each difference; addresses beyond the first few are counted.
+    var texts: [String] { texts(limit: Self.listedAddresses) }
+
+    /// The texts in one line. Those that do not fit into the columns are counted.
+    func sentence(columns: Int) -> String {
+        let whole = texts.joined(separator: ", ")
+        guard DisplayWidth.columns(whole) > columns else { return whole }
+        return CountedList(texts(limit: .max), separator: ", ", noun: ("change", "changes")).text(columns: columns)
+    }
+
+    // Of a path that is lost or found, its own sentence says the rest.
+    private func texts(limit: Int) -> [String] {
+        var texts = interfaceTexts + addressTexts(limit: limit)
         if old.status == new.status { texts = selectionTexts + texts + routeTexts }
         return texts.map(TextStyle.printable)
     }
@@ -48,7 +58,7 @@ struct PathChanges {
         return texts
     }
 
-    private var addressTexts: [String] {
+    private func addressTexts(limit: Int) -> [String] {
         let (before, after) = notable
         var texts: [String] = []
         for index in Set((before + after).map(\.index)).sorted() {
@@ -60,8 +70,8 @@ struct PathChanges {
             // Those of an interface that is gone are gone with it.
             if present != nil { texts += gone.filter { !come.contains($0) }.map { "-\($0)\(place)" } }
         }
-        guard texts.count > Self.listedAddresses else { return texts }
-        return texts.prefix(Self.listedAddresses) + ["\(texts.count - Self.listedAddresses) more addresses changed"]
+        guard texts.count > limit else { return texts }
+        return texts.prefix(limit) + ["\(texts.count - limit) more addresses changed"]
     }
 
     private var routeTexts: [String] {

@@ -35,15 +35,10 @@ extension NetworkInterface {
         return parts.joined(separator: ", ")
     }
 
-    /// The first four addresses with their prefixes, and how many more there are.
-    var shortAddressSentence: String {
-        let limit = PathChanges.listedAddresses
-        guard addresses.count > limit else { return addressSentence }
-        return addresses.prefix(limit).map(\.description).joined(separator: " ") + " and \(addresses.count - limit) more"
+    /// The first addresses with their prefixes, at most `limit` and as many as fit, and how many more there are.
+    func addressSentence(limit: Int, columns: Int) -> String {
+        CountedList(addresses.map(\.description), limit: limit, noun: ("address", "addresses")).text(columns: columns)
     }
-
-    /// The addresses with their prefixes.
-    var addressSentence: String { addresses.map(\.description).joined(separator: " ") }
 }
 
 extension Endpoint {

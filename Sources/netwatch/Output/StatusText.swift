@@ -20,7 +20,8 @@ struct StatusText {
         let path = document.path.path
         let status = style.paint("\(style.symbol(path.mood)) \(path.status.rawValue)", path.mood)
         var lines = ["path  \(status)  \(path.sentence)", "", "interfaces"]
-        let rows = InterfaceTable.rows(path.interfaces, style: style, listsAllAddresses: showsEvidence)
+        let rows = InterfaceTable.rows(
+            path.interfaces, style: style, listsAllAddresses: showsEvidence, columns: columns.map { $0 - 3 } ?? .max)
         for (row, interface) in zip(rows, path.interfaces) {
             lines.append("  \(row)")
             guard showsEvidence else { continue }

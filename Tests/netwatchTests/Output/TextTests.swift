@@ -131,6 +131,11 @@ import Testing
                 """)
     }
 
+    /// A line that was cut, or that counts what does not fit.
+    static func saysWhatIsLeftOut(_ line: String) -> Bool {
+        line.hasSuffix("…") || line.contains(#/( and \d+ more|\d+ (address|addresses|change|changes))$/#)
+    }
+
     @Test(arguments: [20, 40, 60, 80, 200], [false, true])
     func `no line is wider than the terminal`(columns: Int, isColored: Bool) {
         let style = TextStyle(isColored: isColored, isUnicode: true)
@@ -143,7 +148,7 @@ import Testing
             for (line, whole) in lines {
                 let plain = line.replacing(/\u{1b}\[[0-9]+m/, with: "")
                 #expect(DisplayWidth.columns(plain) <= columns - 1, "\(line)")
-                #expect(plain == whole || plain.hasSuffix("…"), "\(line)")
+                #expect(plain == whole || Self.saysWhatIsLeftOut(plain), "\(line)")
                 #expect(isColored || !line.contains("\u{1b}"))
                 let ends = line.contains("\u{1b}") ? line.contains("\u{1b}[0m") : true
                 #expect(ends, "the color ends with the line")
@@ -193,7 +198,7 @@ import Testing
         let whole = text.lines
         text.columns = columns
         #expect(text.lines.allSatisfy { DisplayWidth.columns($0) < columns })
-        #expect(zip(text.lines, whole).allSatisfy { $0 == $1 || $0.hasSuffix("…") })
+        #expect(zip(text.lines, whole).allSatisfy { $0 == $1 || LiveLinesTests.saysWhatIsLeftOut($0) })
         #expect(text.lines.count == whole.count)
     }
 
@@ -244,6 +249,43 @@ import Testing
         #expect(rows.first?.hasSuffix("203.0.113.4/24 and 3 more") == true)
         let all = InterfaceTable.rows(path(many, gateways: []).interfaces, style: TextStyle(), listsAllAddresses: true)
         #expect(all.first?.hasSuffix("203.0.113.7/24") == true)
+    }
+
+    @Test func `more than four addresses are counted on a narrow terminal too`() throws {
+        let many = (1...7).map { Samples.prefix("203.0.113.\($0)", 24) }
+        let (old, new) = (path([], gateways: ["198.18.0.1"]), path(many, gateways: ["198.18.0.2"]))
+        let update = PathUpdate(
+            path: new, reasons: [.addressesChanged, .gatewaysChanged], isInitial: false, suppressed: 0, moment: Samples.moment(1))
+        let first = PathUpdate(path: old, reasons: [], isInitial: true, suppressed: 0, moment: Samples.moment(0))
+        for isVerbose in [false, true] {
+            for columns in 60...240 {
+                let status = StatusText(
+                    document: StatusDocument(moment: Samples.moment(1), path: update, targets: []), style: TextStyle(),
+                    showsEvidence: isVerbose, columns: columns)
+                var live = LiveLines(
+                    header: Samples.header, style: TextStyle(isColored: true), isVerbose: isVerbose, columns: columns)
+                _ = live.lines(Record(event: .path(first)))
+                let lines = status.lines + live.lines(Record(event: .path(update)))
+                let rows = lines.filter { $0.contains("routable") }
+                try #require(rows.count == 2)
+                for row in rows {
+                    #expect(Self.count(in: row, of: #/ and (\d+) more$/#, all: #/(\d+) addresses$/#) == 7, "\(row)")
+                }
+                let changes = try #require(lines.first { $0.contains("+203.0.113.1/24") })
+                // Seven addresses and the gateway; counted addresses are counted as such where everything else fits.
+                let plain = changes.replacing("\u{1b}[2m", with: "").replacing("\u{1b}[0m", with: "")
+                let count = Self.count(in: plain, of: #/ and (\d+) more$/#, all: #/(\d+) changes$/#)
+                #expect(count == 8 || plain.contains("3 more addresses changed, gateway"))
+                #expect(!plain.contains("..."))
+            }
+        }
+    }
+
+    /// How many addresses a line lists and counts.
+    private static func count(in line: String, of more: Regex<(Substring, Substring)>, all: Regex<(Substring, Substring)>) -> Int
+    {
+        if let match = line.firstMatch(of: all) { return Int(match.1) ?? 0 }
+        return line.matches(of: #/203\.0\.113\.\d/#).count + (line.firstMatch(of: more).flatMap { Int($0.1) } ?? 0)
     }
 
     @Test func `another interface is named`() {
