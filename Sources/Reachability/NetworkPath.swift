@@ -55,7 +55,8 @@ public struct NetworkPath: Hashable, Sendable {
     /// Whether all of it rests on complete answers of the kernel. False after dumps that kept being interrupted, until a later
     /// one succeeds, and where netlink is refused.
     public var isConsistent: Bool { values.value.isConsistent }
-    /// The indexes of ``interfaces`` whose changes are worth telling: physical ones, those with a default route, the selected.
+    /// The indexes of ``interfaces`` whose changes are worth telling: physical ones, those with a default route, the selected,
+    /// and those that a target's packets use.
     package var notable: Set<UInt32> { values.value.notable }
 
     private struct Values: Hashable, Sendable {

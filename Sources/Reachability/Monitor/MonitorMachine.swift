@@ -37,6 +37,8 @@ package struct MonitorMachine: Sendable {
     private var surroundings: TargetMachine.Surroundings?
     private var isChanged = false
     private var hasResumed = false
+    // The routes of targets use other interfaces than before.
+    private var usesOthers = false
 
     private struct Askers: Sendable {
         let query: RouteQuery
@@ -91,13 +93,18 @@ package struct MonitorMachine: Sendable {
             return []
         case .targetRemoved(let id):
             waiting.removeAll { $0 == id }
-            guard targets.removeValue(forKey: id) != nil else { return [] }
+            guard let target = targets.removeValue(forKey: id) else { return [] }
+            if !target.usedInterfaces.isEmpty { usesOthers = true }
             return [.cancelAll(id)]
         case .turnEnded: return endTurn(at: now)
         }
     }
 
     private mutating func endTurn(at now: Moment) -> [Effect] {
+        if usesOthers {
+            usesOthers = false
+            path.follow(targets.values.reduce(into: []) { $0.formUnion($1.usedInterfaces) })
+        }
         var effects = follow(path.handle(.turnEnded, at: now), at: now)
         // Targets come after the path is told, and not while it waits for answers.
         guard !targets.isEmpty, !path.hasEnded, path.path != nil, !path.isAsking else { return effects }
@@ -130,7 +137,9 @@ package struct MonitorMachine: Sendable {
 
     private mutating func tell(_ id: TargetID, _ event: TargetMachine.Event, at now: Moment) -> [Effect] {
         guard let surroundings, var target = targets[id] else { return [] }
+        let used = target.usedInterfaces
         let effects = target.handle(event, in: surroundings, at: now)
+        if used != target.usedInterfaces { usesOthers = true }
         targets[id] = target
         return effects.map { effect in
             switch effect {

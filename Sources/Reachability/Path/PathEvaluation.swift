@@ -28,6 +28,8 @@ struct PathEvaluation {
     let answers: RouteAnswers
     let lastSelected: Selected?
     let isConsistent: Bool
+    /// The interfaces that the routes of targets use.
+    let followed: Set<UInt32>
 
     /// More candidates than this are not tried: each costs a question.
     private static let candidateLimit = 16
@@ -50,6 +52,7 @@ struct PathEvaluation {
         let (v4, v6) = (choices.v4?.usable, choices.v6?.usable)
         let selected = v4 ?? v6
         let under = selected.flatMap { underlying($0.interface, defaults, &questions) }
+        let carrying = carriers(followed, defaults, &questions)
         guard questions.isEmpty else { return .ask(questions) }
 
         // What the kernel would use counts as selected, also when it cannot carry packets now.
@@ -71,7 +74,7 @@ struct PathEvaluation {
             interfaces: ordered,
             cause: cause,
             isConsistent: isConsistent,
-            notable: Set(ordered.filter { isNotable($0, chosen, defaults) }.map(\.index))
+            notable: Set(ordered.filter { isNotable($0, chosen, defaults) || carrying.contains($0.index) }.map(\.index))
         )
         return .path(path, selected: last)
     }
@@ -199,6 +202,25 @@ struct PathEvaluation {
             $0.type != .tunnel && $0.type != .loopback && $0.level >= .degraded && defaults.metrics[$0.index] != nil
         }
         return preferred(others, defaults).first
+    }
+
+    /// The interfaces that are followed and those that carry their packets: what is under a tunnel, a VLAN and the like.
+    private func carriers(
+        _ followed: Set<UInt32>, _ defaults: DefaultRoutes, _ questions: inout [RouteQuery]
+    ) -> Set<UInt32> {
+        var found = followed
+        // In a fixed order, so that a recording can be run again.
+        var rest = followed.sorted()
+        while let index = rest.popLast() {
+            guard let interface = catalog.interfaces[index] else { continue }
+            var below = underlying(interface, defaults, &questions).map { [$0.index] } ?? []
+            // The lower device of a veth is its peer.
+            if let link = snapshot.links[index], link.lower != 0, !link.lowerIsElsewhere, link.kind != "veth" {
+                below.append(link.lower)
+            }
+            rest += below.filter { found.insert($0).inserted }
+        }
+        return found
     }
 
     // MARK: Order

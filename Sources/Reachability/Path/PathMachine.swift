@@ -92,6 +92,8 @@ package struct PathMachine: Sendable {
     private var told: NetworkPath?
     private var lastSelected: PathEvaluation.Selected?
     var work = Work()
+    // The interfaces that the routes of targets use.
+    private var followed: Set<UInt32> = []
 
     /// A machine; `mergeLimit` is how many routes of a finished dump are looked at in one turn, roughly.
     package init(_ configuration: MonitorConfiguration, mergeLimit: Int = Self.usualMergeLimit) {
@@ -109,6 +111,14 @@ package struct PathMachine: Sendable {
     /// When ``Event/turnEnded`` is due without any other event, on the monotonic clock in nanoseconds.
     package var deadline: Int64? {
         hasBegun && !hasEnded ? [merge.map(\.due) ?? schedule.deadline, expiryDue].compactMap { $0 }.min() : nil
+    }
+
+    /// Changes of these interfaces, which the routes of targets use, are published like those of physical ones; and changes of
+    /// those that carry their packets.
+    package mutating func follow(_ interfaces: Set<UInt32>) {
+        guard followed != interfaces else { return }
+        followed = interfaces
+        touch()
     }
 
     /// Takes one event and says what to do.
@@ -293,7 +303,8 @@ package struct PathMachine: Sendable {
         }
         let evaluation = PathEvaluation(
             snapshot: keeper.live, catalog: catalog, resolver: resolver, configuration: configuration,
-            destinations: destinations, answers: answers, lastSelected: lastSelected, isConsistent: isConsistent
+            destinations: destinations, answers: answers, lastSelected: lastSelected, isConsistent: isConsistent,
+            followed: followed
         )
         switch evaluation.run() {
         case .ask(let queries): return queries.map { .askRoute($0) }

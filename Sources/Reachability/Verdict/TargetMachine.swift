@@ -116,7 +116,14 @@ package struct TargetMachine: Sendable {
     /// The target's addresses, as last resolved.
     var addresses: [IPAddress] = []
     /// The addresses that a packet gets out to, and how, as last asked.
-    var openRoutes: [IPAddress: ChosenRoute] = [:]
+    var openRoutes: [IPAddress: ChosenRoute] = [:] {
+        didSet {
+            guard !openRoutes.isEmpty, openRoutes != oldValue else { return }
+            usedInterfaces = Set(openRoutes.values.flatMap { [$0.interface] + $0.nextHops.map(\.interface) })
+        }
+    }
+    /// The interfaces of the routes that a packet got out by, or last did.
+    private(set) var usedInterfaces: Set<UInt32> = []
     /// What the kernel answered last, to the questions of the present addresses.
     var known: [RouteQuery: RouteAnswer] = [:]
     /// What was told of the addresses since the target was reached last.

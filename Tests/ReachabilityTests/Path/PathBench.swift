@@ -41,6 +41,13 @@ struct PathBench {
         return effects
     }
 
+    /// The routes of targets use these interfaces; and the turn's end.
+    @discardableResult
+    mutating func follow(_ interfaces: Set<UInt32>) -> [PathMachine.Effect] {
+        machine.follow(interfaces)
+        return turn(.turnEnded)
+    }
+
     /// A datagram of these messages, as bytes, and the turn's end.
     @discardableResult
     mutating func receive(_ messages: RawMessage...) -> [PathMachine.Effect] {
