@@ -71,14 +71,29 @@ extension NetworkSnapshot {
         guard old != link else { return }
         if isRecorded { apply(.link(link)) } else { record(.link(link), &outcome) }
         if link.kind == "veth", link.lower == 0 { outcome.doubts.insert(.links) }
-        guard let old else { return }
+        guard let old else {
+            // Its earlier messages were lost: what is known to use it may have gone with it.
+            if !link.hasCarrier, isUsed(link.index) { takeState(of: link, &outcome) }
+            return
+        }
         if old.mtu != link.mtu { doubtRoutes(.v6, over: link.index, &outcome) }
         if old.flags.contains(.up) != link.flags.contains(.up) || old.hasCarrier != link.hasCarrier {
-            outcome.doubts.formUnion([.addresses, .nexthops])
-            for family in IPAddress.Family.allCases { doubtRoutes(family, over: link.index, &outcome) }
-            if !link.hasCarrier { removeNexthops(over: link.index, &outcome) }
-            if !link.flags.contains(.up) { removeRoutes(over: link.index, &outcome) }
+            takeState(of: link, &outcome)
         }
+    }
+
+    /// Whether a route or a nexthop object uses the interface.
+    private func isUsed(_ interface: UInt32) -> Bool {
+        IPAddress.Family.allCases.contains { index.keys(over: interface, $0)?.isEmpty != true }
+            || nexthops.values.contains { $0.hop?.interface == interface }
+    }
+
+    /// The link is up or down, or has a carrier or none, other than before.
+    private mutating func takeState(of link: Link, _ outcome: inout SnapshotKeeper.Outcome) {
+        outcome.doubts.formUnion([.addresses, .nexthops])
+        for family in IPAddress.Family.allCases { doubtRoutes(family, over: link.index, &outcome) }
+        if !link.hasCarrier { removeNexthops(over: link.index, &outcome) }
+        if !link.flags.contains(.up) { removeRoutes(over: link.index, &outcome) }
     }
 
     private mutating func takeLinkRemoval(_ index: UInt32, _ outcome: inout SnapshotKeeper.Outcome, _ isRecorded: Bool) {
@@ -184,8 +199,6 @@ extension NetworkSnapshot {
     private mutating func takeRouteRemoval(_ route: Route, _ outcome: inout SnapshotKeeper.Outcome) {
         if index.duplicates.contains(route.key), contains(route) {
             for interface in Set(route.nextHops.map(\.interface)) { doubtRoutes(route.key.family, over: interface, &outcome) }
-            // The dump that follows finds out anew.
-            forgetDuplicate(route.key)
         }
         switch routes[route.key] {
         case nil: break
@@ -193,5 +206,7 @@ extension NetworkSnapshot {
         case .several(let all) where all.contains(route): record(.routeRemoved(route), &outcome)
         default: outcome.doubts.insert(.routes(route.key.family))
         }
+        // A dump of the routes over one interface says nothing of the others of the key.
+        if routes[route.key] == nil { forgetDuplicate(route.key) }
     }
 }

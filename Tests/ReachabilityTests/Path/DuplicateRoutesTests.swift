@@ -56,6 +56,13 @@ import Testing
         #expect(keeper.live.routes(Self.key) == [single, multipath])
     }
 
+    @Test func `the removal of another route of the key leaves the doubt about the duplicates`() {
+        var keeper = keeper()
+        _ = dump([single, single, other], &keeper)
+        _ = keeper.apply(.routeRemoved(other))
+        #expect(keeper.apply(.routeRemoved(single)).staleRoutes == stale)
+    }
+
     @Test func `a complete dump without duplicate routes ends the doubt`() {
         var keeper = keeper()
         _ = dump([single, single], &keeper)

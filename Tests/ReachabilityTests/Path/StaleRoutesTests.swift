@@ -27,6 +27,20 @@ import Testing
         #expect(keeper.live.contains(route(3, over: 3)))
     }
 
+    @Test func `a link that is first heard of when it is down takes the routes and nexthop objects that use it`() {
+        let object = NexthopObject(id: 5, hop: .init(interface: 9, gateway: IPAddress(v4: 0x0a00_00fe)))
+        var keeper = keeper(.route(route(1, over: 9)), .route(route(2, over: 2)), .nexthop(object))
+        let outcome = keeper.apply(.link(Link(index: 9, name: "eth9")))
+        #expect(Set(outcome.changes.dropFirst()) == [.routeRemoved(route(1, over: 9)), .nexthopRemoved(5)])
+        #expect(outcome.staleRoutes.contains(StaleRoutes(family: .v4, interface: 9)) && outcome.doubts.contains(.nexthops))
+    }
+
+    @Test func `a link that nothing uses leaves no doubt when it comes`() {
+        var keeper = keeper(.route(route(2, over: 2)))
+        let outcome = keeper.apply(.link(Link(index: 9, name: "eth9")))
+        #expect(outcome.staleRoutes.isEmpty && outcome.doubts.isEmpty)
+    }
+
     @Test func `a multipath route loses and regains its next hop by dumps of that interface`() {
         let both = route(1, over: 2, 3)
         var keeper = keeper(.route(both))
