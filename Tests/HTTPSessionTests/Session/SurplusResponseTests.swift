@@ -149,14 +149,18 @@ import Testing
             var byte: UInt8 = 0
             recv(client, &byte, 1, Int32(MSG_PEEK))
             isLoaded.finish()
-            while !isOver.withLock({ $0 }) { close(dup(client)) }
+            // In bursts: other tests need the processor too.
+            while !isOver.withLock({ $0 }) {
+                for _ in 0..<200 { close(dup(client)) }
+                poll(nil, 0, 1)
+            }
         }
         let waiting = session.data(TransferRequest(url: try unread.url(), method: .put, body: .data(Data(count: 50_000))))
         defer { isOver.withLock { $0 = true } }
         for await _ in loaded {}
-        for _ in 0..<300 { _ = try await session.data(TransferRequest(url: server.url())).value }
-        #expect(server.requests.count == 300)
-        #expect(server.seen.connections == 150)
+        for _ in 0..<200 { _ = try await session.data(TransferRequest(url: server.url())).value }
+        #expect(server.requests.count == 200)
+        #expect(server.seen.connections == 100)
         isOver.withLock { $0 = true }
         _ = await failure(waiting)
     }

@@ -6,10 +6,10 @@ import HTTPTypes
 import Pacing
 import Testing
 
-/// Tasks that are suspended and resumed at random moments while their responses arrive: 400, or `NETWATCH_SUSPENSIONS` of them. A
+/// Tasks that are suspended and resumed at random moments while their responses arrive: 160, or `NETWATCH_SUSPENSIONS` of them. A
 /// failure names its seed; `NETWATCH_SUSPENSION_SEED` takes it again.
 @Suite(.timeLimit(.minutes(20))) struct SuspensionStressTests {
-    private static let count = ProcessInfo.processInfo.environment["NETWATCH_SUSPENSIONS"].flatMap { Int($0) } ?? 400
+    private static let count = ProcessInfo.processInfo.environment["NETWATCH_SUSPENSIONS"].flatMap { Int($0) } ?? 160
     private static let seed = ProcessInfo.processInfo.environment["NETWATCH_SUSPENSION_SEED"].flatMap { UInt64($0) }
     private static let head =
         "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
