@@ -256,4 +256,22 @@ struct RouteTests {
         // The routes that were asked for because of v0 may be without those of v1 before the event of v1 has been read.
         try v1.expect("unsatisfied link/interface-down", past: ["unsatisfied route/no-route"])
     }
+
+    @Test func `where routes over links without a carrier are ignored, the monitor rests until the carrier is back`() throws {
+        let network = try Network()
+        let host = network.host
+        try network.uplink("v0", "10.1.0.1/24")
+        try host.ip("route add default via 10.1.0.254")
+        try host.set("ipv4.conf.v0.ignore_routes_with_linkdown", "1")
+        let observer = try LibraryObserver(MonitorConfiguration(namespace: NetworkNamespace(host.path)))
+        #expect(try observer.nextPath()?.line.hasPrefix("satisfied v0") == true)
+
+        try network.router.ip("link set rv0 down")
+        #expect(try observer.nextPath()?.line.hasPrefix("unsatisfied link/no-carrier") == true)
+        let defaultRoute = Route.Key(destination: IPPrefix(IPAddress(v4: 0), length: 0))
+        #expect(try observer.quietState(within: .seconds(10)).snapshot.routes(defaultRoute).isEmpty)
+        try network.router.ip("link set rv0 up")
+        while let path = try observer.nextPath(), !path.line.hasPrefix("satisfied v0") {}
+        #expect(try observer.quietState().snapshot.routes(defaultRoute).count == 1)
+    }
 }

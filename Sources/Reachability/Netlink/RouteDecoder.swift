@@ -44,7 +44,7 @@ private struct RouteFields {
     private var several: [Route.NextHop] = []
     private var nexthopObject: UInt32 = 0
     private var digest = Fingerprint()
-    private var hasDeadHop = false
+    private var dead: [Route.NextHop] = []
 
     /// `nil` when an address has the wrong size, or the next hops make no sense.
     init?(_ message: UnsafeMutablePointer<nlmsghdr>, _ header: rtmsg) {
@@ -55,14 +55,14 @@ private struct RouteFields {
         for attribute in AttributeSequence(message, headerSize: MemoryLayout<rtmsg>.size) {
             guard read(attribute) else { return nil }
         }
-        if several.isEmpty, header.rtm_flags & UInt32(RTNH_F_DEAD) != 0 {
-            hasDeadHop = true
-            only = Route.NextHop(interface: 0)
+        if several.isEmpty {
+            isDead = header.rtm_flags & UInt32(RTNH_F_DEAD) != 0 || !dead.isEmpty
+            several = dead
         }
     }
 
-    /// Whether all its next hops are dead.
-    var isDead: Bool { hasDeadHop && several.isEmpty && !hasHop }
+    /// Whether all its next hops are dead; they are its next hops then.
+    private(set) var isDead = false
 
     private var hasHop: Bool { only.interface != 0 || only.gateway != nil }
 
@@ -118,22 +118,18 @@ private struct RouteFields {
             let entry = bytes.loadUnaligned(fromByteOffset: offset, as: rtnexthop.self)
             let length = Int(entry.rtnh_len)
             guard length >= size, length <= bytes.count - offset else { return false }
-            if UInt32(entry.rtnh_flags) & UInt32(RTNH_F_DEAD) != 0 {
-                hasDeadHop = true
-            } else {
-                var hop = Route.NextHop(
-                    interface: UInt32(bitPattern: entry.rtnh_ifindex), weight: UInt16(entry.rtnh_hops) + 1,
-                    isOnLink: UInt32(entry.rtnh_flags) & UInt32(RTNH_F_ONLINK) != 0
-                )
-                for attribute in AttributeSequence(UnsafeRawBufferPointer(rebasing: bytes[(offset + size)..<(offset + length)])) {
-                    if attribute.type == 5 {
-                        hop.gateway = attribute.address
-                    } else if attribute.type == 18 {
-                        hop.gateway = attribute.via
-                    }
+            var hop = Route.NextHop(
+                interface: UInt32(bitPattern: entry.rtnh_ifindex), weight: UInt16(entry.rtnh_hops) + 1,
+                isOnLink: UInt32(entry.rtnh_flags) & UInt32(RTNH_F_ONLINK) != 0
+            )
+            for attribute in AttributeSequence(UnsafeRawBufferPointer(rebasing: bytes[(offset + size)..<(offset + length)])) {
+                if attribute.type == 5 {
+                    hop.gateway = attribute.address
+                } else if attribute.type == 18 {
+                    hop.gateway = attribute.via
                 }
-                several.append(hop)
             }
+            if UInt32(entry.rtnh_flags) & UInt32(RTNH_F_DEAD) != 0 { dead.append(hop) } else { several.append(hop) }
             offset += (length + 3) & ~3
         }
         return true

@@ -5,7 +5,8 @@ package enum NetlinkEvent: Hashable, Sendable {
     case address(Address)
     case addressRemoved(Address.Key)
     /// `replaces`: NLM_F_REPLACE, for which no RTM_DELROUTE of the former route comes.
-    /// `isDead`: RTNH_F_DEAD on a next hop, in dumps that follow a link's loss closely; such a route is absent.
+    /// `isDead`: RTNH_F_DEAD on all next hops, in dumps that follow a link's loss closely, and for as long as a link has no carrier where
+    /// `ignore_routes_with_linkdown` is set; such a route is absent.
     case route(Route, replaces: Bool = false, isDead: Bool = false)
     case routeRemoved(Route)
     case rule(Rule)

@@ -55,6 +55,14 @@ extension NetworkSnapshot {
         return !link.flags.contains(.up)
     }
 
+    /// Whether a dead route stays dead until a link has a carrier: the kernel ignores routes over links that are up without one
+    /// (`ignore_routes_with_linkdown`).
+    func isIgnored(_ route: Route) -> Bool {
+        let hops = route.nextHops
+        return !hops.isEmpty
+            && hops.allSatisfy { links[$0.interface].map { $0.flags.contains(.up) && !$0.hasCarrier } ?? false }
+    }
+
     /// The interfaces of a multipath route's next hops whose link is not up: one of the two is out of date.
     func hopsOverLostLinks(of route: Route) -> [UInt32] {
         guard route.isMultipath else { return [] }
@@ -152,6 +160,7 @@ extension NetworkSnapshot {
         let table = KernelTable.routes(route.key.family)
         if comesFromUnknownAddress(route) { outcome.doubts.insert(.addresses) }
         if isDead || isHidden(route) {
+            if isDead, routes[route.key] == nil, isIgnored(route) { return }
             if !isDead, let hop = route.firstHop {
                 doubtRoutes(route.key.family, over: hop.interface, &outcome)
             } else {

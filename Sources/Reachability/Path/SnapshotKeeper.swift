@@ -37,6 +37,8 @@ package struct SnapshotKeeper: Sendable {
 
     package private(set) var live = NetworkSnapshot()
     private var dump: Dump?
+    // The links without a carrier whose routes the last dumps showed as dead.
+    private var ignored: Set<StaleRoutes> = []
 
     /// Events kept while a dump runs; one more and the dump has to be repeated.
     static let logLimit = 65_536
@@ -53,6 +55,8 @@ package struct SnapshotKeeper: Sendable {
         // Of a dump over one interface: what is left of routes whose next hops over it are dead.
         var remnants: [Route] = []
         var sawDead = false
+        // The links without a carrier whose routes are dead.
+        var ignored: Set<UInt32> = []
         var lostEvents = false
 
         init(_ table: KernelTable, over interface: UInt32?) {
@@ -89,6 +93,9 @@ package struct SnapshotKeeper: Sendable {
                 }
             }
         }
+        if !ignored.isEmpty, case .link(let link) = event, live.links[link.index] != link {
+            ignored = ignored.filter { $0.interface != link.index }
+        }
         live.take(event, &outcome)
     }
 
@@ -101,8 +108,12 @@ package struct SnapshotKeeper: Sendable {
     package mutating func addDumped(_ event: NetlinkEvent) {
         guard let table = dump?.table, event.isAbout(table) else { return }
         switch event {
-        case .route(_, _, isDead: true):
-            dump?.sawDead = true
+        case .route(let route, _, isDead: true):
+            if live.isIgnored(route) {
+                dump?.ignored.formUnion(route.nextHops.map(\.interface))
+            } else {
+                dump?.sawDead = true
+            }
             return
         case .route(let route, _, _) where live.isHidden(route):
             dump?.sawDead = true
@@ -145,6 +156,7 @@ package struct SnapshotKeeper: Sendable {
         } else {
             isDone = mergeRoutes(&running, atMost: limit, &outcome)
         }
+        if isDone { noteIgnored(&running) }
         if !isDone {
             dump = running
         } else if running.lostEvents || (running.sawDead && running.interface == nil) {
@@ -153,6 +165,19 @@ package struct SnapshotKeeper: Sendable {
             outcome.staleRoutes.insert(StaleRoutes(family: family, interface: interface))
         }
         return isDone
+    }
+
+    // Routes over a link that has just been switched on may still be dead although the link ignores nothing: a second dump has to show
+    // the same.
+    private mutating func noteIgnored(_ finished: inout Dump) {
+        guard let family = finished.table.routeFamily else { return }
+        let interface = finished.interface
+        let isDumped = { (routes: StaleRoutes) in
+            routes.family == family && (interface ?? routes.interface) == routes.interface
+        }
+        let found = Set(finished.ignored.map { StaleRoutes(family: family, interface: $0) }.filter(isDumped))
+        if !found.isSubset(of: ignored) { finished.sawDead = true }
+        ignored = ignored.filter { !isDumped($0) }.union(found)
     }
 
     /// The running dump failed; what it said is forgotten.

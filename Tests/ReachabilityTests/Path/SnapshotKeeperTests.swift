@@ -91,6 +91,29 @@ import Testing
         #expect(outcome.doubts == [.routesV4])
     }
 
+    @Test func `dead routes over a link that is up without a carrier are absent, and two dumps that show them are enough`() {
+        var keeper = keeper(.link(Net.eth0), .route(route))
+        _ = keeper.apply(.link(Net.eth0.unplugged))
+        func dump(_ interface: UInt32?) -> SnapshotKeeper.Outcome {
+            keeper.beginDump(.routesV4, over: interface)
+            keeper.addDumped(.route(Net.defaultRoute, isDead: true))
+            return keeper.endDump()
+        }
+        #expect(dump(nil).doubts == [.routesV4])
+        #expect(dump(nil).doubts.isEmpty)
+        #expect(dump(2).staleRoutes.isEmpty)
+        // Another one that is added meanwhile is ignored as well.
+        let another = keeper.apply(.route(Net.onLink, isDead: true))
+        #expect(another.doubts.isEmpty && another.changes.isEmpty)
+
+        _ = keeper.apply(.link(Net.eth0))
+        _ = keeper.apply(.link(Net.eth0.unplugged))
+        #expect(dump(2).staleRoutes == [StaleRoutes(family: .v4, interface: 2)])
+        #expect(dump(2).staleRoutes.isEmpty)
+        #expect(dump(nil).doubts.isEmpty)
+        #expect(keeper.live.routes.isEmpty)
+    }
+
     @Test func `a route over a link that is not up is absent although a dump has it`() {
         var keeper = keeper()
         _ = keeper.apply(.link(Net.eth0.off))
