@@ -41,11 +41,11 @@ package enum DisplayWidth {
         }
         let whole = String(plain)
         guard self.columns(whole) > columns else { return line }
-        guard whole.unicodeScalars.count < line.unicodeScalars.count else {
+        let ellipsis = isUnicode ? "…" : "..."
+        guard whole.unicodeScalars.count < line.unicodeScalars.count, columns > ellipsis.unicodeScalars.count else {
             return cut(whole, to: columns, isUnicode: isUnicode)
         }
-        let ellipsis = isUnicode ? "…" : "..."
-        var left = max(0, columns - ellipsis.unicodeScalars.count)
+        var left = columns - ellipsis.unicodeScalars.count
         var kept = String.UnicodeScalarView()
         isEscape = false
         for scalar in line.unicodeScalars {

@@ -73,9 +73,9 @@ package struct TextStyle: Hashable {
         }
     }
 
-    /// The text cut or filled with spaces to a column.
+    /// The text filled with spaces to a column.
     package static func pad(_ text: String, _ width: Int) -> String {
-        text.count >= width ? text : text + String(repeating: " ", count: width - text.count)
+        text + String(repeating: " ", count: max(0, width - DisplayWidth.columns(text)))
     }
 
     /// The text with U+FFFD in place of ``UnsafeCharacters``: names come from servers and from the kernel, which allows nearly any byte.

@@ -8,7 +8,7 @@ enum InterfaceTable {
         _ interfaces: [NetworkInterface], style: TextStyle, listsAllAddresses: Bool = false, columns: Int = .max
     ) -> [String] {
         let names = interfaces.map { TextStyle.printable($0.name) }
-        let nameWidth = names.map(\.count).max() ?? 0
+        let nameWidth = names.map(DisplayWidth.columns).max() ?? 0
         let kindWidth = interfaces.map(\.kindSentence.count).max() ?? 0
         let levelWidth = interfaces.map(\.level.rawValue.count).max() ?? 0
         return zip(names, interfaces).map { name, interface in

@@ -29,7 +29,7 @@ struct StatusText {
         }
         if path.interfaces.isEmpty { lines.append("  none") }
         guard !document.targets.isEmpty else { return lines }
-        let width = document.targets.map(\.endpoint.sentence.count).max() ?? 0
+        let width = document.targets.map { DisplayWidth.columns($0.endpoint.sentence) }.max() ?? 0
         let stateWidth = document.targets.map(\.state.rawValue.count).max() ?? 0
         lines += ["", "targets"]
         for target in document.targets {

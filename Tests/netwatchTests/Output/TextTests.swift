@@ -156,6 +156,17 @@ import Testing
         }
     }
 
+    @Test(arguments: 1...12, [true, false]) func `a line with colors fits into any number of columns`(columns: Int, isUnicode: Bool) {
+        let line = TextStyle(isColored: true).paint("unsatisfied", .red) + "  link/no-carrier"
+        let cut = DisplayWidth.cutPainted(line, to: columns, isUnicode: isUnicode)
+        #expect(DisplayWidth.columns(cut.replacing(/\u{1b}\[[0-9]+m/, with: "")) == columns, "\(cut)")
+    }
+
+    @Test func `wide characters are padded to the columns that they take`() {
+        #expect(TextStyle.pad("ｗｉ", 6) == "ｗｉ  ")
+        #expect(TextStyle.pad("ｗｉｄｅ", 6) == "ｗｉｄｅ")
+    }
+
     @Test func coloursStandBesideSymbols() {
         var live = LiveLines(header: Samples.header, style: TextStyle(isColored: true, isUnicode: false))
         let lines = live.lines(Record(event: Samples.path()))
