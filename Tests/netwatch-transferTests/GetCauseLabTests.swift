@@ -104,6 +104,15 @@ import Testing
         }
     }
 
+    @Test func `a server that accepts and leaves the TLS handshake unanswered is a handshake timeout`() throws {
+        let server = try site.serve(at: "10.9.1.1")
+        let get = try run(["get", "--json", "--timeout", "4s", "https://10.9.1.1:\(server.port)/a"])
+        let records = try get.remainingLines().map(TransferLine.init)
+        #expect(try get.wait() == 1)
+        #expect(records.last?.cause?.layer == "tls" && records.last?.cause?.code == "handshake-timeout", "\(get.ending)")
+        #expect(!get.standardError.contains("not done within"))
+    }
+
     @Test func `a connection that is silent for three seconds is reported in a line`() throws {
         let get = try run(["get", "http://10.9.1.77/a"], errors: .output)
         let line = try get.nextLine { $0.contains("no answer for 3 s") }

@@ -58,15 +58,23 @@ extension Cause {
         guard let proxy, ![.link, .address, .local].contains(layer), evidence["proxy"] == nil else { return self }
         var evidence = evidence
         evidence["proxy"] = .text(proxy)
-        return Cause(layer, code, detail: "the proxy \(proxy) cannot be reached: \(detail)", evidence: evidence)
+        // An answer of the proxy.
+        let answer = detail.replacing(#/^the (server|proxy) (?=answered|refused)/#, with: "the proxy \(proxy) ")
+        let words = layer == .http ? answer : "the proxy \(proxy) cannot be reached: \(detail)"
+        return Cause(layer, code, detail: words, evidence: evidence)
     }
 }
 
 extension Trouble {
     /// The trouble with the cause that the attempt's stage and a probe show; unchanged if it is not about the connection.
     func explained(at stage: AttemptStage, by diagnosis: Diagnosis?, through proxy: String?) -> Trouble {
-        guard let failure = connectionFailure else { return self }
         var result = self
+        if isAnswerOfProxy {
+            result.cause = cause.naming(proxy: proxy)
+            if result.cause != cause { result.words = result.cause.detail }
+            return result
+        }
+        guard let failure = connectionFailure else { return self }
         if stage >= .connected, failure == .timedOut {
             let isHandshake = stage == .connected && proxy == nil
             let server = proxy.map { "the proxy \($0)" } ?? "the server"

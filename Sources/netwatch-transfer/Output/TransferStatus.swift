@@ -96,6 +96,8 @@ struct TransferStatus: Hashable {
     private(set) var diagnosis: Diagnosis?
     /// The proxy (HOST:PORT) that the transfer connects to; `nil`: it connects to the server.
     var proxy: String?
+    /// Whether TLS follows the connection.
+    var usesTLS = false
     /// Since when the network is gone, also over attempts that found it so.
     private var offlineSince: Moment?
 
@@ -169,7 +171,11 @@ struct TransferStatus: Hashable {
     }
 
     /// The trouble with the cause that is known of the missing connection.
-    func explained(_ trouble: Trouble) -> Trouble { trouble.explained(at: stage, by: diagnosis, through: proxy) }
+    func explained(_ trouble: Trouble) -> Trouble {
+        // libcurl 7.88 takes the time of the connection when the handshake is over. A probe shows earlier that there is one.
+        let isHandshake = usesTLS && stage == .unconnected && diagnosis == .answers
+        return trouble.explained(at: isHandshake ? .connected : stage, by: diagnosis, through: proxy)
+    }
 
     /// - Returns: whether the cause is another one.
     private mutating func learn(_ diagnosis: Diagnosis) -> Bool {

@@ -26,6 +26,9 @@ struct Trouble: Hashable {
     /// Whether the session's own monitor has found the cause.
     var hasFoundCause = false
 
+    /// Whether a proxy answered, not the server: 407 is never the server's (RFC 9110 section 15.5.8), nor is a refused tunnel.
+    var isAnswerOfProxy = false
+
     /// Whether it may be otherwise the next time.
     var mayPass: Bool { kind == .temporary || kind == .odd }
 }
@@ -40,7 +43,10 @@ extension Trouble {
         if error.context.systemError == EEXIST { words += "; remove it, or name the file with -o" }
         cause = error.cause ?? Trouble.cause(of: error, words)
         hasFoundCause = error.cause != nil
+        let status = error.context.statusCode
+        isAnswerOfProxy = status == 407 || (error.code == .proxyFailed && status != nil)
         switch error.code {
+        case .proxyFailed where isAnswerOfProxy: break
         case .timedOut, .notConnected, .cannotFindHost, .cannotConnectToHost, .proxyFailed: connectionFailure = error.code
         default: break
         }
@@ -94,6 +100,7 @@ extension Trouble {
         switch error.code {
         case .notConnected: (.route, .noRoute)
         case .cannotFindHost: (.dns, .nameNotFound)
+        case .proxyFailed where error.context.statusCode != nil: (.http, .status)
         case .cannotConnectToHost, .proxyFailed:
             switch error.context.systemError {
             case ENETUNREACH: (.network, .netUnreachable)

@@ -8,6 +8,7 @@ import Reachability
 extension Transfers {
     func connect(_ index: Int, to url: URL) {
         running[index].address = url
+        statuses[index].usesTLS = url.scheme?.lowercased() == "https"
         statuses[index].proxy = session?.firstEndpoint(for: url).flatMap { $0.isProxy ? $0.endpoint.text : nil }
     }
 

@@ -1,4 +1,5 @@
 import Console
+import HTTPSession
 import Reachability
 import Testing
 
@@ -169,5 +170,36 @@ func download(_ name: String = "big.bin") -> TransferStatus {
         status.sample(bytes: 400, total: 1_000, at: moment(4))
         let line = String(decoding: TransferRecord(status: status, moment: moment(5)).encode(seq: 0), as: UTF8.self)
         #expect(line.contains(#""state":"running","received":0,"sent":400,"total":1000"#))
+    }
+
+    @Test func `a TLS handshake that nobody answers is a handshake timeout, although libcurl names no connection`() {
+        var status = TransferStatus(url: "https://example.test/x", name: "x", at: moment(0))
+        status.usesTLS = true
+        for event in [TransferEvent.started, .requested, .diagnosed(.answers), .measured(.unconnected)] {
+            _ = status.see(event, at: moment(1))
+        }
+        let late = Trouble(HTTPSessionError(.timedOut, "not done within 4.9 seconds"))
+        #expect(status.explained(late).cause.code == .handshakeTimeout)
+        #expect(!status.explained(late).words.contains("4.9"))
+        status.usesTLS = false
+        #expect(status.explained(late).cause.code == .timeout)
+    }
+
+    @Test func `an answer of the proxy names the proxy, and is no missing connection`() {
+        var status = download()
+        let refused = Trouble(TransferAnswer(status: 407, phrase: "Proxy Authentication Required"))
+        #expect(status.explained(refused).words == "the server answered 407 Proxy Authentication Required")
+        status.proxy = "192.0.2.1:3128"
+        #expect(status.explained(refused).words == "the proxy 192.0.2.1:3128 answered 407 Proxy Authentication Required")
+        #expect(status.explained(refused).cause.evidence["proxy"] == .text("192.0.2.1:3128"))
+
+        let context = HTTPSessionError.Context(statusCode: 502)
+        let tunnel = Trouble(HTTPSessionError(.proxyFailed, "the proxy refused the connection: 502 Bad Gateway", context: context))
+        let named = status.explained(tunnel)
+        #expect((named.cause.layer, named.cause.code, named.kind) == (.http, .status, .temporary))
+        #expect(named.words == "the proxy 192.0.2.1:3128 refused the connection: 502 Bad Gateway")
+        #expect((named.cause.evidence["status"], named.cause.evidence["proxy"]) == (.number(502), .text("192.0.2.1:3128")))
+        // The server's own 502 says nothing of the proxy.
+        #expect(status.explained(Troubles.busy) == Troubles.busy)
     }
 }
