@@ -83,7 +83,8 @@ extension SimulatedKernel {
 
     mutating func addRule() {
         guard rules.count < 12 else { return }
-        let rule = Rule.random(using: &dice)
+        // A request without NLM_F_EXCL may bring a rule that is there.
+        let rule = chance(15) ? pick(rules)?.value ?? Rule.random(using: &dice) : Rule.random(using: &dice)
         rules.append(Entry(id: takeID(), value: rule))
         touch(.rules(rule.family))
         send(.rule(rule))

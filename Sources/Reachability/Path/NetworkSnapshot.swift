@@ -63,6 +63,9 @@ public struct NetworkSnapshot: Hashable, Sendable {
     /// Notes that the kernel may have two routes that look alike under this key.
     mutating func noteDuplicate(_ key: Route.Key) { index.duplicates.insert(key) }
 
+    /// Notes that the kernel may have this rule twice.
+    mutating func noteDuplicate(_ rule: Rule) { index.duplicateRules.insert(rule) }
+
     /// Forgets that the kernel may have two routes that look alike under this key.
     mutating func forgetDuplicate(_ key: Route.Key) { index.duplicates.remove(key) }
 
@@ -90,6 +93,11 @@ extension NetworkSnapshot {
 
     /// Forgets the routes of one shard; the default routes and the index keep them, for nobody asks a shadow for these.
     mutating func removeRoutes(inShard number: Int) { routes.removeShard(number) }
+
+    /// Takes over which rules of a family the kernel has twice, from a complete dump of them.
+    mutating func takeDuplicateRules(of dumped: NetworkSnapshot, _ family: IPAddress.Family) {
+        index.duplicateRules = index.duplicateRules.filter { $0.family != family }.union(dumped.index.duplicateRules)
+    }
 
     /// Takes over which routes of a shard the kernel may have twice, from a complete dump of it.
     mutating func takeDuplicates(of dumped: NetworkSnapshot, inShard number: Int) {

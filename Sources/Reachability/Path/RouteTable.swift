@@ -87,7 +87,7 @@ public struct RouteTable: Hashable, Sendable, Sequence {
 }
 
 /// Which routes go over an interface, and which interfaces the routes with a preferred source use: what a change of a link or an
-/// address makes stale. And which networks are refused, and which routes the kernel may have twice.
+/// address makes stale. And which networks are refused, and which routes and rules the kernel may have twice.
 ///
 /// Beside the routes, so it takes no part in comparisons of snapshots.
 struct RouteIndex: Hashable, Sendable {
@@ -115,6 +115,8 @@ struct RouteIndex: Hashable, Sendable {
     /// An IPv4 multipath route whose other next hops are dead looks like a route over the remaining next hop alone, and both may
     /// share a key. A set of routes holds one of them: when that goes, only a dump shows whether the other is still there.
     var duplicates: Set<Route.Key> = []
+    /// The rules that the kernel may have twice (a request without NLM_F_EXCL); a set of rules holds one of them.
+    var duplicateRules: Set<Rule> = []
 
     /// The keys of the family's routes over an interface, multipath routes included; `nil` if there are too many to know them.
     func keys(over interface: UInt32, _ family: IPAddress.Family) -> Set<Route.Key>? {

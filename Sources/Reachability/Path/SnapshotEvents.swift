@@ -9,6 +9,7 @@
 // - nexthop objects vanish without a message when their link goes down or loses its carrier, and leave their groups;
 // - NLM_F_REPLACE on a key that several routes share does not say which of them went;
 // - an IPv4 multipath route with one live next hop looks like another route of its key, and the removal of either looks the same;
+// - the kernel takes a rule twice where the request has no NLM_F_EXCL, and the removal of either looks the same;
 // - IPv6 multipath routes arrive merged, appended or by single next hop.
 
 extension NetworkSnapshot {
@@ -29,13 +30,16 @@ extension NetworkSnapshot {
         case .route(let route, let replaces, let isDead): takeRoute(route, replaces, isDead, &outcome)
         case .routeRemoved(let route): takeRouteRemoval(route, &outcome)
         case .rule(let rule):
-            if !rules.contains(rule) { record(.ruleAdded(rule), &outcome) }
+            if rules.contains(rule) { noteDuplicate(rule) } else { record(.ruleAdded(rule), &outcome) }
         case .ruleRemoved(let rule):
-            if rules.contains(rule) { record(.ruleRemoved(rule), &outcome) } else { outcome.doubts.insert(.rules(rule.family)) }
+            // A dump that was ahead of this event may show the other one of two.
+            outcome.doubts.insert(.rules(rule.family))
+            if rules.contains(rule), !index.duplicateRules.contains(rule) { record(.ruleRemoved(rule), &outcome) }
         case .nexthop(let object):
             guard nexthops[object.id] != object else { return }
             // Routes that use the object follow it without a message of their own where nexthop_compat_mode is 0.
             if nexthops[object.id] != nil { outcome.doubts.formUnion([.routesV4, .routesV6]) }
+            if isOutdated(object) { outcome.doubts.insert(.nexthops) }
             record(.nexthop(object), &outcome)
         case .nexthopRemoved(let id):
             outcome.doubts.formUnion([.nexthops, .routesV4, .routesV6])
@@ -113,6 +117,13 @@ extension NetworkSnapshot {
         for key in addresses.keys where key.interface == index { record(.addressRemoved(key), &outcome) }
         removeNexthops(over: index, &outcome)
         removeRoutes(over: index, &outcome)
+    }
+
+    /// Whether a dump was ahead of the event of an object: the kernel takes neither an object over a link without a carrier nor a
+    /// group with a member that is not there, so the object may have gone since, without a message.
+    private func isOutdated(_ object: NexthopObject) -> Bool {
+        if let hop = object.hop { return links[hop.interface]?.hasCarrier != true }
+        return object.group.contains { nexthops[$0.id] == nil }
     }
 
     private mutating func removeNexthops(over index: UInt32, _ outcome: inout SnapshotKeeper.Outcome) {

@@ -192,6 +192,9 @@ package struct SnapshotKeeper: Sendable {
         merged.changes = finished.shadow.changes(since: live, in: finished.table)
         if finished.table == .links { consider(merged.changes, &merged) }
         live.apply(merged.changes)
+        for family in IPAddress.Family.allCases where finished.table == .rules(family) {
+            live.takeDuplicateRules(of: finished.shadow, family)
+        }
         outcome.add(merged)
     }
 

@@ -277,6 +277,17 @@ import Testing
         #expect(keeper.apply(.ruleRemoved(Rule(family: .v6, priority: 1))).doubts == [.rulesV6])
     }
 
+    @Test func `a nexthop object over a link without a carrier, or a group without its member, leaves the objects in doubt`() {
+        var keeper = keeper()
+        let object = NexthopObject(id: 7, hop: Route.NextHop(interface: 2))
+        #expect(keeper.apply(.nexthop(object)).doubts == [])
+        #expect(keeper.apply(.nexthop(NexthopObject(id: 8, group: [.init(id: 7, weight: 1)]))).doubts == [])
+        // A dump of the links showed already that the carrier is lost, which took the object and its group.
+        _ = keeper.apply(.link(Net.eth0.unplugged))
+        #expect(keeper.apply(.nexthop(NexthopObject(id: 9, hop: Route.NextHop(interface: 2)))).doubts == [.nexthops])
+        #expect(keeper.apply(.nexthop(NexthopObject(id: 10, group: [.init(id: 7, weight: 1)]))).doubts == [.nexthops])
+    }
+
     @Test func `a nexthop object that changes or goes leaves routes in doubt`() {
         let object = NexthopObject(id: 7, hop: Route.NextHop(interface: 2))
         var keeper = keeper()

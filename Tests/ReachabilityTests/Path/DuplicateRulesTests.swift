@@ -1,0 +1,56 @@
+import Testing
+
+@testable import Reachability
+
+/// Rules that the kernel has twice. The snapshot holds one of them and must not lose the other.
+@Suite struct DuplicateRulesTests {
+    private let rule = Rule(family: .v4, priority: 32_766)
+
+    private func dump(_ rules: [Rule], _ keeper: inout SnapshotKeeper) -> SnapshotKeeper.Outcome {
+        keeper.beginDump(.rulesV4)
+        for rule in rules { keeper.addDumped(.rule(rule)) }
+        return keeper.endDump()
+    }
+
+    @Test func `removing one of two duplicate rules of a dump makes the rules stale and leaves the rule`() {
+        var keeper = SnapshotKeeper()
+        _ = dump([rule, rule], &keeper)
+        let outcome = keeper.apply(.ruleRemoved(rule))
+        #expect(outcome.doubts == [.rulesV4] && outcome.changes.isEmpty)
+        #expect(dump([rule], &keeper).changes.isEmpty)
+        // One is left: it goes at once.
+        #expect(keeper.apply(.ruleRemoved(rule)).changes == [.ruleRemoved(rule)])
+    }
+
+    @Test func `a removal that a dump was ahead of makes the rules stale: the rule of the dump may be the other of two`() {
+        var keeper = SnapshotKeeper()
+        _ = dump([rule], &keeper)
+        #expect(keeper.apply(.ruleRemoved(rule)).doubts == [.rulesV4])
+        #expect(dump([rule], &keeper).changes == [.ruleAdded(rule)])
+    }
+
+    @Test func `a rule that is announced again is known as a duplicate`() {
+        var keeper = SnapshotKeeper()
+        #expect(keeper.apply(.rule(rule)).changes == [.ruleAdded(rule)])
+        #expect(keeper.apply(.rule(rule)).changes.isEmpty)
+        #expect(keeper.apply(.ruleRemoved(rule)).doubts == [.rulesV4])
+        #expect(dump([], &keeper).changes == [.ruleRemoved(rule)])
+    }
+
+    @Test func `a duplicate rule that is removed while a dump runs makes the rules stale`() {
+        var keeper = SnapshotKeeper()
+        keeper.beginDump(.rulesV4)
+        for _ in 0..<2 { keeper.addDumped(.rule(rule)) }
+        _ = keeper.apply(.ruleRemoved(rule))
+        #expect(keeper.endDump().doubts == [.rulesV4])
+        #expect(keeper.live.rules == [rule])
+    }
+
+    @Test func `a dump of the other family leaves the doubt about duplicate rules`() {
+        var keeper = SnapshotKeeper()
+        _ = dump([rule, rule], &keeper)
+        keeper.beginDump(.rulesV6)
+        _ = keeper.endDump()
+        #expect(keeper.apply(.ruleRemoved(rule)).doubts == [.rulesV4])
+    }
+}
