@@ -182,6 +182,7 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
     public var progress: AsyncStream<TransferProgress> {
         AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
             let reader = shared.withLock { shared -> Int? in
+                // Nobody has the stream yet: this resumes nobody.
                 continuation.yield(shared.progress)
                 guard shared.result == nil else { return nil }
                 shared.lastReader += 1
@@ -251,16 +252,13 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
     static let progressInterval: Int64 = 50_000_000
 
     func publish(_ progress: TransferProgress) {
-        let tellsWatchers = shared.withLock { shared in
+        let (readers, tellsWatchers) = shared.withLock { shared in
             shared.progress = progress
-            if !shared.progressReaders.isEmpty {
-                let readers = Array(shared.progressReaders.values)
-                core.outbox.wake { for reader in readers { reader.yield(progress) } }
-            }
-            guard !shared.watchers.isEmpty, !shared.willTellWatchers else { return false }
-            shared.willTellWatchers = true
-            return true
+            let tellsWatchers = !shared.watchers.isEmpty && !shared.willTellWatchers
+            if tellsWatchers { shared.willTellWatchers = true }
+            return (Array(shared.progressReaders.values), tellsWatchers)
         }
+        if !readers.isEmpty { core.outbox.wake { for reader in readers { reader.yield(progress) } } }
         guard tellsWatchers else { return }
         core.deliver { [self] in
             let (progress, watchers) = shared.withLock { shared in
@@ -299,32 +297,41 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         }
     }
 
-    /// - Returns: `nil` where the task has ended before.
-    func complete(_ result: Result<TransferResponse, HTTPSessionError>) -> Ending? {
-        var ending = Ending(result: result)
-        var waiters: [CheckedContinuation<Void, Never>] = []
-        var readers: [Int: AsyncStream<TransferProgress>.Continuation] = [:]
-        let isFirst = shared.withLock { shared in
-            guard shared.result == nil else { return false }
-            shared.result = result
-            shared.state = .finished
-            ending.progress = shared.progress
-            // Moved, not copied: nothing ends under the lock.
-            swap(&waiters, &shared.waiters)
-            swap(&readers, &shared.progressReaders)
-            swap(&ending.watchers, &shared.watchers)
-            swap(&ending.completions, &shared.completions)
-            return true
-        }
-        guard isFirst else { return nil }
-        guard !waiters.isEmpty || !readers.isEmpty else { return ending }
-        core.outbox.wake { [waiters, readers, progress = ending.progress] in
+    /// Who waits for the task when it ends. They are resumed outside of every lock: an executor may run their code at once.
+    struct Awaiters: Sendable {
+        fileprivate var waiters: [CheckedContinuation<Void, Never>] = []
+        fileprivate var readers: [Int: AsyncStream<TransferProgress>.Continuation] = [:]
+        fileprivate var progress = TransferProgress()
+
+        var isEmpty: Bool { waiters.isEmpty && readers.isEmpty }
+
+        func resume() {
             for waiter in waiters { waiter.resume() }
             for reader in readers.values {
                 reader.yield(progress)
                 reader.finish()
             }
         }
-        return ending
+    }
+
+    /// - Returns: `nil` where the task has ended before.
+    func complete(_ result: Result<TransferResponse, HTTPSessionError>) -> (Ending, Awaiters)? {
+        var ending = Ending(result: result)
+        var awaiters = Awaiters()
+        let isFirst = shared.withLock { shared in
+            guard shared.result == nil else { return false }
+            shared.result = result
+            shared.state = .finished
+            ending.progress = shared.progress
+            // Moved, not copied: nothing ends under the lock.
+            swap(&awaiters.waiters, &shared.waiters)
+            swap(&awaiters.readers, &shared.progressReaders)
+            swap(&ending.watchers, &shared.watchers)
+            swap(&ending.completions, &shared.completions)
+            return true
+        }
+        guard isFirst else { return nil }
+        awaiters.progress = ending.progress
+        return (ending, awaiters)
     }
 }

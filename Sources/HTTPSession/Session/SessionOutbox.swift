@@ -65,12 +65,15 @@ final class SessionOutbox: Sendable {
     /// Hands over what the turn brought, and what it has done with. All of it is let go of on the delivery queue: the user's objects that
     /// end with it may ask the session, which a lock or the session's own thread would wait for in vain.
     func flush(lettingGo spent: inout [Any]) {
-        handover.withLock { _ in
+        let awaiters = handover.withLock { _ -> [TransferTask.Awaiters] in
             var told = Batch()
             batch.withLock { swap(&told, &$0) }
-            guard !told.isEmpty || !spent.isEmpty else { return }
+            guard !told.isEmpty || !spent.isEmpty else { return [] }
+            var awaiters: [TransferTask.Awaiters] = []
             for (task, result) in told.results {
-                if let ending = task.complete(result) { told.endings.append((task, ending)) }
+                guard let (ending, waiting) = task.complete(result) else { continue }
+                told.endings.append((task, ending))
+                if !waiting.isEmpty { awaiters.append(waiting) }
             }
             let news = Parcel((told, spent))
             told = Batch()
@@ -78,7 +81,9 @@ final class SessionOutbox: Sendable {
             deliver { [self] in
                 if let (told, _) = news.take() { tell(told) }
             }
+            return awaiters
         }
+        if !awaiters.isEmpty { wake { for waiting in awaiters { waiting.resume() } } }
     }
 
     private func tell(_ told: Batch) {

@@ -28,14 +28,15 @@ final class ChunkSink: BodySink {
     }
 }
 
-/// Between the loop, which writes, and one reader.
+/// Between the loop, which writes, and its readers: each piece goes to one of them.
 final class ChunkBuffer: Sendable {
     private struct State: Sendable {
         var data = Data()
         var isFinished = false
         var error: HTTPSessionError?
         var loopWaits = false
-        var reader: CheckedContinuation<Void, Never>?
+        /// Readers that wait, the first one first.
+        var waiting: [CheckedContinuation<Void, Never>] = []
         /// The iterators that are there.
         var readers = 0
     }
@@ -63,23 +64,22 @@ final class ChunkBuffer: Sendable {
                 return (false, nil)
             }
             state.data.append(contentsOf: bytes)
-            defer { state.reader = nil }
-            return (true, state.reader)
+            return (true, state.waiting.isEmpty ? nil : state.waiting.removeFirst())
         }
         if let reader { HomeThread.run { reader.resume() } }
         return taken
     }
 
     func finish(_ error: HTTPSessionError?) {
-        let reader = state.withLock { state in
+        var readers: [CheckedContinuation<Void, Never>] = []
+        state.withLock { state in
             if !state.isFinished {
                 state.isFinished = true
                 state.error = error
             }
-            defer { state.reader = nil }
-            return state.reader
+            swap(&readers, &state.waiting)
         }
-        if let reader { HomeThread.run { reader.resume() } }
+        if !readers.isEmpty { HomeThread.run { [readers] in for reader in readers { reader.resume() } } }
     }
 
     /// What has come since the last call, at least a byte; `nil` at the end.
@@ -100,9 +100,7 @@ final class ChunkBuffer: Sendable {
             await withCheckedContinuation { continuation in
                 let resumesAtOnce = state.withLock { state in
                     guard state.data.isEmpty, !state.isFinished else { return true }
-                    // One reader: another's turn ends with an empty look, and it asks again.
-                    state.reader?.resume()
-                    state.reader = continuation
+                    state.waiting.append(continuation)
                     return false
                 }
                 if resumesAtOnce { continuation.resume() }

@@ -1,0 +1,70 @@
+import Foundation
+import HTTPSession
+import HTTPSessionTestKit
+import Testing
+
+/// Runs jobs where they are enqueued, as an executor may: whoever resumes a task runs its code.
+private final class InlineExecutor: TaskExecutor {
+    func enqueue(_ job: consuming ExecutorJob) { job.runSynchronously(on: asUnownedTaskExecutor()) }
+}
+
+/// No lock is held while a waiting task is resumed: an executor may run its code at once, on the same thread.
+@Suite(.timeLimit(.minutes(1))) struct InlineExecutorTests {
+    private let executor = InlineExecutor()
+
+    private func drain(_ task: TransferTask, _ hasBegun: Signal) -> Task<Int, any Error> {
+        Task(executorPreference: executor) {
+            var count = 0
+            var chunks = task.chunks.makeAsyncIterator()
+            hasBegun.fire()
+            while let chunk = try await chunks.next() { count += chunk.count }
+            return count
+        }
+    }
+
+    @Test func `a task that is resumed by the end of a request may start a request that is refused`() async throws {
+        let server = try MisbehavingServer { _ in Reply() }
+        let session = try localSession()
+        let task = session.data(TransferRequest(url: server.url()), startsNow: false)
+        let refusal = Task(executorPreference: executor) {
+            _ = try? await task.value
+            session.invalidate(cancelsTasks: true)
+            return await failure(session.data(task.request))
+        }
+        task.resume()
+        #expect(await refusal.value?.code == .sessionInvalidated)
+    }
+
+    @Test func `a reader of the progress may ask the task`() async throws {
+        let gate = try Gate()
+        let server = try MisbehavingServer { _ in Reply(body: .texts(["one", "two"], between: .gate(gate))).chunked() }
+        let task = try localSession().data(TransferRequest(url: server.url()), startsNow: false)
+        let hasBegun = Signal()
+        let states = Task(executorPreference: executor) {
+            var states: Set<TransferTask.State> = []
+            for await _ in task.progress {
+                states.insert(task.state)
+                hasBegun.fire()
+            }
+            return states
+        }
+        await hasBegun.wait()
+        task.resume()
+        gate.open()
+        _ = try await task.value
+        #expect(await states.value.contains(.finished))
+    }
+
+    @Test func `two readers of one stream wait at a time`() async throws {
+        let gate = try Gate()
+        let server = try MisbehavingServer { _ in Reply(body: .texts(["one", "two"], between: .gate(gate))).chunked() }
+        let task = try localSession().stream(TransferRequest(url: server.url()))
+        let (first, second) = (Signal(), Signal())
+        let one = drain(task, first)
+        await first.wait()
+        let other = drain(task, second)
+        await second.wait()
+        gate.open()
+        #expect(try await one.value + other.value == 6)
+    }
+}
