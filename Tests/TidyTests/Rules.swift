@@ -89,13 +89,14 @@ enum Rules {
         return [Finding(path: file.path, line: 401, what: "\(count) lines: divide it, or list it with the reason")]
     }
 
-    /// What switches a check of the compiler off carries its reason, in a comment on the same line or just above.
+    /// What switches a check of the compiler off carries its reason, in a comment on the same line or just above; one for several lines
+    /// that follow each other with the same switch.
     static func reasons(_ file: SourceFile) -> [Finding] {
         guard file.isSwift, file.isIn(["Sources"]) else { return [] }
         return zip(1..., file.lines).compactMap { number, line in
-            let switches = ["@unchecked Sendable", "nonisolated(unsafe)", "@preconcurrency"]
+            let switches = ["@unchecked Sendable", "nonisolated(unsafe)", "@preconcurrency", "@exclusivity(unchecked)"]
             guard let found = switches.first(where: { code(line).contains($0) }), !line.contains("//") else { return nil }
-            let above = number > 1 ? file.lines[number - 2].drop(while: \.isWhitespace) : ""
+            let above = file.lines[..<(number - 1)].last { !code($0).contains(found) }?.drop(while: \.isWhitespace) ?? ""
             return above.hasPrefix("//") ? nil : Finding(path: file.path, line: number, what: "\(found) without its reason")
         }
     }

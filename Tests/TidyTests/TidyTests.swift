@@ -92,6 +92,9 @@ struct RuleTests {
         #expect(Rules.reasons(SourceFile("Sources/EventLoop/A.swift", "// Only its thread touches it.\n\(line)")).isEmpty)
         #expect(
             Rules.reasons(SourceFile("Sources/EventLoop/A.swift", "nonisolated(unsafe) var a = 1  // under the lock")).isEmpty)
+        let two = "@exclusivity(unchecked) var a = 1\n@exclusivity(unchecked) var b = 1"
+        #expect(Rules.reasons(SourceFile("Sources/EventLoop/A.swift", two)).map(\.line) == [1, 2])
+        #expect(Rules.reasons(SourceFile("Sources/EventLoop/A.swift", "// Both return at once.\n\(two)")).isEmpty)
     }
 
     @Test("nothing crashes on purpose but our own bugs")

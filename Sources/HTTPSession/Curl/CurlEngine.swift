@@ -20,8 +20,10 @@ final class CurlEngine {
     let storeHandle: EasyHandle
     let network: NetworkOptions
     let overrides: LineList
+    // Unchecked, as below: every mutation of these returns before libcurl or a receiver is called, which may come back to the engine.
     @exclusivity(unchecked) private var idleHandles: [(handle: EasyHandle, setup: HandleSetup?)] = []
     let sockets = IdleSockets()
+    // Unchecked: as above.
     @exclusivity(unchecked) var surplus = SurplusRecord()
     /// Those that have, or are about to have, all of their answer while they still send.
     private var answered: [CurlTransfer] = []
@@ -31,6 +33,7 @@ final class CurlEngine {
     private var unsettled: [CurlTransfer] = []
     private var leavesOneMore = false
     private var isClosed = false
+    // Unchecked: as above.
     @exclusivity(unchecked) private var transfers: [ObjectIdentifier: CurlTransfer] = [:]
     /// When libcurl wants to be called without a socket being ready, on the monotonic clock.
     private var curlDeadline: Int64?

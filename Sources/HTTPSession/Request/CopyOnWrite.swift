@@ -1,7 +1,8 @@
 /// A value behind one reference, which its copies share until one of them is changed: for what is large and goes through many hands.
 struct CopyOnWrite<Value: Sendable>: Sendable {
-    // @unchecked: it is changed only by a copy that is the only one. For the same reason no access needs a check of its exclusivity.
+    // @unchecked: it is changed only by a copy that is the only one.
     private final class Box: @unchecked Sendable {
+        // Unchecked: a change is an access of the copy that is the only one, which is checked itself.
         @exclusivity(unchecked) var value: Value
 
         init(_ value: Value) { self.value = value }

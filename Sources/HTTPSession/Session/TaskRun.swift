@@ -8,7 +8,7 @@ final class TaskRun {
     let job: TransferJob
     // The loop lets go of every run before it ends.
     let loop: SessionLoop
-    // Unchecked: see SessionLoop.
+    // Unchecked, as below: every mutation of these returns before anything is called that could come back to the run.
     @exclusivity(unchecked) private var machine: TaskMachine
 
     // The present transaction.
@@ -19,9 +19,10 @@ final class TaskRun {
     private(set) var transfer: CurlTransfer?
     var source: BodySource?
     var sink: (any BodySink)?
+    // Unchecked: as above.
     @exclusivity(unchecked) var exchange = Exchange()
 
-    // The task's whole life.
+    // The task's whole life. Unchecked: as above.
     @exclusivity(unchecked) var metrics = TransferMetrics()
     @exclusivity(unchecked) var progress = TransferProgress()
     @exclusivity(unchecked) var logins = TaskLogins()

@@ -23,6 +23,8 @@ final class FileSink: BodySink {
     var sidecar: Sidecar?
     /// The version of the file at the destination, once the server has said that it has no other.
     var confirmed: FileValidator?
+    /// Whether the end of the file is with the worker.
+    private var hasEnded = false
 
     private struct Queue: Sendable {
         /// To be written, or being written: the first one is out then.
@@ -45,6 +47,11 @@ final class FileSink: BodySink {
         file = PartialFile(destination, keeping: keeping, report: report)
         self.worker = worker
         self.wake = wake
+    }
+
+    // Whoever drops it does no file work.
+    deinit {
+        if !hasEnded { worker.run { [file] in file.abandon() } }
     }
 
     var failure: HTTPSessionError? { queue.withLock { $0.error } }
@@ -170,6 +177,7 @@ final class FileSink: BodySink {
     func finishNow() -> ReceivedBody? { nil }
 
     func finish(_ deliver: @escaping @Sendable (Result<ReceivedBody, HTTPSessionError>) -> Void) {
+        hasEnded = true
         if let confirmed { return finish(confirmed, deliver) }
         flush()
         worker.run { [file, queue] in
@@ -197,6 +205,7 @@ final class FileSink: BodySink {
     }
 
     func discard(_ error: HTTPSessionError, _ done: @escaping @Sendable (HTTPSessionError) -> Void) -> Bool {
+        hasEnded = true
         queue.withLock { $0.isDiscarded = true }
         flush()
         worker.run { [file] in done(FileSink.letGo(file, error)) }

@@ -57,9 +57,6 @@ final class PartialFile: @unchecked Sendable {
         self.keeping = keeping
     }
 
-    // Of a hidden part nobody could hear any more.
-    deinit { discard(isWorthless: !isNamed) }
-
     private var isNamed: Bool { keeping.isNamed && !isRefused }
 
     // MARK: Beginning
@@ -274,6 +271,9 @@ final class PartialFile: @unchecked Sendable {
         (descriptor, path) = (-1, "")
         return sidecar.flatMap { keeping.resumes?.keep(kept, start: $0.start, under: keeping.record) }
     }
+
+    /// Its transfer has gone without an end: of a hidden part nobody could hear any more.
+    func abandon() { discard(isWorthless: !isNamed) }
 
     /// The part is none any more.
     private func forget() {

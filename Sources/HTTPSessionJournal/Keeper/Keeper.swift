@@ -6,7 +6,7 @@ internal import Logging
 
 /// Joins the lives of the tasks to the journal, the files, the session and the handlers. Everything is done on one queue, which may wait for
 /// the disk.
-// @unchecked: what changes is touched on `queue` only.
+// @unchecked: what changes is in `state`, and every access of it checks that it is made on `queue`.
 final class Keeper: @unchecked Sendable {
     /// What a keeper is told, apart from what it is to do.
     struct Surroundings: Sendable {
@@ -53,11 +53,15 @@ final class Keeper: @unchecked Sendable {
     let surroundings: Surroundings
     let logger: Logger
     private let deliveries = AsyncStream<Delivery>.makeStream()
-    var entries: [String: Entry] = [:]
-    /// Whose the session's tasks are.
-    var owners: [UInt64: String] = [:]
-    var phase = Phase.open
-    private var closers: [@Sendable () -> Void] = []
+    private var unguarded = State()
+
+    /// What changes. Only on ``queue``.
+    private struct State {
+        var entries: [String: Entry] = [:]
+        var owners: [UInt64: String] = [:]
+        var phase = Phase.open
+        var closers: [@Sendable () -> Void] = []
+    }
 
     private enum Delivery: Sendable {
         case event(String)
@@ -99,6 +103,36 @@ final class Keeper: @unchecked Sendable {
         let isIdempotent = (try? record.intent.request().isIdempotent) ?? false
         let terms = record.intent.terms(expires: record.expires, isIdempotent: isIdempotent)
         return Entry(record: record, life: TaskLife(terms, record.state), written: record.state)
+    }
+
+    // MARK: State
+
+    private var state: State {
+        _read {
+            dispatchPrecondition(condition: .onQueue(queue))
+            yield unguarded
+        }
+        _modify {
+            dispatchPrecondition(condition: .onQueue(queue))
+            yield &unguarded
+        }
+    }
+
+    /// The tasks by their identifiers.
+    var entries: [String: Entry] {
+        _read { yield state.entries }
+        _modify { yield &state.entries }
+    }
+
+    /// Whose the session's tasks are.
+    var owners: [UInt64: String] {
+        _read { yield state.owners }
+        _modify { yield &state.owners }
+    }
+
+    var phase: Phase {
+        get { state.phase }
+        set { state.phase = newValue }
     }
 
     // MARK: Lives
@@ -240,7 +274,7 @@ final class Keeper: @unchecked Sendable {
         queue.async { [self] in
             if phase == .closed { return done() }
             // Until then the lock is held by what is held here.
-            closers.append { withExtendedLifetime(self) { done() } }
+            state.closers.append { withExtendedLifetime(self) { done() } }
             if phase == .open { phase = .closing }
             deliveries.continuation.finish()
             manager.invalidate(cancelsTasks: true)
@@ -251,8 +285,8 @@ final class Keeper: @unchecked Sendable {
         journal.close()
         lock.unlock()
         phase = .closed
-        let done = closers
-        closers = []
+        let done = state.closers
+        state.closers = []
         for closer in done { closer() }
     }
 }

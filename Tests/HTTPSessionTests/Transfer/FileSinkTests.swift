@@ -39,6 +39,24 @@ import Testing
         #expect(try [UInt8](Data(contentsOf: folder.url("file"))) == body)
     }
 
+    @Test func `a sink that is dropped leaves the file's end to its worker`() throws {
+        let worker = try Worker(name: "test")
+        let (mayGoOn, isDone) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        var sink: FileSink? = FileSink(DownloadDestination(folder.url("file")), worker: worker) {}
+        sink?.begin(expected: nil)
+        worker.run {
+            isDone.signal()
+            mayGoOn.wait()
+        }
+        isDone.wait()
+        sink = nil
+        #expect(folder.names.count == 1)
+        mayGoOn.signal()
+        worker.run { isDone.signal() }
+        isDone.wait()
+        #expect(folder.names.isEmpty)
+    }
+
     @Test func `a sink whose worker is busy takes a bounded part, and the rest later`() async throws {
         let worker = try Worker(name: "test")
         let isBusy = DispatchSemaphore(value: 0)
