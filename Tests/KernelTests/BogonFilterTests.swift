@@ -59,6 +59,20 @@ import Testing
         try witness.expectNext(reasons: "addresses-changed")
     }
 
+    @Test func `a bogon filter of the question's address that comes and goes at any moment is never published`() throws {
+        let network = try network()
+        let witness = try Witness(network.host, sees: Self.satisfied)
+        // Each by a program of its own: far enough apart for questions between them.
+        for _ in 0..<100 {
+            for verb in ["add", "del"] {
+                try network.host.ip("route \(verb) unreachable 198.18.0.0/15")
+                try network.host.ip("-6 route \(verb) unreachable 2001:db8:ffff::/48")
+            }
+        }
+        try network.host.ip("addr add 10.1.0.7/24 dev v0")
+        try witness.expectNext(reasons: "addresses-changed")
+    }
+
     @Test func `a bogon filter in a table that a policy rule leads to leaves the path satisfied`() throws {
         let network = try network()
         let witness = try Witness(network.host, sees: Self.satisfied)

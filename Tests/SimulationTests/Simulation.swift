@@ -114,12 +114,15 @@ struct Simulation {
     }
 
     private mutating func readDump() throws {
-        guard var running = dump else { return }
+        guard dump != nil else { return }
         if chance(1) {
             dump = nil
             try feed(.dumpFailed(errno: 105))
             return
         }
+        // As the loop does: no slice is heard before an event that it shows.
+        try readEvents(upTo: .max)
+        guard var running = dump else { return }
         let slice = running.slice(of: &kernel, limit: Int.random(in: 1...12, using: &dice))
         dump = slice.isLast ? nil : running
         try feed(.dump(slice.bytes))

@@ -4,24 +4,6 @@ internal import Glibc
 
 /// The turn: wait, read the clock once, read what is ready, ask the machine, do what it says. Lives on the monitor's thread.
 final class MonitorLoop {
-    /// Hears the snapshot with each batch of changes, first with none, and `nil` at the end; false ends it.
-    typealias Follower = @Sendable (NetworkSnapshot?, [SnapshotChange]) -> Bool
-    /// Hears the path whenever links, addresses, routes or rules have changed, whether the path has or not, and at once where there is one;
-    /// false ends it.
-    typealias PathFollower = @Sendable (NetworkPath) -> Bool
-
-    /// What other threads want of the loop.
-    enum Command: Sendable {
-        case add(TargetID, Endpoint, ProbeSettings)
-        case remove(TargetID)
-        case lookup(LookupAnswer)
-        case snapshot(@Sendable (NetworkSnapshot?) -> Void)
-        case follow(Follower)
-        case followPath(PathFollower)
-        case state(@Sendable (MonitorState) -> Void)
-        case stop
-    }
-
     private enum Token {
         static let events: UInt64 = 1
         static let dumps: UInt64 = 2
@@ -56,6 +38,9 @@ final class MonitorLoop {
     @exclusivity(unchecked) private var isPerforming = false
     @exclusivity(unchecked) private var isRunning = true
     private var now = MonitorLoop.readClock()
+    /// How often in this turn events are still read before a refusal is believed.
+    private var refusalChecks = MonitorLoop.refusalLimit
+    private static let refusalLimit = 8
     private var attempts: [TargetID: Set<UInt64>] = [:]
     private var followers: [Follower] = []
     // Followers that came before the first tables were complete.
@@ -135,6 +120,7 @@ final class MonitorLoop {
         while isRunning {
             let ready = loop.wait(until: deadline)
             now = Self.readClock()
+            refusalChecks = Self.refusalLimit
             takeCommands()
             for descriptor in ready where isRunning { take(descriptor) }
             if let due = nextPoll, due <= now.monotonicNanoseconds {
@@ -194,7 +180,9 @@ final class MonitorLoop {
         }
     }
 
-    private func readEvents() {
+    /// - Returns: whether more of them wait.
+    @discardableResult
+    private func readEvents() -> Bool {
         messages.removeAll(keepingCapacity: true)
         let result = kernel.readEvents { bytes in
             // A datagram is copied only for a recording.
@@ -204,7 +192,7 @@ final class MonitorLoop {
         // Those of all datagrams together: what is done about them is said at the turn's end only.
         if !messages.isEmpty { perform(machine.handle(.path(.messages(messages)), at: now)) }
         switch result {
-        case .read: break
+        case .read, .more: break
         case .overrun: feed(.overrun)
         case .failed:
             // Never seen; a socket that only fails would keep the loop busy, so it is left alone and the tables are dumped anew.
@@ -212,10 +200,13 @@ final class MonitorLoop {
             nextPoll = now.monotonicNanoseconds + Self.pollInterval
             feed(.overrun)
         }
+        return result == .more
     }
 
     private func readDump() {
         let failure = kernel.readDump { bytes in
+            // The slice may show what waiting events tell: heard before it, they are in the dump's log. A storm may bring more and more.
+            for _ in 0..<64 where !readEvents() { break }
             if recording != nil { record(.dump([UInt8](bytes))) }
             messages.removeAll(keepingCapacity: true)
             NetlinkDecoder.decode(bytes, into: &messages)
@@ -243,8 +234,7 @@ final class MonitorLoop {
     }
 
     private func tellPathFollowers() {
-        guard hasChanged, !pathFollowers.isEmpty, let path = machine.path.path else { return }
-        tellPathFollowers(path)
+        if hasChanged, !pathFollowers.isEmpty, let path = machine.path.path { tellPathFollowers(path) }
     }
 
     private func tellPathFollowers(_ path: NetworkPath) {
@@ -361,7 +351,18 @@ final class MonitorLoop {
     private func askRoutes() {
         let asked = questions
         questions.removeAll(keepingCapacity: true)
-        for (query, answer) in zip(asked, kernel.ask(asked[...])) { feed(.routeReply(query, answer)) }
+        let replies = zip(asked, kernel.ask(asked[...])).map { MonitorInput.routeReply($0, $1) }
+        let answers = replies.map(\.event)
+        // A refusal may come of a filter that a waiting event tells of, with which the question is another one: that is heard first. Not
+        // again and again in a turn: a storm would keep the path back.
+        if refusalChecks > 0, answers.contains(where: \.isRefusal) {
+            refusalChecks -= 1
+            readEvents()
+        }
+        for (reply, answer) in zip(replies, answers) {
+            record(reply)
+            perform(machine.handle(answer, at: now))
+        }
     }
 
     private func dump(_ table: KernelTable, _ interface: UInt32?, _ sequence: UInt32) {

@@ -12,6 +12,11 @@ package struct MonitorMachine: Sendable {
         case targetAdded(TargetID, Endpoint, ProbeSettings)
         case targetRemoved(TargetID)
         case turnEnded
+
+        /// The kernel would not send there.
+        var isRefusal: Bool {
+            if case .route(_, .refused) = self { true } else { false }
+        }
     }
 
     /// What the shell is to do; what is large stands behind a reference, as an effect is moved from list to list. What answers at once (routes, neighbours, evidence) comes back before the turn ends.

@@ -27,8 +27,10 @@ protocol KernelSource: AnyObject {
 final class NetlinkSource: KernelSource {
     /// What an event socket's turn gave.
     enum Drained: Hashable {
-        /// Everything, or as much as one turn may read.
+        /// Everything.
         case read
+        /// As much as one turn may read.
+        case more
         /// Events were lost; what was still queued has been thrown away.
         case overrun
         /// The socket cannot be read any more.
@@ -93,7 +95,7 @@ final class NetlinkSource: KernelSource {
                 return .overrun
             }
         }
-        return .read
+        return .more
     }
 
     // A switch, because an optional that cannot be copied cannot be chained through.

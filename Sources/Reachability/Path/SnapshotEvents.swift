@@ -216,8 +216,14 @@ extension NetworkSnapshot {
         if route.key.family == .v4 && !replaces { noteDuplicate(route.key) }
     }
 
+    /// Whether a multipath route of the key looks the same when its other next hops are dead. A dump may show that one already.
+    private func isRemnant(_ route: Route) -> Bool {
+        guard route.key.family == .v4, case .several(let all) = routes[route.key] else { return false }
+        return all.contains { $0 != route && $0.isMultipath && route.nextHops.allSatisfy($0.nextHops.contains) }
+    }
+
     private mutating func takeRouteRemoval(_ route: Route, _ outcome: inout SnapshotKeeper.Outcome) {
-        if index.duplicates.contains(route.key), contains(route) {
+        if index.duplicates.contains(route.key) || isRemnant(route), contains(route) {
             for interface in Set(route.nextHops.map(\.interface)) { doubtRoutes(route.key.family, over: interface, &outcome) }
         }
         switch routes[route.key] {

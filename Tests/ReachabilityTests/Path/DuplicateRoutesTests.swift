@@ -48,6 +48,14 @@ import Testing
         #expect(keeper.apply(.routeRemoved(single)).staleRoutes == stale)
     }
 
+    @Test func `removing a route beside a multipath route that may look the same makes the routes over its interface stale`() {
+        var keeper = keeper(.route(single), .route(multipath))
+        let outcome = keeper.apply(.routeRemoved(single))
+        #expect(outcome.changes == [.routeRemoved(single)] && outcome.staleRoutes == stale)
+        // The multipath route's other next hop is dead.
+        #expect(dump([single], over: 3, &keeper).changes == [.routeRemoved(multipath), .routeAdded(single)])
+    }
+
     @Test func `a revived multipath route does not take the place of a duplicate route`() {
         var keeper = keeper(.route(single), .route(multipath))
         // The next hop over interface 2 is dead, and alive again.
