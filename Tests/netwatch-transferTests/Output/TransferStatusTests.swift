@@ -194,8 +194,8 @@ func download(_ name: String = "big.bin") -> TransferStatus {
         #expect(status.explained(refused).cause.evidence["proxy"] == .text("192.0.2.1:3128"))
 
         let context = HTTPSessionError.Context(statusCode: 502)
-        let tunnel = Trouble(HTTPSessionError(.proxyFailed, "the proxy refused the connection: 502 Bad Gateway", context: context))
-        let named = status.explained(tunnel)
+        let error = HTTPSessionError(.proxyFailed, "the proxy refused the connection: 502 Bad Gateway", context: context)
+        let named = status.explained(Trouble(error))
         #expect((named.cause.layer, named.cause.code, named.kind) == (.http, .status, .temporary))
         #expect(named.words == "the proxy 192.0.2.1:3128 refused the connection: 502 Bad Gateway")
         #expect((named.cause.evidence["status"], named.cause.evidence["proxy"]) == (.number(502), .text("192.0.2.1:3128")))

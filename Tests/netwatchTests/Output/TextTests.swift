@@ -156,7 +156,8 @@ import Testing
         }
     }
 
-    @Test(arguments: 1...12, [true, false]) func `a line with colors fits into any number of columns`(columns: Int, isUnicode: Bool) {
+    @Test(arguments: 1...12, [true, false])
+    func `a line with colors fits into any number of columns`(columns: Int, isUnicode: Bool) {
         let line = TextStyle(isColored: true).paint("unsatisfied", .red) + "  link/no-carrier"
         let cut = DisplayWidth.cutPainted(line, to: columns, isUnicode: isUnicode)
         #expect(DisplayWidth.columns(cut.replacing(/\u{1b}\[[0-9]+m/, with: "")) == columns, "\(cut)")
