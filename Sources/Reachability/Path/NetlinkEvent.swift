@@ -21,6 +21,14 @@ package enum NetlinkEvent: Hashable, Sendable {
     case ignored
     /// A message that could not be decoded.
     case malformed
+
+    /// Whether something went that ways may lead over.
+    var isRemoval: Bool {
+        switch self {
+        case .linkRemoved, .addressRemoved, .routeRemoved, .ruleRemoved, .nexthopRemoved: true
+        default: false
+        }
+    }
 }
 
 /// What one message is part of.

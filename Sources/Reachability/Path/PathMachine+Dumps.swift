@@ -73,7 +73,8 @@ extension PathMachine {
             if resync.reasons.isEmpty { resync.reasons = [.dumpInterrupted] }
             resync.tables.insert(finished.table)
         } else if !isStale, finished.interface == nil {
-            resync.tables.remove(finished.table)
+            // What the kernel answered meanwhile may have come of something that no dump shows any more.
+            if resync.tables.remove(finished.table) != nil, resync.tables.isEmpty { work.ask = true }
         }
         if let path, path.isConsistent != isConsistent { touch() }
     }

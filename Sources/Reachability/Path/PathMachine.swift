@@ -187,6 +187,8 @@ package struct PathMachine: Sendable {
             let known = untold.changes.count
             keeper.apply(event, &untold)
             noteChanges(from: known, at: now)
+            // The kernel may have answered with what only it knew.
+            if event.isRemoval { work.ask = true }
         }
     }
 

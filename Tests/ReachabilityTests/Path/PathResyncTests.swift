@@ -77,6 +77,25 @@ import Testing
         #expect(update?.reasons == [.dnsChanged])
     }
 
+    @Test func `an answer that came of a route which only the kernel knew is asked for again when that route goes`() {
+        var bench = PathBench.online()
+        let (answers, unseen) = (bench.routes, Route(Route.Key(destination: IPPrefix(IPAddress(v4: 0x0a07_0000), length: 16))))
+        bench.routes = [:]
+        #expect(bench.turn(.resolver(ResolverConfiguration())).published.last?.path.status == .unsatisfied)
+        bench.routes = answers
+        #expect(bench.hear(.routeRemoved(unseen)).published.last?.path.status == .satisfied)
+    }
+
+    @Test func `an answer that came of what was lost is asked for again when the resync ends`() {
+        var bench = PathBench.online()
+        let answers = bench.routes
+        bench.turn(.overrun)
+        bench.routes = [:]
+        #expect(bench.turn(.resolver(ResolverConfiguration())).published.last?.path.status == .unsatisfied)
+        bench.routes = answers
+        #expect(bench.settle().published.last?.path.status == .satisfied)
+    }
+
     @Test func `events that come while the tables are dumped again are told at once`() {
         var bench = PathBench.online()
         bench.turn(.overrun)
