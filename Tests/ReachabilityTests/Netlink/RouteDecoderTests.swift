@@ -65,7 +65,7 @@ import Testing
         #expect(one.uses(interface: 7) && one.uses(interface: 3) && !one.uses(interface: 4))
     }
 
-    @Test func `a dead next hop is none, and a route of dead ones only is dead`() {
+    @Test func `a dead next hop is none, and a route of dead ones only is dead and keeps them`() {
         let (alive, dead) = (Route.NextHop(interface: 2, gateway: gateway), Route.NextHop(interface: 3, gateway: gateway))
         let half = message {
             $0.add(9, RawMessage.multipathMember(alive, of: .v4) + RawMessage.multipathMember(dead, of: .v4, flags: 1))
@@ -75,9 +75,10 @@ import Testing
             $0.add(
                 9, RawMessage.multipathMember(alive, of: .v4, flags: 1) + RawMessage.multipathMember(dead, of: .v4, flags: 0x11))
         }
-        #expect(decode(whole) == [.route(Route(defaultKey), replaces: false, isDead: true)])
+        #expect(decode(whole) == [.route(Route(defaultKey, nextHops: [alive, dead]), replaces: false, isDead: true)])
         let single = message(routeFlags: 1) { $0.add(4, UInt32(2)) }
-        #expect(decode(single) == [.route(Route(defaultKey), replaces: false, isDead: true)])
+        let hop = Route.NextHop(interface: 2)
+        #expect(decode(single) == [.route(Route(defaultKey, nextHops: [hop]), replaces: false, isDead: true)])
     }
 
     private var defaultKey: Route.Key { Route.Key(destination: IPPrefix(IPAddress(v4: 0), length: 0)) }
