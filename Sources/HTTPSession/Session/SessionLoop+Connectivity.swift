@@ -110,6 +110,17 @@ extension SessionLoop {
         remotes.isEmpty ? ways.areLost : remotes.allSatisfy { ways.isLost(way(to: $0), to: $0) }
     }
 
+    /// Whether the kernel has a route to one of these addresses that works, also where there is no default route. A session that is bound
+    /// to an interface does not know that.
+    func hasRoute(to remotes: [IPAddress]) -> Bool {
+        engine.network.interface == nil
+            && remotes.contains { remote in
+                let way = way(to: remote)
+                guard case .from = way else { return false }
+                return !ways.isLost(way, to: remote)
+            }
+    }
+
     /// What is missing on the way to all of these addresses, and may come; of none, nobody knows.
     func loss(of remotes: [IPAddress]) -> Cause? {
         let losses = remotes.map { ways.loss(way(to: $0), to: $0) }

@@ -257,7 +257,9 @@ extension TaskRun: TransferReceiver {
 
     /// Where there is certainly no network, that is the reason, whatever libcurl ran into.
     private func explained(_ error: HTTPSessionError) -> HTTPSessionError {
-        guard let path = settings.path?.currentPath, path.status == .unsatisfied, !origin.isLoopback else { return error }
+        guard let path = settings.path?.currentPath, path.status == .unsatisfied, !origin.isLoopback,
+            !loop.hasRoute(to: exchange.remotes)
+        else { return error }
         switch error.code {
         case .cannotFindHost, .cannotConnectToHost: break
         // One on this machine is there without a network, and one that has answered was reached.

@@ -116,6 +116,20 @@ import Testing
         gate.open()
     }
 
+    @Test func `a server behind a route of its own that refuses is no missing network, though there is no default route`()
+        async throws
+    {
+        let server = try lab.server { _ in Reply(body: "well") }
+        let monitor = try await lab.settledMonitor(hasPath: false)
+        let session = try lab.session(monitor) { $0.retryPolicy.maximumRetries = 0 }
+        // Nobody listens at port 1.
+        var refused = try #require(URLComponents(url: server.url(), resolvingAgainstBaseURL: false))
+        refused.port = 1
+        let error = await failure(session.data(TransferRequest(url: try #require(refused.url))))
+        #expect(error?.code == .cannotConnectToHost && error?.cause == nil, "\(error as Any)")
+        #expect(monitor.currentPath?.status == .unsatisfied)
+    }
+
     @Test func `routes to elsewhere that come and go disturb nobody`() async throws {
         let gate = try Gate()
         let server = try half(gate)
