@@ -45,6 +45,7 @@
 #include <linux/if_tun.h>
 #include <linux/magic.h>
 #include <linux/neighbour.h>
+#include <linux/netconf.h>
 #include <linux/netlink.h>
 #include <linux/nexthop.h>
 #include <linux/nl80211.h>

@@ -274,4 +274,28 @@ struct RouteTests {
         while let path = try observer.nextPath(), !path.line.hasPrefix("satisfied v0") {}
         #expect(try observer.quietState().snapshot.routes(defaultRoute).count == 1)
     }
+
+    @Test(arguments: ["ipv4", "ipv6"])
+    func `another uplink takes over when routes over a link without a carrier are ignored from now on`(_ family: String) throws {
+        let network = try Network()
+        let host = network.host
+        let isV4 = family == "ipv4"
+        for number in 0..<2 {
+            let address = isV4 ? "10.\(number).0.1/24" : "2001:db8:\(number)::1/64"
+            let gateway = isV4 ? "10.\(number).0.9" : "2001:db8:\(number)::9"
+            try network.uplink("v\(number)", address)
+            try host.ip("\(isV4 ? "-4" : "-6") route add default via \(gateway) dev v\(number) metric \(number + 1)")
+        }
+        let observer = try LibraryObserver(MonitorConfiguration(namespace: NetworkNamespace(host.path)))
+        #expect(try observer.nextPath()?.line.hasPrefix("satisfied v0") == true)
+        try network.router.ip("link set rv0 down")
+        while let path = try observer.nextPath(), !path.line.hasPrefix("unsatisfied link/no-carrier") {}
+        _ = try observer.quietState()
+
+        try host.set("\(family).conf.v0.ignore_routes_with_linkdown", "1")
+        while let path = try observer.nextPath(), !path.line.hasPrefix("satisfied v1") {}
+        _ = try observer.quietState()
+        try host.set("\(family).conf.v0.ignore_routes_with_linkdown", "0")
+        while let path = try observer.nextPath(), !path.line.hasPrefix("unsatisfied link/no-carrier") {}
+    }
 }

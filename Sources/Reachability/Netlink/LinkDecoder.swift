@@ -21,6 +21,24 @@ extension NetlinkDecoder {
         return link.name.isEmpty ? .malformed : .link(link)
     }
 
+    /// RTM_NEWNETCONF, as far as it is about `ignore_routes_with_linkdown`.
+    static func linkdownPolicy(_ message: UnsafeMutablePointer<nlmsghdr>) -> NetlinkEvent {
+        guard let header = fixedHeader(message, as: netconfmsg.self) else { return .malformed }
+        guard header.ncm_family == UInt8(AF_INET) || header.ncm_family == UInt8(AF_INET6) else { return .ignored }
+        var index: Int32 = 0
+        var isAboutLinkdown = false
+        for attribute in AttributeSequence(message, headerSize: MemoryLayout<netconfmsg>.size) {
+            switch attribute.type {
+            case Int32(NETCONFA_IFINDEX): index = attribute.number() ?? 0
+            case Int32(NETCONFA_IGNORE_ROUTES_WITH_LINKDOWN): isAboutLinkdown = true
+            default: break
+            }
+        }
+        // Negative numbers stand for the defaults, which are no interface's own setting.
+        guard isAboutLinkdown, index > 0 else { return .ignored }
+        return .linkdownPolicy(header.ncm_family == UInt8(AF_INET) ? .v4 : .v6, interface: UInt32(index))
+    }
+
     static func hardwareAddress(_ pointer: OpaquePointer?) -> [UInt8] {
         guard let pointer, let bytes = nl_addr_get_binary_addr(pointer) else { return [] }
         return [UInt8](UnsafeRawBufferPointer(start: bytes, count: Int(nl_addr_get_len(pointer))))

@@ -46,6 +46,7 @@ enum NetlinkDecoder {
         case RTM_NEWNEIGH, RTM_DELNEIGH: return neighbour(header)
         case RTM_NEWRULE, RTM_DELRULE: return rule(header)
         case RTM_NEWNEXTHOP, RTM_DELNEXTHOP: return nexthop(header)
+        case RTM_NEWNETCONF: return linkdownPolicy(header)
         default: return .ignored
         }
     }

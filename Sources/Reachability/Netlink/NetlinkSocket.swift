@@ -58,8 +58,8 @@ struct NetlinkSocket: ~Copyable {
             var one: Int32 = 1
             _ = setsockopt(descriptor, SOL_NETLINK, NETLINK_GET_STRICT_CHK, &one, socklen_t(MemoryLayout<Int32>.size))
             for group in groups where nl_socket_add_membership(handle, Int32(group.rawValue)) != 0 {
-                // Nexthop objects came with Linux 5.3; everything else must be there.
-                if group == RTNLGRP_NEXTHOP { continue }
+                // Nexthop objects came with Linux 5.3, and the settings of interfaces matter to few; everything else must be there.
+                if [RTNLGRP_NEXTHOP, RTNLGRP_IPV4_NETCONF, RTNLGRP_IPV6_NETCONF].contains(group) { continue }
                 throw NetlinkError(call: Self.joining, errno: errno)
             }
         } catch let error as NetlinkError {

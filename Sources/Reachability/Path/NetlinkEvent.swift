@@ -9,6 +9,8 @@ package enum NetlinkEvent: Hashable, Sendable {
     /// `ignore_routes_with_linkdown` is set; such a route is absent.
     case route(Route, replaces: Bool = false, isDead: Bool = false)
     case routeRemoved(Route)
+    /// `ignore_routes_with_linkdown` of an interface was set, to whatever.
+    case linkdownPolicy(IPAddress.Family, interface: UInt32)
     case rule(Rule)
     case ruleRemoved(Rule)
     case neighbour(Neighbour)

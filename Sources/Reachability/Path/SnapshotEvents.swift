@@ -3,6 +3,7 @@
 // The kernel does not tell everything, so some events are only hints, and the table is dumped again:
 // - IPv4 routes vanish without a message when their link or address goes, and multipath members die and revive silently; only the
 //   routes over that link are stale then, and those that prefer that address;
+// - routes over a link without a carrier die and revive with `ignore_routes_with_linkdown`;
 // - the first end of a veth pair is announced before it has a peer, and the last when the other moved to another namespace;
 // - IPv6 routes with an MTU of their own follow that of their link (rt6_mtu_change);
 // - an IPv6 address that is kept while its link is down (keep_addr_on_down) is tentative again; only the end of that is told;
@@ -29,6 +30,10 @@ extension NetworkSnapshot {
             if addresses[key] != nil { record(.addressRemoved(key), &outcome) }
         case .route(let route, let replaces, let isDead): takeRoute(route, replaces, isDead, &outcome)
         case .routeRemoved(let route): takeRouteRemoval(route, &outcome)
+        case .linkdownPolicy(let family, let interface):
+            // Also said of each device that is new, whose link is down yet.
+            guard let link = links[interface], link.flags.contains(.up), !link.hasCarrier else { break }
+            doubtRoutes(family, over: interface, &outcome)
         case .rule(let rule):
             if rules.contains(rule) { noteDuplicate(rule) } else { record(.ruleAdded(rule), &outcome) }
         case .ruleRemoved(let rule):

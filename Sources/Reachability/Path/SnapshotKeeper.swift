@@ -345,7 +345,7 @@ extension NetlinkEvent {
         case .route(let route, _, _), .routeRemoved(let route): table == .routes(route.key.family)
         case .rule(let rule), .ruleRemoved(let rule): table == .rules(rule.family)
         case .nexthop, .nexthopRemoved: table == .nexthops
-        case .neighbour, .neighbourRemoved, .done, .ignored, .malformed: false
+        case .linkdownPolicy, .neighbour, .neighbourRemoved, .done, .ignored, .malformed: false
         }
     }
 
