@@ -12,7 +12,8 @@ public import Reachability
 /// let user: User = try await session.get("users/7").decode()
 /// ```
 ///
-/// Tasks start when they are made and go on without the manager: it may be dropped while they run. Everything is done on a thread of
+/// Tasks start when they are made and go on without the manager: it may be dropped while they run (``close(cancelsTasks:)`` says what
+/// that waits for). Everything is done on a thread of
 /// the session's own; handlers, callbacks and monitors are called elsewhere.
 public final class HTTPSessionManager: Sendable {
     /// Addresses given as text are relative to it (RFC 3986 section 5), as if its path ended in a slash.
@@ -194,4 +195,14 @@ public final class HTTPSessionManager: Sendable {
     /// Ends the session: with its tasks, or after them. New tasks end with ``HTTPSessionError/Code/sessionInvalidated``.
     /// ``DidInvalidate`` is posted when the last task has ended.
     public func invalidate(cancelsTasks: Bool) { core.invalidate(self, cancelsTasks: cancelsTasks) }
+
+    /// Ends the session as ``invalidate(cancelsTasks:)`` does, and returns when all of it has ended: its tasks, its connections, what it
+    /// writes of cookies and Strict-Transport-Security, and its monitors have heard of that. The ``shared`` session goes on, and this
+    /// returns at once.
+    ///
+    /// A session that is only dropped ends with its last task. Whoever drops the last of them waits until the connections are closed and
+    /// the files are written: milliseconds, or as long as a slow disk takes. A thread that must not wait calls this before.
+    public func close(cancelsTasks: Bool = true) async {
+        await core.close(self, cancelsTasks: cancelsTasks)
+    }
 }

@@ -147,6 +147,14 @@ final class SessionCore: Sendable {
 
     func deliver(_ body: @escaping @Sendable () -> Void) { outbox.deliver(body) }
 
+    func close(_ manager: HTTPSessionManager, cancelsTasks: Bool) async {
+        guard !isPermanent.load(ordering: .relaxed) else { return }
+        await withCheckedContinuation { continuation in
+            outbox.onInvalidation { continuation.resume() }
+            invalidate(manager, cancelsTasks: cancelsTasks)
+        }
+    }
+
     func invalidate(_ manager: HTTPSessionManager, cancelsTasks: Bool) {
         guard !isPermanent.load(ordering: .relaxed) else { return }
         // Once: behind the end nobody would let go of the manager again.

@@ -19,7 +19,15 @@ final class SessionOutbox: Sendable {
     /// happened first is told first.
     private let isElsewhere: Bool
 
-    private let invalidated = Locked<HTTPSessionManager?>(nil)
+    private let invalidation = Locked(Invalidation())
+
+    private struct Invalidation: Sendable {
+        /// The manager that observers are told of, kept until they are.
+        var manager: HTTPSessionManager?
+        /// Called when they have been told.
+        var closers: [@Sendable () -> Void] = []
+        var isAnnounced = false
+    }
 
     private struct Batch: Sendable {
         var results: [(task: TransferTask, result: Result<TransferResponse, HTTPSessionError>)] = []
@@ -115,16 +123,30 @@ final class SessionOutbox: Sendable {
         if isElsewhere { HomeThread.relay(body) } else { body() }
     }
 
-    /// The manager that observers are told of, kept until they are.
-    func invalidationComes(to manager: HTTPSessionManager) { invalidated.withLock { $0 = manager } }
+    /// The session's end begins: observers are told of the manager when it is over.
+    func invalidationComes(to manager: HTTPSessionManager) { invalidation.withLock { $0.manager = manager } }
+
+    /// Calls `body` when the session has ended and all have heard of it, on the delivery queue; at once if that was before.
+    func onInvalidation(_ body: @escaping @Sendable () -> Void) {
+        let isOver = invalidation.withLock { invalidation in
+            if !invalidation.isAnnounced { invalidation.closers.append(body) }
+            return invalidation.isAnnounced
+        }
+        if isOver { body() }
+    }
 
     func announceInvalidation() {
         announce(.sessionInvalidated)
         flush()
-        let parcel = Parcel(invalidated.withLock { $0.take() })
-        deliver { [postsNotifications] in
-            guard let manager = parcel.take() ?? nil, postsNotifications else { return }
-            SessionNotifications.postInvalidation(of: manager)
+        let parcel = Parcel(invalidation.withLock { $0.manager.take() })
+        deliver { [self] in
+            if let manager = parcel.take() ?? nil, postsNotifications { SessionNotifications.postInvalidation(of: manager) }
+            var closers: [@Sendable () -> Void] = []
+            invalidation.withLock { invalidation in
+                invalidation.isAnnounced = true
+                swap(&closers, &invalidation.closers)
+            }
+            for closer in closers { closer() }
         }
     }
 }

@@ -43,6 +43,30 @@ import Testing
         try await server.awaitOpenConnections(0)
     }
 
+    @Test(arguments: [true, false]) func `a session that is closed has ended with its tasks, its connections and its files`(
+        cancelsTasks: Bool
+    ) async throws {
+        let folder = try ScratchDirectory()
+        let gate = try Gate()
+        let server = try MisbehavingServer { _ in
+            Reply(body: "x").field("Set-Cookie", "a=1; Max-Age=3600").held(by: gate)
+        }
+        let log = EventLog()
+        let session = try HTTPSessionManager(
+            configuration: localConfiguration { $0.cookies = .file(folder.url("cookies")) }, monitors: [log])
+        let task = session.data(request(server))
+        try await server.awaitRequests(1)
+        if !cancelsTasks { gate.open() }
+        await session.close(cancelsTasks: cancelsTasks)
+        #expect((try? task.result?.get()) == nil ? cancelsTasks : !cancelsTasks)
+        #expect(log.names.last == "invalidated")
+        #expect(folder.names == (cancelsTasks ? [] : ["cookies"]))
+        // Once more it has nothing to wait for.
+        await session.close()
+        gate.open()
+        try await server.awaitOpenConnections(0)
+    }
+
     @Test func `a manager that is dropped leaves its tasks running, and its connections end with them`() async throws {
         let gate = try Gate()
         let server = try MisbehavingServer { _ in Reply(body: "x").held(by: gate) }
@@ -174,6 +198,7 @@ import Testing
         let session = try HTTPSessionManager.shared
         #expect(try HTTPSessionManager.shared === session)
         session.invalidate(cancelsTasks: true)
+        await session.close()
         let server = try MisbehavingServer { _ in Reply() }
         // What it is asked here it refuses, being as strict as any: it has not ended.
         #expect(await failure(session.data(request(server)))?.code == .insecureConnectionRefused)
