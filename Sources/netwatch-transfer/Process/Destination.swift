@@ -41,6 +41,7 @@ enum Destination {
     private static func checked(_ file: String, isNamedByServer: Bool) throws(Failure) -> String {
         var found = stat()
         var path = file
+        if !isNamedByServer { try checkLinks(file) }
         if isNamedByServer {
             // Nothing is put at this path but the partial file beside it.
         } else if let resolved = realpath(file, nil) {
@@ -54,11 +55,37 @@ enum Destination {
         } catch {
             throw failure(file, error.context.systemError.map(errorText) ?? DownloadDestination.noFile)
         }
-        let parent = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+        let parent = directory(of: path)
         guard stat(parent, &found) == 0 else { throw failure(file, errno) }
         guard found.st_mode & S_IFMT == S_IFDIR else { throw failure(file, ENOTDIR) }
         guard access(parent, W_OK | X_OK) == 0 else { throw failure(file, errno) }
         return path
+    }
+
+    /// Throws if the path is a symbolic link that another user may have put there to have some other file replaced. The rule of the kernel for
+    /// open(2) (fs.protected_symlinks, man 5 proc), which realpath(3) knows nothing of; here it holds without the sticky bit too.
+    private static func checkLinks(_ file: String) throws(Failure) {
+        var path = file
+        // MAXSYMLINKS; a longer chain is ELOOP for everybody.
+        for _ in 0..<40 {
+            var (link, parent) = (stat(), stat())
+            guard lstat(path, &link) == 0, link.st_mode & S_IFMT == S_IFLNK, stat(directory(of: path), &parent) == 0 else {
+                return
+            }
+            guard link.st_uid == geteuid() || link.st_uid == parent.st_uid || parent.st_mode & 0o022 == 0 else {
+                throw failure(
+                    file, "'\(path)' is a symbolic link of user \(link.st_uid); remove it, or name the file that it leads to")
+            }
+            var target = [UInt8](repeating: 0, count: Int(PATH_MAX))
+            let count = readlink(path, &target, target.count)
+            guard count > 0 else { return }
+            let text = String(decoding: target[..<count], as: UTF8.self)
+            path = text.hasPrefix("/") ? text : "\(directory(of: path))/\(text)"
+        }
+    }
+
+    private static func directory(of path: String) -> String {
+        path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
     }
 
     private static func failure(_ path: String, _ number: Int32) -> Failure { failure(path, errorText(number)) }
