@@ -33,6 +33,7 @@ enum CurlSentence {
         case CURLE_HTTP2_STREAM: "the server reset the HTTP/2 stream"
         case CURLE_BAD_CONTENT_ENCODING: "the response cannot be decompressed"
         case CURLE_WEIRD_SERVER_REPLY, CURLE_HTTP_RETURNED_ERROR: "\(peer)'s response is not valid HTTP"
+        case CURLE_BAD_FUNCTION_ARGUMENT where evidence.hasRequested: "\(peer)'s response is not valid HTTP"
         case CURLE_TOO_MANY_REDIRECTS: "there are too many redirects"
         default: textOfOthers(code, evidence)
         }

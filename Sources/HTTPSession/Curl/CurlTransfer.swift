@@ -221,6 +221,11 @@ final class CurlTransfer {
         }
         if complete.statusCode >= 200, !readFraming(complete) || !mayAnswer(complete) { return false }
         switch complete.statusCode {
+        case 101:
+            // libcurl takes it for the last head, and what follows for a body.
+            refusal = HTTPSessionError(
+                .badServerResponse, "the server switched to another protocol unasked", context: .init(statusCode: 101))
+            return false
         case 100..<200:
             receiver.transferReceived(interim: complete)
             return true

@@ -11,7 +11,7 @@ enum ContentLength: Hashable, Sendable {
         for value in values {
             for element in value.split(separator: ",", omittingEmptySubsequences: false) {
                 guard let number = ContentLength.number(element) else {
-                    self = .unreadable("the Content-Length \(excerpt(of: value).debugDescription) is no number of bytes")
+                    self = .unreadable("the Content-Length \(excerpt(of: value)) is no number of bytes")
                     return
                 }
                 guard length == nil || length == number else {

@@ -50,6 +50,23 @@ private func peakMemory() throws -> Int {
         }
     }
 
+    @Test func `an unasked 101 Switching Protocols is a bad response at once`() async throws {
+        var reply = Reply.raw("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\nabc")
+        reply.afterwards = .keepAlive
+        let error = try await error(reply) { $0.retryPolicy = .never }
+        #expect(error?.code == .badServerResponse && error?.context.statusCode == 101, "\(String(describing: error))")
+    }
+
+    @Test(arguments: [" ", "\t"]) func `a first field line that begins with a space is a bad response`(_ space: String)
+        async
+        throws
+    {
+        let reply = Reply.raw(.text("HTTP/1.1 200 OK\r\n\(space)Content-Length: 3\r\n\r\nabc"))
+        let error = try await error(reply) { $0.retryPolicy = .never }
+        #expect(error?.code == .badServerResponse)
+        #expect(error?.reason == "the server's response is not valid HTTP", "\(String(describing: error))")
+    }
+
     @Test(arguments: ["-1", "x", ""]) func `a length that is no length`(_ length: String) async throws {
         var reply = Reply(fields: ["Content-Length": "\(length)"], body: "hello")
         reply.framing = .asGiven
