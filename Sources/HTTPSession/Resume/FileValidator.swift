@@ -41,7 +41,9 @@ struct FileValidator: Hashable, Sendable {
     /// Whether a 304 (Not Modified) is about this version. One that names another validator is not: a server may compare dates only by their
     /// order (RFC 9110 section 13.1.3).
     func isConfirmed(by head: ResponseHead) -> Bool {
-        guard head.statusCode == 304 else { return false }
+        guard head.statusCode == 304, !head.hasDifferentValues(of: "etag"), !head.hasDifferentValues(of: "last-modified") else {
+            return false
+        }
         switch validator {
         case .entityTag(let tag): return head.firstValue(of: "etag") ?? tag == tag
         case .lastModified(let date): return head.firstValue(of: "last-modified") ?? date == date

@@ -88,6 +88,16 @@ struct Resumption: Hashable, Sendable {
     /// Judges the final response to a request for what lies behind `received` bytes (the table of section 15.3.7 and its neighbours).
     func judge(_ head: ResponseHead, received: Int64, by basis: Basis) -> Judgement {
         switch head.statusCode {
+        case 206, 304, 416:
+            // A response that contradicts itself says nothing of the bytes.
+            if head.hasDifferentValues(of: "content-range") || head.hasDifferentValues(of: "etag")
+                || head.hasDifferentValues(of: "last-modified")
+            {
+                return .startOver
+            }
+        default: break
+        }
+        switch head.statusCode {
         case 206: return judgePart(head, received, basis)
         case 200...299: return .replace
         case 304: return isWhole(received) ? .complete : .startOver

@@ -11,6 +11,7 @@ enum StrongValidator: Hashable, Sendable {
 
     /// The one that the response has; `nil`: none, and what comes of it cannot be continued.
     init?(_ head: ResponseHead, now: Date) {
+        guard !head.hasDifferentValues(of: "etag"), !head.hasDifferentValues(of: "last-modified") else { return nil }
         if let tag = head.firstValue(of: "etag") {
             // A date beside a weak tag may not be used either (section 13.1.5): the server has better, and calls it weak.
             guard let validator = StrongValidator(entityTag: tag) else { return nil }

@@ -46,6 +46,12 @@ public struct ResponseHead: Hashable, Sendable {
         return values
     }
 
+    /// Whether lines of this field differ. One that has a single value then says nothing (RFC 9110 section 5.3).
+    package func hasDifferentValues(of name: StaticString) -> Bool {
+        let values = values(of: name)
+        return values.contains { $0 != values[0] }
+    }
+
     /// Whether there is such a field, whatever its value.
     package func has(_ name: StaticString) -> Bool {
         var isThere = false

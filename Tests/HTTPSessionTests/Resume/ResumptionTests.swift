@@ -49,6 +49,24 @@ struct ResumptionTests {
         #expect(Resumption(whole: try head(203, "ETag: \"a\""), from: url, now: now) == nil)
     }
 
+    @Test func `fields with two different values neither make a validator nor join bytes`() throws {
+        #expect(try resumption("ETag: \"a\"", "ETag: \"b\"") == nil)
+        #expect(
+            try resumption(modified, "Last-Modified: Sun, 06 Nov 1994 08:49:36 GMT", "Date: Sun, 06 Nov 1994 09:49:38 GMT") == nil
+        )
+        #expect(try resumption("ETag: \"a\"", "etag: \"a\"")?.validator == .entityTag("\"a\""))
+        let (tagged, range, tag) = (try tagged(), "Content-Range: bytes 100-999/1000", "ETag: \"a\"")
+        let basis = try #require(tagged.basis(at: url))
+        func judge(_ status: Int, _ fields: String...) throws -> Resumption.Judgement {
+            let text = "HTTP/1.1 \(status) X\r\n" + fields.map { $0 + "\r\n" }.joined() + "\r\n"
+            return tagged.judge(try #require(ResponseHead(bytes: Array(text.utf8))), received: 100, by: basis)
+        }
+        #expect(try judge(206, range, tag, range, tag) == .append(total: 1_000))
+        #expect(try judge(206, range, tag, "ETag: \"b\"") == .startOver)
+        #expect(try judge(206, range, tag, "Content-Range: bytes 0-899/1000") == .startOver)
+        #expect(try judge(206, range, tag, modified, "Last-Modified: Sun, 06 Nov 1994 08:49:36 GMT") == .startOver)
+    }
+
     @Test func `it belongs to one resource, of which the query may be another`() throws {
         let tagged = try tagged()
         for same in ["https://host/file", "https://HOST/file?signature=2", "HTTPS://host/file#x"] {
