@@ -47,6 +47,9 @@ final class ChunkBuffer: Sendable {
     /// - Parameter wake: called when there is room again.
     init(wake: @escaping @Sendable () -> Void) { self.wake = wake }
 
+    /// How many readers wait for bytes.
+    var waitingReaders: Int { state.withLock { $0.waiting.count } }
+
     func readerBegins() { state.withLock { $0.readers += 1 } }
 
     /// - Returns: whether nobody reads any more what is yet to come.

@@ -1,0 +1,30 @@
+import Foundation
+import Testing
+
+@testable import HTTPSession
+
+/// The buffer between a session's loop and the readers of a stream.
+@Suite(.timeLimit(.minutes(1))) struct ChunkBufferTests {
+    private func read(_ buffer: ChunkBuffer) async throws -> Int {
+        var count = 0
+        while let piece = try await buffer.next() { count += piece.count }
+        return count
+    }
+
+    @Test func `two readers of a stream that wait at the same time rest, and share what comes`() async throws {
+        let buffer = ChunkBuffer {}
+        async let one = read(buffer)
+        async let other = read(buffer)
+        while buffer.waitingReaders < 2 { await Task.yield() }
+        for _ in 0..<1_000 {
+            await Task.yield()
+            // One that wakes the other is not among the waiting ones then.
+            #expect(buffer.waitingReaders == 2)
+        }
+        for _ in 0..<3 { _ = [UInt8](repeating: 1, count: 3).withUnsafeBytes { buffer.put($0) } }
+        buffer.finish(nil)
+        let counts = try await (one, other)
+        #expect(counts.0 + counts.1 == 9)
+        #expect(buffer.waitingReaders == 0)
+    }
+}
