@@ -75,6 +75,12 @@ extension Trait where Self == ConditionTrait {
             if: ProcessInfo.processInfo.environment["SUITE_SANITIZER"] != nil, "sanitizers take time and memory of their own")
     }
 
+    /// For tests of programs that do not see /proc: AddressSanitizer's runtime reads it, and warns on standard error.
+    public static var skippedUnderAddressSanitizer: Self {
+        .disabled(
+            if: ProcessInfo.processInfo.environment["SUITE_SANITIZER"] == "address", "AddressSanitizer's own runtime needs /proc")
+    }
+
     /// For tests that need what `scripts/setup test` installs, named by a file of it, likewise.
     public static func requires(_ file: String) -> Self {
         .disabled(if: access(file, R_OK) != 0 && !Lab.isRequired, "\(file) is missing: scripts/setup test installs it")

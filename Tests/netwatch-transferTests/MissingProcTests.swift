@@ -4,7 +4,7 @@ import NetworkLab
 import Testing
 
 /// The programs where /proc is not mounted, as in a chroot.
-@Suite(.requiresMounts, .timeLimit(.minutes(10))) struct MissingProcTests {
+@Suite(.requiresMounts, .skippedUnderAddressSanitizer, .timeLimit(.minutes(10))) struct MissingProcTests {
     private let folder: ProgramFolder
 
     init() throws { folder = try ProgramFolder() }

@@ -332,10 +332,10 @@ final class MonitorLoop {
         case .resolve(let request): names.resolve(request)
         case .connect(let attempt): connect(attempt)
         case .cancel(let id):
-            prober.cancel(id)
+            prober.cancel(id, on: loop)
             attempts[TargetID(owning: id)]?.remove(id)
         case .cancelAll(let id):
-            attempts.removeValue(forKey: id)?.forEach { prober.cancel($0) }
+            attempts.removeValue(forKey: id)?.forEach { prober.cancel($0, on: loop) }
             names.cancel(id)
         case .emit(let event):
             sink(event)

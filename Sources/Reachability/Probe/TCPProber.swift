@@ -121,17 +121,16 @@ package struct TCPProber: ~Copyable {
     package mutating func ready(_ ready: EventLoop.Ready, on loop: borrowing EventLoop, now: Moment) -> ProbeResult? {
         guard let connection = connecting[ready.token] else { return nil }
         guard let result = outcome(of: connection, now: now) else { return nil }
-        loop.remove(connection.socket)
-        finish(connection, token: ready.token)
+        finish(connection, token: ready.token, on: loop)
         return result
     }
 
     /// Ends an attempt without a result.
-    package mutating func cancel(_ id: UInt64) {
+    package mutating func cancel(_ id: UInt64, on loop: borrowing EventLoop) {
         guard let token = tokens[id], let connection = connecting[token] else {
             return waiting.removeAll { $0.id == id }
         }
-        finish(connection, token: token)
+        finish(connection, token: token, on: loop)
     }
 
     /// Ends all attempts without results.
@@ -142,7 +141,9 @@ package struct TCPProber: ~Copyable {
         waiting = []
     }
 
-    private mutating func finish(_ connection: Connecting, token: UInt64) {
+    // A process that another thread forks may have the socket for a while: epoll would go on to report it (epoll(7)).
+    private mutating func finish(_ connection: Connecting, token: UInt64, on loop: borrowing EventLoop) {
+        loop.remove(connection.socket)
         close(connection.socket)
         connecting[token] = nil
         tokens[connection.attempt.id] = nil
