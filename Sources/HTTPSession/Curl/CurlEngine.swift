@@ -1,4 +1,5 @@
 internal import CCurl
+internal import COpenSSLSetup
 internal import EventLoop
 internal import Glibc
 
@@ -243,7 +244,9 @@ final class CurlEngine {
 
     private func drive(_ socket: curl_socket_t, _ mask: Int32) {
         var running: Int32 = 0
+        netwatch_tls_reading_begins()
         let code = curl_multi_socket_action(multi, socket, mask, &running)
+        netwatch_tls_reading_ends()
         // A socket that was closed since it was ready is none of libcurl's any more.
         guard code != CURLM_BAD_SOCKET else { return }
         do throws(HTTPSessionError) { try CurlFailure.check(code) } catch { endAll(with: error) }

@@ -1,4 +1,5 @@
 internal import COpenSSL
+internal import COpenSSLSetup
 internal import EventLoop
 internal import Foundation
 internal import Synchronization
@@ -68,6 +69,7 @@ final class HandshakeWatch: Sendable {
         SSL_CTX_set_cert_verify_callback(context, TLSCallbacks.verify, held.toOpaque())
         SSL_CTX_set_cert_cb(context, TLSCallbacks.certificateRequested, held.toOpaque())
         SSL_CTX_set_info_callback(context, TLSCallbacks.info)
+        netwatch_tls_limit_reading(context)
         return sets == 1
     }
 
