@@ -32,7 +32,8 @@ public struct XMLParserResponseSerializer: ResponseSerializer {
 /// must be well formed, and within the limits of ``XMLParserResponseSerializer``: no internal DTD subset, no processing instruction without
 /// data. Its declaration is replaced by one that says UTF-8.
 ///
-/// FoundationXML on Linux (Swift 6.3) never frees a document. A program that reads many takes ``XMLParserResponseSerializer``.
+/// FoundationXML on Linux (Swift 6.3) never frees a document. A program that reads many takes ``XMLParserResponseSerializer``. It also ends
+/// the process when a program reads `prefix` of an element without one, or `dtd` of a document without a document type.
 public struct XMLDocumentResponseSerializer: ResponseSerializer {
     /// What a response must be; by default ``XMLParserResponseSerializer/contentTypes``.
     public var validation: ResponseValidation
