@@ -91,12 +91,14 @@ final class CurlEngine {
         try? set(CurlLibrary.networkChangedOption, CurlLibrary.clearsConnectionsAndNames)
     }
 
-    deinit { close() }
+    deinit { _ = close() }
 
     /// On the loop's thread: the end. Whatever is still under way ends without a word; the HSTS file is written, which libcurl does when
     /// the handle goes that names it.
-    func close() {
-        guard !isClosed else { return }
+    ///
+    /// - Returns: the transfers that the engine had: they and it would hold each other.
+    func close() -> [CurlTransfer] {
+        guard !isClosed else { return [] }
         isClosed = true
         for transfer in transfers.values {
             curl_multi_remove_handle(multi, transfer.handle.raw)
@@ -108,6 +110,8 @@ final class CurlEngine {
         storeHandle.cleanUp()
         curl_share_cleanup(share)
         curl_share_cleanup(cookielessShare)
+        defer { (transfers, answered, unwatched, unsettled, surplus.waiting) = ([:], [], [], [], []) }
+        return transfers.values + answered + unwatched + unsettled + surplus.waiting.map(\.transfer)
     }
 
     // MARK: Transfers

@@ -89,7 +89,7 @@ final class SessionLoop {
         // What has been announced as over is over: the files are written.
         cookieKeeper?.finish(engine.cookieLines)
         cookieShare?.store.settle()
-        engine.close()
+        letGo(engine.close())
         outbox.flush(lettingGo: &spent)
         outbox.announceInvalidation()
     }
