@@ -11,14 +11,19 @@ extension HTTPSessionManager {
     /// `departure`: who is asked before the request leaves.
     package func task(_ request: TransferRequest, for purpose: Purpose, departure: Departure?) -> TransferTask {
         let limit = request.options.maximumResponseSize ?? configuration.maximumResponseSize
+        var specification = TaskSpecification(
+            request: request, kind: .upload, destination: .memory(maximumSize: limit), startsNow: false, departure: departure)
         switch purpose {
         case .download(let destination):
-            return make(request, .download, .file(destination), nil, 200...299, false, departure: departure)
-        case .upload: return make(request, .upload, .memory(maximumSize: limit), nil, nil, false, departure: departure)
+            specification.kind = .download
+            specification.destination = .file(destination)
+            specification.acceptableStatusCodes = TaskSpecification.successes
+        case .upload: break
         case .resumableUpload(let kind, let place):
-            return make(
-                request, .upload, .memory(maximumSize: limit), nil, 200...299, false, resumably: kind, at: place,
-                departure: departure)
+            specification.uploadProtocol = kind
+            specification.uploadPlace = place
+            specification.acceptableStatusCodes = TaskSpecification.successes
         }
+        return make(specification)
     }
 }

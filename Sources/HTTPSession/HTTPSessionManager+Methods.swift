@@ -63,7 +63,7 @@ extension HTTPSessionManager {
         do throws(HTTPSessionError) {
             return download(try request(.get, address, nil, headerFields), to: place)
         } catch {
-            return make(unresolved, .download, .file(place), nil, nil, false, failure: error)
+            return refused(.download, .file(place), error)
         }
     }
 
@@ -86,11 +86,13 @@ extension HTTPSessionManager {
             }
             let record = try directory.record(of: resumeData)
             return make(
-                request ?? TransferRequest(url: record.start), .download, .file(destination), handlers, 200...299, startsNow,
-                record: directory.hasPart(record) ? record : nil)
+                TaskSpecification(
+                    request: request ?? TransferRequest(url: record.start), kind: .download, destination: .file(destination),
+                    acceptableStatusCodes: TaskSpecification.successes, handlers: handlers, startsNow: startsNow,
+                    record: directory.hasPart(record) ? record : nil))
         } catch {
             if let request { return download(request, to: destination, handlers: handlers, startsNow: startsNow) }
-            return make(unresolved, .download, .file(destination), handlers, nil, false, failure: error)
+            return refused(.download, .file(destination), error, handlers)
         }
     }
 
@@ -99,8 +101,7 @@ extension HTTPSessionManager {
         do throws(HTTPSessionError) {
             return stream(try request(.get, address, parameters, headerFields))
         } catch {
-            let buffer = ChunkBuffer {}
-            return make(unresolved, .stream, .reader(buffer), nil, nil, false, buffer: buffer, failure: error)
+            return refused(.stream, .reader(ChunkBuffer {}), error)
         }
     }
 
@@ -123,7 +124,7 @@ extension HTTPSessionManager {
         do throws(HTTPSessionError) {
             return data(try build())
         } catch {
-            return make(unresolved, .data, .memory(maximumSize: 0), nil, nil, false, failure: error)
+            return refused(.data, .memory(maximumSize: 0), error)
         }
     }
 
@@ -137,6 +138,14 @@ extension HTTPSessionManager {
         }
     }
 
-    /// Stands for a request that could not be made: its task has an error instead of an answer.
-    private var unresolved: TransferRequest { TransferRequest(url: baseURL ?? URL(fileURLWithPath: "/")) }
+    /// A task whose request could not be made: it has an error instead of an answer.
+    private func refused(
+        _ kind: TransferTask.Kind, _ destination: TaskSpecification.Destination, _ error: HTTPSessionError,
+        _ handlers: TransferHandlers? = nil
+    ) -> TransferTask {
+        let request = TransferRequest(url: baseURL ?? URL(fileURLWithPath: "/"))
+        return make(
+            TaskSpecification(
+                request: request, kind: kind, destination: destination, handlers: handlers, startsNow: false, failure: error))
+    }
 }

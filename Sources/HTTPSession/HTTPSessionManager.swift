@@ -105,7 +105,9 @@ public final class HTTPSessionManager: Sendable {
         let limit = request.options.maximumResponseSize ?? configuration.maximumResponseSize
         var kind = TransferTask.Kind.upload
         if case .none = request.body { kind = .data }
-        return make(request, kind, .memory(maximumSize: limit), handlers, nil, startsNow)
+        return make(
+            TaskSpecification(
+                request: request, kind: kind, destination: .memory(maximumSize: limit), handlers: handlers, startsNow: startsNow))
     }
 
     /// A task whose request's body is sent in as many requests as it takes: after a lost connection, a restart of the server or an answer
@@ -126,7 +128,11 @@ public final class HTTPSessionManager: Sendable {
         _ request: TransferRequest, resumably kind: UploadProtocol, handlers: TransferHandlers? = nil, startsNow: Bool = true
     ) -> TransferTask {
         let limit = request.options.maximumResponseSize ?? configuration.maximumResponseSize
-        return make(request, .upload, .memory(maximumSize: limit), handlers, 200...299, startsNow, resumably: kind)
+        return make(
+            TaskSpecification(
+                request: request, kind: .upload, destination: .memory(maximumSize: limit),
+                acceptableStatusCodes: TaskSpecification.successes, handlers: handlers, startsNow: startsNow, uploadProtocol: kind
+            ))
     }
 
     /// A task whose response becomes a file. A status outside of 200 to 299 ends it with
@@ -134,7 +140,10 @@ public final class HTTPSessionManager: Sendable {
     public func download(
         _ request: TransferRequest, to destination: DownloadDestination, handlers: TransferHandlers? = nil, startsNow: Bool = true
     ) -> TransferTask {
-        make(request, .download, .file(destination), handlers, 200...299, startsNow)
+        make(
+            TaskSpecification(
+                request: request, kind: .download, destination: .file(destination),
+                acceptableStatusCodes: TaskSpecification.successes, handlers: handlers, startsNow: startsNow))
     }
 
     /// A task whose response is read in pieces, as it comes (``TransferTask/chunks``). Of what comes, at most 256 KiB wait for the
@@ -142,24 +151,20 @@ public final class HTTPSessionManager: Sendable {
     public func stream(_ request: TransferRequest, handlers: TransferHandlers? = nil, startsNow: Bool = true) -> TransferTask {
         let id = SessionCore.nextID()
         let buffer = ChunkBuffer { [weak core] in core?.post(.sinkReady(id)) }
-        return make(request, .stream, .reader(buffer), handlers, 200...299, startsNow, id: id, buffer: buffer)
+        return make(
+            TaskSpecification(
+                id: id, request: request, kind: .stream, destination: .reader(buffer),
+                acceptableStatusCodes: TaskSpecification.successes, handlers: handlers, startsNow: startsNow))
     }
 
-    func make(
-        _ request: TransferRequest, _ kind: TransferTask.Kind, _ destination: TransferJob.Destination,
-        _ handlers: TransferHandlers?,
-        _ statusCodes: ClosedRange<Int>?, _ startsNow: Bool, id: UInt64 = SessionCore.nextID(), buffer: ChunkBuffer? = nil,
-        failure: HTTPSessionError? = nil, record: ResumeDirectory.Record? = nil, resumably uploadProtocol: UploadProtocol? = nil,
-        at place: UploadPlace? = nil, departure: Departure? = nil
-    ) -> TransferTask {
-        let (job, failure) = core.settings.job(
-            for: request, to: destination, failure: failure, record: record, acceptableStatusCodes: statusCodes,
-            resumably: uploadProtocol, at: place, departure: departure)
+    func make(_ specification: TaskSpecification) -> TransferTask {
+        let (job, failure) = core.settings.job(of: specification)
+        let own = specification.handlers
         let task = TransferTask(
-            id: id, request: request, kind: kind, handlers: handlers ?? self.handlers, job: job, core: core, chunkBuffer: buffer,
-            validation: validation, isRepeatable: job.isRepeatable(kind),
-            decisions: memory(of: core.settings.decisions, or: .init(capacity: 32), handlers) { $0.serverTrust != nil },
-            identities: memory(of: core.settings.identities, or: .init(capacity: 32), handlers) { $0.clientCertificate != nil })
+            specification, handlers: own ?? handlers, job: job, core: core, validation: validation,
+            decisions: memory(of: core.settings.decisions, or: .init(capacity: 32), own) { $0.serverTrust != nil },
+            identities: memory(of: core.settings.identities, or: .init(capacity: 32), own) { $0.clientCertificate != nil })
+        let startsNow = specification.startsNow
         if !startsNow, failure == nil { core.register(task) }
         core.outbox.detail(.taskCreated(task))
         if let failure {
@@ -194,7 +199,7 @@ public final class HTTPSessionManager: Sendable {
 
     /// Ends the session: with its tasks, or after them. New tasks end with ``HTTPSessionError/Code/sessionInvalidated``.
     /// ``DidInvalidate`` is posted when the last task has ended.
-    public func invalidate(cancelsTasks: Bool) { core.invalidate(self, cancelsTasks: cancelsTasks) }
+    public func invalidate(cancelsTasks: Bool) { core.invalidate(cancelsTasks: cancelsTasks, post: postsEnd) }
 
     /// Ends the session as ``invalidate(cancelsTasks:)`` does, and returns when all of it has ended: its tasks, its connections, what it
     /// writes of cookies and Strict-Transport-Security, and its monitors have heard of that. The ``shared`` session goes on, and this
@@ -203,6 +208,6 @@ public final class HTTPSessionManager: Sendable {
     /// A session that is only dropped ends with its last task. Whoever drops the last of them waits until the connections are closed and
     /// the files are written: milliseconds, or as long as a slow disk takes. A thread that must not wait calls this before.
     public func close(cancelsTasks: Bool = true) async {
-        await core.close(self, cancelsTasks: cancelsTasks)
+        await core.close(cancelsTasks: cancelsTasks, post: postsEnd)
     }
 }

@@ -51,7 +51,10 @@ public final class PathMonitor: Sendable {
 
     package init(_ configuration: MonitorConfiguration) throws(MonitorError) {
         core = try MonitorCore(configuration)
-        core.announce(for: self)
+        core.announce { [weak self] update in
+            guard let self else { return }
+            NotificationCenter.default.post(PathDidChange(update: update), subject: self)
+        }
     }
 
     /// The path as last published; `nil` until the first is known, a few milliseconds after the start. ``awaitSettled()`` waits

@@ -7,8 +7,9 @@ enum Rules {
 
     /// Folders and files that hold values and rules only: no descriptor, no clock, no file.
     static let pure = [
-        "Sources/Pacing", "Sources/Reachability/Path", "Sources/Reachability/Verdict", "Sources/Reachability/Interfaces",
-        "Sources/netwatch/Output", "Sources/netwatch-transfer/Output", "Sources/Console/Text",
+        "Sources/Pacing", "Sources/Reachability/Kernel", "Sources/Reachability/Evidence", "Sources/Reachability/Interfaces",
+        "Sources/Reachability/Path", "Sources/Reachability/Verdict", "Sources/Reachability/Machine",
+        "Sources/netwatch/Output", "Sources/netwatch-transfer/Output", "Sources/netwatch-transfer/Plans", "Sources/Console/Text",
         "Sources/HTTPSession/Fields", "Sources/HTTPSession/Request", "Sources/HTTPSession/Response", "Sources/HTTPSession/Resume",
         "Sources/HTTPSession/Retry", "Sources/HTTPSession/Task", "Sources/HTTPSession/Upload",
         "Sources/HTTPSessionJournal/Life",

@@ -6,7 +6,8 @@ struct TidyTests {
     func repository() throws {
         let files = try repositoryFiles()
         try #require(files.contains { $0.path == "Package.swift" } && files.contains { $0.path.hasPrefix("Sources/") })
-        let findings = files.flatMap { file in Rules.all.flatMap { $0(file) } }
+        let architecture = try #require(files.first { $0.path == FolderOrder.document })
+        let findings = files.flatMap { file in Rules.all.flatMap { $0(file) } } + FolderOrder(architecture).findings(files)
         for finding in findings { print(finding) }
         let count = findings.count
         #expect(count == 0, "see the lines above")
@@ -156,5 +157,57 @@ struct RuleTests {
         #expect(Rules.emptyStorage(SourceFile("Sources/A/B.swift", "var x = 1\n\(array)")).map(\.line) == [2])
         #expect(Rules.emptyStorage(SourceFile("Sources/A/B.swift", "guard count > 0 else { return [] }\n\(array)")).isEmpty)
         #expect(Rules.emptyStorage(SourceFile("Sources/A/B.swift", "String(unsafeUninitializedCapacity: 24) { _ in 0 }")).isEmpty)
+    }
+}
+
+struct FolderOrderTests {
+    private let order = FolderOrder(
+        SourceFile(
+            FolderOrder.document,
+            """
+            # Architecture
+            Elsewhere: Bottom Top
+            ## Folders, from the top
+            ```
+            House: Top Bottom
+            ```
+            ## Next
+            House: Bottom Top
+            """))
+    private let top = SourceFile("Sources/House/Top/Roof.swift", "struct Roof { let wall: Wall; enum Kind {} }")
+
+    private func findings(_ text: String, in path: String = "Sources/House/Bottom/Wall.swift") -> [String] {
+        order.findings([top, SourceFile(path, text)]).map(\.description)
+    }
+
+    @Test("the order is read from its section of the document")
+    func reading() { #expect(order.folders == ["House": ["Top", "Bottom"]]) }
+
+    @Test("a file names types of its folder and of folders further down")
+    func names() {
+        #expect(findings("struct Wall {}").isEmpty)
+        #expect(
+            findings("struct Wall {\n  var roof: Roof?\n  var another: Roof?\n}")
+                == ["Sources/House/Bottom/Wall.swift:2: Bottom names Roof of Top, which stands above it"])
+        #expect(findings("extension Roof { func wall() {} }").count == 1)
+        #expect(findings("let text = \"a \\(Roof.self) is here\"").count == 1)
+    }
+
+    @Test("comments, texts, members and nested types of the same name are no names of types")
+    func others() {
+        #expect(findings("// Roof\n/* Roof\nRoof */ let a = 1").isEmpty)
+        #expect(findings("let a = \"Roof \\\" Roof\"\nlet b = \"\"\"\n  Roof \"Roof\"\n  \"\"\"").isEmpty)
+        #expect(findings("let a = Wall.Roof(1)").isEmpty)
+        #expect(findings("struct Wall { struct Roof {}; let roof: Roof }").isEmpty)
+        #expect(findings("let a = \"\\(f(\"(\"))\"\nlet b = Roof()").count == 1)
+    }
+
+    @Test("every folder has one place in the order")
+    func places() {
+        #expect(
+            findings("struct Wall {}", in: "Sources/House/Cellar/Wall.swift") == [
+                "docs/architecture.md:1: House/Cellar has no place in the order of folders",
+                "docs/architecture.md:1: House/Bottom is in the order of folders, and does not exist",
+            ])
     }
 }

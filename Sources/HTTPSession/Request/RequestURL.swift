@@ -230,5 +230,5 @@ extension TransferRequest.Options {
         return maximumResponseSize ?? 0 < 0 ? "maximumResponseSize is negative" : nil
     }
 
-    private func isOutOfBounds(_ timeout: Duration?) -> Bool { timeout.map { !NetworkOptions.timeouts.contains($0) } ?? false }
+    private func isOutOfBounds(_ timeout: Duration?) -> Bool { timeout.map { !TransferRequest.timeouts.contains($0) } ?? false }
 }

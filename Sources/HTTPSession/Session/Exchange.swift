@@ -53,7 +53,7 @@ struct Exchange {
     var head: ResponseHead?
     var body = Body.undecided
     var next: Next?
-    var destination: TransferJob.Destination?
+    var destination: TaskSpecification.Destination?
     /// When the connection stood.
     var connectedAt: Int64?
     /// Where the transfer that has failed had its connection to, or had tried to have one.
@@ -92,7 +92,7 @@ struct Exchange {
     }
 
     /// Its response is about the bytes that are here already. `isRest`: and brings more of them.
-    mutating func continues(_ beginning: (head: ResponseHead?, destination: TransferJob.Destination)?, isRest: Bool) {
+    mutating func continues(_ beginning: (head: ResponseHead?, destination: TaskSpecification.Destination)?, isRest: Bool) {
         self.isRest = isRest
         wholeHead = beginning?.head
         destination = beginning?.destination

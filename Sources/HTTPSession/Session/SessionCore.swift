@@ -147,18 +147,19 @@ final class SessionCore: Sendable {
 
     func deliver(_ body: @escaping @Sendable () -> Void) { outbox.deliver(body) }
 
-    func close(_ manager: HTTPSessionManager, cancelsTasks: Bool) async {
+    func close(cancelsTasks: Bool, post: @escaping @Sendable () -> Void) async {
         guard !isPermanent.load(ordering: .relaxed) else { return }
         await withCheckedContinuation { continuation in
             outbox.onInvalidation { continuation.resume() }
-            invalidate(manager, cancelsTasks: cancelsTasks)
+            invalidate(cancelsTasks: cancelsTasks, post: post)
         }
     }
 
-    func invalidate(_ manager: HTTPSessionManager, cancelsTasks: Bool) {
+    /// `post` tells observers of the end, when it has come.
+    func invalidate(cancelsTasks: Bool, post: @escaping @Sendable () -> Void) {
         guard !isPermanent.load(ordering: .relaxed) else { return }
         // Once: behind the end nobody would let go of the manager again.
-        if !isInvalidated.exchange(true, ordering: .sequentiallyConsistent) { outbox.invalidationComes(to: manager) }
+        if !isInvalidated.exchange(true, ordering: .sequentiallyConsistent) { outbox.invalidationComes(post) }
         refuseUnstarted()
         mailbox.post(.invalidate(cancelsTasks: cancelsTasks))
     }

@@ -30,7 +30,7 @@ final class SessionLoop {
     /// No machine is due before this.
     private var nextDeadline = Int64.max
     private(set) var now = MonotonicClock.now()
-    let gate: ReachabilityGate?
+    let gate: ServerWatches?
     private let pathToken: CallbackToken?
     let notices = KernelNotices()
     var ways: TransferWays
@@ -65,7 +65,7 @@ final class SessionLoop {
         queue = TransferQueue(limits: settings.queueLimits)
         ways = TransferWays(isBound: settings.network.interface != nil)
         gate = settings.path.map { path in
-            ReachabilityGate(path, settings: settings.probes) { mailbox.post(.serverChanged($0, watch: $1, $2)) }
+            ServerWatches(path, settings: settings.probes) { mailbox.post(.serverChanged($0, watch: $1, $2)) }
         }
         settings.path?.followKernel { [weak notices] path in notices?.put(path) { mailbox.post(.waysChanged) } ?? false }
         pathToken = settings.path?.onChange { mailbox.post(.pathChanged($0)) }

@@ -22,8 +22,8 @@ final class SessionOutbox: Sendable {
     private let invalidation = Locked(Invalidation())
 
     private struct Invalidation: Sendable {
-        /// The manager that observers are told of, kept until they are.
-        var manager: HTTPSessionManager?
+        /// Tells observers, and keeps what it tells them of until it has.
+        var post: (@Sendable () -> Void)?
         /// Called when they have been told.
         var closers: [@Sendable () -> Void] = []
         var isAnnounced = false
@@ -123,8 +123,8 @@ final class SessionOutbox: Sendable {
         if isElsewhere { HomeThread.relay(body) } else { body() }
     }
 
-    /// The session's end begins: observers are told of the manager when it is over.
-    func invalidationComes(to manager: HTTPSessionManager) { invalidation.withLock { $0.manager = manager } }
+    /// The session's end begins: `post` tells observers when it is over.
+    func invalidationComes(_ post: @escaping @Sendable () -> Void) { invalidation.withLock { $0.post = post } }
 
     /// Calls `body` when the session has ended and all have heard of it, on the delivery queue; at once if that was before.
     func onInvalidation(_ body: @escaping @Sendable () -> Void) {
@@ -138,9 +138,9 @@ final class SessionOutbox: Sendable {
     func announceInvalidation() {
         announce(.sessionInvalidated)
         flush()
-        let parcel = Parcel(invalidation.withLock { $0.manager.take() })
+        let parcel = Parcel(invalidation.withLock { $0.post.take() })
         deliver { [self] in
-            if let manager = parcel.take() ?? nil, postsNotifications { SessionNotifications.postInvalidation(of: manager) }
+            if let post = parcel.take() ?? nil, postsNotifications { post() }
             var closers: [@Sendable () -> Void] = []
             invalidation.withLock { invalidation in
                 invalidation.isAnnounced = true

@@ -1,5 +1,5 @@
 internal import EventLoop
-package import Foundation
+internal import Foundation
 internal import HTTPTypes
 internal import Logging
 internal import Pacing
@@ -214,11 +214,4 @@ package struct FirstEndpoint: Hashable, Sendable {
     package var endpoint: Endpoint
     /// Whether it is the proxy.
     package var isProxy: Bool
-}
-
-extension HTTPSessionManager {
-    /// The endpoint that a connection for a request to the URL is made to; `nil` for a Unix domain socket and for a URL without a host.
-    package func firstEndpoint(for url: URL) -> FirstEndpoint? {
-        Origin(url).flatMap { core.settings.firstEndpoint(for: $0) }
-    }
 }

@@ -106,7 +106,7 @@ extension TaskRun {
     }
 
     /// The error of a response that has no content by its status, and therefore never replaces a file (RFC 9110 section 15.3.5).
-    func contentRefusal(_ head: ResponseHead, _ destination: TransferJob.Destination) -> HTTPSessionError? {
+    func contentRefusal(_ head: ResponseHead, _ destination: TaskSpecification.Destination) -> HTTPSessionError? {
         guard case .file = destination, [204, 205].contains(head.statusCode), request.method != .head else { return nil }
         return HTTPSessionError(
             .unacceptableStatus, "the server answered \(head.statusCode): it has no content for the file",

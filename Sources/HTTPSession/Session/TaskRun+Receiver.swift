@@ -97,7 +97,7 @@ extension TaskRun: TransferReceiver {
         return .taken
     }
 
-    private func open(_ destination: TransferJob.Destination, _ head: ResponseHead) {
+    private func open(_ destination: TaskSpecification.Destination, _ head: ResponseHead) {
         let length = request.method == .head ? nil : head.bodyLength
         progress.expectedToReceive = length
         progress.received = 0

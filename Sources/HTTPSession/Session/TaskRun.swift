@@ -53,7 +53,7 @@ final class TaskRun {
     /// Whether the digest has shown that what was here was of something else.
     var hasDistrustedPart = false
     /// The response that these bytes began with (`nil`: an earlier task's), and where they go: what comes behind them says neither.
-    var beginning: (head: ResponseHead?, destination: TransferJob.Destination)?
+    var beginning: (head: ResponseHead?, destination: TaskSpecification.Destination)?
     /// An upload that goes on where it stopped.
     @exclusivity(unchecked) var upload: UploadMachine?
     /// When to look again whether a network that may be used leads there: routes change without a word of the path. And how long to wait then.

@@ -89,34 +89,6 @@ final class FileFeed: @unchecked Sendable {
     }
 }
 
-/// What can be said of a file that failed.
-enum FileFailure {
-    static func reading(_ path: String, _ number: Int32) -> HTTPSessionError {
-        HTTPSessionError(.cannotReadFile, "cannot read '\(path)': \(text(number))", context: .init(systemError: number))
-    }
-
-    static func changed(_ path: String) -> HTTPSessionError {
-        HTTPSessionError(.fileChanged, "'\(path)' changed while it was being sent")
-    }
-
-    static func writing(_ path: String, _ number: Int32) -> HTTPSessionError {
-        HTTPSessionError(.cannotWriteFile, "cannot write '\(path)': \(text(number))", context: .init(systemError: number))
-    }
-
-    /// The destination takes no file; nothing has been moved there.
-    static func placing(_ path: String, _ number: Int32) -> HTTPSessionError {
-        HTTPSessionError(
-            .cannotWriteFile, "cannot put the file at '\(path)': \(text(number))", context: .init(systemError: number))
-    }
-
-    static func moving(_ path: String, _ number: Int32) -> HTTPSessionError {
-        HTTPSessionError(
-            .cannotMoveFile, "cannot put the file at '\(path)': \(text(number))", context: .init(systemError: number))
-    }
-
-    static func text(_ number: Int32) -> String { String(cString: strerror(number)) }
-}
-
 /// Takes a user's chunks from their sequence, one at a time and only as fast as they are sent.
 enum StreamFeed {
     static func start(_ make: @escaping BodyStreamFactory, length: Int64?, wake: @escaping @Sendable () -> Void) -> ChunkFeed {

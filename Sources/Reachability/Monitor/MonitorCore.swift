@@ -1,4 +1,3 @@
-internal import FoundationEssentials
 internal import EventLoop
 
 /// What a path monitor, its iterators, tokens and server monitors share: the session and who hears what. Its end is the end of
@@ -47,13 +46,10 @@ final class MonitorCore: Sendable {
         servers.finish()
     }
 
-    /// Posts each change with `monitor` as its subject, while there is a monitor.
-    func announce(for monitor: PathMonitor) {
+    /// Calls `post` with each change, beside the callbacks.
+    func announce(_ post: @escaping @Sendable (PathUpdate) -> Void) {
         // The token's owner is nobody: notifications keep nothing alive.
-        let token = announcements.deliver(on: nil, through: delivery, keeping: ()) { [weak monitor] update in
-            guard let monitor else { return }
-            NotificationCenter.default.post(PathMonitor.PathDidChange(update: update), subject: monitor)
-        }
+        let token = announcements.deliver(on: nil, through: delivery, keeping: (), post)
         announcement.withLock { $0 = token }
     }
 

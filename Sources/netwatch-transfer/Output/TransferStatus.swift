@@ -260,6 +260,8 @@ struct TransferStatus: Hashable {
         return trouble?.cause
     }
 
+    /// How long an attempt may be without an answer until its endpoint is probed, in nanoseconds.
+    private static let patience: Int64 = 500_000_000
     /// How long an attempt may be without an answer until that is reported.
     static let silenceLimit = Duration.seconds(3)
 
@@ -273,7 +275,7 @@ struct TransferStatus: Hashable {
     /// When the endpoint is to be probed: at once where that is in the past; `nil`: never.
     var probesAt: Int64? {
         switch phase {
-        case .connecting where isTrying: since.monotonicNanoseconds + Diagnoses.patience
+        case .connecting where isTrying: since.monotonicNanoseconds + TransferStatus.patience
         case .backingOff(let trouble), .waitingForNetwork(let trouble):
             trouble.connectionFailure != nil && stage < .connected ? 0 : nil
         default: nil

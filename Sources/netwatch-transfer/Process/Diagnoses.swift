@@ -4,8 +4,6 @@ import Reachability
 
 /// Probes of the endpoints whose transfers have no connection: they find the causes that `netwatch status` reports for the same targets.
 final class Diagnoses {
-    /// How long an attempt may be without an answer until its endpoint is probed, in nanoseconds.
-    static let patience: Int64 = 500_000_000
     /// How long a failure waits for the first result of a probe before it is reported, in nanoseconds.
     static let grace: Int64 = 500_000_000
 

@@ -24,7 +24,8 @@ struct ReplayCommand: ParsableCommand {
         lines.beforeReading = { try standardOutput?.flush() }
         do {
             var replay = try Replay { try lines.next() }
-            let header = StreamHeader(version: Netwatch.version, identity: replay.identity, targets: replay.targets.map(\.text))
+            let header = StreamHeader(
+                version: CommandProgram.version, identity: replay.identity, targets: replay.targets.map(\.text))
             var printer = RecordPrinter(format: output.streamFormat, header: header, isVerbose: output.verbose)
             if printer.isLive { printer.columns = TerminalSize.columns(of: 1) }
             var seq = 0

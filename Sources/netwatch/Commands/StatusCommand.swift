@@ -48,7 +48,7 @@ struct StatusCommand: ParsableCommand {
     private func lines(_ document: StatusDocument, _ identity: MonitorIdentity) -> [[UInt8]] {
         if output.json {
             let header = StreamHeader(
-                version: Netwatch.version, identity: identity, targets: document.targets.map(\.endpoint.text))
+                version: CommandProgram.version, identity: identity, targets: document.targets.map(\.endpoint.text))
             return [document.encode(with: RecordEncoder(header: header))]
         }
         var text = StatusText(document: document, style: output.style, showsEvidence: output.verbose)

@@ -77,7 +77,7 @@ final class RecordStream {
     func run(_ start: (@escaping @Sendable (MonitorEvent) -> Void) throws -> Source) throws -> Ending {
         let inbox = inbox
         let source = try start { inbox.put($0) }
-        let header = StreamHeader(version: Netwatch.version, identity: source.identity, targets: settings.targets)
+        let header = StreamHeader(version: CommandProgram.version, identity: source.identity, targets: settings.targets)
         let encoder = RecordEncoder(header: header)
         printer = RecordPrinter(format: settings.format, header: header, isVerbose: settings.isVerbose)
         hooks = settings.hookCommand.map {

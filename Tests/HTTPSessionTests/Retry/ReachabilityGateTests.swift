@@ -1,43 +1,39 @@
 import Foundation
 import Glibc
-import NetworkLab
 import Testing
 
 @testable import HTTPSession
 @testable import Reachability
 
-/// A gate on a network where nothing is: its watches learn nothing that the tests do not say.
-@Suite(.requiresNamespaces, .timeLimit(.minutes(20))) struct ReachabilityGateTests {
-    private let host: LabHost
-    private let gate: ReachabilityGate
+/// A gate on a machine without any network.
+final class ReachabilityGateTests {
+    private var gate = ReachabilityGate()
     private let cause = Cause(.link, .noCarrier, detail: "no carrier")
+    private let path: NetworkPath
 
-    init() async throws {
-        host = try Lab().host()
-        let monitor = try PathMonitor(namespace: NetworkNamespace(host.path))
-        _ = await monitor.awaitSettled()
-        gate = ReachabilityGate(monitor, settings: ProbeSettings()) { _, _, _ in }
-    }
+    init() { path = NetworkPath(status: .unsatisfied, cause: cause) }
 
     private func origin(_ number: Int = 0) throws -> Origin {
         try #require(URL(string: "https://203.0.113.\(number)/").flatMap { Origin($0) })
     }
 
+    /// As the session's watches do: a server in trouble is watched, if there is room.
     private func failed(_ id: UInt64, at number: Int = 0, hasNoRoute: Bool = false) throws -> Cause? {
-        let endpoint = try Endpoint("203.0.113.\(number):443")
-        return gate.failed(id, at: try origin(number), endpoint: endpoint, hasNoRoute: hasNoRoute)
+        let origin = try origin(number)
+        if !gate.isWatched(origin), gate.hasRoom(for: origin) { _ = gate.watch(origin) }
+        return gate.failed(id, at: origin, hasNoRoute: hasNoRoute, path: path)
     }
 
     /// The word of a watch; the first that the gate makes is 1.
-    private func changed(_ state: ServerUpdate.State, for other: Cause? = nil, watch: UInt64 = 1) throws -> [ReachabilityGate
-        .Order]
-    {
+    private func changed(
+        _ state: ServerUpdate.State, for other: Cause? = nil, watch: UInt64 = 1
+    ) throws -> [ReachabilityGate.Order] {
         let moment = Moment(monotonicNanoseconds: 0, wallClockNanoseconds: 0)
         let update = ServerUpdate(
             endpoint: try Endpoint("203.0.113.0:443"), state: state, cause: state == .unreachable ? other ?? cause : nil,
             since: moment,
             address: nil, interface: nil, roundTrip: nil, isInitial: false, moment: moment)
-        return gate.changed(try origin(), watch: watch, update) { $0 - 1 }
+        return gate.changed(try origin(), watch: watch, update, path: path) { $0 - 1 }
     }
 
     /// Released with what waits for the canary's answer: as late as can be.

@@ -75,21 +75,6 @@ extension TransferTask {
     }
 }
 
-extension HTTPSessionManager {
-    /// Posted when a session that was told to end has ended; AFNetworking's `AFURLSessionDidInvalidateNotification`. A session that
-    /// ends because nobody holds it posts nothing.
-    public struct DidInvalidate: NotificationCenter.AsyncMessage {
-        /// The session.
-        public typealias Subject = HTTPSessionManager
-    }
-}
-
-extension NotificationCenter.MessageIdentifier
-where Self == NotificationCenter.BaseMessageIdentifier<HTTPSessionManager.DidInvalidate> {
-    /// ``HTTPSessionManager/DidInvalidate``.
-    public static var sessionDidInvalidate: Self { .init() }
-}
-
 extension NotificationCenter.MessageIdentifier where Self == NotificationCenter.BaseMessageIdentifier<TransferTask.DidResume> {
     /// ``TransferTask/DidResume``.
     public static var taskDidResume: Self { .init() }
@@ -123,10 +108,6 @@ where Self == NotificationCenter.BaseMessageIdentifier<TransferTask.DidFailToMov
 }
 
 enum SessionNotifications {
-    static func postInvalidation(of manager: HTTPSessionManager) {
-        NotificationCenter.default.post(HTTPSessionManager.DidInvalidate(), subject: manager)
-    }
-
     /// `serializations`: what callbacks were told of the task that has ended.
     static func post(_ event: SessionEvent, _ serializations: [TransferTask.Serialization] = []) {
         let center = NotificationCenter.default

@@ -210,9 +210,5 @@ extension SessionConfiguration {
         case file(URL)
         /// In a store that other sessions may have too: what one of them is given, all send.
         case shared(CookieStore)
-
-        /// Whether the libcurl in use was built with libpsl, as Debian's is: then no server can set a cookie for a domain under which
-        /// others than its owner have names (`co.uk`; publicsuffix.org). Else it can, unless the domain has no dot.
-        public static var knowsPublicSuffixes: Bool { CurlLibrary.hasPublicSuffixList }
     }
 }

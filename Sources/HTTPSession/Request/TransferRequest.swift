@@ -88,6 +88,9 @@ public struct TransferRequest: Sendable {
         public static func < (one: Priority, other: Priority) -> Bool { one.rawValue < other.rawValue }
     }
 
+    /// What a timeout may be: 1 ms to 10 years.
+    static let timeouts: ClosedRange<Duration> = .milliseconds(1) ... .seconds(10 * 366 * 86_400)
+
     /// A request; `method` is GET unless told otherwise.
     public init(
         url: URL, method: HTTPRequest.Method = .get, headerFields: HTTPFields = [:], body: RequestBody = .none,

@@ -20,9 +20,6 @@ package struct NetworkOptions: Sendable {
     package var hstsPath: String?
     package var enforcesHSTS = true
 
-    /// What a timeout may be: 1 ms to 10 years.
-    static let timeouts: ClosedRange<Duration> = .milliseconds(1) ... .seconds(10 * 366 * 86_400)
-
     /// - Throws: what cannot be meant (``HTTPSessionError/Code/invalidConfiguration``), naming the field.
     package init(_ configuration: SessionConfiguration) throws(HTTPSessionError) {
         func check(_ isValid: Bool, _ reason: @autoclosure () -> String) throws(HTTPSessionError) {
@@ -38,7 +35,7 @@ package struct NetworkOptions: Sendable {
             ("connectTimeout", configuration.connectTimeout), ("requestTimeout", configuration.requestTimeout),
             ("resourceTimeout", configuration.resourceTimeout), ("handlerTimeout", configuration.handlerTimeout),
         ] {
-            try check(NetworkOptions.timeouts.contains(value), "\(name) is not 1 ms to 10 years")
+            try check(TransferRequest.timeouts.contains(value), "\(name) is not 1 ms to 10 years")
         }
         if let name = TransferRequest.framing.first(where: configuration.additionalHeaderFields.contains) {
             throw HTTPSessionError(.invalidConfiguration, "additionalHeaderFields: \(name.rawName) is the engine's to set")

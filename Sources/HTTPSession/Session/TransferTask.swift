@@ -71,20 +71,19 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
     let chunkBuffer: ChunkBuffer?
 
     init(
-        id: UInt64, request: TransferRequest, kind: Kind, handlers: TransferHandlers, job: TransferJob, core: SessionCore,
-        chunkBuffer: ChunkBuffer?, validation: ResponseValidation, isRepeatable: Bool, decisions: ServerTrustDecisions?,
-        identities: ClientCertificateDecisions?
+        _ specification: TaskSpecification, handlers: TransferHandlers, job: TransferJob, core: SessionCore,
+        validation: ResponseValidation, decisions: ServerTrustDecisions?, identities: ClientCertificateDecisions?
     ) {
-        self.decisions = decisions
-        self.identities = identities
-        self.id = id
-        self.request = request
+        id = specification.id
+        request = specification.request
+        if case .reader(let buffer) = specification.destination { chunkBuffer = buffer } else { chunkBuffer = nil }
+        isRepeatable = job.isRepeatable(specification.kind)
         self.handlers = handlers
         self.core = core
-        self.chunkBuffer = chunkBuffer
         self.validation = validation
-        self.isRepeatable = isRepeatable
-        shared = Locked(Shared(kind: kind, job: job))
+        self.decisions = decisions
+        self.identities = identities
+        shared = Locked(Shared(kind: specification.kind, job: job))
     }
 
     /// What becomes of the response. A response handler may turn a data task into a download.

@@ -55,11 +55,12 @@ extension TransferTask {
     /// A new task of the same session, with this task's handlers.
     private func repeated(_ next: TransferRequest, interceptions: Int) -> TransferTask {
         let limit = next.options.maximumResponseSize ?? core.settings.configuration.maximumResponseSize
-        let (job, failure) = core.settings.job(
-            for: next, to: .memory(maximumSize: limit), acceptableStatusCodes: nil, interceptions: interceptions)
+        let specification = TaskSpecification(
+            request: next, kind: kind, destination: .memory(maximumSize: limit), interceptions: interceptions)
+        let (job, failure) = core.settings.job(of: specification)
         let task = TransferTask(
-            id: SessionCore.nextID(), request: next, kind: kind, handlers: handlers, job: job, core: core, chunkBuffer: nil,
-            validation: validation, isRepeatable: true, decisions: decisions, identities: identities)
+            specification, handlers: handlers, job: job, core: core, validation: validation, decisions: decisions,
+            identities: identities)
         core.outbox.detail(.taskCreated(task))
         if let failure { task.fail(failure) } else { task.resume() }
         return task

@@ -1,0 +1,61 @@
+internal import Reachability
+
+/// The servers in trouble, each probed on the session's path monitor, which probes again when a path changes; what that means to their
+/// tasks, ``ReachabilityGate`` decides.
+final class ServerWatches {
+    private let path: PathMonitor
+    private let settings: ProbeSettings
+    private let report: @Sendable (Origin, _ watch: UInt64, ServerUpdate) -> Void
+    private var gate = ReachabilityGate()
+    private var monitors: [Origin: (monitor: ServerMonitor, token: CallbackToken)] = [:]
+
+    /// `report` is called on a thread of the monitor's, and what it is told belongs to ``changed(_:watch:_:draw:)``.
+    init(
+        _ path: PathMonitor, settings: ProbeSettings,
+        report: @escaping @Sendable (Origin, _ watch: UInt64, ServerUpdate) -> Void
+    ) {
+        self.path = path
+        self.settings = settings
+        self.report = report
+    }
+
+    /// A task's attempt has failed; `endpoint` is what it has to reach first. The rest: see ``ReachabilityGate``, also below.
+    func failed(_ id: UInt64, at origin: Origin, endpoint: Endpoint, hasNoRoute: Bool, loss: Cause?) -> Cause? {
+        if !gate.isWatched(origin), gate.hasRoom(for: origin) { watch(origin, endpoint) }
+        return gate.failed(id, at: origin, hasNoRoute: hasNoRoute, loss: loss, path: path.currentPath)
+    }
+
+    func join(_ id: UInt64, at origin: Origin) -> Cause? { gate.join(id, at: origin) }
+
+    func hasRoom(for origin: Origin) -> Bool { gate.hasRoom(for: origin) }
+
+    func answered(_ id: UInt64, at origin: Origin, draw: (Int64) -> Int64) -> [ReachabilityGate.Order] {
+        gate.answered(id, at: origin, draw: draw)
+    }
+
+    func forget(_ id: UInt64, at origin: Origin) {
+        gate.forget(id, at: origin)
+        endWatch(of: origin)
+    }
+
+    func changed(
+        _ origin: Origin, watch number: UInt64, _ update: ServerUpdate, draw: (Int64) -> Int64
+    ) -> [ReachabilityGate.Order] {
+        let orders = gate.changed(origin, watch: number, update, path: path.currentPath, draw: draw)
+        endWatch(of: origin)
+        return orders
+    }
+
+    func pathIsBack(draw: (Int64) -> Int64) -> [ReachabilityGate.Order] { gate.pathIsBack(draw: draw) }
+
+    private func watch(_ origin: Origin, _ endpoint: Endpoint) {
+        guard let monitor = try? ServerMonitor(endpoint, settings: settings, on: path) else { return }
+        let number = gate.watch(origin)
+        monitors[origin] = (monitor, monitor.onChange { [report] in report(origin, number, $0) })
+    }
+
+    /// Unless the gate wants to hear more of it.
+    private func endWatch(of origin: Origin) {
+        if !gate.isWatched(origin) { monitors[origin] = nil }
+    }
+}

@@ -1,0 +1,6 @@
+/// A target's place among those of one monitor.
+package struct TargetID: Hashable, Sendable, Comparable {
+    package let number: Int
+    package init(_ number: Int) { self.number = number }
+    package static func < (left: TargetID, right: TargetID) -> Bool { left.number < right.number }
+}
