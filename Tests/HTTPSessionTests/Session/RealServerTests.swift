@@ -51,10 +51,11 @@ import Testing
         let policy = try SecurityPolicy.trusting(nginx.identity)
         let session = try HTTPSessionManager(configuration: localConfiguration { $0.securityPolicy = policy }, monitors: [log])
         let folder = try ScratchDirectory()
-        let task = session.download(TransferRequest(url: try nginx.tlsURL("/16m")), to: .init(folder.url("file")))
+        // Two seconds: it does not end before it is suspended.
+        let task = session.download(TransferRequest(url: try nginx.tlsURL("/slow/16m?rate=8m")), to: .init(folder.url("file")))
         await task.awaitProgress { $0.received > 0 }
         task.suspend()
-        if task.result == nil { await log.await("suspended") }
+        await log.await("suspended")
         _ = try await session.data(TransferRequest(url: nginx.tlsURL("/1m"))).value
         task.resume()
         _ = try await task.value
