@@ -71,8 +71,7 @@ extension Trait where Self == ConditionTrait {
 
     /// For tests of times and of memory, which sanitizers multiply.
     public static var skippedUnderSanitizers: Self {
-        .disabled(
-            if: ProcessInfo.processInfo.environment["SUITE_SANITIZER"] != nil, "sanitizers take time and memory of their own")
+        .disabled(if: Sanitizer.isUsed, "sanitizers take time and memory of their own")
     }
 
     /// For tests of programs that do not see /proc: AddressSanitizer's runtime reads it, and warns on standard error.
@@ -85,4 +84,10 @@ extension Trait where Self == ConditionTrait {
     public static func requires(_ file: String) -> Self {
         .disabled(if: access(file, R_OK) != 0 && !Lab.isRequired, "\(file) is missing: scripts/setup test installs it")
     }
+}
+
+/// Whether the tests run under a sanitizer, which makes them many times slower.
+public enum Sanitizer {
+    /// Whether there is one.
+    public static let isUsed = ProcessInfo.processInfo.environment["SUITE_SANITIZER"] != nil
 }
