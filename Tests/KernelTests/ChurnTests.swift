@@ -21,12 +21,16 @@ struct ChurnTests {
             try host.ip("addr change 2001:db8:1::1/64 dev v0 preferred_lft \(1000 + number) valid_lft 5000")
             try host.ip("link del c\(number)")
         }
+        try host.ipBatch(Self.manyRoutes)
         try host.ip("addr add 10.9.0.1/24 dev v0")
-        try witness.expectNext(reasons: "addresses-changed") { #expect($0.suppressed >= 20, "\($0)") }
+        try witness.expectNext(reasons: "addresses-changed") { #expect($0.suppressed >= 100, "\($0)") }
         // Counted once.
         try host.ip("addr del 10.9.0.1/24 dev v0")
         try witness.expectNext(reasons: "addresses-changed") { #expect($0.suppressed < 10, "\($0)") }
     }
+
+    /// More than a monitor reads in one turn (512 events): what comes in the turn of a change is not counted.
+    private static let manyRoutes = (0..<700).map { "route add 10.\(50 + $0 / 200).\($0 % 200).0/24 via 10.1.0.9" }
 
     @Test func `routes and rules that do not concern the path are counted`() throws {
         let network = try Network()
@@ -35,7 +39,7 @@ struct ChurnTests {
         try host.ip("route add default via 10.1.0.254")
         let witness = try Witness(host, sees: "satisfied v0 wired 4 via 10.1.0.254")
 
-        try host.ipBatch((0..<100).map { "route add 10.50.\($0).0/24 via 10.1.0.9" })
+        try host.ipBatch(Self.manyRoutes)
         try host.ip("rule add pref 77 to 10.50.0.0/16 lookup 77")
         try host.ip("neigh add 10.1.0.7 lladdr 02:00:00:00:00:07 dev v0")
         try host.ip("route add default via 10.1.0.253 metric 900")
