@@ -4,9 +4,6 @@ internal import Reachability
 
 /// One attempt at one transaction, between libcurl and its receiver. It counts and frames; it decides nothing of the task's.
 final class CurlTransfer {
-    /// The longest head that is read, interim responses not counted, in bytes.
-    static let maximumHeadSize = 256 << 10
-
     let plan: TransferPlan
     let receiver: any TransferReceiver
     let handle: EasyHandle
@@ -30,10 +27,8 @@ final class CurlTransfer {
     private(set) var decodedBytes: Int64 = 0
 
     // Unchecked: see SessionLoop.
-    @exclusivity(unchecked) private var head: [UInt8] = []
-    private var isHeadComplete = false
+    @exclusivity(unchecked) private var heads = HeadReader()
     private var hasDeliveredHead = false
-    private var trailerSize = 0
     /// The last answer of a proxy to CONNECT (RFC 9110 section 9.3.6).
     private var tunnelHead: ResponseHead?
     private(set) var requests = 0
@@ -121,17 +116,7 @@ final class CurlTransfer {
             return false
         }
         if requests == 0, handle.long(CURLINFO_NUM_CONNECTS) == 0 {
-            // Somebody else's, who may have been allowed to go that way; one of HTTP/2 also while it is in use.
-            if plan.asksBeforeConnecting, let local, !mayGo(from: String(cString: local)) {
-                hasUnfitConnection = true
-                return false
-            }
-            if plan.watchesWay, let local, !receiver.transferMayReuse(from: String(cString: local), to: connection.remoteAddress)
-            {
-                hasUnfitConnection = true
-                return false
-            }
-            guard mayReuse(connection) else {
+            guard mayUse(connection, from: local) else {
                 hasUnfitConnection = true
                 return false
             }
@@ -176,45 +161,22 @@ final class CurlTransfer {
 
     /// - Returns: whether the transfer may continue.
     private func receiveHeaderLine(_ line: UnsafeRawBufferPointer) -> Bool {
-        // Trailer fields (RFC 9110 section 6.5), also those that look like another head: nobody reads them, and they come to an end.
-        if hasDeliveredHead {
-            trailerSize += line.count
-            guard trailerSize <= CurlTransfer.maximumHeadSize else {
-                refusal = HTTPSessionError(
-                    .badServerResponse, "the trailers are longer than \(CurlTransfer.maximumHeadSize) bytes")
-                return false
+        do throws(HTTPSessionError) {
+            if hasDeliveredHead {
+                try heads.skipTrailer(line)
+                return true
             }
-            return true
-        }
-        let isStatusLine =
-            line.count > 5 && line[0] == 0x48 && line[1] == 0x54 && line[2] == 0x54 && line[3] == 0x50 && line[4] == 0x2F
-        if isStatusLine && (isHeadComplete || head.isEmpty) {
-            head.removeAll(keepingCapacity: true)
-            isHeadComplete = false
-        }
-        if isHeadComplete { return true }
-        if head.isEmpty {
-            guard mayBeResponse() else { return false }
-            head.reserveCapacity(512)
-        }
-        if answered == nil, requested != nil { answered = MonotonicClock.now() }
-        guard head.count + line.count <= CurlTransfer.maximumHeadSize else {
-            refusal = HTTPSessionError(
-                .badServerResponse, "the response's head is longer than \(CurlTransfer.maximumHeadSize) bytes")
+            if heads.begins(with: line), !mayBeResponse() { return false }
+            if answered == nil, requested != nil { answered = MonotonicClock.now() }
+            guard let head = try heads.add(line) else { return true }
+            return received(head)
+        } catch {
+            refusal = error
             return false
         }
-        head.append(contentsOf: line)
-        let isEmpty = line.count == 1 ? line[0] == 0x0A : line.count == 2 && line[0] == 0x0D && line[1] == 0x0A
-        guard isEmpty else { return true }
-        isHeadComplete = true
-        return completeHead()
     }
 
-    private func completeHead() -> Bool {
-        guard let complete = ResponseHead(bytes: head) else {
-            refusal = HTTPSessionError(.badServerResponse, "the response's status line has no status")
-            return false
-        }
+    private func received(_ complete: ResponseHead) -> Bool {
         guard requests > 0 else {
             tunnelHead = complete
             return mayAnswer(complete)
