@@ -58,16 +58,7 @@ public final class CookieStore: Sendable, Hashable {
     /// Keeps a cookie, in the place of one of the same name, domain and path. One that has expired removes that one.
     ///
     /// - Throws: ``HTTPSessionError/Code/invalidRequest`` for one that no server could set, as ``CookieJar/set(_:)``.
-    public func set(_ cookie: Cookie) throws(HTTPSessionError) {
-        let line = CookieLine(try cookie.line)
-        let isThere = !cookie.hasExpired(at: Date())
-        change { ledger in
-            // One for the host and one for its domain are two to libcurl.
-            CookieChanges(
-                removed: ledger.lines.filter { $0.key != line.key && Cookie(line: $0.text)?.isSame(as: cookie) == true }
-                    + (isThere ? [] : [line]), set: isThere ? [line] : [])
-        }
-    }
+    public func set(_ cookie: Cookie) throws(HTTPSessionError) { _ = try replace(cookie) }
 
     /// Removes the cookie of that name, domain and path, if there is one.
     public func delete(_ cookie: Cookie) {
@@ -94,6 +85,28 @@ public final class CookieStore: Sendable, Hashable {
     public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 
     // MARK: For sessions
+
+    /// As ``set(_:)``. - Returns: the cookies whose place it has taken.
+    func replace(_ cookie: Cookie) throws(HTTPSessionError) -> [CookieLine] {
+        let line = CookieLine(try cookie.line)
+        let isThere = !cookie.hasExpired(at: Date())
+        var former: [CookieLine] = []
+        change { ledger in
+            // One for the host and one for its domain are two to libcurl.
+            former = ledger.lines.filter { $0.key == line.key || Cookie(line: $0.text)?.isSame(as: cookie) == true }
+            return CookieChanges(
+                removed: former.filter { $0.key != line.key } + (isThere ? [] : [line]), set: isThere ? [line] : [])
+        }
+        return former
+    }
+
+    /// No jar takes the cookie: those whose place it had taken are back.
+    func takeBack(_ cookie: Cookie, for former: [CookieLine]) {
+        change { ledger in
+            let wrong = ledger.lines.filter { Cookie(line: $0.text)?.isSame(as: cookie) == true }
+            return CookieChanges(removed: wrong, set: former)
+        }
+    }
 
     /// Another number after every change.
     var version: UInt64 { changes.load(ordering: .acquiring) }

@@ -6,6 +6,9 @@ internal import Synchronization
 
 /// Brings a store's cookies to their file soon after they have changed: a thread that waits for the disk, so that nobody else does.
 final class CookieWriter: Sendable {
+    /// How long changes are collected, in nanoseconds.
+    static let delay: Int64 = 500_000_000
+
     private enum Message: Sendable {
         case changed
         case write(@Sendable (HTTPSessionError?) -> Void)
@@ -81,7 +84,7 @@ final class CookieWriter: Sendable {
             while true {
                 for message in mailbox.takeAll(staysAwake: true) {
                     switch message {
-                    case .changed: deadline = deadline ?? MonotonicClock.now() + CookieKeeper.delay
+                    case .changed: deadline = deadline ?? MonotonicClock.now() + CookieWriter.delay
                     case .write(let done): done(write())
                     case .end:
                         _ = write()

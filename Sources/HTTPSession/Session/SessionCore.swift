@@ -22,14 +22,12 @@ final class SessionCore: Sendable {
             name: settings.configuration.name, isElsewhere: namespace != nil || HomeThread.isElsewhere,
             telemetry: Telemetry(logger: settings.configuration.logger), monitors: monitors,
             postsNotifications: postsNotifications)
-        var cookieLines: [CookieLine] = []
-        if case .file(let url) = settings.network.cookies { cookieLines = try CookieFile.read(url) }
         let failure = Locked<HTTPSessionError?>(nil)
         do throws(LoopThread.StartError) {
             thread = try LoopThread(name: String(settings.configuration.name.prefix(15)), namespace: namespace?.path) {
-                [cookieLines] () throws(LoopError) -> () -> Void in
+                () throws(LoopError) -> () -> Void in
                 do throws(HTTPSessionError) {
-                    let loop = try SessionLoop(settings: settings, cookieLines: cookieLines, mailbox: mailbox, outbox: outbox)
+                    let loop = try SessionLoop(settings: settings, mailbox: mailbox, outbox: outbox)
                     return { loop.run() }
                 } catch {
                     failure.withLock { $0 = error }

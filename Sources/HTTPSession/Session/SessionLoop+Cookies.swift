@@ -21,7 +21,6 @@ extension SessionLoop {
         } catch {
             return .failure(error)
         }
-        cookieKeeper?.noteChange(now: now)
         noteCookies(1)
         return .success(engine.cookieLines)
     }
@@ -68,7 +67,6 @@ extension SessionLoop {
     func noteCookies(in head: ResponseHead, isSecure: Bool) {
         guard settings.network.cookies != .none, head.has("set-cookie") else { return }
         guard cookieShare == nil else { return exchangeCookies(isSecure: isSecure) }
-        cookieKeeper?.noteChange(now: now)
         noteCookies(head.values(of: "set-cookie").count)
     }
 
@@ -84,21 +82,23 @@ extension SessionLoop {
     }
 }
 
-/// Cookies that other sessions have too.
+/// Cookies of a store, which other sessions may have too.
 extension SessionLoop {
     private func fulfil(_ wish: CookieWish, in share: CookieShare) -> Result<[CookieLine], HTTPSessionError> {
         do throws(HTTPSessionError) {
             switch wish {
             case .read: break
-            case .set(let cookie): try share.store.set(cookie)
+            case .set(let cookie):
+                let former = try share.store.replace(cookie)
+                exchangeCookies(isSecure: false)
+                guard cookie.hasExpired(at: Date()) || takes(cookie) else {
+                    share.store.takeBack(cookie, for: former)
+                    throw SessionLoop.notTaken(cookie)
+                }
             case .delete(let cookie): share.store.delete(cookie)
             case .deleteAll: share.store.deleteAll()
             }
             exchangeCookies(isSecure: false)
-            if case .set(let cookie) = wish, !cookie.hasExpired(at: Date()), !takes(cookie) {
-                share.store.delete(cookie)
-                throw SessionLoop.notTaken(cookie)
-            }
         } catch {
             return .failure(error)
         }

@@ -10,9 +10,7 @@ final class SessionLoop {
     let engine: CurlEngine
     let settings: SessionSettings
     let outbox: SessionOutbox
-    /// Where cookies are kept in a file.
-    let cookieKeeper: CookieKeeper?
-    /// Where they are shared with other sessions.
+    /// The session's part in a store of cookies; `nil`: they are in libcurl's jar alone.
     let cookieShare: CookieShare?
     // Unchecked, as below: every mutation of these returns before anything is called that could come back to the loop; the checks of
     // exclusive access at run time took 4,600 instructions a request.
@@ -44,21 +42,15 @@ final class SessionLoop {
     private var isInvalidating = false
     private var hasEnded = false
 
-    init(settings: SessionSettings, cookieLines: [CookieLine], mailbox: Mailbox<SessionCommand>, outbox: SessionOutbox)
+    init(settings: SessionSettings, mailbox: Mailbox<SessionCommand>, outbox: SessionOutbox)
         throws(HTTPSessionError)
     {
         if case .shared(let store) = settings.network.cookies { cookieShare = CookieShare(store) } else { cookieShare = nil }
         var network = settings.network
         // Here, because this thread is in the session's network namespace.
         network.interface = network.interface.map(InterfaceNames.firstName)
-        engine = try CurlEngine(network, cookieLines: cookieShare?.known ?? cookieLines)
+        engine = try CurlEngine(network, cookieLines: cookieShare?.known ?? [])
         cookieShare?.settle(engine.cookieLines)
-        cookiesCome = cookieLines.count
-        if case .file(let url) = settings.network.cookies, let writer = settings.cookieWriter {
-            cookieKeeper = CookieKeeper(url, lines: engine.cookieLines, writer: writer, logger: settings.configuration.logger)
-        } else {
-            cookieKeeper = nil
-        }
         self.settings = settings
         self.mailbox = mailbox
         self.outbox = outbox
@@ -87,7 +79,6 @@ final class SessionLoop {
             }
         }
         // What has been announced as over is over: the files are written.
-        cookieKeeper?.finish(engine.cookieLines)
         cookieShare?.store.settle()
         letGo(engine.close())
         outbox.flush(lettingGo: &spent)
@@ -112,8 +103,7 @@ final class SessionLoop {
         outbox.flush(lettingGo: &spent)
         if isInvalidating, runs.isEmpty { hasEnded = true }
         guard !hasEnded else { return }
-        cookieKeeper?.save(engine.cookieLines, now: now)
-        let deadline = min(nextDeadline, queue.deadline ?? .max, cookieKeeper?.deadline ?? .max)
+        let deadline = min(nextDeadline, queue.deadline ?? .max)
         // What arrives is told at once, and arrives now, not when the wait began.
         engine.wait(until: mailbox.mayWait() ? deadline : now) { now = MonotonicClock.now() }
     }

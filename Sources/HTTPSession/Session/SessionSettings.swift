@@ -13,8 +13,6 @@ final class SessionSettings: Sendable {
     /// Of tasks whose requests say nothing of them.
     let taskLimits: TaskMachine.Limits
     let workers: [Worker]
-    /// Writes the cookies' file, where there is one.
-    let cookieWriter: Worker?
     let credentials: CredentialStore
     let path: PathMonitor?
     let security: SecuritySettings
@@ -42,6 +40,10 @@ final class SessionSettings: Sendable {
         if !proxies.isEmpty { network.maximumConnectionsPerHost = nil }
         // libcurl would look for them in the environment for each request.
         if !proxies.areNamed { network.proxy = .none }
+        // A file of the session's own is a store that no other session has.
+        if case .file(let url) = network.cookies {
+            network.cookies = .shared(try CookieStore(file: url, logger: configuration.logger))
+        }
         self.network = network
         if let url = configuration.resumeDirectory, !url.isFileURL {
             throw HTTPSessionError(.invalidConfiguration, "resumeDirectory is no file URL: \(excerpt(of: url.absoluteString))")
@@ -73,7 +75,6 @@ final class SessionSettings: Sendable {
         // Two, so that a slow sync of one file does not hold every other.
         do {
             workers = [try Worker(name: "http-files-0"), try Worker(name: "http-files-1")]
-            if case .file = network.cookies { cookieWriter = try Worker(name: "http-cookies") } else { cookieWriter = nil }
         } catch {
             throw SessionCore.startError(error, nil)
         }

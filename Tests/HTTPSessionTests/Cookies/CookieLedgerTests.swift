@@ -180,4 +180,17 @@ import Testing
         #expect(share.exchange([own], now: 0, isSecure: true).isEmpty)
         #expect(store.present.lines == [own])
     }
+
+    @Test func `a cookie that no jar takes gives its place back`() throws {
+        let store = CookieStore()
+        let host = Cookie(name: "a", value: "1", domain: "host.example")
+        let domain = Cookie(name: "a", value: "2", domain: "host.example", includesSubdomains: true)
+        try store.set(host)
+        let former = try store.replace(domain)
+        #expect(store.all() == [domain])
+        store.takeBack(domain, for: former)
+        #expect(store.all() == [host])
+        store.takeBack(domain, for: [])
+        #expect(store.all() == [])
+    }
 }
