@@ -59,7 +59,7 @@ let package = Package(
         .target(
             name: "Console",
             dependencies: [
-                "Reachability", "Pacing", "CLinux", "CProcess",
+                "Reachability", "EventLoop", "Pacing", "CLinux", "CProcess",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]
         ),

@@ -1,13 +1,11 @@
-import CLinux
 import Console
 import EventLoop
 import FoundationEssentials
-import Glibc
 import HTTPSession
 import HTTPTypes
 import Reachability
 
-/// What the session's delivery thread hands to the main thread, and an eventfd that wakes poll(2).
+/// What the session's delivery thread hands to the main thread.
 final class EventInbox: EventMonitor {
     struct Entry: Sendable {
         var task: UInt64
@@ -31,17 +29,14 @@ final class EventInbox: EventMonitor {
         var isOver = false
     }
 
-    /// Readable while there may be something to take.
-    let descriptor: Int32
+    /// Wakes the main thread when there may be something to take.
+    let waker: Waker
     private let state = Locked(State())
 
     /// - Throws: ``Failure`` with code 71 where the system gives no descriptor.
     init() throws(Failure) {
-        descriptor = eventfd(0, netwatch_EFD_FLAGS)
-        guard descriptor >= 0 else { throw Failure(ExitCode.system, "eventfd: \(errorText(errno))") }
+        waker = try MainLoop.makeWaker()
     }
-
-    deinit { close(descriptor) }
 
     func handle(_ event: SessionEvent) {
         switch event {
@@ -66,7 +61,7 @@ final class EventInbox: EventMonitor {
             put(task, error.code == .cancelled ? .stopped : .failed(trouble))
         case .sessionInvalidated:
             state.withLock { $0.isOver = true }
-            eventfd_write(descriptor, 1)
+            waker.wake()
         case .transactionFinished(let task, let metrics): put(task, .measured(AttemptStage(metrics)))
         case .taskCreated, .taskResumed, .taskSuspended, .receivedInterimResponse, .challenged, .serverTrustChallenged,
             .clientCertificateChallenged, .becameDownload, .fileMoved, .fileMoveFailed:
@@ -79,13 +74,13 @@ final class EventInbox: EventMonitor {
     private func put(_ task: TransferTask, _ event: TransferEvent, _ answer: TransferAnswer? = nil) {
         let entry = Entry(task: task.id, event: event, answer: answer, moment: Clock.now)
         state.withLock { $0.entries.append(entry) }
-        eventfd_write(descriptor, 1)
+        waker.wake()
     }
 
     /// Adds a result of a probe; called on any thread.
     func put(_ finding: Finding) {
         state.withLock { $0.findings.append(finding) }
-        eventfd_write(descriptor, 1)
+        waker.wake()
     }
 
     /// The results of probes since the last call.
@@ -96,11 +91,9 @@ final class EventInbox: EventMonitor {
         }
     }
 
-    /// All that came since the last call; makes `descriptor` unreadable until the next event.
+    /// All that came since the last call.
     func takeAll() -> [Entry] {
-        var count: eventfd_t = 0
-        eventfd_read(descriptor, &count)
-        return state.withLock { state in
+        state.withLock { state in
             defer { state.entries = [] }
             return state.entries
         }

@@ -127,22 +127,15 @@ final class Report {
 
     func watch(_ polling: inout Polling) -> Places {
         Places(
-            output: standardOutput.map { polling.add($0.descriptor, $0.pendingCount > 0 ? Int32(POLLOUT) : 0) },
-            error: standardError.flatMap { $0.pendingCount > 0 ? polling.add($0.descriptor, Int32(POLLOUT)) : nil })
+            output: standardOutput?.watch(&polling),
+            error: standardError.flatMap { $0.pendingCount > 0 ? $0.watch(&polling) : nil })
     }
 
     /// Writes what fits. - Returns: why standard output takes no more.
-    func write(_ polling: Polling, _ places: Places) -> StandardOutput.Outcome? {
-        if polling.isReady(places.error), let standardError {
-            // Nobody reads it any more: the transfers go on all the same.
-            if polling.has(Int32(POLLERR | POLLNVAL), at: places.error) || standardError.write() != .wrote {
-                self.standardError = nil
-            }
-        }
-        guard polling.isReady(places.output), let standardOutput else { return nil }
-        if polling.has(Int32(POLLERR | POLLHUP), at: places.output) { return .readerGone }
-        let outcome = standardOutput.write()
-        return outcome == .wrote ? nil : outcome
+    func write(_ turn: MainLoop.Turn, _ places: Places) -> StandardOutput.Outcome? {
+        // Nobody reads it any more: the transfers go on all the same.
+        if turn.write(standardError, at: places.error) != nil { standardError = nil }
+        return turn.write(standardOutput, at: places.output)
     }
 
     /// Whether all has been written.

@@ -119,13 +119,10 @@ final class Transfers {
     }
 
     private func wait(until deadline: Int64?) {
-        var polling = Polling()
-        _ = polling.add(inbox.descriptor, Int32(POLLIN))
-        let signal = polling.add(signals.descriptor, Int32(POLLIN))
-        let outputs = report.watch(&polling)
-        polling.wait(until: deadline)
-        if polling.isReady(signal), let number = signals.next() { heed(number) }
-        switch report.write(polling, outputs) {
+        var outputs = Report.Places()
+        let turn = MainLoop(inbox.waker, signals: signals).wait(until: deadline) { outputs = report.watch(&$0) }
+        if let number = turn.signal { heed(number) }
+        switch report.write(turn, outputs) {
         case nil, .wrote?: break
         case .readerGone?: stop(.readerGone)
         case .failed(let number)?: stop(.outputFailed(errno: number))

@@ -90,6 +90,7 @@ final class RecordStream {
     }
 
     private func loop(until end: Int64?, _ source: Source) -> Ending {
+        let main = MainLoop(inbox.waker, signals: signals)
         while true {
             let now = Clock.nanoseconds
             if ending == nil, let end, now >= end { begin(.finished, source, hooksUntil: now + Self.hookLimitAfterTime) }
@@ -100,36 +101,24 @@ final class RecordStream {
             hooks?.advance(now: now)
             if let ending, isDrained || flushDeadline.map({ now >= $0 }) ?? false { return ending }
 
-            var polling = Polling()
-            _ = polling.add(inbox.descriptor, Int32(POLLIN))
-            let signal = signals.map { polling.add($0.descriptor, Int32(POLLIN)) }
-            // Without events poll(2) still tells that the reader is gone.
-            let writing = output.map { polling.add($0.descriptor, $0.pendingCount > 0 ? Int32(POLLOUT) : 0) }
-            hooks?.watch(&polling)
             let deadlines = [
                 ending == nil ? end : nil, flushDeadline, hookDeadline.flatMap { $0 > now ? $0 : nil }, hooks?.deadline,
             ]
-            polling.wait(until: deadlines.compactMap { $0 }.min())
-
-            inbox.clearWakeUp()
-            if polling.isReady(signal), let number = signals?.next() { interrupt(number, source) }
-            if let output, polling.isReady(writing) {
-                if let failure = write(output, polling, writing) {
-                    stop(source)
-                    return failure
-                }
+            var writing: Int?
+            let turn = main.wait(until: deadlines.compactMap { $0 }.min()) { polling in
+                writing = output?.watch(&polling)
+                hooks?.watch(&polling)
             }
-        }
-    }
-
-    private func write(_ output: StandardOutput, _ polling: Polling, _ place: Int?) -> Ending? {
-        if polling.has(Int32(POLLNVAL), at: place) { return .outputFailed(errno: EBADF) }
-        // A terminal that hangs up, or a pipe without a reader. What is pending has nowhere to go.
-        if polling.has(Int32(POLLERR | POLLHUP), at: place) { return .readerGone }
-        switch output.write() {
-        case .wrote: return nil
-        case .readerGone: return .readerGone
-        case .failed(let number): return .outputFailed(errno: number)
+            if let number = turn.signal { interrupt(number, source) }
+            switch turn.write(output, at: writing) {
+            case nil, .wrote: break
+            case .readerGone:
+                stop(source)
+                return .readerGone
+            case .failed(let number):
+                stop(source)
+                return .outputFailed(errno: number)
+            }
         }
     }
 

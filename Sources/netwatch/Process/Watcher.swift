@@ -29,15 +29,13 @@ struct Watcher {
     /// Returns whether the condition is done; `false` when the monitor's namespace went away before.
     @discardableResult
     func run(_ condition: inout some Condition) -> Bool {
+        let loop = MainLoop(inbox.waker)
         while true {
             while let record = inbox.take() { condition.see(record.event) }
             let now = Clock.now
             if condition.isDone(at: now) { return true }
             if inbox.isFinished { return false }
-            var polling = Polling()
-            _ = polling.add(inbox.descriptor, Int32(POLLIN))
-            polling.wait(until: condition.deadline(at: now)?.monotonicNanoseconds)
-            inbox.clearWakeUp()
+            _ = loop.wait(until: condition.deadline(at: now)?.monotonicNanoseconds)
         }
     }
 }
