@@ -29,7 +29,6 @@ struct ChurnTests {
         try witness.expectNext(reasons: "addresses-changed") { #expect($0.suppressed < 10, "\($0)") }
     }
 
-    /// More than a monitor reads in one turn (512 events): what comes in the turn of a change is not counted.
     private static let manyRoutes = (0..<700).map { "route add 10.\(50 + $0 / 200).\($0 % 200).0/24 via 10.1.0.9" }
 
     @Test func `routes and rules that do not concern the path are counted`() throws {

@@ -349,7 +349,9 @@ package struct PathMachine: Sendable {
         told = new
         if !resync.tables.isEmpty, resync.reasons != [.resume] { reasons.insert(.resynced) }
         let all = Array(found.union(reasons))
-        let update = PathUpdate(path: new, reasons: all, isInitial: false, suppressed: suppressed, moment: now)
+        // In a storm, a turn has many events beside the one that made the change.
+        let others = suppressed + max(0, events - 1)
+        let update = PathUpdate(path: new, reasons: all, isInitial: false, suppressed: others, moment: now)
         suppressed = 0
         reasons = []
         return [.publish(update)]

@@ -134,7 +134,7 @@ public struct PathUpdate: Hashable, Sendable {
     public let reasons: [PathChangeReason]
     /// Whether this is the present rather than a change: true on the first element that a subscriber gets.
     public let isInitial: Bool
-    /// How many events of the kernel changed nothing of this since the last update.
+    /// How many events of the kernel changed nothing of this since the last update: of those read together with a change, all but one.
     public let suppressed: Int
     /// When the input that caused it was read.
     public let moment: Moment

@@ -184,6 +184,15 @@ import Testing
         #expect(bench.machine.suppressed == 0)
     }
 
+    @Test func `in a storm, the events beside the one that changes something are counted`() {
+        var bench = PathBench.online()
+        let veth = Link(index: 77, name: "veth77", flags: Net.up, operationalState: .up, kind: "veth", master: 0)
+        let messages = (0..<3).flatMap { _ in [NetlinkMessage(.link(veth)), NetlinkMessage(.linkRemoved(77))] }
+        let update = bench.turn(.messages(messages), .resolver(ResolverConfiguration())).published.first
+        #expect(update?.reasons == [.dnsChanged] && update?.suppressed == 5)
+        #expect(bench.machine.suppressed == 0)
+    }
+
     @Test func `a refreshed lifetime publishes nothing; a route to elsewhere asks the kernel, and publishes nothing`() {
         var bench = PathBench.online()
         var renewed = Net.address
