@@ -140,7 +140,7 @@ extension HTTPSessionManager {
 
     /// A task whose request could not be made: it has an error instead of an answer.
     private func refused(
-        _ kind: TransferTask.Kind, _ destination: TaskSpecification.Destination, _ error: HTTPSessionError,
+        _ kind: TransferTask.Kind, _ destination: BodyDestination, _ error: HTTPSessionError,
         _ handlers: TransferHandlers? = nil
     ) -> TransferTask {
         let request = TransferRequest(url: baseURL ?? URL(fileURLWithPath: "/"))

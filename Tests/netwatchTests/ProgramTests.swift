@@ -94,7 +94,7 @@ import Testing
     }
 
     @Test func `a recording on standard output replaces the records and can be replayed from a pipe`() throws {
-        let script = "\"$0\" record --json --for 100ms - | \"$0\" replay --json -"
+        let script = "\"$0\" record --json --count 1 - | \"$0\" replay --json -"
         let program = try Program(["sh", "-c", script, try Programs.netwatch])
         let lines = try program.remainingLines()
         #expect(try program.wait() == 0, "\(program.ending)")

@@ -25,5 +25,11 @@ enum FileFailure {
             .cannotMoveFile, "cannot put the file at '\(path)': \(text(number))", context: .init(systemError: number))
     }
 
+    /// Whether the place of the file that cannot be written is missing, or takes no files.
+    static func isOfPlace(_ error: HTTPSessionError) -> Bool {
+        guard let number = error.context.systemError else { return false }
+        return [ENOENT, ENOTDIR, EACCES, EPERM, EROFS, EEXIST, EISDIR, ENAMETOOLONG].contains(number)
+    }
+
     static func text(_ number: Int32) -> String { String(cString: strerror(number)) }
 }

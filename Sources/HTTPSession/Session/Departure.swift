@@ -13,10 +13,3 @@ package struct Departure: Sendable {
         self.hasStayed = hasStayed
     }
 }
-
-extension TaskRun {
-    /// An attempt has ended, or has not begun after all.
-    func noteStay() {
-        if !hasLeft { job.departure?.hasStayed() }
-    }
-}

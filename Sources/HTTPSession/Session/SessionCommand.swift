@@ -14,9 +14,8 @@ enum SessionCommand: Sendable {
     case breakOff(UInt64)
     // Indirect: the seldom ones that hold much would make room for as much in each of the others.
     indirect case answered(UInt64, question: Int, HandlerAnswer)
+    /// A sink is done with a body.
     indirect case delivered(UInt64, Result<ReceivedBody, HTTPSessionError>)
-    /// A sink has nothing left of a body that is not wanted.
-    indirect case discarded(UInt64, HTTPSessionError)
     /// A download's file has been looked at.
     indirect case partOpened(UInt64, Result<FileSink.Remains, HTTPSessionError>)
     indirect case verified(UInt64, Result<Bool, HTTPSessionError>)
@@ -30,20 +29,4 @@ enum SessionCommand: Sendable {
     case waysChanged
     indirect case serverChanged(Origin, watch: UInt64, ServerUpdate)
     case end
-}
-
-/// What a handler of the user's said.
-enum HandlerAnswer: Sendable {
-    case response(TransferHandlers.ResponseDisposition)
-    case redirect(TransferHandlers.RedirectDisposition)
-    /// Another request, and its body as it is read.
-    case modified(TransferRequest, Result<[BodySegment], HTTPSessionError>)
-    case challenge(TransferHandlers.ChallengeDisposition)
-    case adapted(Result<TransferRequest, HTTPSessionError>)
-    /// An interceptor's `adapt` has thrown.
-    case adaptationFailed(HTTPSessionError)
-    /// And the error that it was asked about; `nil`: the response.
-    case intercepted(InterceptorDecision, HTTPSessionError?)
-    case serverTrust(ServerTrustChallenge, ServerTrustDisposition)
-    case clientCertificate(ClientCertificateChallenge, ClientCertificateDisposition)
 }

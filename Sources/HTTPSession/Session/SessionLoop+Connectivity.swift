@@ -20,14 +20,14 @@ extension SessionLoop {
     private func obey(_ orders: [ReachabilityGate.Order]) {
         for order in orders {
             switch order {
-            case .hold(let id, let cause): run(id)?.networkIsGone(cause)
-            case .release(let id, let delay): run(id)?.networkIsBack(delay: delay)
+            case .hold(let id, let cause): run(id)?.send(.networkIsGone(cause))
+            case .release(let id, let delay): run(id)?.send(.networkIsBack(delay: delay))
             }
         }
     }
 
     func pathChanged(_ path: NetworkPath) {
-        for run in allRuns { run.networkMayBeAllowed() }
+        for run in allRuns { run.send(.networkChanged) }
         if path.status == .satisfied, let gate { obey(gate.pathIsBack(draw: SessionLoop.draw)) }
     }
 
@@ -58,8 +58,8 @@ extension SessionLoop {
     func judgeConnections() {
         judgesAt = nil
         takeNotice()
-        var connections: [(TaskRun, TransferWays.Connection)] = []
-        var attempts: [(TaskRun, TransferWays.Attempt)] = []
+        var connections: [(TransferDriver, TransferWays.Connection)] = []
+        var attempts: [(TransferDriver, TransferWays.Attempt)] = []
         var used: [IPAddress: Set<IPAddress>] = [:]
         for run in allRuns {
             if let connection = run.connection {
@@ -79,12 +79,12 @@ extension SessionLoop {
         }
     }
 
-    private func meet(_ fate: TransferWays.Fate, of run: TaskRun) {
+    private func meet(_ fate: TransferWays.Fate, of run: TransferDriver) {
         switch fate {
         case .fine: break
         case .lost(let until): judges(at: until)
-        case .doubtful(let reason): run.connectionIsDoubtful(reason)
-        case .gone(let reason): run.connectionIsGone(reason)
+        case .doubtful(let reason): run.send(.connectionIsDoubtful(reason))
+        case .gone(let reason): run.send(.connectionIsGone(reason, cause: settings.path?.currentPath?.cause))
         }
     }
 

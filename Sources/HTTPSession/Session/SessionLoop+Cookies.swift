@@ -121,8 +121,3 @@ extension SessionLoop {
         cookieShare.settle(engine.cookieLines)
     }
 }
-
-extension TaskRun {
-    /// Whether who answers may change cookies that are for https alone (RFC 6265bis section 5.7).
-    var isTrustedWithCookies: Bool { origin.scheme == "https" || transfer?.isRaised == true || origin.isLoopback }
-}

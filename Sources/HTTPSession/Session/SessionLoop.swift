@@ -17,7 +17,7 @@ final class SessionLoop {
     @exclusivity(unchecked) var queue: TransferQueue
     private let mailbox: Mailbox<SessionCommand>
     // Unchecked: as above.
-    @exclusivity(unchecked) private var runs: [UInt64: TaskRun] = [:]
+    @exclusivity(unchecked) private var runs: [UInt64: TransferDriver] = [:]
     /// How many cookies there may be.
     var cookiesCome = 0
     /// What the turn has done with, and the user's objects may be part of: the delivery queue lets go of it.
@@ -28,6 +28,8 @@ final class SessionLoop {
     /// No machine is due before this.
     private var nextDeadline = Int64.max
     private(set) var now = MonotonicClock.now()
+    /// Of the random numbers that tasks draw.
+    let seed = UInt64.random(in: 0 ... .max)
     let gate: ServerWatches?
     private let pathToken: CallbackToken?
     let notices = KernelNotices()
@@ -73,7 +75,7 @@ final class SessionLoop {
             case .cookies(let wish, let answer): answer(fulfil(wish))
             // Of tasks that have ended, or of a network that nobody uses any more.
             case .answered(_, _, let answer): letGo(answer)
-            case .resume, .suspend, .cancel, .sourceReady, .sinkReady, .breakOff, .delivered, .discarded, .partOpened, .verified,
+            case .resume, .suspend, .cancel, .sourceReady, .sinkReady, .breakOff, .delivered, .partOpened, .verified,
                 .uploadVerified, .invalidate, .pathChanged, .waysChanged, .serverChanged, .end:
                 break
             }
@@ -112,25 +114,24 @@ final class SessionLoop {
         switch command {
         case .add(let task, let job):
             guard !isInvalidating else { return refuse(task, job) }
-            let run = TaskRun(task, job, loop: self)
+            let run = TransferDriver(task, job, loop: self)
             runs[task.id] = run
-            run.handle(.resume)
-        case .resume(let id): runs[id]?.handle(.resume)
-        case .suspend(let id): runs[id]?.handle(.suspend)
-        case .cancel(let id): runs[id]?.handle(.cancel)
+            run.send(.resume)
+        case .resume(let id): runs[id]?.send(.resume)
+        case .suspend(let id): runs[id]?.send(.suspend)
+        case .cancel(let id): runs[id]?.send(.cancel)
         case .sourceReady(let id): runs[id]?.sourceReady()
         case .sinkReady(let id): runs[id]?.sinkReady()
         case .breakOff(let id): runs[id]?.breakOff()
         case .answered(let id, let question, let answer):
             if let run = runs[id] { run.answered(question, answer) } else { letGo(answer) }
         case .delivered(let id, let body): runs[id]?.delivered(body)
-        case .discarded(let id, let error): runs[id]?.discarded(error)
-        case .partOpened(let id, let part): runs[id]?.partOpened(part)
-        case .verified(let id, let isRight): runs[id]?.verified(isRight)
-        case .uploadVerified(let id, let isRight): runs[id]?.uploadVerified(isRight)
+        case .partOpened(let id, let part): runs[id]?.send(.partOpened(part))
+        case .verified(let id, let isRight): runs[id]?.send(.verified(isRight))
+        case .uploadVerified(let id, let isRight): runs[id]?.send(.uploadVerified(isRight))
         case .invalidate(let cancelsTasks):
             isInvalidating = true
-            if cancelsTasks { for run in Array(runs.values) { run.handle(.cancel) } }
+            if cancelsTasks { for run in Array(runs.values) { run.send(.cancel) } }
         case .list(let reader): reader(runs.values.map(\.task))
         case .cookies(let wish, let answer): answer(fulfil(wish))
         case .pathChanged(let path): pathChanged(path)
@@ -138,7 +139,7 @@ final class SessionLoop {
         case .serverChanged(let origin, let watch, let update): serverChanged(origin, watch: watch, update)
         case .end:
             isInvalidating = true
-            for run in Array(runs.values) { run.handle(.cancel) }
+            for run in Array(runs.values) { run.send(.cancel) }
         }
     }
 
@@ -146,7 +147,7 @@ final class SessionLoop {
     private func admit() -> Bool {
         var hasStarted = false
         while let id = queue.admit(now: now) {
-            runs[id]?.handle(.admitted)
+            runs[id]?.send(.admitted)
             hasStarted = true
         }
         return hasStarted
@@ -185,7 +186,7 @@ final class SessionLoop {
 
     /// One task at a time looks a name up. What waits for its answer has waited as long: else the last of ten had ten timeouts.
     func nameIsUnanswered(_ host: TransferQueue.Host) {
-        for id in queue.waiting(for: host) { runs[id]?.isNameUnanswered = true }
+        for id in queue.waiting(for: host) { runs[id]?.send(.nameIsDoubtful) }
     }
 
     func noteRequest(to origin: Origin) {
@@ -199,20 +200,11 @@ final class SessionLoop {
     func retryWait(for origin: Origin) -> Int64? {
         guard retryBudgets[origin]?.take(now: now) == false, let wait = retryBudgets[origin]?.wait(now: now) else { return nil }
         let until = now + wait + Int64.random(in: 0...10_000_000_000)
-        return (until | SessionLoop.retryStep) - now
+        return RetryStep.stepped(until: until) - now
     }
 
-    /// A long delay ends on a full step of the clock: many tasks that wait are then looked at together.
-    func stepped(_ delay: Int64) -> Int64 {
-        let until = now.addingSaturated(delay)
-        return delay < 2 * SessionLoop.retryStep || until == .max ? delay : (until | SessionLoop.retryStep) - now
-    }
-
-    /// 33 ms, less one nanosecond.
-    private static let retryStep: Int64 = 1 << 25 - 1
-
-    var allRuns: [TaskRun] { Array(runs.values) }
-    func run(_ id: UInt64) -> TaskRun? { runs[id] }
+    var allRuns: [TransferDriver] { Array(runs.values) }
+    func run(_ id: UInt64) -> TransferDriver? { runs[id] }
     /// The task has ended, and the outbox has it: what only the run has of the user's may not end here. Most have nothing, and memory that
     /// another thread gives back costs both of them.
     func forget(_ id: UInt64) {

@@ -13,10 +13,9 @@ final class SessionSettings: Sendable {
     /// Of tasks whose requests say nothing of them.
     let taskLimits: TaskMachine.Limits
     let workers: [Worker]
-    let credentials: CredentialStore
+    let rules: SessionRules
     let path: PathMonitor?
     let security: SecuritySettings
-    let proxies: ProxyOrigins
     /// Where resume data is kept.
     let resumes: ResumeDirectory?
     /// What the session's own handler has said of servers.
@@ -26,7 +25,6 @@ final class SessionSettings: Sendable {
 
     init(_ configuration: SessionConfiguration, credentials: CredentialStore, path: PathMonitor?) throws(HTTPSessionError) {
         self.configuration = configuration
-        self.credentials = credentials
         self.path = path
         var network = try NetworkOptions(configuration)
         let connections = try SessionSettings.connections(configuration)
@@ -34,7 +32,8 @@ final class SessionSettings: Sendable {
         network.maximumConnectionsPerHost = network.maximumConnectionsPerHost.map { min($0, connections) }
         // Before others can take the descriptors that it needs.
         DispatchStart.run()
-        proxies = ProxyOrigins(configuration.proxy, environment: ProcessInfo.processInfo.environment)
+        let proxies = ProxyOrigins(configuration.proxy, environment: ProcessInfo.processInfo.environment)
+        rules = SessionRules(configuration, proxies: proxies, credentials: credentials)
         security = try SecuritySettings(configuration, proxies)
         // libcurl takes all hosts behind a proxy for one; the queue does not.
         if !proxies.isEmpty { network.maximumConnectionsPerHost = nil }
@@ -96,6 +95,9 @@ final class SessionSettings: Sendable {
         return connections
     }
 
+    var credentials: CredentialStore { rules.credentials }
+    var proxies: ProxyOrigins { rules.proxies }
+
     func worker(for id: UInt64) -> Worker { workers[Int(id % UInt64(workers.count))] }
 
     func host(of origin: Origin) -> TransferQueue.Host {
@@ -110,7 +112,7 @@ final class SessionSettings: Sendable {
         guard !origin.isLoopback, configuration.unixSocketPath == nil else { return nil }
         if let proxy = proxies.address(before: origin) {
             // What it cannot reach is its own to say.
-            guard !hasLoopbackProxy(before: origin) else { return nil }
+            guard !rules.hasLoopbackProxy(before: origin) else { return nil }
             guard let host = proxy.host(percentEncoded: false), let port = proxy.port else { return nil }
             return SessionSettings.endpoint(host: host, port: port)
         }
@@ -130,13 +132,6 @@ final class SessionSettings: Sendable {
             .map { FirstEndpoint(endpoint: $0, isProxy: false) }
     }
 
-    /// Whether the origin is reached through a proxy on this machine.
-    func hasLoopbackProxy(before origin: Origin) -> Bool {
-        guard let host = proxies.address(before: origin)?.host(percentEncoded: false) else { return false }
-        let name = host.trimmingCharacters(in: ["[", "]"]).lowercased()
-        return Origin.isLoopback(name) || IPAddress(name)?.isLoopback == true
-    }
-
     private static func endpoint(host: String, port: Int) -> Endpoint? {
         let host = host.trimmingCharacters(in: ["[", "]"])
         return try? Endpoint(host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)")
@@ -154,15 +149,7 @@ final class SessionSettings: Sendable {
     }
 
     /// Whether the request may be sent at all. - Returns: where to.
-    func check(_ request: TransferRequest) throws(HTTPSessionError) -> Origin {
-        let origin = try request.validate()
-        guard origin.scheme == "https" || configuration.insecureHTTP.allows(origin.host) else {
-            throw HTTPSessionError(
-                .insecureConnectionRefused, "http is not allowed for '\(origin.host)': see SessionConfiguration.insecureHTTP",
-                context: .init(of: request))
-        }
-        return origin
-    }
+    func check(_ request: TransferRequest) throws(HTTPSessionError) -> Origin { try rules.check(request) }
 
     /// Whether a proxy stands before it; a Unix socket has none (CURLOPT_UNIX_SOCKET_PATH(3)).
     func usesProxy(before origin: Origin, isSecure: Bool) -> Bool {
@@ -184,6 +171,11 @@ final class SessionSettings: Sendable {
         if let refusal = allowance.refusal(of: path, boundTo: configuration.interface) {
             throw SessionSettings.notAllowed(refusal, request)
         }
+    }
+
+    /// Whether there certainly is one.
+    func hasNetwork(for request: TransferRequest, to origin: Origin) -> Bool {
+        path?.currentPath?.status == .satisfied && (try? checkNetwork(for: request, to: origin)) != nil
     }
 
     /// Whether each connection's own way has to be looked at.

@@ -1,16 +1,9 @@
 /// What a task is to be: what it asks for, and what becomes of the response.
 struct TaskSpecification: Sendable {
-    /// Where the response's body goes.
-    enum Destination: Sendable {
-        case memory(maximumSize: Int)
-        case file(DownloadDestination)
-        case reader(ChunkBuffer)
-    }
-
     var id = SessionCore.nextID()
     var request: TransferRequest
     var kind: TransferTask.Kind
-    var destination: Destination
+    var destination: BodyDestination
     /// Statuses that a file or a reader is given; others end the task. `nil`: all.
     var acceptableStatusCodes: ClosedRange<Int>?
     /// The task's own; `nil`: the session's.

@@ -7,7 +7,7 @@ final class TransferJob: Sendable {
     let host: TransferQueue.Host
     /// The first attempt's, made by the caller: the session's thread has enough to do.
     let plan: TransferPlan
-    let destination: TaskSpecification.Destination
+    let destination: BodyDestination
     let limits: TaskMachine.Limits
     let retryPolicy: RetryPolicy
     /// What the download goes on from; `nil`: nothing, or what lies at its destination.
@@ -36,6 +36,21 @@ final class TransferJob: Sendable {
         self.upload = upload
         departure = specification.departure
         interceptions = specification.interceptions
+    }
+
+    /// What the machine of this job's task goes by.
+    func rules(of task: TransferTask, in session: SessionRules) -> TransferRules {
+        let kind: TransferRules.Kind =
+            switch task.kind {
+            case .data, .upload: .data
+            case .download: .download
+            case .stream: .stream
+            }
+        return TransferRules(
+            session: session, request: task.request, kind: kind, destination: destination,
+            acceptableStatusCodes: acceptableStatusCodes,
+            handlers: .init(task.handlers, hasDeparture: departure != nil), limits: limits, retryPolicy: retryPolicy,
+            hasRecord: record != nil)
     }
 
     /// Whether another task of the session can send the same request for the same kind of response.

@@ -23,6 +23,11 @@ protocol BodySink: AnyObject {
 extension BodySink {
     var flushesAt: Int64? { nil }
     func flush() {}
+
+    /// Waits for no more if it has waited long enough.
+    func flush(ifDueAt now: Int64) {
+        if let flushesAt, flushesAt <= now { flush() }
+    }
 }
 
 /// What a sink made of a body.

@@ -1,8 +1,21 @@
 internal import Foundation
-internal import Reachability
 
 /// One request and its response, as far as they have come.
-struct Exchange {
+struct Attempt {
+    /// How far it has come.
+    enum Phase: Hashable, Sendable {
+        /// Nothing is with the engine yet.
+        case preparing
+        /// The interceptors have the request.
+        case adapting
+        /// The engine has it, and the host's name is being looked up.
+        case lookingUp
+        /// The look-up is over, well or badly.
+        case connecting
+        /// The connection stands: the request may have been sent.
+        case connected
+    }
+
     /// What is done with the body of the response.
     enum Body {
         /// Not decided yet: it is paused.
@@ -39,44 +52,40 @@ struct Exchange {
     /// How much of an unacceptable response goes with the error, in bytes.
     static let maximumExplanation = 64 << 10
 
-    private(set) var hasBegun = false
-    /// The request as interceptors have made it, and whether they are at it.
+    var phase = Phase.preparing
+    /// The request as interceptors have made it.
     var adapted: TransferRequest?
-    var isAdapting = false
+    /// When the engine got it, and over which network.
     private(set) var fetchStart = Date.distantPast
     private(set) var network: TransactionMetrics.Network?
-    var trust: ServerTrust?
     /// What the request has said before anybody asked.
-    var unaskedCredential: Credential?
+    private(set) var unaskedCredential: Credential?
     /// Whether whoever judges knows that the server is spoken to by https.
-    var expectsSecure = false
+    private(set) var expectsSecure = false
     var head: ResponseHead?
+    /// When the head came.
+    var headDate = Date.distantPast
     var body = Body.undecided
     var next: Next?
-    var destination: TaskSpecification.Destination?
-    /// When the connection stood.
-    var connectedAt: Int64?
-    /// Where the transfer that has failed had its connection to, or had tried to have one.
-    var remotes: [IPAddress] = []
-    /// Whether the name's look-up is known to be over, well or badly.
-    var hasLookedUp = false
+    var destination: BodyDestination?
     /// Whether the transfer has ended while a handler was thinking.
     var isComplete = false
     var isRefused = false
     /// Why the body of a redirect or a challenge did not come whole, which matters only to whoever wants it.
     var failure: HTTPSessionError?
+    /// A failure that the gate is asked about.
+    var unexplained: (error: HTTPSessionError, failure: RetryMachine.Failure)?
     /// What follows for an upload, and why its request is to be broken off.
     var verdict: UploadMachine.Verdict?
+    var stop: UploadMachine.Stop?
     /// The digest that the server says the upload has, now that it is complete.
     var uploadDigest: ContentDigest?
     /// How far into the body it had come when libcurl began it again.
     var sentBeforeRewind: Int64 = 0
-    var stop: UploadMachine.Stop?
     /// It asks for what lies behind the bytes that are here, by this; see ``Resumption``.
     var restBasis: Resumption.Basis?
     /// The version of the file at the destination, if the request asks only for another one.
     var condition: FileValidator?
-    var asksForRest: Bool { restBasis != nil }
     /// How much of the body was here when it began.
     var receivedBefore: Int64 = 0
     /// Whether its body goes behind those bytes. One that takes their place is no progress until it has been continued itself: a server
@@ -85,22 +94,40 @@ struct Exchange {
     /// The head of the response that the bytes here began with, where this one brings only their rest, or nothing more.
     private(set) var wholeHead: ResponseHead?
 
-    var isConnected: Bool { connectedAt != nil }
+    /// Whether the engine has got it.
+    var hasBegun: Bool {
+        switch phase {
+        case .preparing, .adapting: false
+        case .lookingUp, .connecting, .connected: true
+        }
+    }
+    var isConnected: Bool { phase == .connected }
+    var asksForRest: Bool { restBasis != nil }
     var heldBody: Data {
-        if case .held(let data) = body { return data.prefix(Exchange.maximumExplanation) }
+        if case .held(let data) = body { return data.prefix(Attempt.maximumExplanation) }
         return Data()
     }
 
     /// Its response is about the bytes that are here already. `isRest`: and brings more of them.
-    mutating func continues(_ beginning: (head: ResponseHead?, destination: TaskSpecification.Destination)?, isRest: Bool) {
+    mutating func continues(_ beginning: TransferMachine.Beginning?, isRest: Bool) {
         self.isRest = isRest
         wholeHead = beginning?.head
         destination = beginning?.destination
     }
 
-    mutating func begin(at date: Date, over network: TransactionMetrics.Network?) {
+    /// The engine gets it.
+    mutating func begin(
+        at date: Date, over network: TransactionMetrics.Network?, saying credential: Credential?, expectsSecure: Bool
+    ) {
         self.network = network
-        hasBegun = true
         fetchStart = date
+        unaskedCredential = credential
+        self.expectsSecure = expectsSecure
+        phase = .lookingUp
+    }
+
+    /// The look-up of the name is over.
+    mutating func nameIsKnown() {
+        if phase == .lookingUp { phase = .connecting }
     }
 }

@@ -1,0 +1,40 @@
+extension TransferHandlers {
+    /// What the user's handler says. `departure`: who hears, last, that a request leaves.
+    func answer(to question: HandlerQuestion, departure: Departure?) async -> HandlerAnswer {
+        switch question {
+        case .adaptation(let request, let isShown): await adapt(request, isShown: isShown, departure)
+        case .response(let head): .response(await response?(head) ?? .allow)
+        case .redirect(let head, let proposed): await redirect(head, proposed)
+        case .challenge(let challenge): .challenge(await self.challenge?(challenge) ?? .performDefaultHandling)
+        case .interception(let attempt): .intercepted(await retryDecision(after: attempt), attempt.error)
+        case .serverTrust(let challenge):
+            .serverTrust(challenge, await serverTrust?(challenge) ?? .performDefaultHandling)
+        case .clientCertificate(let challenge):
+            .clientCertificate(challenge, await clientCertificate?(challenge) ?? .performDefaultHandling)
+        }
+    }
+
+    private func adapt(_ request: TransferRequest, isShown: Bool, _ departure: Departure?) async -> HandlerAnswer {
+        var adapted = request
+        do {
+            if isShown { for interceptor in interceptors { adapted = try await interceptor.adapt(adapted) } }
+        } catch {
+            return .adaptationFailed(HTTPSessionError.interceptorFailure(error))
+        }
+        do {
+            try await departure?.willLeave()
+            return .adapted(.success(adapted))
+        } catch {
+            return .adapted(.failure(HTTPSessionError.interceptorFailure(error)))
+        }
+    }
+
+    private func redirect(_ head: ResponseHead, _ proposed: TransferRequest) async -> HandlerAnswer {
+        let disposition = await redirect?(Redirect(response: head, proposed: proposed)) ?? .follow
+        guard case .modify(let request) = disposition else { return .redirect(disposition) }
+        // Here, because a file is looked at.
+        do throws(HTTPSessionError) { return .modified(request, .success(try request.body.segments())) } catch {
+            return .modified(request, .failure(error))
+        }
+    }
+}

@@ -1,0 +1,301 @@
+internal import EventLoop
+internal import Foundation
+internal import Reachability
+
+/// A task on its session's thread: it tells the task's machine what happens, and does what the machine says.
+final class TransferDriver {
+    private(set) var task: TransferTask
+    let job: TransferJob
+    // The loop lets go of every driver before it ends.
+    let loop: SessionLoop
+    // Unchecked: the machine calls nobody, so every mutation of it returns before anything could come back to it.
+    @exclusivity(unchecked) var machine: TransferMachine
+
+    private(set) var host: TransferQueue.Host
+    private(set) var transfer: CurlTransfer?
+    private(set) var trust: ServerTrust?
+    private(set) var segments: [BodySegment]
+    private(set) var source: BodySource?
+    var sink: (any BodySink)?
+    /// Where the transfer that has failed had its connection to, or had tried to have one.
+    private var remotes: [IPAddress] = []
+    /// Where the gate knows of the task.
+    private var gateOrigin: Origin?
+    private var asking: UserTask?
+    private(set) var started = Date()
+    private var isPerforming = false
+
+    init(_ task: TransferTask, _ job: TransferJob, loop: SessionLoop) {
+        self.task = task
+        self.job = job
+        self.loop = loop
+        host = job.host
+        segments = job.segments
+        machine = TransferMachine(
+            job.rules(of: task, in: loop.settings.rules), origin: job.origin, upload: job.upload?.machine,
+            interceptions: job.interceptions, seed: loop.seed &+ task.id, now: loop.now)
+    }
+
+    var settings: SessionSettings { loop.settings }
+    var deadline: Int64? {
+        guard let flushesAt = sink?.flushesAt else { return machine.deadline }
+        return min(flushesAt, machine.deadline ?? .max)
+    }
+
+    // MARK: Events and effects
+
+    func send(_ event: TransferMachine.Event) {
+        machine.handle(event, now: loop.now)
+        perform()
+        loop.wakes(at: machine.deadline)
+    }
+
+    /// Does what the machine has said, also what follows from doing it, one thing after another.
+    func perform() {
+        guard !isPerforming else { return }
+        isPerforming = true
+        defer { isPerforming = false }
+        var index = 0
+        while index < machine.effects.count {
+            perform(machine.effects[index])
+            index += 1
+        }
+        machine.effects.removeAll(keepingCapacity: true)
+    }
+
+    private func perform(_ effect: TransferMachine.Effect) {
+        switch effect {
+        case .enqueue(let isFirst): enqueue(isFirst: isFirst)
+        case .dequeue: loop.queue.remove(task.id)
+        case .leave(let isLookingUp): loop.queue.left(task.id, from: host, isAbandoned: isLookingUp, now: loop.now)
+        case .lookedUp: loop.queue.lookedUp(task.id, to: host, now: loop.now)
+        case .nameIsUnanswered: if host.needsLookup { loop.nameIsUnanswered(host) }
+        case .openPart(let destination): openPart(destination)
+        case .start(let isFirst): start(isFirst: isFirst)
+        case .hold(let isHeld): transfer?.hold(isHeld)
+        case .judgeAttempt: loop.judgesAttempt()
+        case .measure: measure()
+        case .abandon: abandon()
+        case .abandonSilently: abandonSilently()
+        case .raise: loop.raise(machine.origin.host)
+        case .stay: noteStay()
+        case .release(let request): loop.letGo(request)
+        case .sendPart(let offset, let count):
+            if let body = job.upload?.body { replaceBody(body.part(from: offset, count: count)) }
+        case .sendSegments(let segments): replaceBody(segments)
+        case .open: openSink()
+        case .rename(let head): if let file = sink as? FileSink { file.name(by: head) }
+        case .confirm(let version): (sink as? FileSink)?.confirmed = version
+        case .feed(let data): feed(data)
+        case .receive: receive()
+        case .verify(let digest):
+            let (id, core) = (task.id, task.core)
+            (sink as? FileSink)?.verify(digest) { core.post(.verified(id, $0)) }
+        case .verifyUpload(let digest): verifyUpload(digest)
+        case .tellPlace(let place): job.upload?.tellsPlace?(place)
+        case .breakOffSoon: task.core.post(.breakOff(task.id))
+        case .ask(let number, let question): ask(number, question)
+        case .withdraw: withdraw()
+        case .keepCredential(let credential, let space): settings.credentials[space] = credential
+        case .recordTrust(let disposition, let challenge): task.decisions?.record(disposition, of: challenge, at: .now)
+        case .recordIdentity(let identity): task.identities?.record(identity, for: machine.origin, at: .now)
+        case .forgetIdentity: task.identities?.forget(machine.origin)
+        case .askGate(let hasNoNetwork): askGate(hasNoNetwork: hasNoNetwork)
+        case .leaveGate: leaveGate()
+        case .lookAtNetwork: if settings.hasNetwork(for: machine.request, to: machine.origin) { send(.networkIsAllowed) }
+        case .noteTrouble: loop.noteTrouble(with: machine.origin)
+        case .noteSuccess: loop.noteSuccess(of: machine.origin)
+        case .payRetry:
+            if let wait = loop.retryWait(for: machine.origin) { send(.retryHasToWait(wait)) } else { send(.retryIsPaid) }
+        case .stand(let standing): task.become(TransferTask.State(standing))
+        case .backOff(let end): task.backsOff(until: end)
+        case .publishProgress: task.publish(machine.progress)
+        case .tell(let news): loop.outbox.tell(news, of: task)
+        case .tellTransaction: tellTransaction()
+        case .lookForHolder: if isKnownUniquelyReferenced(&task) { send(.cancel) }
+        case .discard(let error): discard(error)
+        case .deliver: deliver()
+        case .complete: complete()
+        }
+    }
+
+    // MARK: The queue
+
+    private func enqueue(isFirst: Bool) {
+        // Only here: what leaves the queue leaves the line that it stood in.
+        host = machine.origin == job.origin ? job.host : settings.host(of: machine.origin)
+        if machine.kind == .stream { host = host.alone }
+        if !isFirst { started = Date() }
+        loop.queue.add(task.id, to: host, priority: machine.request.options.priority, isFirst: isFirst)
+    }
+
+    // MARK: The attempt
+
+    private func start(isFirst: Bool) {
+        defer { if transfer == nil { noteStay() } }
+        remotes = []
+        do throws(HTTPSessionError) {
+            try settings.checkNetwork(for: machine.request, to: machine.origin)
+            if machine.takeDoubt(), loop.queue.looksUp(task.id, host) { return send(.nameStaysUnanswered) }
+            if machine.mayJoin, let cause = loop.gate?.join(task.id, at: machine.origin) {
+                enterGate()
+                return send(.joined(cause))
+            }
+            let plan = plan(isFirst: isFirst)
+            if isFirst { loop.noteRequest(to: machine.origin) }
+            let isSecure = machine.origin.scheme == "https" || loop.isRaised(machine.origin.host)
+            machine.attempt.begin(
+                at: Date(), over: settings.network(to: machine.origin), saying: plan.unaskedCredential, expectsSecure: isSecure)
+            prepareSource(plan)
+            trust = nil
+            if isSecure || settings.security.hasSecureProxy {
+                trust = settings.security.trust(
+                    for: machine.origin, isSecure: isSecure, decisions: task.decisions, identities: task.identities)
+            }
+            loop.takeCookies()
+            transfer = try loop.engine.start(plan, for: self, trust: trust, now: loop.now)
+            loop.judgesAttempt()
+            loop.outbox.detail(.requestStarted(task, attempt: machine.life.attempts))
+        } catch {
+            send(.cannotStart(error, hasBegun: machine.attempt.hasBegun))
+        }
+    }
+
+    var bodyIsEmpty: Bool {
+        if case .none = machine.request.body { return true }
+        return segments.isEmpty
+    }
+
+    private func prepareSource(_ plan: TransferPlan) {
+        machine.bodyBegins(length: bodyIsEmpty ? nil : segments.totalLength)
+        source = nil
+        guard plan.body != .none, !bodyIsEmpty else { return }
+        source = BodySource(segments, packetSize: plan.packetSize, worker: settings.worker(for: task.id)) {
+            [core = task.core, id = task.id] in
+            core.post(.sourceReady(id))
+        }
+    }
+
+    /// The request has another body than before.
+    private func replaceBody(_ segments: [BodySegment]) {
+        loop.letGo(self.segments)
+        self.segments = segments
+    }
+
+    /// What was measured of an attempt that is about to be given up.
+    private func measure() {
+        guard let transfer else { return }
+        var facts = transfer.facts
+        facts.total = max(facts.total, loop.now - transfer.started)
+        machine.note(facts)
+        tellTransaction()
+    }
+
+    private func tellTransaction() {
+        guard let last = machine.metrics.transactions.last else { return }
+        loop.outbox.detail(.transactionFinished(task, last))
+    }
+
+    private func abandon() {
+        source = nil
+        guard let transfer else { return }
+        loop.engine.cancel(transfer)
+        transferIsOver()
+    }
+
+    private func abandonSilently() {
+        noteRemotes()
+        // Where another way is, the end is told to the server.
+        if loop.isLost(remotes) { transfer?.silence() }
+        abandon()
+    }
+
+    /// The transfer is over; what it brought is dealt with by the caller.
+    private func transferIsOver() {
+        transfer = nil
+        source = nil
+        noteStay()
+    }
+
+    /// An attempt has ended, or has not begun after all.
+    private func noteStay() {
+        if !machine.hasLeft { job.departure?.hasStayed() }
+    }
+
+    /// Of a transfer that has failed or is about to be given up.
+    private func noteRemotes() { remotes = connection.map { [$0.remote] } ?? transfer?.tries.map(\.remote) ?? [] }
+
+    /// The engine has ended the transfer.
+    func ended(_ error: HTTPSessionError?, _ facts: TransferFacts) {
+        var ending = TransferEnding(facts: facts)
+        if let error {
+            noteRemotes()
+            ending.failure = failure(error)
+        }
+        transferIsOver()
+        noteProtocol(facts)
+        machine.finished(ending, now: loop.now)
+        perform()
+        loop.wakes(at: machine.deadline)
+    }
+
+    private func noteProtocol(_ facts: TransferFacts) {
+        guard facts.networkProtocol != nil else { return }
+        // Behind one name there may be several servers, and another one tomorrow.
+        loop.queue.multiplexes(host, facts.isMultiplexed)
+        if facts.isMultiplexed { loop.engine.multiplexes() }
+    }
+
+    private func failure(_ error: HTTPSessionError) -> TransferEnding.Failure {
+        var failure = TransferEnding.Failure(error: error)
+        if case .undecided(let challenge) = trust?.verdict { failure.challenge = challenge }
+        failure.authorities = trust?.identityQuestion
+        failure.wasRefused = trust?.wasRefused == true
+        if let path = settings.path?.currentPath, path.status == .unsatisfied, !machine.origin.isLoopback,
+            !loop.hasRoute(to: remotes)
+        {
+            failure.lack = .init(cause: path.cause)
+        }
+        return failure
+    }
+
+    // MARK: Handlers
+
+    private func ask(_ number: Int, _ question: HandlerQuestion) {
+        let (id, core, handlers, departure) = (task.id, task.core, task.handlers, job.departure)
+        asking = UserTask {
+            core.post(.answered(id, question: number, await handlers.answer(to: question, departure: departure)))
+        }
+    }
+
+    private func withdraw() {
+        guard let asking else { return }
+        // What hears of it is the user's.
+        task.core.deliver { asking.cancel() }
+        self.asking = nil
+    }
+
+    // MARK: The gate
+
+    private func askGate(hasNoNetwork: Bool) {
+        guard let gate = loop.gate, let endpoint = settings.endpoint(for: machine.origin) else {
+            return send(.explained(.notAsked))
+        }
+        enterGate()
+        let loss = loop.loss(of: remotes)
+        let hasNoRoute = loss != nil || hasNoNetwork || (remotes.isEmpty && loop.ways.areLost)
+        let cause = gate.failed(task.id, at: machine.origin, endpoint: endpoint, hasNoRoute: hasNoRoute, loss: loss)
+        send(.explained(cause.map { .missing($0) } ?? .unknown))
+    }
+
+    private func enterGate() {
+        if let gateOrigin, gateOrigin != machine.origin { loop.gate?.forget(task.id, at: gateOrigin) }
+        gateOrigin = machine.origin
+    }
+
+    private func leaveGate() {
+        guard let gateOrigin else { return }
+        self.gateOrigin = nil
+        loop.gate?.forget(task.id, at: gateOrigin)
+    }
+}

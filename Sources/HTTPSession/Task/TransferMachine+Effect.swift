@@ -1,0 +1,127 @@
+internal import Foundation
+internal import Reachability
+
+extension TransferMachine {
+    /// What a task's owner sees of its life.
+    enum Standing: Hashable, Sendable {
+        case suspended, waiting, running, backingOff, waitingForConnectivity
+    }
+
+    /// What monitors, notifications and the task's handlers are told of; ``SessionEvent`` says what it means.
+    enum News: Sendable {
+        case resumed
+        case suspended
+        case redirected(ResponseHead)
+        indirect case challenged(AuthenticationChallenge)
+        indirect case serverTrustChallenged(ServerTrustChallenge)
+        indirect case clientCertificateChallenged(ClientCertificateChallenge)
+        indirect case becameDownload(DownloadDestination)
+        indirect case willRetry(HTTPSessionError)
+        indirect case waitingForConnectivity(HTTPSessionError)
+        indirect case downloadContinued(offset: Int64, total: Int64?)
+        indirect case uploadContinued(offset: Int64, total: Int64)
+        indirect case fileMoved(DownloadDestination)
+        indirect case fileMoveFailed(HTTPSessionError)
+    }
+
+    /// What is to be done, in this order. Those that are answered say by which event.
+    enum Effect: Sendable {
+        // MARK: The queue
+        /// Answered by ``TransferMachine/Event/admitted``. `isFirst`: before tasks that have not begun.
+        case enqueue(isFirst: Bool)
+        case dequeue
+        /// The place is free. `isLookingUp`: a look-up of the host's name goes on without it.
+        case leave(isLookingUp: Bool)
+        /// The look-up of the host's name is over.
+        case lookedUp
+        /// The look-up had no answer for as long as a request waits for one: it has none for all who wait for it.
+        case nameIsUnanswered
+
+        // MARK: The attempt
+        /// What is left of an earlier download is looked at. Answered by ``TransferMachine/Event/partOpened(_:)``.
+        case openPart(DownloadDestination)
+        /// Answered by ``TransferMachine/Event/cannotStart(_:hasBegun:)``, ``TransferMachine/Event/nameStaysUnanswered``,
+        /// ``TransferMachine/Event/joined(_:)``, or by what the transfer tells.
+        case start(isFirst: Bool)
+        /// The transfer is held, or let go.
+        case hold(Bool)
+        /// A connection that is being made is looked at: it may have no way.
+        case judgeAttempt
+        /// What was measured of the attempt is noted by ``TransferMachine/note(_:)``.
+        case measure
+        case abandon
+        /// As ``abandon``; nothing is told to a server that nothing leads to.
+        case abandonSilently
+        /// The host is spoken to by https from now on (RFC 6797).
+        case raise
+        /// The attempt has ended, or has not begun after all.
+        case stay
+        /// What of this is the user's ends elsewhere.
+        indirect case release(TransferRequest)
+
+        // MARK: Bodies
+        /// The body of the next request is this part of the upload's.
+        case sendPart(from: Int64, count: Int64)
+        indirect case sendSegments([BodySegment])
+        /// The response's body begins, and goes to the attempt's ``Attempt/destination``.
+        case open
+        /// The response names the file that is open anew.
+        indirect case rename(ResponseHead)
+        /// The file at the destination is what was asked for.
+        indirect case confirm(FileValidator)
+        /// Bytes that have come before their place was known. Answered by ``TransferMachine/Event/fed(_:)``.
+        case feed(Data)
+        /// The receiver has room again.
+        case receive
+        /// Answered by ``TransferMachine/Event/verified(_:)``.
+        indirect case verify(ContentDigest)
+        /// Answered by ``TransferMachine/Event/uploadVerified(_:)``.
+        indirect case verifyUpload(ContentDigest)
+        /// The server has said where the upload is.
+        indirect case tellPlace(URL)
+        /// The request is not wanted to its end; libcurl is told later, by ``TransferMachine/Event/breakOff``.
+        case breakOffSoon
+
+        // MARK: The user's handlers
+        /// Answered by ``TransferMachine/Event/answered(question:_:)``.
+        indirect case ask(question: Int, HandlerQuestion)
+        /// Nobody waits for the answer any more.
+        case withdraw
+        indirect case keepCredential(Credential, AuthenticationChallenge.ProtectionSpace)
+        indirect case recordTrust(ServerTrustDisposition, ServerTrustChallenge)
+        indirect case recordIdentity(ClientIdentity?)
+        case forgetIdentity
+
+        // MARK: The network
+        /// Why did the attempt fail? Answered by ``TransferMachine/Event/explained(_:)``.
+        case askGate(hasNoNetwork: Bool)
+        /// The gate need not know of the task any more.
+        case leaveGate
+        /// May the request be sent over what there is now? If so, answered by ``TransferMachine/Event/networkIsAllowed``.
+        case lookAtNetwork
+
+        // MARK: Retries
+        case noteTrouble
+        case noteSuccess
+        /// Answered by ``TransferMachine/Event/retryIsPaid`` or ``TransferMachine/Event/retryHasToWait(_:)``.
+        case payRetry
+
+        // MARK: The owner
+        case stand(Standing)
+        case backOff(until: Int64?)
+        case publishProgress(isLast: Bool)
+        case tell(News)
+        /// Monitors hear of the last of ``TransferMetrics/transactions``.
+        case tellTransaction
+        /// Does anybody but the session refer to the task? If not, answered by ``TransferMachine/Event/cancel``.
+        case lookForHolder
+
+        // MARK: The end
+        /// What has come is not wanted. Answered by ``TransferMachine/delivered(_:during:now:)``.
+        indirect case discard(HTTPSessionError)
+        /// What was asked for is to be made of what has come. Answered as ``discard(_:)`` is.
+        case deliver
+        /// ``TransferMachine/result`` is the task's.
+        case complete
+    }
+}
