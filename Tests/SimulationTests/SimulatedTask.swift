@@ -1,26 +1,29 @@
-import FoundationEssentials
+import Foundation
+import HTTPTypes
 import Pacing
+import Reachability
 
 @testable import HTTPSession
 
-/// A download as a session runs it: its machines, joined as `TaskRun` joins them, and beside them what must be true of all of it.
-struct SimulatedTask {
+/// A download as a session runs it: the shipped ``TransferMachine``, whose effects are done in a simulated world, and beside it what must be
+/// true of all of it.
+final class SimulatedTask {
     struct Violation: Error, CustomStringConvertible {
         let description: String
     }
 
     /// What the task wants of its surroundings.
     enum Wish: Hashable {
-        case place, noPlace, placeIsFree
+        case place(isFirst: Bool)
+        case noPlace, placeIsFree
     }
 
-    /// An attempt under way.
-    struct Attempt {
-        var basis: Resumption.Basis?
-        var receivedBefore: Int64 = 0
-        var isConnected = false
-        var isRest = false
+    /// A transfer under way.
+    struct Transfer {
         var transport = SimulatedTransport()
+        /// The fields that it asks by.
+        var lines: [String]
+        var isConnected = false
         /// An answer whose head is pending.
         var unjudged: SimulatedServer.Answer?
         var answer: SimulatedServer.Answer?
@@ -30,129 +33,197 @@ struct SimulatedTask {
 
     let id: UInt64
     let policy: RetryPolicy
-    let isIdempotent: Bool
-    private let url: URL
-    private(set) var machine: TaskMachine
-    var retries: RetryMachine
-    var uncounted: RetryMachine?
-    var resumption: Resumption?
-    var received: Int64 = 0
-    var wasReleased = false
-    var hasPaidRetry = false
-    var attempt: Attempt?
-    private var isHandlerAsked = false
+    let limits: TaskMachine.Limits
+    private let isIdempotent: Bool
+    private var machine: TransferMachine
+    private(set) var transfer: Transfer?
+    private var question: Int?
+    private var isPerforming = false
 
     // What must be true.
-    let limits: TaskMachine.Limits
     private var startedAt: Int64?
     private var isInLine = false
     private var isHeld = false
     private var hasPlace = false
-    var isWaitingForNetwork = false
-    var notBefore: Int64 = 0
+    private var notBefore: Int64 = 0
     private var begun = 0
-    var triesInARow = 0
-    var triesBeforeTrouble: Int?
-    /// The version that all bytes are of.
-    private var version = 0
-    private var isWhole = false
+    /// Retries since bytes came that are kept, and before the failures that the gate may explain yet.
+    private var triesInARow = 0
+    private var triesBeforeTrouble: Int?
+    /// The longest wait that a retry may ask for, when the next one is asked for.
+    private var longestWait: Int64?
+    private var timeBackingOff = Duration.zero
+    /// The version that all bytes are of; `nil`: of none, because a part was sent where nobody asked for one.
+    private var version: Int?
     private(set) var isFinished = false
     private(set) var isGood = false
     private(set) var resumedBytes: Int64 = 0
     private var wishes: [Wish] = []
 
-    init(id: UInt64, policy: RetryPolicy, isIdempotent: Bool, url: URL, limits: TaskMachine.Limits) {
-        (self.id, self.policy, self.isIdempotent, self.url, self.limits) = (id, policy, isIdempotent, url, limits)
-        machine = TaskMachine(limits: limits)
-        retries = RetryMachine(policy)
+    init(
+        id: UInt64, policy: RetryPolicy, isIdempotent: Bool, asksHandler: Bool, url: URL, limits: TaskMachine.Limits, seed: UInt64,
+        now: Int64
+    ) {
+        (self.id, self.policy, self.isIdempotent, self.limits) = (id, policy, isIdempotent, limits)
+        var configuration = SessionConfiguration.default
+        configuration.waitsForConnectivity = true
+        let rules = TransferRules(
+            session: SessionRules(configuration, proxies: ProxyOrigins(.none, environment: [:])),
+            request: TransferRequest(url: url, method: isIdempotent ? .get : .post), kind: .download,
+            destination: .file(DownloadDestination(URL(fileURLWithPath: "/file"))),
+            acceptableStatusCodes: TaskSpecification.successes, handlers: asksHandler ? .response : [], limits: limits,
+            retryPolicy: policy, hasRecord: false)
+        machine = TransferMachine(rules, origin: Origin(url) ?? .unknown, seed: seed, now: now)
     }
 
-    var isUnderWay: Bool { attempt != nil }
-    var isBackingOff: Bool {
-        if case .backingOff = machine.state { return true }
-        return false
-    }
+    var isUnderWay: Bool { transfer != nil }
+    var deadline: Int64? { machine.deadline }
+    var state: TaskMachine.State { machine.life.state }
+    private var received: Int64 { machine.progress.received }
 
-    func violation(_ text: String) -> Violation { Violation(description: "task \(id), \(machine.state): \(text)") }
+    func violation(_ text: String) -> Violation { Violation(description: "task \(id), \(state): \(text)") }
 
-    // MARK: Events
-
-    mutating func takeWishes() -> [Wish] {
+    func takeWishes() -> [Wish] {
         defer { wishes = [] }
         return wishes
     }
 
-    mutating func handle(_ event: TaskMachine.Event, _ world: inout TransferSimulation) throws {
-        if case .resume = event, startedAt == nil { startedAt = world.now }
-        for action in machine.handle(event, now: world.now) { try perform(action, &world) }
+    // MARK: Events
+
+    func handle(_ event: TransferMachine.Event, _ world: inout TransferSimulation) throws {
+        switch event {
+        case .resume: startedAt = startedAt ?? world.now
+        case .networkIsBack where machine.wait == nil: triesBeforeTrouble = nil
+        default: break
+        }
+        machine.handle(event, now: world.now)
+        try perform(&world)
     }
 
-    private mutating func perform(_ action: TaskMachine.Action, _ world: inout TransferSimulation) throws {
-        if isFinished { throw violation("\(action) behind the end") }
-        switch action {
-        case .enqueue:
+    /// As `TransferDriver` does: one effect after another, also those that follow from doing them.
+    private func perform(_ world: inout TransferSimulation) throws {
+        guard !isPerforming else { return }
+        isPerforming = true
+        var index = 0
+        while index < machine.effects.count {
+            try perform(machine.effects[index], &world)
+            index += 1
+        }
+        machine.effects = []
+        isPerforming = false
+    }
+
+    private func perform(_ effect: TransferMachine.Effect, _ world: inout TransferSimulation) throws {
+        if isFinished { throw violation("\(effect) behind the end") }
+        switch effect {
+        case .enqueue, .enqueueFirst:
             if isInLine || hasPlace { throw violation("in line twice") }
             if world.now < notBefore { throw violation("in line before its time, \(notBefore - world.now) early") }
-            if isWaitingForNetwork { throw violation("in line while it is held") }
+            if machine.wait != nil { throw violation("in line while it waits for the network") }
             isInLine = true
-            wishes.append(.place)
+            if case .enqueueFirst = effect { wishes.append(.place(isFirst: true)) } else { wishes.append(.place(isFirst: false)) }
         case .dequeue:
             if !isInLine { throw violation("leaves a line that it does not stand in") }
             isInLine = false
             wishes.append(.noPlace)
-        case .begin(let number): try begin(number, &world)
+        case .start: try start(&world)
         case .hold:
-            if attempt == nil || isHeld { throw violation("holds what does not move") }
+            if isHeld { throw violation("holds what does not move") }
             isHeld = true
-            try attempt?.transport.hold(true)
+            try transfer?.transport.hold(true)
         case .letGo:
-            if attempt == nil || !isHeld { throw violation("lets go what is not held") }
+            if !isHeld { throw violation("lets go what is not held") }
             isHeld = false
-            try attempt?.transport.hold(false)
-        case .abort: attempt = nil
-        case .failTimedOut:
-            if attempt == nil || isHeld { throw violation("timed out without moving") }
-            try fail(.timedOut, &world)
-        case .leave:
+            try transfer?.transport.hold(false)
+        case .abandon, .abandonSilently: transfer = nil
+        case .leave, .leaveLookingUp:
             if !hasPlace { throw violation("gives back a place that it does not have") }
-            (hasPlace, isHeld, attempt, isHandlerAsked) = (false, false, nil, false)
+            if isUnderWay { throw violation("gives back the place of a transfer that goes on") }
+            (hasPlace, isHeld) = (false, false)
             wishes.append(.placeIsFree)
-        case .finish(let reason):
-            if isInLine || hasPlace { throw violation("finished with a place") }
+        case .open:
+            let answer = transfer?.answer
+            (version, triesBeforeTrouble) = (answer?.head.statusCode == 200 ? answer?.version : nil, nil)
+        case .receive: try transfer?.transport.emptyReceiver()
+        case .backOff: try backOff(&world)
+        case .withdraw: question = nil
+        case .leaveGate: triesBeforeTrouble = nil
+        case .noteTrouble: world.noteTrouble()
+        case .noteSuccess: world.noteSuccess()
+        case .payRetry:
+            let wait = try world.retryWait()
+            try handle(wait.map { .retryHasToWait($0) } ?? .retryIsPaid, &world)
+        case .deliver:
+            if let version, received != world.length(of: version) { throw violation("finished with \(received) bytes") }
+            machine.delivered(.success(ReceivedBody()), during: DateInterval(), now: world.now)
+            try perform(&world)
+        case .complete:
+            if isInLine || hasPlace || isUnderWay { throw violation("finished with a place") }
             isFinished = true
-            isGood = reason == .ended && isWhole
-            let due = (startedAt ?? 0) + limits.resourceTimeout
-            if reason == .resourceTimedOut, world.now < due { throw violation("its time was over too soon") }
-        case .announceResumed, .announceSuspended: break
+            if case .success = machine.result { isGood = true }
+        case .order(let order): try perform(order, &world)
+        case .lookedUp, .nameIsUnanswered, .judgeAttempt, .measure, .stay, .stand, .publishProgress, .announceResumed,
+            .announceSuspended, .tellTransaction:
+            break
+        case .raise, .breakOffSoon, .forgetIdentity, .lookAtNetwork, .lookForHolder:
+            throw violation("\(effect) for a plain download")
         }
     }
 
-    private mutating func begin(_ number: Int, _ world: inout TransferSimulation) throws {
+    private func perform(_ order: TransferMachine.Order, _ world: inout TransferSimulation) throws {
+        switch order {
+        case .ask(let number, _): question = number
+        case .askGate: try askGate(&world)
+        case .tell(let news): try hear(news, &world)
+        case .discard(let error):
+            machine.delivered(.failure(error), during: DateInterval(), now: world.now)
+            try perform(&world)
+        case .feed, .rename, .release: break
+        case .openPart, .sendPart, .sendSegments, .confirm, .verify, .verifyUpload, .tellPlace, .keepCredential, .recordTrust,
+            .recordIdentity:
+            throw violation("\(order) for a plain download")
+        }
+    }
+
+    private func hear(_ news: TransferMachine.News, _ world: inout TransferSimulation) throws {
+        switch news {
+        case .willRetry(let error): try checkRetry(error, &world)
+        case .waitingForConnectivity:
+            if let triesBeforeTrouble { triesInARow = triesBeforeTrouble }
+            (triesBeforeTrouble, notBefore) = (nil, 0)
+        case .downloadContinued(let offset, _):
+            guard let answer = transfer?.answer, answer.version == version, answer.bytes.lowerBound == received, offset == received
+            else { throw violation("a part that is not the rest of what is here, \(received) bytes") }
+            resumedBytes += offset
+        case .fileMoved, .fileMoveFailed: break
+        case .redirected, .challenged, .serverTrustChallenged, .clientCertificateChallenged, .becameDownload, .uploadContinued:
+            throw violation("\(news) for a plain download")
+        }
+    }
+
+    // MARK: Attempts
+
+    private func start(_ world: inout TransferSimulation) throws {
         begun += 1
-        if number != begun { throw violation("attempt \(number) is the \(begun)th") }
-        if attempt != nil || hasPlace { throw violation("two transfers at a time") }
-        if !isInLine { throw violation("begun without standing in line") }
-        if machine.state != .running { throw violation("begun without running") }
+        if transfer != nil || !hasPlace { throw violation("begun without a place, or twice") }
+        if state != .running { throw violation("begun without running") }
         if world.now < notBefore { throw violation("begun before its time") }
-        if isWaitingForNetwork { throw violation("begun while it is held") }
+        if machine.wait != nil { throw violation("begun while it waits for the network") }
+        if begun == 1 { world.noteRequest() }
+        let lines = machine.downloadLines()
+        machine.attempt.begin(at: .distantPast, over: nil, saying: nil, expectsSecure: true)
+        machine.bodyBegins(length: nil)
+        transfer = Transfer(lines: lines)
+    }
+
+    func admitted(_ world: inout TransferSimulation) throws {
+        if !isInLine { throw violation("admitted without standing in line") }
         (isInLine, hasPlace) = (false, true)
-        var next = Attempt()
-        next.receivedBefore = received
-        next.basis = received > 0 ? resumption?.basis(at: url) : nil
-        attempt = next
-        if number == 1 { world.noteRequest() }
+        try handle(.admitted, &world)
     }
 
     /// The deadline may have come.
-    mutating func timePassed(_ world: inout TransferSimulation) throws {
-        if case .backingOff(let until) = machine.state, until <= world.now, !wasReleased {
-            if let wait = try world.retryWait() {
-                notBefore = world.now + wait
-                try handle(.postponed(delay: wait), &world)
-            } else {
-                hasPaidRetry = true
-            }
-        }
+    func timePassed(_ world: inout TransferSimulation) throws {
         try handle(.time, &world)
         if let due = machine.deadline, due <= world.now { throw violation("still due, \(world.now - due) late") }
         if let startedAt, !isFinished, world.now >= startedAt + limits.resourceTimeout {
@@ -160,82 +231,92 @@ struct SimulatedTask {
         }
     }
 
-    mutating func suspend(_ world: inout TransferSimulation) throws {
-        try handle(.suspend, &world)
-        (isWaitingForNetwork, uncounted, triesBeforeTrouble) = (false, nil, nil)
-    }
-
-    // MARK: The gate
-
-    mutating func networkIsGone(_ world: inout TransferSimulation) throws {
-        guard isBackingOff, !isWaitingForNetwork else { return }
-        wait()
-        try handle(.networkIsGone, &world)
-    }
-
-    mutating func networkIsBack(delay: Int64, _ world: inout TransferSimulation) throws {
-        guard isWaitingForNetwork else {
-            (uncounted, triesBeforeTrouble) = (nil, nil)
-            return
+    /// The probe knows why, or not yet.
+    private func askGate(_ world: inout TransferSimulation) throws {
+        if machine.hasProgressed { triesInARow = 0 }
+        guard !world.isNetworkUp, world.chance(50) else {
+            if triesBeforeTrouble == nil { triesBeforeTrouble = triesInARow }
+            return try handle(.explained(.unknown), &world)
         }
-        (isWaitingForNetwork, wasReleased) = (false, true)
-        notBefore = world.now + delay
-        try handle(.networkIsBack(delay: delay), &world)
+        try handle(.explained(.missing(TransferSimulation.cause)), &world)
     }
 
-    mutating func wait() {
-        if let uncounted { retries = uncounted }
-        if let triesBeforeTrouble { triesInARow = triesBeforeTrouble }
-        (uncounted, triesBeforeTrouble) = (nil, nil)
-        isWaitingForNetwork = true
-        notBefore = 0
+    // MARK: Retries
+
+    private func checkRetry(_ error: HTTPSessionError, _ world: inout TransferSimulation) throws {
+        if !isIdempotent, machine.attempt.isConnected { throw violation("what may have been executed is done again") }
+        if machine.hasProgressed { triesInARow = 0 }
+        // A dead connection is replaced at once, and counts for nothing.
+        let backedOff = machine.metrics.timeBackingOff
+        defer { timeBackingOff = backedOff }
+        if machine.needsFreshConnection, backedOff == timeBackingOff { return }
+        triesInARow += 1
+        if let maximum = policy.maximumRetries, triesInARow > maximum { throw violation("\(triesInARow) tries in a row") }
+        let wish = machine.attempt.head?.firstValue(of: "retry-after").flatMap { RetryAfter.parse($0, now: .distantPast) }
+        let doublings = Int64(min(20, triesInARow - 1))
+        let limit = min(policy.maximumDelay.saturatingNanoseconds, policy.baseDelay.saturatingNanoseconds << doublings)
+        longestWait = (wish ?? 0) + max(1, limit)
     }
 
-    // MARK: The attempt
+    /// The wait that the task's owner sees has another end.
+    private func backOff(_ world: inout TransferSimulation) throws {
+        guard let until = machine.backsOffUntil else { return }
+        notBefore = until
+        guard let longestWait else { return }
+        self.longestWait = nil
+        // Long ones end on a full step of the clock, of 33 ms.
+        guard until - world.now <= longestWait + 1 << 25 else { throw violation("a wait of \(until - world.now)") }
+    }
+
+    // MARK: The transfer
 
     /// The receiver has no room from now on.
-    mutating func fillReceiver() { attempt?.transport.fillReceiver() }
+    func fillReceiver() { transfer?.transport.fillReceiver() }
 
-    mutating func emptyReceiver(_ world: inout TransferSimulation) throws {
+    func emptyReceiver(_ world: inout TransferSimulation) throws {
         try handle(.receiverReady, &world)
-        try attempt?.transport.emptyReceiver()
+        try transfer?.transport.emptyReceiver()
     }
 
     /// The loop comes to the place where it sets libcurl's bits.
-    mutating func settle(_ world: inout TransferSimulation) throws {
-        if let delivery = try attempt?.transport.settle() { try take(delivery, &world) }
+    func settle(_ world: inout TransferSimulation) throws {
+        if let delivery = try transfer?.transport.settle() { try take(delivery, &world) }
+    }
+
+    /// The handler says that the response is allowed, if it was asked.
+    func answer(_ world: inout TransferSimulation) throws {
+        guard let question else { return }
+        self.question = nil
+        try handle(.answered(question: question, .response(.allow)), &world)
     }
 
     /// The task runs, its receiver has room, and the loop has been round: what is under way moves.
-    mutating func checkMotion(_ world: inout TransferSimulation) throws {
+    func checkMotion(_ world: inout TransferSimulation) throws {
         try handle(.resume, &world)
+        try answer(&world)
         try emptyReceiver(&world)
         try settle(&world)
-        if let transport = attempt?.transport, !transport.reads || transport.keptBytes > 0 { throw violation("stranded") }
+        if let transport = transfer?.transport, !transport.reads || transport.keptBytes > 0 { throw violation("stranded") }
     }
 
-    /// Something happens to the attempt.
-    mutating func advance(_ world: inout TransferSimulation) throws {
-        guard let present = attempt else { return }
+    /// Something happens to the transfer.
+    func advance(_ world: inout TransferSimulation) throws {
+        if question != nil, world.chance(30) { return try answer(&world) }
+        guard let present = transfer else { return }
         if present.transport.isListedToSettle, world.chance(60) { return try settle(&world) }
         guard present.transport.reads else {
             // Its address may go while it stands still.
             return world.chance(2) ? try fail(.connectionLost, &world) : ()
         }
-        if isHandlerAsked {
-            isHandlerAsked = false
-            try handle(.handlerAnswered, &world)
-            return
-        }
         guard world.isNetworkUp else {
             // A connection that stood may also say nothing until it has timed out.
             return world.chance(50) ? try fail(present.isConnected ? .connectionLost : .cannotConnectToHost, &world) : ()
         }
-        try handle(.activity, &world)
         guard present.isConnected else {
             // No request goes while the task is suspended.
-            attempt?.isConnected = !isHeld
-            return
+            guard !isHeld else { return }
+            transfer?.isConnected = true
+            return try handle(.connected, &world)
         }
         guard let answer = present.answer ?? present.unjudged else {
             if world.chance(10) { return try fail(.connectionLost, isDead: world.chance(50), &world) }
@@ -244,97 +325,83 @@ struct SimulatedTask {
         let left = Int64(answer.bytes.count) - present.delivered
         if left == 0 { return try finishAnswer(&world) }
         if world.chance(12) { return try fail(.connectionLost, &world) }
-        if world.chance(5) {
-            isHandlerAsked = true
-            return try handle(.handlerAsked, &world)
-        }
-        if let delivery = try attempt?.transport.receive(min(left, world.random(in: 1...60_000))) { try take(delivery, &world) }
+        if let delivery = try transfer?.transport.receive(min(left, world.random(in: 1...60_000))) { try take(delivery, &world) }
     }
 
-    private mutating func take(_ delivery: SimulatedTransport.Delivery, _ world: inout TransferSimulation) throws {
+    private func take(_ delivery: SimulatedTransport.Delivery, _ world: inout TransferSimulation) throws {
         if let head = delivery.head { try judgePending(head, &world) }
-        if delivery.isRefused { try handle(.receiverFull, &world) }
-        if delivery.count > 0 { try take(delivery.count) }
+        if delivery.isRefused {
+            machine.receiverIsFull()
+        } else if delivery.count > 0 {
+            try take(delivery.count, &world)
+        }
     }
 
-    private mutating func takeHead(_ world: inout TransferSimulation) throws {
-        let lines = attempt?.basis.flatMap { resumption?.fieldLines(after: received, by: $0) } ?? []
-        guard let answer = world.answer(to: lines) else { throw violation("no answer") }
+    private func takeHead(_ world: inout TransferSimulation) throws {
+        guard let answer = world.answer(to: transfer?.lines ?? []) else { throw violation("no answer") }
         guard !world.chance(20) else {
-            attempt?.unjudged = answer
-            attempt?.transport.receiveChallenge(answer.head)
+            transfer?.unjudged = answer
+            transfer?.transport.receiveChallenge(answer.head)
             return
         }
         try judge(answer, &world)
     }
 
-    private mutating func judgePending(_ head: ResponseHead, _ world: inout TransferSimulation) throws {
-        guard let answer = attempt?.unjudged, answer.head == head else { throw violation("a head that is not the attempt's") }
-        attempt?.unjudged = nil
+    private func judgePending(_ head: ResponseHead, _ world: inout TransferSimulation) throws {
+        guard let answer = transfer?.unjudged, answer.head == head else { throw violation("a head that is not the attempt's") }
+        transfer?.unjudged = nil
         try judge(answer, &world)
     }
 
-    private mutating func judge(_ answer: SimulatedServer.Answer, _ world: inout TransferSimulation) throws {
-        (uncounted, triesBeforeTrouble) = (nil, nil)
-        attempt?.answer = answer
-        let head = answer.head
-        if head.statusCode >= 400 {
-            var failure = RetryMachine.Failure(code: .unacceptableStatus, statusCode: head.statusCode, isIdempotent: isIdempotent)
-            failure.retryAfter = head.firstValue(of: "retry-after").flatMap { RetryAfter.parse($0, now: .distantPast) }
-            if case .retry(let delay) = try decide(failure, &world) { return try retry(delay, &world) }
-        }
-        wasReleased = false
-        if hasPaidRetry, !policy.statusCodes.contains(head.statusCode) { world.noteSuccess() }
-        hasPaidRetry = false
-        guard let basis = attempt?.basis, let resumption else { return try takeWhole(answer, &world) }
-        switch resumption.judge(head, received: received, by: basis) {
-        case .append(let total):
-            guard answer.version == version, answer.bytes.lowerBound == received else {
-                throw violation("bytes \(answer.bytes) of version \(answer.version) behind \(received) of version \(version)")
-            }
-            self.resumption?.total = total
-            attempt?.isRest = true
-            resumedBytes += received
-        case .replace: try takeWhole(answer, &world)
-        case .startOver:
-            self.resumption = nil
-            try again(0, &world)
-        case .complete:
-            isWhole = true
-            guard received == world.length(of: version) else { throw violation("complete, and it is not") }
-            try handle(.ended, &world)
-        case .keep: try handle(.ended, &world)
-        }
+    private func judge(_ answer: SimulatedServer.Answer, _ world: inout TransferSimulation) throws {
+        transfer?.answer = answer
+        let intake = machine.received(answer.head, at: Date(timeIntervalSince1970: 1e9), now: world.now)
+        triesBeforeTrouble = nil
+        try perform(&world)
+        if case .abort(let error) = intake { try end(TransferFailure(error), &world) }
     }
 
-    private mutating func takeWhole(_ answer: SimulatedServer.Answer, _ world: inout TransferSimulation) throws {
-        guard answer.head.statusCode == 200 else { return try handle(.ended, &world) }
-        (received, version) = (0, answer.version)
-        resumption = isIdempotent ? Resumption(whole: answer.head, from: url, now: Date(timeIntervalSince1970: 1e9)) : nil
-    }
-
-    private mutating func take(_ count: Int64) throws {
+    private func take(_ count: Int64, _ world: inout TransferSimulation) throws {
         // The head may have ended the attempt.
-        guard let present = attempt else { return }
+        guard let present = transfer else { return }
         guard let answer = present.answer else { throw violation("a body without its head") }
-        guard answer.version == version, answer.bytes.lowerBound + present.delivered == received else {
-            throw violation("spliced: \(answer.bytes) of version \(answer.version) at \(received) of version \(version)")
+        transfer?.delivered += count
+        switch machine.place(of: Int(count), now: world.now, arrived: { nil }) {
+        case .nowhere:
+            transfer?.delivered -= count
+            machine.receiverIsFull()
+            try transfer?.transport.refuse(count)
+        case .refused(let error): try end(TransferFailure(error), &world)
+        case .memory:
+            let intake = [UInt8](repeating: 0, count: Int(count)).withUnsafeBytes { machine.hold($0) }
+            if case .abort(let error) = intake { try end(TransferFailure(error), &world) }
+        case .sink:
+            if let version, answer.version != version || answer.bytes.lowerBound + present.delivered != received {
+                throw violation("spliced: \(answer.bytes) of version \(answer.version) at \(received) of version \(version)")
+            }
+            machine.took(Int(count))
+            try perform(&world)
         }
-        received += count
-        attempt?.delivered += count
     }
 
-    private mutating func finishAnswer(_ world: inout TransferSimulation) throws {
-        if let head = attempt?.transport.takePendingHead() {
+    private func finishAnswer(_ world: inout TransferSimulation) throws {
+        if let head = transfer?.transport.takePendingHead() {
             try judgePending(head, &world)
-            guard attempt != nil else { return }
+            guard transfer != nil else { return }
         }
-        if attempt?.answer == nil { throw violation("the end of a response without its head") }
-        if let present = attempt, present.isRest, let total = resumption?.total, received < total {
-            return received - present.receivedBefore < 16 << 10 ? try fail(.connectionLost, &world) : try again(0, &world)
-        }
-        isWhole = true
-        guard received == world.length(of: version) else { throw violation("finished with \(received) bytes") }
-        try handle(.ended, &world)
+        if transfer?.answer == nil { throw violation("the end of a response without its head") }
+        try end(nil, &world)
+    }
+
+    private func fail(_ code: HTTPSessionError.Code, isDead: Bool = false, _ world: inout TransferSimulation) throws {
+        try end(TransferFailure(HTTPSessionError(code, "simulated")), isDead: isDead, &world)
+    }
+
+    private func end(_ failure: TransferFailure?, isDead: Bool = false, _ world: inout TransferSimulation) throws {
+        transfer = nil
+        var facts = TransferFacts()
+        facts.wasResent = isDead
+        machine.finished(facts, failure, now: world.now)
+        try perform(&world)
     }
 }

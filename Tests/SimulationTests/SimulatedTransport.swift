@@ -66,6 +66,15 @@ struct SimulatedTransport {
         return Delivery(head: head, isRefused: true)
     }
 
+    /// Bytes that libcurl has handed over are refused after all: whoever has got the head does not know yet where they go.
+    mutating func refuse(_ count: Int64) throws {
+        isReceiverFull = true
+        pauses.receiverIsFull()
+        keptBytes += count
+        bits.insert(.receiving)
+        try check()
+    }
+
     /// The loop sets the bits; libcurl hands over what it has kept.
     mutating func settle() throws -> Delivery {
         isListedToSettle = false

@@ -1,13 +1,15 @@
-import FoundationEssentials
+import Foundation
 import Pacing
+import Reachability
 
 @testable import HTTPSession
 
-/// Downloads from one server over one network, at random, through the machines of tasks, retries and budgets, the queue and the rules
-/// of resumption. Every action is checked against what must be true; see ``SimulatedTask``.
+/// Downloads from one server over one network, at random, through the machine of tasks, the queue and the budget of retries. Every effect is
+/// checked against what must be true; see ``SimulatedTask``.
 struct TransferSimulation {
     private static let places = 2
     private static let url = URL(string: "https://host/file") ?? URL(fileURLWithPath: "/")
+    static let cause = Cause(.link, .noCarrier, detail: "simulated")
     private static let host = TransferQueue.Host(scheme: "https", name: "host", port: 443, needsLookup: false)
 
     private(set) var now: Int64 = 1
@@ -36,9 +38,9 @@ struct TransferSimulation {
         isNetworkUp = true
         for index in tasks.indices {
             try change(index) { task, world in
-                try task.networkIsBack(delay: 0, &world)
+                try task.handle(.networkIsBack(delay: 0), &world)
                 try task.checkMotion(&world)
-                try task.handle(.cancel, &world)
+                if !task.isFinished { try task.handle(.cancel, &world) }
                 guard task.isFinished else { throw SimulatedTask.Violation(description: "cancelled, and goes on") }
             }
         }
@@ -57,24 +59,24 @@ struct TransferSimulation {
         tasks.append(
             SimulatedTask(
                 id: lastID, policy: policies.randomElement(using: &dice) ?? .default, isIdempotent: chance(85),
-                url: TransferSimulation.url, limits: limits))
+                asksHandler: chance(30), url: TransferSimulation.url, limits: limits, seed: dice.next(), now: now))
     }
 
     private mutating func step() throws {
         now += chance(90) ? random(in: 0...50_000_000) : random(in: 0...2_000_000_000)
-        for index in tasks.indices where (tasks[index].machine.deadline ?? .max) <= now {
+        for index in tasks.indices where (tasks[index].deadline ?? .max) <= now {
             try change(index) { task, world in try task.timePassed(&world) }
         }
         let index = Int.random(in: tasks.indices, using: &dice)
         switch Int.random(in: 0..<200, using: &dice) {
         case 0: server.change()
         case 1..<5: try switchNetwork()
-        case 5..<11: try change(index) { task, world in try task.suspend(&world) }
+        case 5..<11: try change(index) { task, world in try task.handle(.suspend, &world) }
         case 11..<43: try change(index) { task, world in try task.handle(.resume, &world) }
         case 43: try change(index) { task, world in try task.handle(.cancel, &world) }
         case 44..<50: try change(index) { task, _ in task.fillReceiver() }
         case 50..<66: try change(index) { task, world in try task.emptyReceiver(&world) }
-        case 66..<69: if !isNetworkUp { try change(index) { task, world in try task.networkIsGone(&world) } }
+        case 66..<69: if !isNetworkUp { try change(index) { task, world in try task.handle(.networkIsGone(Self.cause), &world) } }
         case 69: try stray(index)
         default: try change(index) { task, world in try task.advance(&world) }
         }
@@ -85,13 +87,14 @@ struct TransferSimulation {
     /// What comes too late, or from nobody: it changes nothing that it should not.
     private mutating func stray(_ index: Int) throws {
         guard !tasks[index].isUnderWay else { return }
-        let events: [TaskMachine.Event] = [
-            .activity, .endedUntilConnected, .handlerAsked, .handlerAnswered, .endedForNow(delay: 5), .receiverReady,
+        let events: [TransferMachine.Event] = [
+            .receiverReady, .explained(.missing(Self.cause)), .answered(question: 0, .response(.allow)), .networkIsAllowed,
+            .networkChanged, .verified(.success(true)), .uploadVerified(true), .breakOff, .partOpened(.success(.init())),
         ]
-        let event = events.randomElement(using: &dice) ?? .activity
-        let before = tasks[index].machine.state
+        let event = events.randomElement(using: &dice) ?? .receiverReady
+        let before = tasks[index].state
         try change(index) { task, world in try task.handle(event, &world) }
-        guard tasks[index].machine.state == before else {
+        guard tasks[index].state == before else {
             throw SimulatedTask.Violation(description: "\(event) moved \(before)")
         }
     }
@@ -101,7 +104,7 @@ struct TransferSimulation {
         guard isNetworkUp else { return }
         for index in tasks.indices {
             let delay = chance(50) ? 0 : random(in: 1...5_000_000)
-            try change(index) { task, world in try task.networkIsBack(delay: delay, &world) }
+            try change(index) { task, world in try task.handle(.networkIsBack(delay: delay), &world) }
         }
     }
 
@@ -116,18 +119,17 @@ struct TransferSimulation {
     }
 
     private mutating func change(
-        _ index: Int, _ body: (inout SimulatedTask, inout TransferSimulation) throws -> Void
+        _ index: Int, _ body: (SimulatedTask, inout TransferSimulation) throws -> Void
     ) throws {
-        var task = tasks[index]
-        try body(&task, &self)
+        let task = tasks[index]
+        try body(task, &self)
         for wish in task.takeWishes() {
             switch wish {
-            case .place: queue.add(task.id, to: TransferSimulation.host, priority: .default, isFirst: task.machine.attempts > 0)
+            case .place(let isFirst): queue.add(task.id, to: TransferSimulation.host, priority: .default, isFirst: isFirst)
             case .noPlace: queue.remove(task.id)
             case .placeIsFree: queue.left(task.id, from: TransferSimulation.host, isAbandoned: false, now: now)
             }
         }
-        tasks[index] = task
     }
 
     private mutating func admit() throws {
@@ -135,7 +137,7 @@ struct TransferSimulation {
             guard let index = tasks.firstIndex(where: { $0.id == id }) else {
                 throw SimulatedTask.Violation(description: "a place for nobody")
             }
-            try change(index) { task, world in try task.handle(.admitted, &world) }
+            try change(index) { task, world in try task.admitted(&world) }
         }
         guard tasks.count(where: \.isUnderWay) <= TransferSimulation.places else {
             throw SimulatedTask.Violation(description: "more transfers than places")

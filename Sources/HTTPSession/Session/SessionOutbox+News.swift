@@ -2,8 +2,6 @@ extension SessionOutbox {
     /// What a task's machine has to tell.
     func tell(_ news: TransferMachine.News, of task: TransferTask) {
         switch news {
-        case .resumed: announce(.taskResumed(task))
-        case .suspended: announce(.taskSuspended(task))
         case .redirected(let head): announce(.redirected(task, head))
         case .challenged(let challenge): announce(.challenged(task, challenge))
         case .serverTrustChallenged(let challenge): announce(.serverTrustChallenged(task, challenge))

@@ -2,10 +2,10 @@ internal import Foundation
 
 /// What the engine is asked to do for the present attempt.
 extension TransferDriver {
-    func plan(isFirst: Bool) -> TransferPlan {
+    func plan() -> TransferPlan {
         let (request, origin) = (machine.request, machine.origin)
         var plan =
-            isFirst && machine.attempt.adapted == nil && machine.upload == nil
+            machine.isFirstAttempt && machine.attempt.adapted == nil && machine.upload == nil
             ? job.plan
             : TransferPlan(
                 machine.attempt.adapted ?? request, logins: machine.logins, settings: settings,

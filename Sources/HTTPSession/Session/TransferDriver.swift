@@ -52,7 +52,7 @@ final class TransferDriver {
 
     /// Does what the machine has said, also what follows from doing it, one thing after another.
     func perform() {
-        guard !isPerforming else { return }
+        guard !isPerforming, !machine.effects.isEmpty else { return }
         isPerforming = true
         defer { isPerforming = false }
         var index = 0
@@ -65,73 +65,84 @@ final class TransferDriver {
 
     private func perform(_ effect: TransferMachine.Effect) {
         switch effect {
-        case .enqueue(let isFirst): enqueue(isFirst: isFirst)
+        case .enqueue: enqueue(isOnItsWay: false)
+        case .enqueueFirst: enqueue(isOnItsWay: true)
         case .dequeue: loop.queue.remove(task.id)
-        case .leave(let isLookingUp): loop.queue.left(task.id, from: host, isAbandoned: isLookingUp, now: loop.now)
+        case .leave: loop.queue.left(task.id, from: host, isAbandoned: false, now: loop.now)
+        case .leaveLookingUp: loop.queue.left(task.id, from: host, isAbandoned: true, now: loop.now)
         case .lookedUp: loop.queue.lookedUp(task.id, to: host, now: loop.now)
         case .nameIsUnanswered: if host.needsLookup { loop.nameIsUnanswered(host) }
-        case .openPart(let destination): openPart(destination)
-        case .start(let isFirst): start(isFirst: isFirst)
-        case .hold(let isHeld): transfer?.hold(isHeld)
+        case .start: start()
+        case .hold: transfer?.hold(true)
+        case .letGo: transfer?.hold(false)
         case .judgeAttempt: loop.judgesAttempt()
         case .measure: measure()
         case .abandon: abandon()
         case .abandonSilently: abandonSilently()
         case .raise: loop.raise(machine.origin.host)
         case .stay: noteStay()
-        case .release(let request): loop.letGo(request)
-        case .sendPart(let offset, let count):
-            if let body = job.upload?.body { replaceBody(body.part(from: offset, count: count)) }
-        case .sendSegments(let segments): replaceBody(segments)
         case .open: openSink()
-        case .rename(let head): if let file = sink as? FileSink { file.name(by: head) }
-        case .confirm(let version): (sink as? FileSink)?.confirmed = version
-        case .feed(let data): feed(data)
         case .receive: receive()
-        case .verify(let digest):
-            let (id, core) = (task.id, task.core)
-            (sink as? FileSink)?.verify(digest) { core.post(.verified(id, $0)) }
-        case .verifyUpload(let digest): verifyUpload(digest)
-        case .tellPlace(let place): job.upload?.tellsPlace?(place)
         case .breakOffSoon: task.core.post(.breakOff(task.id))
-        case .ask(let number, let question): ask(number, question)
         case .withdraw: withdraw()
-        case .keepCredential(let credential, let space): settings.credentials[space] = credential
-        case .recordTrust(let disposition, let challenge): task.decisions?.record(disposition, of: challenge, at: .now)
-        case .recordIdentity(let identity): task.identities?.record(identity, for: machine.origin, at: .now)
         case .forgetIdentity: task.identities?.forget(machine.origin)
-        case .askGate(let hasNoNetwork): askGate(hasNoNetwork: hasNoNetwork)
         case .leaveGate: leaveGate()
         case .lookAtNetwork: if settings.hasNetwork(for: machine.request, to: machine.origin) { send(.networkIsAllowed) }
         case .noteTrouble: loop.noteTrouble(with: machine.origin)
         case .noteSuccess: loop.noteSuccess(of: machine.origin)
         case .payRetry:
             if let wait = loop.retryWait(for: machine.origin) { send(.retryHasToWait(wait)) } else { send(.retryIsPaid) }
-        case .stand(let standing): task.become(TransferTask.State(standing))
-        case .backOff(let end): task.backsOff(until: end)
+        case .stand: task.become(TransferTask.State(machine.standing))
+        case .backOff: task.backsOff(until: machine.backsOffUntil)
         case .publishProgress: task.publish(machine.progress)
-        case .tell(let news): loop.outbox.tell(news, of: task)
+        case .announceResumed: loop.outbox.announce(.taskResumed(task))
+        case .announceSuspended: loop.outbox.announce(.taskSuspended(task))
         case .tellTransaction: tellTransaction()
         case .lookForHolder: if isKnownUniquelyReferenced(&task) { send(.cancel) }
-        case .discard(let error): discard(error)
         case .deliver: deliver()
         case .complete: complete()
+        case .order(let order): perform(order)
+        }
+    }
+
+    private func perform(_ order: TransferMachine.Order) {
+        switch order {
+        case .openPart(let destination): openPart(destination)
+        case .release(let request): loop.letGo(request)
+        case .sendPart(let offset, let count):
+            if let body = job.upload?.body { replaceBody(body.part(from: offset, count: count)) }
+        case .sendSegments(let segments): replaceBody(segments)
+        case .rename(let head): if let file = sink as? FileSink { file.name(by: head) }
+        case .confirm(let version): (sink as? FileSink)?.confirmed = version
+        case .feed(let data): feed(data)
+        case .verify(let digest):
+            let (id, core) = (task.id, task.core)
+            (sink as? FileSink)?.verify(digest) { core.post(.verified(id, $0)) }
+        case .verifyUpload(let digest): verifyUpload(digest)
+        case .tellPlace(let place): job.upload?.tellsPlace?(place)
+        case .ask(let number, let question): ask(number, question)
+        case .keepCredential(let credential, let space): settings.credentials[space] = credential
+        case .recordTrust(let disposition, let challenge): task.decisions?.record(disposition, of: challenge, at: .now)
+        case .recordIdentity(let identity): task.identities?.record(identity, for: machine.origin, at: .now)
+        case .askGate(let hasNoNetwork): askGate(hasNoNetwork: hasNoNetwork)
+        case .tell(let news): loop.outbox.tell(news, of: task)
+        case .discard(let error): discard(error)
         }
     }
 
     // MARK: The queue
 
-    private func enqueue(isFirst: Bool) {
+    private func enqueue(isOnItsWay: Bool) {
         // Only here: what leaves the queue leaves the line that it stood in.
         host = machine.origin == job.origin ? job.host : settings.host(of: machine.origin)
         if machine.kind == .stream { host = host.alone }
-        if !isFirst { started = Date() }
-        loop.queue.add(task.id, to: host, priority: machine.request.options.priority, isFirst: isFirst)
+        if !isOnItsWay { started = Date() }
+        loop.queue.add(task.id, to: host, priority: machine.request.options.priority, isFirst: isOnItsWay)
     }
 
     // MARK: The attempt
 
-    private func start(isFirst: Bool) {
+    private func start() {
         defer { if transfer == nil { noteStay() } }
         remotes = []
         do throws(HTTPSessionError) {
@@ -141,8 +152,8 @@ final class TransferDriver {
                 enterGate()
                 return send(.joined(cause))
             }
-            let plan = plan(isFirst: isFirst)
-            if isFirst { loop.noteRequest(to: machine.origin) }
+            let plan = plan()
+            if machine.isFirstAttempt { loop.noteRequest(to: machine.origin) }
             let isSecure = machine.origin.scheme == "https" || loop.isRaised(machine.origin.host)
             machine.attempt.begin(
                 at: Date(), over: settings.network(to: machine.origin), saying: plan.unaskedCredential, expectsSecure: isSecure)
@@ -227,14 +238,10 @@ final class TransferDriver {
 
     /// The engine has ended the transfer.
     func ended(_ error: HTTPSessionError?, _ facts: TransferFacts) {
-        var ending = TransferEnding(facts: facts)
-        if let error {
-            noteRemotes()
-            ending.failure = failure(error)
-        }
+        if error != nil { noteRemotes() }
         transferIsOver()
         noteProtocol(facts)
-        machine.finished(ending, now: loop.now)
+        machine.finished(facts, error.map(failure), now: loop.now)
         perform()
         loop.wakes(at: machine.deadline)
     }
@@ -246,17 +253,17 @@ final class TransferDriver {
         if facts.isMultiplexed { loop.engine.multiplexes() }
     }
 
-    private func failure(_ error: HTTPSessionError) -> TransferEnding.Failure {
-        var failure = TransferEnding.Failure(error: error)
-        if case .undecided(let challenge) = trust?.verdict { failure.challenge = challenge }
-        failure.authorities = trust?.identityQuestion
-        failure.wasRefused = trust?.wasRefused == true
+    private func failure(_ error: HTTPSessionError) -> TransferFailure {
+        var challenge: ServerTrustChallenge?
+        if case .undecided(let question) = trust?.verdict { challenge = question }
+        var lack: TransferFailure.Lack?
         if let path = settings.path?.currentPath, path.status == .unsatisfied, !machine.origin.isLoopback,
             !loop.hasRoute(to: remotes)
         {
-            failure.lack = .init(cause: path.cause)
+            lack = .init(cause: path.cause)
         }
-        return failure
+        return TransferFailure(
+            error, challenge: challenge, authorities: trust?.identityQuestion, wasRefused: trust?.wasRefused == true, lack: lack)
     }
 
     // MARK: Handlers

@@ -14,6 +14,8 @@ struct Attempt {
         case connecting
         /// The connection stands: the request may have been sent.
         case connected
+        /// The response is whole, and a digest is compared.
+        case verifying
     }
 
     /// What is done with the body of the response.
@@ -98,7 +100,7 @@ struct Attempt {
     var hasBegun: Bool {
         switch phase {
         case .preparing, .adapting: false
-        case .lookingUp, .connecting, .connected: true
+        case .lookingUp, .connecting, .connected, .verifying: true
         }
     }
     var isConnected: Bool { phase == .connected }

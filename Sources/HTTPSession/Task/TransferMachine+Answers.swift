@@ -7,7 +7,7 @@ extension TransferMachine {
         question += 1
         isAsked = true
         live(.handlerAsked)
-        effects.append(.ask(question: question, what))
+        order(.ask(question: question, what))
     }
 
     /// Nobody waits for the handler's word any more.
@@ -34,7 +34,7 @@ extension TransferMachine {
         case .redirect(.refuse): settleForResponse()
         case .modified(let request, .success(let segments)):
             // An upload sends the part that is its turn, wherever to.
-            if upload == nil { effects.append(.sendSegments(segments)) }
+            if upload == nil { order(.sendSegments(segments)) }
             follow(request)
         case .modified(_, .failure(let error)): end(with: error)
         case .adapted(let result): adapted(result)
@@ -60,7 +60,7 @@ extension TransferMachine {
     private mutating func follow(_ next: TransferRequest) {
         redirects += 1
         metrics.redirectCount += 1
-        if let head = attempt.head { effects.append(.tell(.redirected(head))) }
+        if let head = attempt.head { order(.tell(.redirected(head))) }
         turn(to: next)
     }
 
@@ -92,7 +92,7 @@ extension TransferMachine {
     mutating func meet(_ challenges: [AuthenticationChallenge]) {
         for challenge in challenges {
             guard let credential = knownCredential(for: challenge) else { continue }
-            effects.append(.tell(.challenged(challenge)))
+            order(.tell(.challenged(challenge)))
             return answer(challenge, with: credential)
         }
         askAbout(challenges)
@@ -101,7 +101,7 @@ extension TransferMachine {
     private mutating func askAbout(_ challenges: [AuthenticationChallenge]) {
         guard let challenge = challenges.first, rules.handlers.contains(.challenge) else { return settleForResponse() }
         attempt.next = .challenges(challenges)
-        effects.append(.tell(.challenged(challenge)))
+        order(.tell(.challenged(challenge)))
         ask(.challenge(challenge))
     }
 
@@ -137,24 +137,24 @@ extension TransferMachine {
         for (space, credential) in logins.takeConfirmed() where credential.persistence == .forSession {
             // Refused without another challenge.
             if head.statusCode == 407 || (head.statusCode == 401 && !space.isProxy) { continue }
-            effects.append(.keepCredential(credential, space))
+            order(.keepCredential(credential, space))
         }
     }
 
     // MARK: Handshakes that wait for a handler's word: the attempt is made again when it has come.
 
     /// - Returns: whether somebody is asked, or the task has ended.
-    mutating func asksAboutServer(_ failure: TransferEnding.Failure) -> Bool {
+    mutating func asksAboutServer(_ failure: TransferFailure) -> Bool {
         if let challenge = failure.challenge, rules.handlers.contains(.serverTrust) {
             guard mayAskAboutServer("the server has shown other certificates", challenge.policyError) else { return true }
-            effects.append(.tell(.serverTrustChallenged(challenge)))
+            order(.tell(.serverTrustChallenged(challenge)))
             ask(.serverTrust(challenge))
             return true
         }
         if let authorities = failure.authorities, rules.handlers.contains(.clientCertificate), mayBeSentAgain {
             let challenge = ClientCertificateChallenge(host: origin.host, port: origin.port, authorities: authorities)
             guard mayAskAboutServer("the server has asked for a certificate", nil) else { return true }
-            effects.append(.tell(.clientCertificateChallenged(challenge)))
+            order(.tell(.clientCertificateChallenged(challenge)))
             ask(.clientCertificate(challenge))
             return true
         }
@@ -176,7 +176,7 @@ extension TransferMachine {
     }
 
     private mutating func apply(_ disposition: ServerTrustDisposition, to challenge: ServerTrustChallenge) {
-        effects.append(.recordTrust(disposition, challenge))
+        order(.recordTrust(disposition, challenge))
         guard disposition == .accept || (disposition == .performDefaultHandling && challenge.policyError == nil) else {
             return end(
                 with: challenge.policyError
@@ -187,8 +187,8 @@ extension TransferMachine {
 
     private mutating func apply(_ disposition: ClientCertificateDisposition, to challenge: ClientCertificateChallenge) {
         switch disposition {
-        case .use(let identity): effects.append(.recordIdentity(identity))
-        case .performDefaultHandling: effects.append(.recordIdentity(nil))
+        case .use(let identity): order(.recordIdentity(identity))
+        case .performDefaultHandling: order(.recordIdentity(nil))
         case .cancel:
             return end(
                 with: HTTPSessionError(

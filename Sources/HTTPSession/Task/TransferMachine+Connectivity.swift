@@ -72,8 +72,8 @@ extension TransferMachine {
 
     private mutating func begin(_ wait: Wait, _ reason: HTTPSessionError) {
         self.wait = wait
-        effects.append(.stand(.waitingForConnectivity))
-        effects.append(.tell(.waitingForConnectivity(reason)))
+        stand(.waitingForConnectivity)
+        order(.tell(.waitingForConnectivity(reason)))
     }
 
     /// It goes on.
@@ -108,7 +108,7 @@ extension TransferMachine {
             return
         }
         wasReleased = true
-        if delay > 0 { effects.append(.stand(.backingOff)) }
+        if delay > 0 { stand(.backingOff) }
         live(.networkIsBack(delay: RetryStep.stepped(delay, now: now)))
     }
 

@@ -5,9 +5,9 @@ internal import HTTPTypes
 extension TransferMachine {
     /// The queue has a place for an attempt.
     mutating func begin() {
-        effects.append(.stand(.running))
-        if let adapted = attempt.adapted { effects.append(.release(adapted)) }
-        if case .redirect(let proposed) = attempt.next { effects.append(.release(proposed)) }
+        stand(.running)
+        if let adapted = attempt.adapted { order(.release(adapted)) }
+        if case .redirect(let proposed) = attempt.next { order(.release(proposed)) }
         attempt = Attempt()
         if !opensPart() { beginIfReady() }
     }
@@ -15,7 +15,7 @@ extension TransferMachine {
     /// The attempt under way may have waited for its file and for its interceptors.
     mutating func beginIfReady() {
         guard isRunning, attempt.phase == .preparing, partState != .opening, !adapts() else { return }
-        effects.append(.start(isFirst: life.attempts == 1))
+        effects.append(.start)
     }
 
     /// The engine did not get the attempt, or did not take it.
@@ -44,7 +44,7 @@ extension TransferMachine {
         let next: TransferRequest
         if let upload {
             next = upload.transferRequest(of: rules.request)
-            effects.append(.sendPart(from: upload.bodyStart, count: upload.bodyCount))
+            order(.sendPart(from: upload.bodyStart, count: upload.bodyCount))
         } else {
             guard leadsNowhere() else { return request }
             next = start
@@ -56,14 +56,14 @@ extension TransferMachine {
 
     /// Another transaction of the same task follows, after `delay` nanoseconds.
     mutating func goOn(with next: TransferRequest, delay: Int64 = 0) {
-        if delay > 0 { effects.append(.stand(.backingOff)) }
+        if delay > 0 { stand(.backingOff) }
         goOn(with: next, .endedForNow(delay: RetryStep.stepped(delay, now: now)))
     }
 
     mutating func goOn(with next: TransferRequest, _ event: TaskMachine.Event) {
         do throws(HTTPSessionError) { origin = try rules.session.check(next) } catch { return end(with: error) }
         switch request.body {
-        case .stream, .multipart: effects.append(.release(request))
+        case .stream, .multipart: order(.release(request))
         default: break
         }
         request = next
@@ -71,7 +71,7 @@ extension TransferMachine {
         live(event)
         if life.state == .suspended {
             leaveGate()
-            effects.append(.stand(.suspended))
+            stand(.suspended)
         }
     }
 
@@ -142,7 +142,7 @@ extension TransferMachine {
         }
         publishedAt = now
         hasUnpublishedProgress = false
-        effects.append(.publishProgress(isLast: false))
+        effects.append(.publishProgress)
     }
 
     /// What was measured of an attempt.

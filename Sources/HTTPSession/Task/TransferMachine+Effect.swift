@@ -9,8 +9,6 @@ extension TransferMachine {
 
     /// What monitors, notifications and the task's handlers are told of; ``SessionEvent`` says what it means.
     enum News: Sendable {
-        case resumed
-        case suspended
         case redirected(ResponseHead)
         indirect case challenged(AuthenticationChallenge)
         indirect case serverTrustChallenged(ServerTrustChallenge)
@@ -24,27 +22,29 @@ extension TransferMachine {
         indirect case fileMoveFailed(HTTPSessionError)
     }
 
-    /// What is to be done, in this order. Those that are answered say by which event.
+    /// What is to be done, in this order. Those that are answered say by which event. One word: what a usual request needs carries nothing.
     enum Effect: Sendable {
         // MARK: The queue
-        /// Answered by ``TransferMachine/Event/admitted``. `isFirst`: before tasks that have not begun.
-        case enqueue(isFirst: Bool)
+        /// Answered by ``TransferMachine/Event/admitted``.
+        case enqueue
+        /// As ``enqueue``, before tasks that have not begun: this one is on its way.
+        case enqueueFirst
         case dequeue
-        /// The place is free. `isLookingUp`: a look-up of the host's name goes on without it.
-        case leave(isLookingUp: Bool)
+        /// The place is free.
+        case leave
+        /// The place is free, and a look-up of the host's name goes on without it.
+        case leaveLookingUp
         /// The look-up of the host's name is over.
         case lookedUp
         /// The look-up had no answer for as long as a request waits for one: it has none for all who wait for it.
         case nameIsUnanswered
 
         // MARK: The attempt
-        /// What is left of an earlier download is looked at. Answered by ``TransferMachine/Event/partOpened(_:)``.
-        case openPart(DownloadDestination)
         /// Answered by ``TransferMachine/Event/cannotStart(_:hasBegun:)``, ``TransferMachine/Event/nameStaysUnanswered``,
         /// ``TransferMachine/Event/joined(_:)``, or by what the transfer tells.
-        case start(isFirst: Bool)
-        /// The transfer is held, or let go.
-        case hold(Bool)
+        case start
+        case hold
+        case letGo
         /// A connection that is being made is looked at: it may have no way.
         case judgeAttempt
         /// What was measured of the attempt is noted by ``TransferMachine/note(_:)``.
@@ -56,45 +56,21 @@ extension TransferMachine {
         case raise
         /// The attempt has ended, or has not begun after all.
         case stay
-        /// What of this is the user's ends elsewhere.
-        indirect case release(TransferRequest)
 
         // MARK: Bodies
-        /// The body of the next request is this part of the upload's.
-        case sendPart(from: Int64, count: Int64)
-        indirect case sendSegments([BodySegment])
         /// The response's body begins, and goes to the attempt's ``Attempt/destination``.
         case open
-        /// The response names the file that is open anew.
-        indirect case rename(ResponseHead)
-        /// The file at the destination is what was asked for.
-        indirect case confirm(FileValidator)
-        /// Bytes that have come before their place was known. Answered by ``TransferMachine/Event/fed(_:)``.
-        case feed(Data)
         /// The receiver has room again.
         case receive
-        /// Answered by ``TransferMachine/Event/verified(_:)``.
-        indirect case verify(ContentDigest)
-        /// Answered by ``TransferMachine/Event/uploadVerified(_:)``.
-        indirect case verifyUpload(ContentDigest)
-        /// The server has said where the upload is.
-        indirect case tellPlace(URL)
         /// The request is not wanted to its end; libcurl is told later, by ``TransferMachine/Event/breakOff``.
         case breakOffSoon
 
         // MARK: The user's handlers
-        /// Answered by ``TransferMachine/Event/answered(question:_:)``.
-        indirect case ask(question: Int, HandlerQuestion)
         /// Nobody waits for the answer any more.
         case withdraw
-        indirect case keepCredential(Credential, AuthenticationChallenge.ProtectionSpace)
-        indirect case recordTrust(ServerTrustDisposition, ServerTrustChallenge)
-        indirect case recordIdentity(ClientIdentity?)
         case forgetIdentity
 
         // MARK: The network
-        /// Why did the attempt fail? Answered by ``TransferMachine/Event/explained(_:)``.
-        case askGate(hasNoNetwork: Bool)
         /// The gate need not know of the task any more.
         case leaveGate
         /// May the request be sent over what there is now? If so, answered by ``TransferMachine/Event/networkIsAllowed``.
@@ -107,21 +83,69 @@ extension TransferMachine {
         case payRetry
 
         // MARK: The owner
-        case stand(Standing)
-        case backOff(until: Int64?)
-        case publishProgress(isLast: Bool)
-        case tell(News)
+        /// The owner sees ``TransferMachine/standing``.
+        case stand
+        /// The owner sees ``TransferMachine/backsOffUntil``.
+        case backOff
+        case publishProgress
+        case announceResumed
+        case announceSuspended
         /// Monitors hear of the last of ``TransferMetrics/transactions``.
         case tellTransaction
         /// Does anybody but the session refer to the task? If not, answered by ``TransferMachine/Event/cancel``.
         case lookForHolder
 
         // MARK: The end
-        /// What has come is not wanted. Answered by ``TransferMachine/delivered(_:during:now:)``.
-        indirect case discard(HTTPSessionError)
         /// What was asked for is to be made of what has come. Answered as ``discard(_:)`` is.
         case deliver
         /// ``TransferMachine/result`` is the task's.
         case complete
+
+        // MARK: What carries something
+        indirect case order(Order)
+    }
+
+    /// An effect that needs more than its name.
+    enum Order: Sendable {
+        // MARK: The attempt
+        /// What is left of an earlier download is looked at. Answered by ``TransferMachine/Event/partOpened(_:)``.
+        case openPart(DownloadDestination)
+        /// What of this is the user's ends elsewhere.
+        case release(TransferRequest)
+
+        // MARK: Bodies
+        /// The body of the next request is this part of the upload's.
+        case sendPart(from: Int64, count: Int64)
+        case sendSegments([BodySegment])
+        /// The response names the file that is open anew.
+        case rename(ResponseHead)
+        /// The file at the destination is what was asked for.
+        case confirm(FileValidator)
+        /// Bytes that have come before their place was known. Answered by ``TransferMachine/Event/fed(_:)``.
+        case feed(Data)
+        /// Answered by ``TransferMachine/Event/verified(_:)``.
+        case verify(ContentDigest)
+        /// Answered by ``TransferMachine/Event/uploadVerified(_:)``.
+        case verifyUpload(ContentDigest)
+        /// The server has said where the upload is.
+        case tellPlace(URL)
+
+        // MARK: The user's handlers
+        /// Answered by ``TransferMachine/Event/answered(question:_:)``.
+        case ask(question: Int, HandlerQuestion)
+        case keepCredential(Credential, AuthenticationChallenge.ProtectionSpace)
+        case recordTrust(ServerTrustDisposition, ServerTrustChallenge)
+        case recordIdentity(ClientIdentity?)
+
+        // MARK: The network
+        /// Why did the attempt fail? Answered by ``TransferMachine/Event/explained(_:)``.
+        case askGate(hasNoNetwork: Bool)
+
+        // MARK: The owner
+        case tell(News)
+
+        // MARK: The end
+        /// What has come is not wanted. Answered by ``TransferMachine/delivered(_:during:now:)``.
+        case discard(HTTPSessionError)
     }
 }

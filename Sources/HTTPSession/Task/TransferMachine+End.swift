@@ -26,7 +26,7 @@ extension TransferMachine {
                 HTTPSessionError(
                     .handlerTimedOut, "a handler did not answer within \(Duration.nanoseconds(rules.limits.handlerTimeout))")
             }
-        if let error { effects.append(.discard(error)) } else { effects.append(.deliver) }
+        if let error { order(.discard(error)) } else { effects.append(.deliver) }
     }
 
     /// Nothing is left to be done with what has come. `interval`: from the task's first start.
@@ -37,9 +37,9 @@ extension TransferMachine {
         metrics.interceptionCount = interceptions
         if case .file(var destination)? = attempt.destination, case .success(let body) = body {
             destination.file = body.file ?? destination.file
-            effects.append(.tell(.fileMoved(destination)))
+            order(.tell(.fileMoved(destination)))
         }
-        effects.append(.publishProgress(isLast: true))
+        effects.append(.publishProgress)
         result = result(of: body)
         effects.append(.complete)
     }
@@ -61,7 +61,7 @@ extension TransferMachine {
             error.context.method = error.context.method ?? request.method.rawValue
             error.context.statusCode = error.context.statusCode ?? attempt.head?.statusCode
             // Before the first byte, when the place is found taken, or behind the last.
-            if error.code == .cannotMoveFile || hasNoPlace(error) { effects.append(.tell(.fileMoveFailed(error))) }
+            if error.code == .cannotMoveFile || hasNoPlace(error) { order(.tell(.fileMoveFailed(error))) }
             return .failure(error)
         }
     }

@@ -69,26 +69,31 @@ extension TransferMachine {
     }
 }
 
-/// The end of a transfer, as the engine tells it.
-struct TransferEnding: Sendable {
-    var facts: TransferFacts
-    /// `nil`: the response is whole.
-    var failure: Failure?
+/// Why a transfer has ended without a whole response. A class, because most end well: what is not there takes a word.
+final class TransferFailure: Sendable {
+    let error: HTTPSessionError
+    /// The certificates that a handler is asked about.
+    let challenge: ServerTrustChallenge?
+    /// The authorities of a server that wants a certificate, and nobody has said which.
+    let authorities: [String]?
+    /// The handshake ended with a word.
+    let wasRefused: Bool
+    /// Where this machine has no path, and no route to what was tried: what it misses.
+    let lack: Lack?
 
-    struct Failure: Sendable {
-        var error: HTTPSessionError
-        /// The certificates that a handler is asked about.
-        var challenge: ServerTrustChallenge?
-        /// The authorities of a server that wants a certificate, and nobody has said which.
-        var authorities: [String]?
-        /// The handshake ended with a word.
-        var wasRefused = false
-        /// This machine has no path, and no route to what was tried.
-        var lack: Lack?
-    }
-
-    /// What this machine misses, where that is known.
+    /// What is missing, where that is known.
     struct Lack: Sendable {
         var cause: Cause?
+    }
+
+    init(
+        _ error: HTTPSessionError, challenge: ServerTrustChallenge? = nil, authorities: [String]? = nil, wasRefused: Bool = false,
+        lack: Lack? = nil
+    ) {
+        self.error = error
+        self.challenge = challenge
+        self.authorities = authorities
+        self.wasRefused = wasRefused
+        self.lack = lack
     }
 }

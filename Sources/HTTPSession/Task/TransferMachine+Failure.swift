@@ -18,7 +18,7 @@ extension TransferMachine {
         isAskedAgain = true
         guard mayBeOfNetwork(error, failure) else { return goOn(after: error, failure) }
         attempt.unexplained = (error, failure)
-        effects.append(.askGate(hasNoNetwork: error.code == .notConnected && error.underlying == nil))
+        order(.askGate(hasNoNetwork: error.code == .notConnected && error.underlying == nil))
     }
 
     /// What follows from a failure that the network's absence does not explain.
@@ -30,7 +30,7 @@ extension TransferMachine {
         case .retryDeadConnection:
             needsFreshConnection = true
             metrics.retryCount += 1
-            effects.append(.tell(.willRetry(error)))
+            order(.tell(.willRetry(error)))
             goOn(with: nextAttempt())
         case .retry(let delay): retry(after: error, delay: delay)
         }
@@ -40,7 +40,7 @@ extension TransferMachine {
     var mayRepeat: Bool { failure(.connectionLost).isRepeatable }
 
     /// The response may belong to no request: nothing of it is used.
-    mutating func failedBySurplus(_ failure: TransferEnding.Failure, _ facts: TransferFacts) {
+    mutating func failedBySurplus(_ failure: TransferFailure, _ facts: TransferFacts) {
         (resumption, attempt.next) = (nil, nil)
         failed(with: failure.error, facts, wasRefused: failure.wasRefused)
     }
@@ -86,7 +86,7 @@ extension TransferMachine {
         metrics.timeBackingOff += .nanoseconds(delay)
         isAskedAgain = true
         effects.append(.noteTrouble)
-        effects.append(.tell(.willRetry(error)))
+        order(.tell(.willRetry(error)))
         // It backs off even for no time: the budget is asked when the time is over.
         goOn(with: nextAttempt(), delay: max(1, delay))
     }
@@ -94,7 +94,7 @@ extension TransferMachine {
     // MARK: Reasons
 
     /// Where there is certainly no network, that is the reason, whatever libcurl ran into.
-    func explain(_ failure: TransferEnding.Failure) -> HTTPSessionError {
+    func explain(_ failure: TransferFailure) -> HTTPSessionError {
         let error = failure.error
         guard let lack = failure.lack else { return error }
         switch error.code {

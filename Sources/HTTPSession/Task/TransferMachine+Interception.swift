@@ -69,9 +69,9 @@ extension TransferMachine {
         case .retryWith(var next):
             noteInterception(error)
             // What has been read of it is the task's.
-            effects.append(.release(next))
+            order(.release(next))
             next.body = request.body
-            effects.append(.release(start))
+            order(.release(start))
             start = next
             redirects = 0
             turn(to: next)
@@ -81,6 +81,6 @@ extension TransferMachine {
     private mutating func noteInterception(_ error: HTTPSessionError?) {
         interceptions += 1
         metrics.retryCount += 1
-        effects.append(.tell(.willRetry(error ?? unacceptable(attempt.heldBody))))
+        order(.tell(.willRetry(error ?? unacceptable(attempt.heldBody))))
     }
 }

@@ -53,7 +53,7 @@ extension TransferMachine {
         case .becomeDownload(let destination):
             if let refusal = contentRefusal(head, .file(destination)) { return .abort(refusal) }
             kind = .download
-            effects.append(.tell(.becameDownload(destination)))
+            order(.tell(.becameDownload(destination)))
             open(.file(destination), head)
         case .allow:
             if let range = rules.acceptableStatusCodes, !range.contains(head.statusCode) {
@@ -98,9 +98,10 @@ extension TransferMachine {
     // MARK: The end of a response
 
     /// The transfer is over.
-    mutating func finished(_ ending: TransferEnding, now: Int64) {
+    ///
+    /// - Parameter failure: why it has no whole response.
+    mutating func finished(_ facts: TransferFacts, _ failure: TransferFailure?, now: Int64) {
         self.now = now
-        let (facts, failure) = (ending.facts, ending.failure)
         // Only a timeout leaves a look-up behind that goes on: every other end comes after its answer.
         if failure?.error.code != .timedOut || facts.nameLookup != nil { attempt.nameIsKnown() } else { noteUnansweredName() }
         if facts.wasRaised, failure != nil, !attempt.expectsSecure {
@@ -177,7 +178,7 @@ extension TransferMachine {
             effects.append(.abandon)
             return end(with: error)
         }
-        if data.isEmpty { fed(nil) } else { effects.append(.feed(data)) }
+        if data.isEmpty { fed(nil) } else { order(.feed(data)) }
     }
 
     /// What came before the response's fate was known has gone where it belongs.

@@ -12,7 +12,7 @@ extension TransferMachine {
         else { return false }
         guard partState == .unknown else { return true }
         partState = .opening
-        effects.append(.openPart(destination))
+        order(.openPart(destination))
         return true
     }
 
@@ -100,8 +100,8 @@ extension TransferMachine {
             attempt.continues(beginning, isRest: true)
             attempt.body = .kept
             hasReturnedToStart = false
-            if ContentDisposition.fileName(of: head) != nil { effects.append(.rename(head)) }
-            effects.append(.tell(.downloadContinued(offset: progress.received, total: total)))
+            if ContentDisposition.fileName(of: head) != nil { order(.rename(head)) }
+            order(.tell(.downloadContinued(offset: progress.received, total: total)))
             return .taken
         case .replace, .keep: return nil
         case .startOver:
@@ -124,7 +124,7 @@ extension TransferMachine {
             finishedFile = nil
             return startOver("the server's 304 is about another version")
         }
-        effects.append(.confirm(condition))
+        order(.confirm(condition))
         (progress.received, progress.expectedToReceive) = (condition.size, condition.size)
         return hold(until: .complete)
     }
@@ -179,7 +179,8 @@ extension TransferMachine {
         else { return false }
         // It may take longer than a server may be silent.
         live(.receiverFull)
-        effects.append(.verify(digest))
+        attempt.phase = .verifying
+        order(.verify(digest))
         return true
     }
 
@@ -189,6 +190,7 @@ extension TransferMachine {
     }
 
     mutating func verified(_ isRight: Result<Bool, HTTPSessionError>) {
+        guard attempt.phase == .verifying else { return }
         switch isRight {
         case .success(true): live(.ended)
         case .success(false) where metrics.bytesResumed > 0 && !hasDistrustedPart:

@@ -42,7 +42,7 @@ extension TransferMachine {
             request.method == .head || head.statusCode == 409
         else { return }
         metrics.bytesResumed += offset
-        effects.append(.tell(.uploadContinued(offset: offset, total: upload.length)))
+        order(.tell(.uploadContinued(offset: offset, total: upload.length)))
     }
 
     /// Compares the complete upload with its files if the server has sent a digest of it. - Returns: whether
@@ -50,11 +50,13 @@ extension TransferMachine {
     mutating func verifiesUpload() -> Bool {
         guard let digest = attempt.uploadDigest, upload != nil else { return false }
         live(.receiverFull)
-        effects.append(.verifyUpload(digest))
+        attempt.phase = .verifying
+        order(.verifyUpload(digest))
         return true
     }
 
     mutating func uploadVerified(_ isRight: Bool) {
+        guard attempt.phase == .verifying else { return }
         guard !isRight else { return live(.ended) }
         let algorithm = attempt.uploadDigest?.algorithm.rawValue ?? ""
         let reason = "the server has other bytes than were to be sent: their \(algorithm) differs"
@@ -62,7 +64,7 @@ extension TransferMachine {
     }
 
     private mutating func tellPlace() {
-        if let place = upload?.location { effects.append(.tellPlace(place)) }
+        if let place = upload?.location { order(.tellPlace(place)) }
     }
 
     mutating func takeUploadInterim(_ head: ResponseHead) {

@@ -17,7 +17,9 @@ internal import Reachability
 /// | When do attempts begin, and how does the task end? | `TransferMachine+Course.swift`, `TransferMachine+End.swift` |
 ///
 /// The effects of an event are in ``effects`` until the driver has taken them. Times are nanoseconds on a clock that does not stop.
-struct TransferMachine {
+///
+/// It is not copied: a copy of so many fields, which a getter of a copyable value makes, took 12,000 instructions a request.
+struct TransferMachine: ~Copyable {
     /// The response that the bytes here began with (`nil`: an earlier task's), and where they go: what comes behind them says neither.
     struct Beginning {
         var head: ResponseHead?
@@ -112,7 +114,10 @@ struct TransferMachine {
     var progress = TransferProgress()
     var publishedAt = Int64.min
     var hasUnpublishedProgress = false
-    private var toldBackOff: Int64?
+    /// What the owner sees.
+    private(set) var standing = Standing.suspended
+    /// Until when the task backs off, as the owner sees it.
+    private(set) var backsOffUntil: Int64?
     /// When it is looked whether anybody but the session refers to the task, if it is a stream.
     private var looksForHolderAt: Int64?
     var pendingResult: HTTPSessionError?
@@ -132,6 +137,7 @@ struct TransferMachine {
         (request, start, kind) = (rules.request, rules.request, rules.kind)
         life = TaskMachine(limits: rules.limits)
         retries = RetryMachine(rules.retryPolicy)
+        effects.reserveCapacity(8)
         if kind == .stream { looksForHolderAt = now + TransferMachine.holderInterval }
         guard upload != nil else { return }
         request = nextAttempt()
@@ -139,6 +145,8 @@ struct TransferMachine {
         self.origin = Origin(request.url) ?? origin
     }
 
+    /// Whether nothing of the task has been tried before.
+    var isFirstAttempt: Bool { life.attempts == 1 }
     var isRunning: Bool { life.state == .running }
     var isBackingOff: Bool {
         if case .backingOff = life.state { return true }
@@ -221,44 +229,51 @@ struct TransferMachine {
         for action in life.handle(event, now: now) { perform(action) }
         var end: Int64?
         if case .backingOff(let until) = life.state { end = until }
-        guard end != toldBackOff else { return }
-        toldBackOff = end
-        effects.append(.backOff(until: end))
+        guard end != backsOffUntil else { return }
+        backsOffUntil = end
+        effects.append(.backOff)
+    }
+
+    mutating func order(_ order: Order) { effects.append(.order(order)) }
+
+    mutating func stand(_ standing: Standing) {
+        self.standing = standing
+        effects.append(.stand)
     }
 
     private mutating func perform(_ action: TaskMachine.Action) {
         switch action {
         case .enqueue:
             stopWaiting()
-            effects.append(.stand(.waiting))
+            stand(.waiting)
             // A task on its way (a redirect, a challenge, another try) goes before those that have not begun.
-            effects.append(.enqueue(isFirst: life.attempts > 0))
+            effects.append(life.attempts > 0 ? .enqueueFirst : .enqueue)
         case .dequeue:
             isNameDoubtful = false
             effects.append(.dequeue)
-            effects.append(.stand(.suspended))
+            stand(.suspended)
         case .begin: begin()
         case .hold:
-            effects.append(.hold(true))
-            effects.append(.stand(.suspended))
+            effects.append(.hold)
+            stand(.suspended)
         case .letGo:
-            effects.append(.stand(.running))
+            stand(.running)
             beginIfReady()
-            effects.append(.hold(false))
+            effects.append(.letGo)
             effects.append(.judgeAttempt)
         case .abort:
             effects.append(.measure)
             effects.append(.abandon)
         case .failTimedOut: failedByTimeout()
-        case .leave: effects.append(.leave(isLookingUp: isLookingUp))
+        case .leave: effects.append(isLookingUp ? .leaveLookingUp : .leave)
         case .finish(let reason): finish(reason)
         case .announceResumed:
-            if isBackingOff { effects.append(.stand(.backingOff)) }
-            effects.append(.tell(.resumed))
+            if isBackingOff { stand(.backingOff) }
+            effects.append(.announceResumed)
         case .announceSuspended:
             leaveGate()
-            effects.append(.stand(.suspended))
-            effects.append(.tell(.suspended))
+            stand(.suspended)
+            effects.append(.announceSuspended)
         }
     }
 }

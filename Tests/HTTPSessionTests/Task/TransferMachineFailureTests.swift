@@ -40,12 +40,12 @@ import Testing
         let task = try TransferTranscript(policy: .never)
         task.starts()
         #expect(
-            task.ends(.connectionLost) { $0.facts.wasResent = true }
+            task.ends(.connectionLost) { $0.wasResent = true }
                 == "tell retry after connection-lost, give up the place, waiting, queue first")
-        #expect(task.machine.needsFreshConnection)
+        #expect(task.needsFreshConnection)
         task.goesOn()
         // Once.
-        #expect(task.ends(.connectionLost) { $0.facts.wasResent = true } == "give up the place, end connection-lost")
+        #expect(task.ends(.connectionLost) { $0.wasResent = true } == "give up the place, end connection-lost")
     }
 
     @Test func `a response that may belong to no request is not used`() throws {
@@ -53,7 +53,7 @@ import Testing
         task.starts()
         _ = try task.head(302, "Location: /next")
         #expect(
-            task.ends(.connectionLost) { $0.facts.hadSurplus = true }
+            task.ends(.connectionLost) { $0.hadSurplus = true }
                 == "tell retry after connection-lost, give up the place, waiting, queue first")
         #expect(task.request == "GET https://host/file")
     }
@@ -61,10 +61,10 @@ import Testing
     @Test func `what was held back, or had no fit connection, was not sent and is no try`() throws {
         let task = try TransferTranscript(policy: .never)
         task.starts()
-        #expect(task.ends(.transferFailed) { $0.facts.wasHeldBack = true } == "give up the place, waiting, queue first")
+        #expect(task.ends(.transferFailed) { $0.wasHeldBack = true } == "give up the place, waiting, queue first")
         task.goesOn()
-        #expect(task.ends(.transferFailed) { $0.facts.hadUnfitConnection = true } == "give up the place, waiting, queue first")
-        #expect(task.machine.metrics.retryCount == 0)
+        #expect(task.ends(.transferFailed) { $0.hadUnfitConnection = true } == "give up the place, waiting, queue first")
+        #expect(task.metrics.retryCount == 0)
     }
 
     @Test func `a stream whose reader has had bytes is not begun anew`() throws {
@@ -149,8 +149,8 @@ import Testing
         #expect(task.state == .waitingForConnectivity)
         #expect(task.after(300) == "")
         #expect(task(.networkIsBack(delay: 0)) == "waiting, queue first")
-        #expect(task.machine.metrics.timeWaitingForConnectivity == .seconds(300))
-        #expect(task.machine.metrics.retryCount == 0)
+        #expect(task.metrics.timeWaitingForConnectivity == .seconds(300))
+        #expect(task.metrics.retryCount == 0)
         // What fails as soon as it is let go counts.
         task.goesOn()
         #expect(task.ends(.connectionLost) == "tell retry after connection-lost, backingOff, give up the place")
@@ -216,7 +216,7 @@ import Testing
         _ = task(.resume)
         _ = task(.admitted)
         #expect(
-            task.ends(.cannotFindHost) { $0.failure?.lack = .init(cause: self.cause) } == "give up the place, end not-connected")
+            task.ends(.cannotFindHost, lacking: cause) == "give up the place, end not-connected")
         guard case .failure(let error) = task.result else {
             Issue.record("no error")
             return

@@ -30,7 +30,7 @@ import Testing
         let task = try TransferTranscript(handlers: .response)
         task.starts()
         _ = try task.head(200)
-        let question = task.machine.question
+        let question = task.question
         #expect(task.ends(.connectionLost).hasPrefix("tell retry after connection-lost"))
         #expect(task(.answered(question: question, .response(.allow))) == "")
     }
@@ -39,7 +39,7 @@ import Testing
         let task = try TransferTranscript(handlers: .interceptors)
         _ = task(.resume)
         #expect(task(.admitted) == "running, ask how to adapt")
-        var adapted = task.machine.request
+        var adapted = task.present
         adapted.headerFields[.authorization] = "Bearer 1"
         #expect(task.answers(.adapted(.success(adapted))) == "start")
         let other = try TransferTranscript(handlers: .interceptors)
@@ -53,7 +53,7 @@ import Testing
         let task = try TransferTranscript(handlers: .interceptors, policy: .never)
         func begin() {
             _ = task(.admitted)
-            _ = task.answers(.adapted(.success(task.machine.request)))
+            _ = task.answers(.adapted(.success(task.present)))
             _ = task(.connected)
         }
         _ = task(.resume)
@@ -83,7 +83,7 @@ import Testing
         #expect(task(.admitted) == "running, ask how to adapt")
         _ = task(.suspend)
         // Suspended meanwhile: it is asked again.
-        #expect(task.answers(.adapted(.success(task.machine.request))) == "")
+        #expect(task.answers(.adapted(.success(task.present))) == "")
         #expect(task(.resume) == "tell resumed, running, ask how to adapt, let go")
     }
 
@@ -91,14 +91,13 @@ import Testing
         let task = try TransferTranscript(handlers: .clientCertificate)
         _ = task(.resume)
         _ = task(.admitted)
-        let question = { (ending: inout TransferEnding) -> Void in ending.failure?.authorities = ["CN=a"] }
-        #expect(task.ends(.clientCertificateRequired, question) == "tell of the identity, ask for an identity")
+        #expect(task.ends(.clientCertificateRequired, authorities: ["CN=a"]) == "tell of the identity, ask for an identity")
         let challenge = ClientCertificateChallenge(host: "host", port: 443, authorities: ["CN=a"])
         #expect(
             task.answers(.clientCertificate(challenge, .performDefaultHandling))
                 == "record the identity, give up the place, waiting, queue first")
         _ = task(.admitted)
-        _ = task.ends(.clientCertificateRequired, question)
+        _ = task.ends(.clientCertificateRequired, authorities: ["CN=a"])
         #expect(task.answers(.clientCertificate(challenge, .cancel)) == "give up the place, end client-certificate-required")
     }
 
@@ -108,12 +107,12 @@ import Testing
         let challenge = ClientCertificateChallenge(host: "host", port: 443, authorities: [])
         for _ in 0..<10 {
             _ = task(.admitted)
-            _ = task.ends(.clientCertificateRequired) { $0.failure?.authorities = [] }
+            _ = task.ends(.clientCertificateRequired, authorities: [])
             _ = task.answers(.clientCertificate(challenge, .performDefaultHandling))
         }
         _ = task(.admitted)
         #expect(
-            task.ends(.clientCertificateRequired) { $0.failure?.authorities = [] }
+            task.ends(.clientCertificateRequired, authorities: [])
                 == "give up the place, end certificate-untrusted")
     }
 

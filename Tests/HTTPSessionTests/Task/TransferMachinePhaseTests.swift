@@ -89,7 +89,7 @@ import Testing
         let events: [TransferMachine.Event] = [
             .resume, .suspend, .cancel, .admitted, .partOpened(.success(.init())),
             .cannotStart(.init(.timedOut, ""), hasBegun: true),
-            .nameStaysUnanswered, .receiverReady, .answered(question: task.machine.question, .response(.allow)),
+            .nameStaysUnanswered, .receiverReady, .answered(question: task.question, .response(.allow)),
             .verified(.success(true)), .uploadVerified(true), .explained(.missing(cause)), .networkIsGone(cause),
             .networkIsBack(delay: 0), .networkChanged, .networkIsAllowed, .retryIsPaid, .retryHasToWait(5), .time,
         ]
@@ -104,7 +104,7 @@ import Testing
         let task = try task(in: .receiving)
         _ = task(.suspend)
         #expect(
-            task.ends(.connectionLost) == "tell retry after connection-lost, backingOff, give up the place, suspended")
+            task.ends(.connectionLost) == "tell retry after connection-lost, suspended, give up the place, suspended")
         #expect(task.state == .suspended)
         #expect(task.after(60) == "")
         #expect(task(.resume) == "backingOff, tell resumed")

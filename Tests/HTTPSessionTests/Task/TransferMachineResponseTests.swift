@@ -12,7 +12,7 @@ import Testing
         #expect(try task.head(200, "Content-Length: 3") == "open")
         #expect(task.body(3) == "")
         #expect(task.ends() == "give up the place, end 200")
-        #expect(task.machine.progress.received == 3)
+        #expect(task.progress.received == 3)
     }
 
     @Test func `104: an upload learns where it is, and that the server takes less at once`() throws {
@@ -97,7 +97,7 @@ import Testing
         #expect(try task.head(401, "WWW-Authenticate: Digest realm=\"r\", nonce=\"1\"") == "")
         #expect(task.ends() == "tell challenged by digest, give up the place, waiting, queue first")
         task.goesOn()
-        #expect(task.machine.logins.server?.user == "me")
+        #expect(task.logins.server?.user == "me")
         #expect(try task.head(401, "WWW-Authenticate: Digest realm=\"r\", nonce=\"2\"") == "open")
         #expect(task.ends() == "give up the place, end 401")
     }
@@ -133,8 +133,8 @@ import Testing
         #expect(task.ends() == "tell challenged by basic, ask for a basic credential")
         let credential = Credential(user: "proxy", password: "secret")
         #expect(task.answers(.challenge(.useCredential(credential))) == "give up the place, waiting, queue first")
-        #expect(task.machine.logins.proxy?.user == "proxy")
-        #expect(task.machine.logins.server == nil)
+        #expect(task.logins.proxy?.user == "proxy")
+        #expect(task.logins.server == nil)
     }
 
     @Test(arguments: [408, 429, 500, 502, 503, 504]) func `what the policy repeats is asked again`(_ status: Int) throws {
@@ -146,7 +146,7 @@ import Testing
         task.goesOn()
         #expect(try task.head(200) == "open")
         #expect(task.ends() == "give up the place, end 200")
-        #expect(task.machine.metrics.retryCount == 1)
+        #expect(task.metrics.retryCount == 1)
     }
 
     @Test(arguments: [400, 403, 404, 412, 416, 425, 501]) func `what the policy does not repeat is the result`(_ status: Int)

@@ -27,8 +27,8 @@ import Testing
             try task.head(206, "ETag: \"1\"", "Content-Range: bytes 50000-99999/100000") == "tell continued at 50000 of 100000")
         _ = task.body(50_000)
         #expect(task.ends() == "give up the place, tell moved, end 200")
-        #expect(task.machine.progress.received == 100_000)
-        #expect(task.machine.metrics.bytesResumed == 50_000)
+        #expect(task.progress.received == 100_000)
+        #expect(task.metrics.bytesResumed == 50_000)
     }
 
     @Test func `206 that is shorter than what was asked for: the rest of the rest follows at once`() throws {
@@ -75,7 +75,7 @@ import Testing
     @Test func `200: the whole takes the place of what is here`() throws {
         let task = try interrupted()
         #expect(try task.head(200, "ETag: \"2\"", "Content-Length: 70000") == "open")
-        #expect(task.machine.progress.received == 0)
+        #expect(task.progress.received == 0)
         _ = task.body(70_000)
         #expect(task.ends() == "give up the place, tell moved, end 200")
     }

@@ -10,7 +10,7 @@ import Testing
 /// The surroundings answer at once, and nothing is written of the effects that they are asked by: the gate says ``gate``, a retry is paid, a file
 /// is whole. What is told by every attempt (progress, the clock of a wait, what was measured) is left out.
 final class TransferTranscript {
-    private(set) var machine: TransferMachine
+    private var machine: TransferMachine
     /// Nanoseconds.
     private(set) var now: Int64 = 1_000_000_000
     /// What the gate says of failures; `nil`: there is none.
@@ -106,11 +106,17 @@ final class TransferTranscript {
     func receiverIsFull() { machine.receiverIsFull() }
 
     /// The transfer ends. `code`: why it has no whole response.
-    func ends(_ code: HTTPSessionError.Code? = nil, _ change: (inout TransferEnding) -> Void = { _ in }) -> String {
-        var ending = TransferEnding(facts: TransferFacts())
-        ending.failure = code.map { .init(error: HTTPSessionError($0, "failed")) }
-        change(&ending)
-        machine.finished(ending, now: now)
+    func ends(
+        _ code: HTTPSessionError.Code? = nil, authorities: [String]? = nil, lacking cause: Cause? = nil,
+        _ change: (inout TransferFacts) -> Void = { _ in }
+    ) -> String {
+        var facts = TransferFacts()
+        change(&facts)
+        let failure = code.map {
+            TransferFailure(
+                HTTPSessionError($0, "failed"), authorities: authorities, lack: cause.map { TransferFailure.Lack(cause: $0) })
+        }
+        machine.finished(facts, failure, now: now)
         return effects()
     }
 
@@ -120,7 +126,13 @@ final class TransferTranscript {
     // MARK: What is to be seen
 
     var request: String { "\(machine.request.method.rawValue) \(machine.request.url.absoluteString)" }
+    var present: TransferRequest { machine.request }
     var state: TaskMachine.State { machine.life.state }
+    var progress: TransferProgress { machine.progress }
+    var metrics: TransferMetrics { machine.metrics }
+    var logins: TaskLogins { machine.logins }
+    var needsFreshConnection: Bool { machine.needsFreshConnection }
+    var question: Int { machine.question }
     /// "200", or the code of the error.
     var ending: String? {
         switch result {
@@ -158,12 +170,26 @@ final class TransferTranscript {
             machine.attempt.begin(at: date, over: nil, saying: nil, expectsSecure: machine.origin.scheme == "https")
             machine.bodyBegins(length: nil)
             return "start"
-        case .askGate:
-            machine.handle(.explained(gate ?? .notAsked), now: now)
-            return nil
         case .payRetry:
             machine.handle(retryWait.map { .retryHasToWait($0) } ?? .retryIsPaid, now: now)
             return retryWait == nil ? nil : "has to wait"
+        case .deliver:
+            deliver(.success(ReceivedBody()))
+            return nil
+        case .complete:
+            result = machine.result
+            return "end \(ending ?? "")"
+        case .stand: return "\(machine.standing)"
+        case .order(let order): return perform(order)
+        default: return effect.text
+        }
+    }
+
+    private func perform(_ order: TransferMachine.Order) -> String? {
+        switch order {
+        case .askGate:
+            machine.handle(.explained(gate ?? .notAsked), now: now)
+            return nil
         case .verify:
             machine.handle(.verified(.success(isWhole)), now: now)
             return "verify"
@@ -173,16 +199,10 @@ final class TransferTranscript {
         case .feed(let data):
             machine.handle(.fed(nil), now: now)
             return "feed \(data.count)"
-        case .deliver:
-            deliver(.success(ReceivedBody()))
-            return nil
         case .discard(let error):
             deliver(.failure(error))
             return nil
-        case .complete:
-            result = machine.result
-            return "end \(ending ?? "")"
-        default: return effect.text
+        default: return order.text
         }
     }
 
@@ -197,36 +217,48 @@ extension TransferMachine.Effect {
     /// `nil`: not written.
     fileprivate var text: String? {
         switch self {
-        case .enqueue(let isFirst): isFirst ? "queue first" : "queue"
+        case .enqueue: "queue"
+        case .enqueueFirst: "queue first"
         case .dequeue: "leave the queue"
-        case .leave(let isLookingUp): isLookingUp ? "give up the place, the look-up goes on" : "give up the place"
-        case .hold(let isHeld): isHeld ? "hold" : "let go"
+        case .leave: "give up the place"
+        case .leaveLookingUp: "give up the place, the look-up goes on"
+        case .nameIsUnanswered: "the name is unanswered"
+        case .hold: "hold"
+        case .letGo: "let go"
         case .abandon: "abandon"
         case .abandonSilently: "abandon silently"
-        case .open: "open"
-        case .stand(let standing): "\(standing)"
-        case .tell(let news): "tell \(news.text)"
-        case .ask(_, let question): "ask \(question.text)"
-        case .release, .sendPart, .sendSegments, .judgeAttempt, .measure, .lookedUp, .stay, .backOff, .publishProgress,
-            .tellTransaction, .noteTrouble, .noteSuccess:
-            nil
-        case .nameIsUnanswered: "the name is unanswered"
-        case .openPart: "open the part"
         case .raise: "raise"
-        case .rename: "rename"
-        case .confirm: "confirm"
+        case .open: "open"
         case .receive: "receive"
-        case .tellPlace(let url): "place \(url.path())"
         case .breakOffSoon: "break off"
         case .withdraw: "withdraw the question"
-        case .keepCredential(let credential, _): "keep \(credential.user)"
-        case .recordTrust: "record the trust"
-        case .recordIdentity: "record the identity"
         case .forgetIdentity: "forget the identity"
         case .leaveGate: "leave the gate"
         case .lookAtNetwork: "look at the network"
         case .lookForHolder: "look for the holder"
-        case .start, .feed, .verify, .verifyUpload, .askGate, .payRetry, .discard, .deliver, .complete: nil
+        case .announceResumed: "tell resumed"
+        case .announceSuspended: "tell suspended"
+        case .lookedUp, .judgeAttempt, .measure, .stay, .noteTrouble, .noteSuccess, .backOff, .publishProgress, .tellTransaction,
+            .stand, .start, .payRetry, .deliver, .complete, .order:
+            nil
+        }
+    }
+}
+
+extension TransferMachine.Order {
+    /// `nil`: not written.
+    fileprivate var text: String? {
+        switch self {
+        case .openPart: "open the part"
+        case .rename: "rename"
+        case .confirm: "confirm"
+        case .tellPlace(let url): "place \(url.path())"
+        case .ask(_, let question): "ask \(question.text)"
+        case .keepCredential(let credential, _): "keep \(credential.user)"
+        case .recordTrust: "record the trust"
+        case .recordIdentity: "record the identity"
+        case .tell(let news): "tell \(news.text)"
+        case .release, .sendPart, .sendSegments, .feed, .verify, .verifyUpload, .askGate, .discard: nil
         }
     }
 }
@@ -234,8 +266,6 @@ extension TransferMachine.Effect {
 extension TransferMachine.News {
     fileprivate var text: String {
         switch self {
-        case .resumed: "resumed"
-        case .suspended: "suspended"
         case .redirected(let head): "redirected by \(head.statusCode)"
         case .challenged(let challenge): "challenged by \(challenge.scheme.rawValue)"
         case .serverTrustChallenged: "of the certificates"
