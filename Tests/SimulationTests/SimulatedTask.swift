@@ -61,8 +61,8 @@ final class SimulatedTask {
     private var wishes: [Wish] = []
 
     init(
-        id: UInt64, policy: RetryPolicy, isIdempotent: Bool, asksHandler: Bool, url: URL, limits: TaskMachine.Limits, seed: UInt64,
-        now: Int64
+        id: UInt64, policy: RetryPolicy, isIdempotent: Bool, asksHandler: Bool, url: URL, limits: TaskMachine.Limits,
+        seed: UInt64, now: Int64
     ) {
         (self.id, self.policy, self.isIdempotent, self.limits) = (id, policy, isIdempotent, limits)
         var configuration = SessionConfiguration.default
@@ -192,7 +192,8 @@ final class SimulatedTask {
             if let triesBeforeTrouble { triesInARow = triesBeforeTrouble }
             (triesBeforeTrouble, notBefore) = (nil, 0)
         case .downloadContinued(let offset, _):
-            guard let answer = transfer?.answer, answer.version == version, answer.bytes.lowerBound == received, offset == received
+            guard let answer = transfer?.answer, answer.version == version, answer.bytes.lowerBound == received,
+                offset == received
             else { throw violation("a part that is not the rest of what is here, \(received) bytes") }
             resumedBytes += offset
         case .fileMoved, .fileMoveFailed: break

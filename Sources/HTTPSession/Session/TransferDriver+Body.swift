@@ -104,7 +104,7 @@ extension TransferDriver {
     }
 
     func complete() {
-        guard let result = machine.result else { return }
+        guard let result = machine.result.take() else { return }
         // A response handler may have made a download of a stream: its reader hears of the end here.
         if case .failure(let error) = result {
             task.note(machine.metrics)

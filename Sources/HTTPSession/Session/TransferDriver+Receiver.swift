@@ -76,7 +76,34 @@ extension TransferDriver: TransferReceiver {
         return true
     }
 
-    func transferFinished(_ error: HTTPSessionError?, facts: TransferFacts) { ended(error, facts) }
+    func transferFinished(_ error: HTTPSessionError?, facts: TransferFacts) {
+        if error != nil { noteRemotes() }
+        transferIsOver()
+        noteProtocol(facts)
+        machine.finished(facts, error.map(failure), now: loop.now)
+        perform()
+        loop.wakes(at: machine.deadline)
+    }
+
+    private func noteProtocol(_ facts: TransferFacts) {
+        guard facts.networkProtocol != nil else { return }
+        // Behind one name there may be several servers, and another one tomorrow.
+        loop.queue.multiplexes(host, facts.isMultiplexed)
+        if facts.isMultiplexed { loop.engine.multiplexes() }
+    }
+
+    private func failure(_ error: HTTPSessionError) -> TransferFailure {
+        var challenge: ServerTrustChallenge?
+        if case .undecided(let question) = trust?.verdict { challenge = question }
+        var lack: TransferFailure.Lack?
+        if let path = settings.path?.currentPath, path.status == .unsatisfied, !machine.origin.isLoopback,
+            !loop.hasRoute(to: remotes)
+        {
+            lack = .init(cause: path.cause)
+        }
+        return TransferFailure(
+            error, challenge: challenge, authorities: trust?.identityQuestion, wasRefused: trust?.wasRefused == true, lack: lack)
+    }
 
     // MARK: What the loop asks and tells
 

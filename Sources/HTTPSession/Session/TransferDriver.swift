@@ -8,7 +8,7 @@ final class TransferDriver {
     let job: TransferJob
     // The loop lets go of every driver before it ends.
     let loop: SessionLoop
-    // Unchecked: the machine calls nobody, so every mutation of it returns before anything could come back to it.
+    // Unchecked: every mutation of the machine returns before anything could come back to it; it calls only what reads a counter of libcurl.
     @exclusivity(unchecked) var machine: TransferMachine
 
     private(set) var host: TransferQueue.Host
@@ -18,7 +18,7 @@ final class TransferDriver {
     private(set) var source: BodySource?
     var sink: (any BodySink)?
     /// Where the transfer that has failed had its connection to, or had tried to have one.
-    private var remotes: [IPAddress] = []
+    private(set) var remotes: [IPAddress] = []
     /// Where the gate knows of the task.
     private var gateOrigin: Origin?
     private var asking: UserTask?
@@ -203,7 +203,7 @@ final class TransferDriver {
     }
 
     private func tellTransaction() {
-        guard let last = machine.metrics.transactions.last else { return }
+        guard loop.outbox.tellsEverything, let last = machine.metrics.transactions.last else { return }
         loop.outbox.detail(.transactionFinished(task, last))
     }
 
@@ -222,7 +222,7 @@ final class TransferDriver {
     }
 
     /// The transfer is over; what it brought is dealt with by the caller.
-    private func transferIsOver() {
+    func transferIsOver() {
         transfer = nil
         source = nil
         noteStay()
@@ -234,37 +234,7 @@ final class TransferDriver {
     }
 
     /// Of a transfer that has failed or is about to be given up.
-    private func noteRemotes() { remotes = connection.map { [$0.remote] } ?? transfer?.tries.map(\.remote) ?? [] }
-
-    /// The engine has ended the transfer.
-    func ended(_ error: HTTPSessionError?, _ facts: TransferFacts) {
-        if error != nil { noteRemotes() }
-        transferIsOver()
-        noteProtocol(facts)
-        machine.finished(facts, error.map(failure), now: loop.now)
-        perform()
-        loop.wakes(at: machine.deadline)
-    }
-
-    private func noteProtocol(_ facts: TransferFacts) {
-        guard facts.networkProtocol != nil else { return }
-        // Behind one name there may be several servers, and another one tomorrow.
-        loop.queue.multiplexes(host, facts.isMultiplexed)
-        if facts.isMultiplexed { loop.engine.multiplexes() }
-    }
-
-    private func failure(_ error: HTTPSessionError) -> TransferFailure {
-        var challenge: ServerTrustChallenge?
-        if case .undecided(let question) = trust?.verdict { challenge = question }
-        var lack: TransferFailure.Lack?
-        if let path = settings.path?.currentPath, path.status == .unsatisfied, !machine.origin.isLoopback,
-            !loop.hasRoute(to: remotes)
-        {
-            lack = .init(cause: path.cause)
-        }
-        return TransferFailure(
-            error, challenge: challenge, authorities: trust?.identityQuestion, wasRefused: trust?.wasRefused == true, lack: lack)
-    }
+    func noteRemotes() { remotes = connection.map { [$0.remote] } ?? transfer?.tries.map(\.remote) ?? [] }
 
     // MARK: Handlers
 

@@ -97,9 +97,7 @@ extension TransferMachine {
 
     // MARK: The end of a response
 
-    /// The transfer is over.
-    ///
-    /// - Parameter failure: why it has no whole response.
+    /// The transfer is over. `failure`: why it has no whole response.
     mutating func finished(_ facts: TransferFacts, _ failure: TransferFailure?, now: Int64) {
         self.now = now
         // Only a timeout leaves a look-up behind that goes on: every other end comes after its answer.
