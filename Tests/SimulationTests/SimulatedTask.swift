@@ -148,7 +148,6 @@ final class SimulatedTask {
         case .backOff: try backOff(&world)
         case .withdraw: question = nil
         case .leaveGate: triesBeforeTrouble = nil
-        case .noteTrouble: world.noteTrouble()
         case .noteSuccess: world.noteSuccess()
         case .payRetry:
             let wait = try world.retryWait()
@@ -162,10 +161,10 @@ final class SimulatedTask {
             isFinished = true
             if case .success = machine.result { isGood = true }
         case .order(let order): try perform(order, &world)
-        case .lookedUp, .nameIsUnanswered, .judgeAttempt, .measure, .stay, .stand, .publishProgress, .announceResumed,
+        case .lookedUp, .nameIsUnanswered, .judgeAttempt, .stay, .stand, .publishProgress, .announceResumed,
             .announceSuspended, .tellTransaction:
             break
-        case .raise, .breakOffSoon, .forgetIdentity, .lookAtNetwork, .lookForHolder:
+        case .raise, .breakOffSoon, .lookAtNetwork, .lookForHolder:
             throw violation("\(effect) for a plain download")
         }
     }
@@ -178,9 +177,10 @@ final class SimulatedTask {
         case .discard(let error):
             machine.delivered(.failure(error), during: DateInterval(), now: world.now)
             try perform(&world)
-        case .feed, .rename, .release: break
+        case .noteTrouble: world.noteTrouble()
+        case .feed, .rename, .release, .measure: break
         case .openPart, .sendPart, .sendSegments, .confirm, .verify, .verifyUpload, .tellPlace, .keepCredential, .recordTrust,
-            .recordIdentity:
+            .recordIdentity, .forgetIdentity:
             throw violation("\(order) for a plain download")
         }
     }

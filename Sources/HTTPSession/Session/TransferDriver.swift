@@ -76,7 +76,6 @@ final class TransferDriver {
         case .hold: transfer?.hold(true)
         case .letGo: transfer?.hold(false)
         case .judgeAttempt: loop.judgesAttempt()
-        case .measure: measure()
         case .abandon: abandon()
         case .abandonSilently: abandonSilently()
         case .raise: loop.raise(machine.origin.host)
@@ -85,10 +84,8 @@ final class TransferDriver {
         case .receive: receive()
         case .breakOffSoon: task.core.post(.breakOff(task.id))
         case .withdraw: withdraw()
-        case .forgetIdentity: task.identities?.forget(machine.origin)
         case .leaveGate: leaveGate()
         case .lookAtNetwork: if settings.hasNetwork(for: machine.request, to: machine.origin) { send(.networkIsAllowed) }
-        case .noteTrouble: loop.noteTrouble(with: machine.origin)
         case .noteSuccess: loop.noteSuccess(of: machine.origin)
         case .payRetry:
             if let wait = loop.retryWait(for: machine.origin) { send(.retryHasToWait(wait)) } else { send(.retryIsPaid) }
@@ -108,6 +105,9 @@ final class TransferDriver {
     private func perform(_ order: TransferMachine.Order) {
         switch order {
         case .openPart(let destination): openPart(destination)
+        case .measure(let request): measure(request)
+        case .noteTrouble(let origin): loop.noteTrouble(with: origin)
+        case .forgetIdentity(let origin): task.identities?.forget(origin)
         case .release(let request): loop.letGo(request)
         case .sendPart(let offset, let count):
             if let body = job.upload?.body { replaceBody(body.part(from: offset, count: count)) }
@@ -194,11 +194,11 @@ final class TransferDriver {
     }
 
     /// What was measured of an attempt that is about to be given up.
-    private func measure() {
+    private func measure(_ request: TransferRequest) {
         guard let transfer else { return }
         var facts = transfer.facts
         facts.total = max(facts.total, loop.now - transfer.started)
-        machine.note(facts)
+        machine.note(facts, of: request)
         tellTransaction()
     }
 

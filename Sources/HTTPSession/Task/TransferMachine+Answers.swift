@@ -200,7 +200,7 @@ extension TransferMachine {
     /// What was shown is not wanted: whoever comes next is asked anew.
     mutating func noteRejectedIdentity(_ error: HTTPSessionError) {
         if error.code == .clientCertificateRejected || error.code == .clientCertificateRequired {
-            effects.append(.forgetIdentity)
+            order(.forgetIdentity(origin))
         }
     }
 }

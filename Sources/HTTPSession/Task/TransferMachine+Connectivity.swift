@@ -140,7 +140,7 @@ extension TransferMachine {
     mutating func connectionIsGone(_ reason: String, _ cause: Cause?) {
         // The kernel's word is newer than the probe's that let it go.
         wasReleased = false
-        if attempt.isConnected { effects.append(.measure) }
+        if attempt.isConnected { order(.measure(request)) }
         effects.append(.abandonSilently)
         var error = HTTPSessionError(attempt.isConnected ? .connectionLost : .notConnected, reason)
         if !attempt.isConnected { error.cause = cause }

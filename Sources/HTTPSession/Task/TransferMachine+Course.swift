@@ -145,8 +145,8 @@ extension TransferMachine {
         effects.append(.publishProgress)
     }
 
-    /// What was measured of an attempt.
-    mutating func note(_ facts: TransferFacts) {
+    /// What was measured of an attempt at `request`.
+    mutating func note(_ facts: TransferFacts, of request: TransferRequest) {
         let transaction = TransactionMetrics(
             method: request.method.rawValue, address: request.url, statusCode: attempt.head?.statusCode,
             fetchStart: attempt.fetchStart, network: attempt.network, facts: facts)

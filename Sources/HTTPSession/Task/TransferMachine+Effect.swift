@@ -47,8 +47,6 @@ extension TransferMachine {
         case letGo
         /// A connection that is being made is looked at: it may have no way.
         case judgeAttempt
-        /// What was measured of the attempt is noted by ``TransferMachine/note(_:)``.
-        case measure
         case abandon
         /// As ``abandon``; nothing is told to a server that nothing leads to.
         case abandonSilently
@@ -68,7 +66,6 @@ extension TransferMachine {
         // MARK: The user's handlers
         /// Nobody waits for the answer any more.
         case withdraw
-        case forgetIdentity
 
         // MARK: The network
         /// The gate need not know of the task any more.
@@ -77,7 +74,6 @@ extension TransferMachine {
         case lookAtNetwork
 
         // MARK: Retries
-        case noteTrouble
         case noteSuccess
         /// Answered by ``TransferMachine/Event/retryIsPaid`` or ``TransferMachine/Event/retryHasToWait(_:)``.
         case payRetry
@@ -110,6 +106,8 @@ extension TransferMachine {
         // MARK: The attempt
         /// What is left of an earlier download is looked at. Answered by ``TransferMachine/Event/partOpened(_:)``.
         case openPart(DownloadDestination)
+        /// What was measured of the attempt at this request is noted by ``TransferMachine/note(_:of:)``; the next request may be another.
+        case measure(TransferRequest)
         /// What of this is the user's ends elsewhere.
         case release(TransferRequest)
 
@@ -136,10 +134,14 @@ extension TransferMachine {
         case keepCredential(Credential, AuthenticationChallenge.ProtectionSpace)
         case recordTrust(ServerTrustDisposition, ServerTrustChallenge)
         case recordIdentity(ClientIdentity?)
+        case forgetIdentity(Origin)
 
         // MARK: The network
         /// Why did the attempt fail? Answered by ``TransferMachine/Event/explained(_:)``.
         case askGate(hasNoNetwork: Bool)
+
+        // MARK: Retries
+        case noteTrouble(Origin)
 
         // MARK: The owner
         case tell(News)

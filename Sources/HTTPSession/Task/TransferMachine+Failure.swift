@@ -47,7 +47,7 @@ extension TransferMachine {
 
     /// Nothing came or went for the request timeout.
     mutating func failedByTimeout() {
-        effects.append(.measure)
+        order(.measure(request))
         effects.append(.abandon)
         noteUnansweredName()
         let limit = Duration.nanoseconds(rules.limits.requestTimeout)
@@ -85,7 +85,7 @@ extension TransferMachine {
         metrics.retryCount += 1
         metrics.timeBackingOff += .nanoseconds(delay)
         isAskedAgain = true
-        effects.append(.noteTrouble)
+        order(.noteTrouble(origin))
         order(.tell(.willRetry(error)))
         // It backs off even for no time: the budget is asked when the time is over.
         goOn(with: nextAttempt(), delay: max(1, delay))

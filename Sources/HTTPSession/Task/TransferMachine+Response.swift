@@ -111,7 +111,7 @@ extension TransferMachine {
             needsFreshConnection = true
             return goOn(with: request)
         }
-        note(facts)
+        note(facts, of: request)
         effects.append(.tellTransaction)
         guard let failure, !attempt.isRefused else { return conclude() }
         if facts.hadSurplus { return failedBySurplus(failure, facts) }

@@ -265,7 +265,7 @@ struct TransferMachine: ~Copyable {
             effects.append(.letGo)
             effects.append(.judgeAttempt)
         case .abort:
-            effects.append(.measure)
+            order(.measure(request))
             effects.append(.abandon)
         case .failTimedOut: failedByTimeout()
         case .leave: effects.append(isLookingUp ? .leaveLookingUp : .leave)

@@ -1,6 +1,7 @@
 /// Where the response's body goes.
 enum BodyDestination: Sendable {
     case memory(maximumSize: Int)
-    case file(DownloadDestination)
+    // Indirect: it would make room for as much, to be copied, in each of the others.
+    indirect case file(DownloadDestination)
     case reader(ChunkBuffer)
 }

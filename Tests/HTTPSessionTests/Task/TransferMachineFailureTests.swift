@@ -95,6 +95,15 @@ import Testing
         #expect(task.after(1) == "abandon, give up the place, end timed-out")
     }
 
+    @Test func `what is measured of an attempt that has been given up is of its own request`() throws {
+        let task = try TransferTranscript()
+        task.starts()
+        _ = try task.head(302, "Location: https://other/")
+        #expect(task.after(60) == "abandon, tell redirected by 302, give up the place, waiting, queue first")
+        #expect(task.request == "GET https://other/")
+        #expect(task.metrics.transactions.map(\.url) == ["https://host/file"])
+    }
+
     @Test func `bytes put the request timeout off, and a full receiver stops it`() throws {
         let task = try TransferTranscript(policy: .never)
         task.starts()

@@ -187,6 +187,9 @@ final class TransferTranscript {
 
     private func perform(_ order: TransferMachine.Order) -> String? {
         switch order {
+        case .measure(let request):
+            machine.note(TransferFacts(), of: request)
+            return nil
         case .askGate:
             machine.handle(.explained(gate ?? .notAsked), now: now)
             return nil
@@ -232,13 +235,12 @@ extension TransferMachine.Effect {
         case .receive: "receive"
         case .breakOffSoon: "break off"
         case .withdraw: "withdraw the question"
-        case .forgetIdentity: "forget the identity"
         case .leaveGate: "leave the gate"
         case .lookAtNetwork: "look at the network"
         case .lookForHolder: "look for the holder"
         case .announceResumed: "tell resumed"
         case .announceSuspended: "tell suspended"
-        case .lookedUp, .judgeAttempt, .measure, .stay, .noteTrouble, .noteSuccess, .backOff, .publishProgress, .tellTransaction,
+        case .lookedUp, .judgeAttempt, .stay, .noteSuccess, .backOff, .publishProgress, .tellTransaction,
             .stand, .start, .payRetry, .deliver, .complete, .order:
             nil
         }
@@ -257,8 +259,9 @@ extension TransferMachine.Order {
         case .keepCredential(let credential, _): "keep \(credential.user)"
         case .recordTrust: "record the trust"
         case .recordIdentity: "record the identity"
+        case .forgetIdentity: "forget the identity"
         case .tell(let news): "tell \(news.text)"
-        case .release, .sendPart, .sendSegments, .feed, .verify, .verifyUpload, .askGate, .discard: nil
+        case .measure, .noteTrouble, .release, .sendPart, .sendSegments, .feed, .verify, .verifyUpload, .askGate, .discard: nil
         }
     }
 }
