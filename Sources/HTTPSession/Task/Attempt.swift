@@ -103,7 +103,8 @@ struct Attempt {
         case .lookingUp, .connecting, .connected, .verifying: true
         }
     }
-    var isConnected: Bool { phase == .connected }
+    /// Whether the request may have been sent.
+    var isConnected: Bool { phase == .connected || phase == .verifying }
     var asksForRest: Bool { restBasis != nil }
     var heldBody: Data {
         if case .held(let data) = body { return data.prefix(Attempt.maximumExplanation) }

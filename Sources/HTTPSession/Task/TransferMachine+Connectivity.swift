@@ -6,10 +6,15 @@ internal import Reachability
 extension TransferMachine {
     // MARK: Waiting
 
+    /// Of the present request: a handler may have put another one in the task's place.
+    private var waitsForConnectivity: Bool {
+        request.options.waitsForConnectivity ?? rules.session.configuration.waitsForConnectivity
+    }
+
     /// Whether the network's absence may explain the failure: then the task waits instead of counting a try.
     func mayBeOfNetwork(_ error: HTTPSessionError, _ failure: RetryMachine.Failure) -> Bool {
         // What fails as soon as it is let go counts as a try: else it would go round at the speed of the probes.
-        !wasReleased && rules.waitsForConnectivity && failure.isRepeatable && !failure.isDeadConnection
+        !wasReleased && waitsForConnectivity && failure.isRepeatable && !failure.isDeadConnection
             && TransferMachine.isOfNetwork(error.code) && (rules.retryPolicy.maximumRetries != 0 || !failure.hasSent)
     }
 
@@ -36,7 +41,7 @@ extension TransferMachine {
 
     /// Whether the attempt that is about to begin may wait with others instead, whose attempts have failed for what is missing on the way
     /// to the same server yet.
-    var mayJoin: Bool { !wasReleased && rules.waitsForConnectivity }
+    var mayJoin: Bool { !wasReleased && waitsForConnectivity }
 
     mutating func joined(_ cause: Cause) {
         isAtGate = true
@@ -48,7 +53,7 @@ extension TransferMachine {
     ///
     /// - Returns: whether the task waits.
     mutating func holds(untilAllowed error: HTTPSessionError, hasBegun: Bool) -> Bool {
-        guard error.code == .networkNotAllowed, rules.waitsForConnectivity else { return false }
+        guard error.code == .networkNotAllowed, waitsForConnectivity else { return false }
         leaveGate()
         var wait = Wait(since: now, isForAllowed: true)
         // It is the way to this address that may not be used, not every network that there is.
@@ -124,7 +129,7 @@ extension TransferMachine {
 
     /// Whether an attempt that has no way is better given up: the task waits then, and the server's probe has not found a way already. What
     /// has nobody to wait with is left to TCP.
-    var mayWaitForWay: Bool { isRunning && rules.waitsForConnectivity && !wasReleased }
+    var mayWaitForWay: Bool { isRunning && waitsForConnectivity && !wasReleased }
 
     mutating func connectionIsDoubtful(_ reason: String) {
         guard attempt.isConnected else {

@@ -12,9 +12,10 @@ extension TransferMachine {
         if !opensPart() { beginIfReady() }
     }
 
-    /// The attempt under way may have waited for its file and for its interceptors.
+    /// The attempt under way may have waited for its file and for its interceptors; and the handler that decides whether there is one at all,
+    /// after a failure, may not have answered yet.
     mutating func beginIfReady() {
-        guard isRunning, attempt.phase == .preparing, partState != .opening, !adapts() else { return }
+        guard isRunning, !isAsked, attempt.phase == .preparing, partState != .opening, !adapts() else { return }
         effects.append(.start)
     }
 

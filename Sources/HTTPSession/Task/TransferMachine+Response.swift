@@ -69,7 +69,12 @@ extension TransferMachine {
     private mutating func open(_ destination: BodyDestination, _ head: ResponseHead) {
         progress.expectedToReceive = request.method == .head ? nil : head.bodyLength
         progress.received = 0
-        if case .file(let destination) = destination { noteWhole(head, to: destination) }
+        if case .file(let destination) = destination {
+            noteWhole(head, to: destination)
+        } else {
+            // What an earlier response has brought to a file is not continued elsewhere.
+            (resumption, beginning) = (nil, nil)
+        }
         attempt.destination = destination
         attempt.body = .kept
         hasReturnedToStart = false

@@ -207,17 +207,21 @@ struct TransferMachine: ~Copyable {
     // MARK: Time
 
     private mutating func timePassed() {
+        // Last: what follows from it ends the task.
+        defer { looksForHolder() }
         if hasUnpublishedProgress, publishedAt + TransferMachine.progressInterval <= now { publishProgress() }
-        if let time = looksForHolderAt, time <= now {
-            looksForHolderAt = kind == .stream ? now + TransferMachine.holderInterval : nil
-            if kind == .stream { effects.append(.lookForHolder) }
-        }
         if let time = wait?.looksAgainAt, time <= now {
             wait?.looksAgainAt = nil
             networkChanged()
         }
         if case .backingOff(let until) = life.state, until <= now, !wasReleased { return effects.append(.payRetry) }
         live(.time)
+    }
+
+    private mutating func looksForHolder() {
+        guard let time = looksForHolderAt, time <= now else { return }
+        looksForHolderAt = kind == .stream ? now + TransferMachine.holderInterval : nil
+        if kind == .stream { effects.append(.lookForHolder) }
     }
 
     /// How often it is looked whether somebody refers to a stream's task, in nanoseconds.

@@ -65,10 +65,6 @@ struct TransferRules {
     let retryPolicy: RetryPolicy
     /// Whether the download goes on from resume data.
     let hasRecord: Bool
-
-    var waitsForConnectivity: Bool {
-        request.options.waitsForConnectivity ?? session.configuration.waitsForConnectivity
-    }
 }
 
 extension TransferRules.Handlers {

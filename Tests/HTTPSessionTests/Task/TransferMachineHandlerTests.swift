@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTypes
+import Reachability
 import Testing
 
 @testable import HTTPSession
@@ -125,5 +126,59 @@ import Testing
         #expect(try task.head(204, "Upload-Complete: ?1", digest) == "open")
         task.isWhole = false
         #expect(task.ends() == "verify the upload, give up the place, end digest-mismatch")
+    }
+
+    @Test func `what is sent in the task's place waits for the network if it says so itself`() throws {
+        let task = try TransferTranscript(handlers: .interceptors, policy: .never, waits: true)
+        task.gate = .missing(Cause(.link, .noCarrier, detail: "no carrier"))
+        func begin() {
+            _ = task(.admitted)
+            _ = task.answers(.adapted(.success(task.present)))
+        }
+        _ = task(.resume)
+        begin()
+        _ = task(.connected)
+        #expect(try task.head(503) == "")
+        #expect(task.ends() == "ask interceptors about 503")
+        var next = task.present
+        next.options.waitsForConnectivity = false
+        _ = task.answers(.intercepted(.retryWith(next), nil))
+        begin()
+        #expect(task.ends(.cannotConnectToHost) == "ask interceptors about cannot-connect-to-host")
+    }
+
+    @Test func `no attempt begins before the interceptors have said whether there is another one`() throws {
+        let task = try TransferTranscript(handlers: .interceptors, policy: .never)
+        _ = task(.resume)
+        _ = task(.admitted)
+        #expect(task.answers(.adapted(.success(task.present))) == "start")
+        #expect(task(.nameStaysUnanswered) == "ask interceptors about timed-out")
+        let question = task.question
+        _ = task(.suspend)
+        #expect(task(.resume) == "tell resumed, running, let go")
+        let error = HTTPSessionError(.timedOut, "")
+        #expect(
+            task(.answered(question: question, .intercepted(.proceed, error)))
+                == "give up the place, the look-up goes on, end timed-out")
+    }
+
+    @Test func `what a file has begun with is not continued in memory`() throws {
+        let task = try TransferTranscript(handlers: .response)
+        task.starts()
+        let fields = ["ETag: \"1\"", "Content-Length: 100000"]
+        _ = try task.head(200, lines: fields[...])
+        _ = task.answers(.response(.becomeDownload(DownloadDestination(URL(fileURLWithPath: "/tmp/file")))))
+        _ = task.body(50_000)
+        _ = task.ends(.connectionLost)
+        _ = task.afterItsWait()
+        task.goesOn()
+        #expect(task.addedLines.first == "Range: bytes=50000-")
+        _ = try task.head(200, "ETag: \"2\"")
+        #expect(task.answers(.response(.allow)) == "open, receive")
+        _ = task.body(1_000)
+        _ = task.ends(.connectionLost)
+        _ = task.afterItsWait()
+        task.goesOn()
+        #expect(task.addedLines == ["Accept-Encoding: identity"])
     }
 }
