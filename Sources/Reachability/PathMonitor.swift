@@ -1,4 +1,5 @@
 public import Dispatch
+internal import EventLoop
 public import FoundationEssentials
 internal import Synchronization
 

@@ -1,3 +1,5 @@
+internal import EventLoop
+
 /// The kernel's state, or what changed of it.
 public enum SnapshotUpdate: Hashable, Sendable {
     /// Everything: the first element, and again for a reader that fell behind.

@@ -96,8 +96,8 @@ final class CurlEngine {
     /// On the loop's thread: the end. Whatever is still under way ends without a word; the HSTS file is written, which libcurl does when
     /// the handle goes that names it.
     ///
-    /// - Returns: the transfers that the engine had: they and it would hold each other.
-    func close() -> [CurlTransfer] {
+    /// - Returns: what its transfers had that may be the user's.
+    func close() -> [any Sendable] {
         guard !isClosed else { return [] }
         isClosed = true
         for transfer in transfers.values {
@@ -111,7 +111,8 @@ final class CurlEngine {
         curl_share_cleanup(share)
         curl_share_cleanup(cookielessShare)
         defer { (transfers, answered, unwatched, unsettled, surplus.waiting) = ([:], [], [], [], []) }
-        return transfers.values + answered + unwatched + unsettled + surplus.waiting.map(\.transfer)
+        let left = transfers.values + answered + unwatched + unsettled + surplus.waiting.map(\.transfer)
+        return left.flatMap { [$0.receiver.remains, $0.trust as any Sendable] }
     }
 
     // MARK: Transfers

@@ -1,3 +1,5 @@
+internal import EventLoop
+
 /// How far a task has come. Numbers are bytes of bodies, after decompression.
 public struct TransferProgress: Hashable, Sendable {
     /// Received of the final response.
@@ -16,4 +18,9 @@ public struct TransferProgress: Hashable, Sendable {
         let whole = Double(expectedToReceive) + Double(expectedToSend ?? 0)
         return whole > 0 ? min(1, (Double(received) + Double(sent)) / whole) : nil
     }
+}
+
+extension TransferProgress: Coalescing {
+    package func following(_ earlier: TransferProgress) -> TransferProgress { self }
+    package func asInitial() -> TransferProgress { self }
 }

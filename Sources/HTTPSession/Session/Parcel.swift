@@ -1,9 +1,10 @@
+internal import Synchronization
+
 /// What goes to a queue, and is let go of there: whoever sends it keeps nothing of it.
-// @unchecked: it is filled before the job that takes it is queued, and that job alone takes it.
-final class Parcel<Value>: @unchecked Sendable {
-    private var value: Value?
+final class Parcel<Value>: Sendable {
+    private let value: Mutex<Value?>
 
-    init(_ value: consuming Value) { self.value = consume value }
+    init(_ value: consuming sending Value) { self.value = Mutex(consume value) }
 
-    func take() -> Value? { value.take() }
+    func take() -> sending Value? { value.withLock { $0.take() } }
 }

@@ -21,7 +21,7 @@ final class SessionLoop {
     /// How many cookies there may be.
     var cookiesCome = 0
     /// What the turn has done with, and the user's objects may be part of: the delivery queue lets go of it.
-    private var spent: [Any] = []
+    private var spent: [any Sendable] = []
     private var raisedHosts: Set<String> = []
     /// Of hosts that have been in trouble. Where there is none, there is nothing to count.
     private var retryBudgets: [Origin: RetryBudget] = [:]
@@ -205,13 +205,12 @@ final class SessionLoop {
 
     var allRuns: [TransferDriver] { Array(runs.values) }
     func run(_ id: UInt64) -> TransferDriver? { runs[id] }
-    /// The task has ended, and the outbox has it: what only the run has of the user's may not end here. Most have nothing, and memory that
-    /// another thread gives back costs both of them.
+    /// The task has ended, and the outbox has it: what only the run has of the user's may not end here.
     func forget(_ id: UInt64) {
-        if let run = runs.removeValue(forKey: id) { letGo(run.holdsNothingOfItsOwn ? run.task : run) }
+        if let run = runs.removeValue(forKey: id) { letGo(run.remains) }
     }
     /// Here it has been used for the last time.
-    func letGo(_ something: Any) { spent.append(something) }
+    func letGo(_ something: any Sendable) { spent.append(something) }
 
     func post(_ command: SessionCommand) { mailbox.post(command) }
 }

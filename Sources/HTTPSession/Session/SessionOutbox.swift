@@ -66,13 +66,13 @@ final class SessionOutbox: Sendable {
     }
 
     func flush() {
-        var nothing: [Any] = []
+        var nothing: [any Sendable] = []
         flush(lettingGo: &nothing)
     }
 
     /// Hands over what the turn brought, and what it has done with. All of it is let go of on the delivery queue: the user's objects that
     /// end with it may ask the session, which a lock or the session's own thread would wait for in vain.
-    func flush(lettingGo spent: inout [Any]) {
+    func flush(lettingGo spent: inout [any Sendable]) {
         let awaiters = handover.withLock { _ -> [TransferTask.Awaiters] in
             var told = Batch()
             batch.withLock { swap(&told, &$0) }

@@ -116,10 +116,20 @@ extension TransferDriver {
         loop.forget(task.id)
     }
 
-    /// Whether what it holds of the user's its task holds too.
-    var holdsNothingOfItsOwn: Bool {
-        job.segments.isEmpty && segments.isEmpty && job.upload == nil && machine.redirects == 0
+    /// What of it may be the user's, to be let go of where that may end. Most have nothing but the task: memory that another thread gives
+    /// back costs both of them.
+    var remains: any Sendable {
+        let taskHasAll =
+            job.segments.isEmpty && segments.isEmpty && job.upload == nil && machine.redirects == 0
             && task.handlers.interceptors.isEmpty
+        return taskHasAll ? task : Remains(task: task, job: job, segments: segments, requests: machine.requests)
+    }
+
+    private struct Remains: Sendable {
+        let task: TransferTask
+        let job: TransferJob
+        let segments: [BodySegment]
+        let requests: [TransferRequest]
     }
 }
 

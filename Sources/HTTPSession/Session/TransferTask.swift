@@ -59,11 +59,9 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         var waiters: [CheckedContinuation<Void, Never>] = []
         var completions: [Completion] = []
         var progress = TransferProgress()
-        var progressReaders: [Int: AsyncStream<TransferProgress>.Continuation] = [:]
-        var lastReader = 0
-        var watchers: [@Sendable (TransferProgress) -> Void] = []
-        /// Whether the watchers are about to hear: then of the latest progress, and of none before it.
-        var willTellWatchers = false
+        /// Made when somebody wants to hear of the progress.
+        var news: Broadcast<TransferProgress>?
+        var watchers: [Broadcast<TransferProgress>.Callback] = []
     }
 
     private let shared: Locked<Shared>
@@ -179,24 +177,23 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
 
     /// How far the task has come: the present first, then the latest whenever it has changed, at most every 50 ms; ends with the task.
     public var progress: AsyncStream<TransferProgress> {
-        AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
-            let reader = shared.withLock { shared -> Int? in
-                // Nobody has the stream yet: this resumes nobody.
-                continuation.yield(shared.progress)
-                guard shared.result == nil else { return nil }
-                shared.lastReader += 1
-                shared.progressReaders[shared.lastReader] = continuation
-                return shared.lastReader
-            }
-            guard let reader else { return continuation.finish() }
-            continuation.onTermination = { [weak self] _ in
-                _ = self?.shared.withLock { $0.progressReaders.removeValue(forKey: reader) }
-            }
+        let subscription = news.subscribe()
+        return AsyncStream { await subscription.next() }
+    }
+
+    private var news: Broadcast<TransferProgress> {
+        shared.withLock { shared in
+            if let news = shared.news { return news }
+            let news = Broadcast(shared.progress)
+            // Nobody waits for it yet.
+            if shared.result != nil { news.finish() }
+            shared.news = news
+            return news
         }
     }
 
     /// How many read the progress now.
-    var progressReaderCount: Int { shared.withLock { $0.progressReaders.count } }
+    var progressReaderCount: Int { shared.withLock { $0.news }?.subscriberCount ?? 0 }
 
     /// What hears of the end. It is given the task, because what held it would be held by it, and neither would end before it starts.
     struct Completion: Sendable {
@@ -251,31 +248,19 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
     static let progressInterval: Int64 = 50_000_000
 
     func publish(_ progress: TransferProgress) {
-        let (readers, tellsWatchers) = shared.withLock { shared in
+        let news = shared.withLock { shared in
             shared.progress = progress
-            let tellsWatchers = !shared.watchers.isEmpty && !shared.willTellWatchers
-            if tellsWatchers { shared.willTellWatchers = true }
-            return (Array(shared.progressReaders.values), tellsWatchers)
+            return shared.news
         }
-        if !readers.isEmpty { core.outbox.wake { for reader in readers { reader.yield(progress) } } }
-        guard tellsWatchers else { return }
-        core.deliver { [self] in
-            let (progress, watchers) = shared.withLock { shared in
-                shared.willTellWatchers = false
-                return (shared.progress, shared.watchers)
-            }
-            for watcher in watchers { watcher(progress) }
-        }
+        if let news { core.outbox.wake { news.publish(progress) } }
     }
 
     /// Calls back with the progress on the session's delivery queue, at most every 50 ms, and with the last one before the task ends. Where
     /// the queue is behind, only the latest waits for its turn.
     func onProgress(_ body: @escaping @Sendable (TransferProgress) -> Void) {
-        let present = shared.withLock { shared in
-            shared.watchers.append(body)
-            return shared.progress
-        }
-        if present != TransferProgress() { core.deliver { body(present) } }
+        let hasBegun = currentProgress != TransferProgress()
+        let watcher = news.call(withPresent: hasBegun, body) { [core] in core.deliver($0) }
+        shared.withLock { $0.watchers.append(watcher) }
     }
 
     /// What is called when the task has ended, off the session's thread, and let go of there: what the user's closures hold may ask the
@@ -283,12 +268,12 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
     struct Ending: Sendable {
         let result: Result<TransferResponse, HTTPSessionError>
         fileprivate(set) var progress = TransferProgress()
-        fileprivate(set) var watchers: [@Sendable (TransferProgress) -> Void] = []
+        fileprivate(set) var watchers: [Broadcast<TransferProgress>.Callback] = []
         fileprivate(set) var completions: [Completion] = []
 
         /// - Returns: the callbacks that are still to run.
         func tell(_ task: TransferTask) -> EndCallbacks? {
-            for watcher in watchers { watcher(progress) }
+            for watcher in watchers { watcher.end(with: progress) }
             guard !completions.isEmpty else { return nil }
             let callbacks = EndCallbacks()
             for completion in completions { completion.call(task, result, callbacks) }
@@ -299,17 +284,16 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
     /// Who waits for the task when it ends. They are resumed outside of every lock: an executor may run their code at once.
     struct Awaiters: Sendable {
         fileprivate var waiters: [CheckedContinuation<Void, Never>] = []
-        fileprivate var readers: [Int: AsyncStream<TransferProgress>.Continuation] = [:]
+        fileprivate var news: Broadcast<TransferProgress>?
         fileprivate var progress = TransferProgress()
 
-        var isEmpty: Bool { waiters.isEmpty && readers.isEmpty }
+        var isEmpty: Bool { waiters.isEmpty && news == nil }
 
         func resume() {
             for waiter in waiters { waiter.resume() }
-            for reader in readers.values {
-                reader.yield(progress)
-                reader.finish()
-            }
+            // Once more: who hears of it finds the task at its end.
+            news?.publish(progress)
+            news?.finish()
         }
     }
 
@@ -322,14 +306,16 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
             shared.result = result
             shared.state = .finished
             ending.progress = shared.progress
+            awaiters.news = shared.news
             // Moved, not copied: nothing ends under the lock.
             swap(&awaiters.waiters, &shared.waiters)
-            swap(&awaiters.readers, &shared.progressReaders)
             swap(&ending.watchers, &shared.watchers)
             swap(&ending.completions, &shared.completions)
             return true
         }
         guard isFirst else { return nil }
+        // They hear of the progress once more, with the end.
+        for watcher in ending.watchers { watcher.end() }
         awaiters.progress = ending.progress
         return (ending, awaiters)
     }

@@ -124,6 +124,14 @@ struct TransferMachine: ~Copyable {
     /// The task's, at its end, until the driver takes it.
     var result: Result<TransferResponse, HTTPSessionError>?
 
+    /// All that it has now, the present one first.
+    var requests: [TransferRequest] {
+        var requests = [request, start]
+        if let adapted = attempt.adapted { requests.append(adapted) }
+        if case .redirect(let proposed) = attempt.next { requests.append(proposed) }
+        return requests
+    }
+
     /// `seed`: of the random numbers that spread the retries.
     init(
         _ rules: TransferRules, origin: Origin, upload: UploadMachine? = nil, interceptions: Int = 0, seed: UInt64, now: Int64

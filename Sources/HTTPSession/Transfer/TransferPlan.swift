@@ -108,6 +108,8 @@ package enum Provision: Sendable {
 
 /// Whoever runs a transfer: told by the engine on the loop's thread, and never from inside a call that it made itself.
 package protocol TransferReceiver: AnyObject {
+    /// What it has that may be the user's, and may not end on the loop's thread.
+    var remains: any Sendable { get }
     /// The look-up of the name is over: a connection is being made.
     func transferLookedUp()
     /// Whether a connection may be made or used from this address of the machine's, where ``TransferPlan/asksBeforeConnecting``.

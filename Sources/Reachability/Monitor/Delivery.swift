@@ -46,61 +46,14 @@ extension Broadcast {
         on queue: DispatchQueue?, through delivery: Delivery, keeping owner: any Sendable,
         _ body: @escaping @Sendable (Value) -> Void
     ) -> CallbackToken {
-        let callback = Callback(body)
-        let job: @Sendable () -> Void = { [weak callback] in callback?.call() }
-        let schedule: @Sendable () -> Void = { [weak delivery] in
+        let callback = call(body) { [weak delivery] job in
             HomeThread.run { [delivery] in
                 if let queue { queue.async(execute: job) } else { delivery?.run(job) }
             }
         }
-        callback.attach(subscribe(notify: schedule))
-        // The first value may have been told before the subscription was attached.
-        schedule()
         return CallbackToken {
             callback.end()
             _ = owner
-        }
-    }
-
-    /// A callback with its subscription; calls never overlap, also on a concurrent queue.
-    private final class Callback: Sendable {
-        private struct State: Sendable {
-            var subscription: Subscription?
-            var isCalling = false
-        }
-
-        private let state = Locked(State())
-        private let body: @Sendable (Value) -> Void
-
-        init(_ body: @escaping @Sendable (Value) -> Void) { self.body = body }
-
-        func attach(_ subscription: Subscription) { state.withLock { $0.subscription = subscription } }
-
-        func end() {
-            // Dropped outside the lock: it takes the broadcast's.
-            let subscription = state.withLock { state in
-                defer { state.subscription = nil }
-                return state.subscription
-            }
-            _ = consume subscription
-        }
-
-        // Whoever is in a call takes what comes meanwhile as well.
-        func call() {
-            let isMine = state.withLock { state in
-                defer { state.isCalling = true }
-                return !state.isCalling
-            }
-            guard isMine else { return }
-            while let value = next() { body(value) }
-        }
-
-        private func next() -> Value? {
-            state.withLock { state in
-                let value = state.subscription?.take()
-                if value == nil { state.isCalling = false }
-                return value
-            }
         }
     }
 }

@@ -1,10 +1,8 @@
-internal import EventLoop
-
 /// One reader's place: room for one value, which another thread puts there, and for one task that waits for it. The giver is never
 /// held up; a value that was not taken is merged with the next one.
-final class ReaderPlace<Value: Sendable>: Sendable {
+package final class ReaderPlace<Value: Sendable>: Sendable {
     /// What became of a value that was put there.
-    enum Receipt: Hashable, Sendable {
+    package enum Receipt: Hashable, Sendable {
         /// A waiting task has it.
         case taken
         /// It waits, as the first.
@@ -25,20 +23,23 @@ final class ReaderPlace<Value: Sendable>: Sendable {
     private let state: Locked<State>
 
     /// A place where `first` waits. `isBehind`: the reader has to be given everything before it can follow.
-    init(_ first: Value? = nil, isBehind: Bool = false, hasFinished: Bool = false) {
+    package init(_ first: Value? = nil, isBehind: Bool = false, hasFinished: Bool = false) {
         state = Locked(State(pending: first, isBehind: isBehind, hasFinished: hasFinished))
     }
 
     /// Takes the value that waits, if any.
-    func take() -> Value? {
+    package func take() -> Value? {
         state.withLock { state in
             defer { state.pending = nil }
             return state.pending
         }
     }
 
+    /// Whether a value waits.
+    package var hasValue: Bool { state.withLock { $0.pending != nil } }
+
     /// Whether the reader is behind and nothing waits for it; it counts as caught up from here on.
-    func catchUp() -> Bool {
+    package func catchUp() -> Bool {
         state.withLock { state in
             guard state.isBehind, state.pending == nil, !state.hasFinished else { return false }
             state.isBehind = false
@@ -48,7 +49,7 @@ final class ReaderPlace<Value: Sendable>: Sendable {
 
     /// The next value; `nil` when there will be none, or the task is cancelled. One task at a time may wait: another one takes the
     /// place of the first, which gets `nil`.
-    func next() async -> Value? {
+    package func next() async -> Value? {
         await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: CheckedContinuation<Value?, Never>) in
                 let (ready, displaced) = state.withLock { state -> (Value??, CheckedContinuation<Value?, Never>?) in
@@ -70,7 +71,7 @@ final class ReaderPlace<Value: Sendable>: Sendable {
     }
 
     /// Puts a value there. `merge` makes one of it and of the value that waits; `nil` drops both, and the reader is behind.
-    func offer(_ value: Value, merging merge: (_ earlier: Value) -> Value?) -> Receipt {
+    package func offer(_ value: Value, merging merge: (_ earlier: Value) -> Value?) -> Receipt {
         let (waiter, receipt) = state.withLock { state -> (CheckedContinuation<Value?, Never>?, Receipt) in
             if let waiter = state.waiter {
                 state.waiter = nil
@@ -89,7 +90,7 @@ final class ReaderPlace<Value: Sendable>: Sendable {
     }
 
     /// Nothing follows: who waits gets `nil`, and so does who comes after the value that waits.
-    func finish() {
+    package func finish() {
         state.withLock { $0.hasFinished = true }
         release()
     }

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Reachability
+@testable import EventLoop
 
 @Suite struct ReaderPlaceTests {
     private func add(_ one: Int) -> (Int) -> Int? { { $0 + one < 10 ? $0 + one : nil } }
@@ -42,13 +42,5 @@ import Testing
         let last = Task { await place.next() }
         place.finish()
         #expect(await last.value == nil)
-    }
-
-    @Test func `changes that nobody takes gather up to a limit, and a full snapshot is asked for again`() {
-        let changes = [SnapshotChange](repeating: .linkRemoved(1), count: SnapshotReader.limit / 2)
-        let half = SnapshotUpdate.changes(changes)
-        #expect(half.following(half) == .changes(changes + changes))
-        #expect(half.following(.changes(changes + [.linkRemoved(2)])) == nil)
-        #expect(half.following(.full(NetworkSnapshot())) == nil)
     }
 }

@@ -1,8 +1,7 @@
 import Dispatch
-import EventLoop
 import Testing
 
-@testable import Reachability
+@testable import EventLoop
 
 /// A number that knows what it stands for.
 private struct Count: Coalescing, Equatable {
@@ -59,29 +58,50 @@ private struct Count: Coalescing, Equatable {
         #expect(await broadcast.subscribe().next()?.value == 1)
     }
 
+    @Test func `the present is left out where it is not wanted`() {
+        let broadcast = Broadcast(Count(value: 1))
+        let subscription = broadcast.subscribe(withPresent: false)
+        #expect(!subscription.hasValue && broadcast.subscriberCount == 1)
+        broadcast.publish(Count(value: 2))
+        #expect(subscription.take() == Count(value: 2))
+    }
+
     @Test func `callbacks never overlap, also on a concurrent queue, and the last value comes`() async {
         let broadcast = Broadcast<Count>()
         let seen = Seen()
         let queue = DispatchQueue(label: "concurrent", attributes: .concurrent)
-        let token = broadcast.deliver(on: queue, through: Delivery(), keeping: ()) { seen.call($0.value) }
+        let callback = broadcast.call {
+            seen.call($0.value)
+        } by: {
+            queue.async(execute: $0)
+        }
         for value in 1...10_000 { broadcast.publish(Count(value: value)) }
         #expect(await seen.wait(for: 10_000) == 1)
-        token.cancel()
+        callback.end()
     }
 
-    @Test func `no call begins after the token is gone`() async {
-        let broadcast = Broadcast<Count>()
+    @Test func `a callback is called with the present, with what waits, and last with what its end says`() {
+        let broadcast = Broadcast(Count(value: 1))
+        let jobs = Locked<[@Sendable () -> Void]>([])
         let seen = Seen()
-        let delivery = Delivery()
-        var token: CallbackToken? = broadcast.deliver(on: nil, through: delivery, keeping: ()) { seen.call($0.value) }
-        broadcast.publish(Count(value: 1))
-        #expect(await seen.wait(for: 1) == 1)
-        #expect(token != nil)
-        token = nil
-        broadcast.publish(Count(value: 2))
-        // The delivery thread runs in order: what comes after shows that the former call never came.
-        await withCheckedContinuation { done in delivery.run { done.resume() } }
+        let callback = broadcast.call {
+            seen.call($0.value)
+        } by: { job in
+            jobs.withLock { $0.append(job) }
+        }
+        let run = { for job in jobs.withLock({ $0 }) { job() } }
+        run()
         #expect(seen.last == 1)
+        broadcast.publish(Count(value: 2))
+        broadcast.publish(Count(value: 3))
+        // One job for both values.
+        #expect(jobs.withLock { $0.count } == 2)
+        run()
+        #expect(seen.last == 3)
+        broadcast.publish(Count(value: 4))
+        callback.end(with: Count(value: 5))
+        run()
+        #expect(seen.last == 5 && broadcast.subscriberCount == 0)
     }
 }
 

@@ -1,5 +1,3 @@
-internal import EventLoop
-
 /// A value of which only the latest counts: a reader that skipped some gets one that stands for them all.
 package protocol Coalescing: Sendable {
     /// This value as the successor of `earlier`, which was never seen: it tells what changed since before `earlier`.
@@ -32,6 +30,9 @@ package final class Broadcast<Value: Coalescing>: Sendable {
         /// Takes the value that waits, if any.
         package func take() -> Value? { place.take() }
 
+        /// Whether a value waits.
+        package var hasValue: Bool { place.hasValue }
+
         /// The next value; `nil` when there will be none, or the task is cancelled. One task at a time may wait: another one takes
         /// the place of the first, which gets `nil`.
         package func next() async -> Value? { await place.next() }
@@ -56,26 +57,28 @@ package final class Broadcast<Value: Coalescing>: Sendable {
         var hasFinished = false
     }
 
-    private let state = Locked(State())
+    private let state: Locked<State>
 
-    package init() {}
+    /// `present`: what is so before anything is published.
+    package init(_ present: Value? = nil) { state = Locked(State(latest: present)) }
 
     /// The value published last.
     package var latest: Value? { state.withLock { $0.latest } }
 
-    /// Subscribes; the present, where there is one, is the first value. `notify` is called by the publisher when a value begins to
-    /// wait, and must not block.
-    package func subscribe(notify: (@Sendable () -> Void)? = nil) -> Subscription {
-        let (subscription, hasFirst) = state.withLock { state in
+    /// How many subscribe now.
+    package var subscriberCount: Int { state.withLock { $0.places.count } }
+
+    /// Subscribes; the present, where there is one, is the first value, unless it is left out. `notify` is called by the publisher when a
+    /// later value begins to wait, and must not block.
+    package func subscribe(withPresent: Bool = true, notify: (@Sendable () -> Void)? = nil) -> Subscription {
+        state.withLock { state in
             let number = state.nextNumber
             state.nextNumber += 1
-            let first = state.latest?.asInitial()
+            let first = withPresent ? state.latest?.asInitial() : nil
             let subscription = Subscription(self, number, first, hasFinished: state.hasFinished, notify: notify)
             state.places.append(Place(number: number, subscription: subscription))
-            return (subscription, first != nil)
+            return subscription
         }
-        if hasFirst { notify?() }
-        return subscription
     }
 
     /// Publishes a value.
@@ -101,17 +104,4 @@ package final class Broadcast<Value: Coalescing>: Sendable {
     }
 
     private func remove(_ number: UInt64) { state.withLock { $0.places.removeAll { $0.number == number } } }
-}
-
-extension PathUpdate: Coalescing {
-    package func following(_ earlier: PathUpdate) -> PathUpdate {
-        PathUpdate(
-            path: path, reasons: PathChangeReason.allCases.filter { reasons.contains($0) || earlier.reasons.contains($0) },
-            isInitial: isInitial || earlier.isInitial, suppressed: suppressed + earlier.suppressed, moment: moment
-        )
-    }
-}
-
-extension ServerUpdate: Coalescing {
-    package func following(_ earlier: ServerUpdate) -> ServerUpdate { earlier.isInitial ? asInitial() : self }
 }

@@ -1,0 +1,14 @@
+internal import EventLoop
+
+extension PathUpdate: Coalescing {
+    package func following(_ earlier: PathUpdate) -> PathUpdate {
+        PathUpdate(
+            path: path, reasons: PathChangeReason.allCases.filter { reasons.contains($0) || earlier.reasons.contains($0) },
+            isInitial: isInitial || earlier.isInitial, suppressed: suppressed + earlier.suppressed, moment: moment
+        )
+    }
+}
+
+extension ServerUpdate: Coalescing {
+    package func following(_ earlier: ServerUpdate) -> ServerUpdate { earlier.isInitial ? asInitial() : self }
+}
