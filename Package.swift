@@ -27,17 +27,19 @@ let package = Package(
         ),
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev", "pkg-config"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev", "pkg-config"])]),
-        // Runs before main, and has nothing to call.
-        .target(name: "COpenSSLSetup", dependencies: ["COpenSSL"]),
+        // The limit of connections that bring nothing while libcurl reads them.
+        .target(name: "CTLSReading", dependencies: ["COpenSSL"]),
         // Arguments and crashes of a program, for the two programs alone: a library leaves signal handlers to its user.
         .target(name: "CProcess"),
         .target(name: "EventLoop", dependencies: ["CLinux"]),
         .target(name: "Pacing"),
+        // Certificates, keys, trust and handshakes in OpenSSL's hands, as values.
+        .target(name: "Certificates", dependencies: ["COpenSSL", "CTLSReading", "CLinux", "EventLoop"]),
         .target(name: "Reachability", dependencies: ["CLibnl", "CLinux", "EventLoop", "Pacing"]),
         .target(
             name: "HTTPSession",
             dependencies: [
-                "CCurl", "COpenSSL", "COpenSSLSetup", "CLinux", "EventLoop", "Pacing", "Reachability",
+                "CCurl", "Certificates", "CLinux", "EventLoop", "Pacing", "Reachability",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
@@ -54,7 +56,7 @@ let package = Package(
             ]
         ),
         // A server that misbehaves as told, for the tests of this package and of its users.
-        .target(name: "HTTPSessionTestKit", dependencies: ["CLinux", "COpenSSL", "COpenSSLSetup", "EventLoop"]),
+        .target(name: "HTTPSessionTestKit", dependencies: ["Certificates", "CLinux", "COpenSSL", "EventLoop"]),
         // What a program says and hears, shared by the two: streams, signals, arguments, durations, JSON.
         .target(
             name: "Console",
@@ -115,7 +117,8 @@ let package = Package(
         .testTarget(
             name: "HTTPSessionTests",
             dependencies: [
-                "HTTPSession", "HTTPSessionTestKit", "EventLoop", "Pacing", "NetworkLab", "CLinux", "COpenSSL", "CCurl",
+                "HTTPSession", "HTTPSessionTestKit", "Certificates", "EventLoop", "Pacing", "NetworkLab", "CLinux", "COpenSSL",
+                "CCurl",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
@@ -130,7 +133,9 @@ let package = Package(
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ]
         ),
-        .testTarget(name: "HTTPSessionTestKitTests", dependencies: ["HTTPSessionTestKit", "NetworkLab", "CLinux", "COpenSSL"]),
+        .testTarget(
+            name: "HTTPSessionTestKitTests",
+            dependencies: ["HTTPSessionTestKit", "Certificates", "NetworkLab", "CLinux", "COpenSSL"]),
         .testTarget(
             name: "netwatchTests",
             dependencies: ["netwatch", "Console", "Reachability", "EventLoop", "Pacing", "NetworkLab", "CLinux"]

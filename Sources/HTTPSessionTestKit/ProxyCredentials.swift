@@ -1,4 +1,5 @@
 import COpenSSL
+import Certificates
 import FoundationEssentials
 
 extension ProxyServer.Credentials {
@@ -41,6 +42,7 @@ extension ProxyServer.Credentials {
 
     private static func hash(_ text: String) -> String {
         var digest = [UInt8](repeating: 0, count: 16)
+        OpenSSL.prepare()
         EVP_Digest(Array(text.utf8), text.utf8.count, &digest, nil, EVP_md5(), nil)
         let digits = Array("0123456789abcdef")
         return String(digest.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] })

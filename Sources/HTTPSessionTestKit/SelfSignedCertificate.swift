@@ -1,4 +1,5 @@
 import COpenSSL
+import Certificates
 import Glibc
 
 /// A certificate that signs itself, and its key, made on the spot (P-256).
@@ -18,6 +19,7 @@ public struct SelfSignedCertificate: Hashable, Sendable {
     ///   - validUntil: seconds from now to its end; in ten days unless told, negative for one that has expired.
     /// - Throws: ``TestServerError``.
     public init(names: [String] = ["localhost", "127.0.0.1", "::1"], validFrom: Int = -86400, validUntil: Int = 864_000) throws {
+        OpenSSL.prepare()
         let key = try SelfSignedCertificate.generateKey()
         defer { EVP_PKEY_free(key) }
         guard let pointer = X509_new() else { throw TestServerError(openSSL: "X509_new") }

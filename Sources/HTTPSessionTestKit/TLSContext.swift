@@ -1,4 +1,5 @@
 import COpenSSL
+import Certificates
 
 /// A server's SSL_CTX.
 // @unchecked: OpenSSL counts its references atomically, and after `init` threads only make connections from it.
@@ -8,6 +9,7 @@ final class TLSContext: @unchecked Sendable {
     private let chosenProtocol: UnsafeMutableBufferPointer<UInt8>
 
     init(_ settings: ServerTLS) throws {
+        OpenSSL.prepare()
         guard let context = SSL_CTX_new(TLS_server_method()) else { throw TestServerError(openSSL: "SSL_CTX_new") }
         pointer = context
         let name = Array((settings.applicationProtocol ?? "").utf8.prefix(255))

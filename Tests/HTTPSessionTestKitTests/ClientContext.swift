@@ -1,4 +1,5 @@
 import COpenSSL
+import Certificates
 import HTTPSessionTestKit
 import NetworkLab
 import Testing
@@ -8,6 +9,7 @@ final class ClientContext {
     let pointer: OpaquePointer
 
     init(maximumVersion: Int32 = TLS1_3_VERSION, minimumVersion: Int32 = TLS1_2_VERSION) throws {
+        OpenSSL.prepare()
         pointer = try #require(SSL_CTX_new(TLS_client_method()))
         SSL_CTX_set_security_level(pointer, 0)
         SSL_CTX_ctrl(pointer, SSL_CTRL_SET_MIN_PROTO_VERSION, Int(minimumVersion), nil)

@@ -18,7 +18,7 @@ enum Rules {
     /// The folder that alone imports a C library, or SQLite by GRDB.
     static let walls = [
         "CLibnl": "Sources/Reachability/Netlink", "CCurl": "Sources/HTTPSession/Curl",
-        "COpenSSL": "Sources/HTTPSession/Security", "GRDB": "Sources/HTTPSessionJournal/Store",
+        "COpenSSL": "Sources/Certificates", "CTLSReading": "Sources/Certificates", "GRDB": "Sources/HTTPSessionJournal/Store",
     ]
 
     /// The exceptions: the edges that stand in a pure folder.

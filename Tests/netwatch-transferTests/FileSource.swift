@@ -63,9 +63,7 @@ final class FileSource: Sendable {
 
     var digest: String {
         get throws {
-            guard let hasher = DigestHasher(.sha256) else { throw CancellationError() }
-            whole.withUnsafeBytes { hasher.update($0) }
-            guard let digest = hasher.finish() else { throw CancellationError() }
+            guard let digest = ContentDigest.sha256(of: whole) else { throw CancellationError() }
             return digest.hexadecimal
         }
     }

@@ -1,5 +1,5 @@
 internal import CCurl
-internal import COpenSSLSetup
+internal import Certificates
 internal import EventLoop
 internal import Glibc
 
@@ -249,9 +249,9 @@ final class CurlEngine {
 
     private func drive(_ socket: curl_socket_t, _ mask: Int32) {
         var running: Int32 = 0
-        netwatch_tls_reading_begins()
+        TLSReading.begins()
         let code = curl_multi_socket_action(multi, socket, mask, &running)
-        netwatch_tls_reading_ends()
+        TLSReading.ends()
         // A socket that was closed since it was ready is none of libcurl's any more.
         guard code != CURLM_BAD_SOCKET else { return }
         do throws(HTTPSessionError) { try CurlFailure.check(code) } catch { endAll(with: error) }

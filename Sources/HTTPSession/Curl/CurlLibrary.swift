@@ -1,10 +1,13 @@
 internal import CCurl
+internal import Certificates
 
 /// The library as it is loaded, which may be newer than the header that this was built with.
 enum CurlLibrary {
     /// The version as libcurl writes it: `0x075801` is 7.88.1.
     static let version: UInt32 = {
         // curl_global_init(3) is not safe beside itself; a static is initialised once.
+        // It initializes OpenSSL, which has to be told before how the process ends.
+        OpenSSL.prepare()
         curl_global_init(Int(CURL_GLOBAL_DEFAULT))
         return netwatch_curl_version()?.pointee.version_num ?? 0
     }()

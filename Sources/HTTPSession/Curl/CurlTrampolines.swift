@@ -1,5 +1,5 @@
 internal import CCurl
-internal import COpenSSLSetup
+internal import Certificates
 internal import EventLoop
 internal import Glibc
 
@@ -61,14 +61,14 @@ enum CurlTrampolines {
     private static let write: @convention(c) (UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?) -> Int = {
         bytes, size, count, context in
         guard let transfer = transfer(context) else { return 0 }
-        netwatch_tls_note_progress()
+        TLSReading.noteProgress()
         return transfer.receive(UnsafeRawBufferPointer(start: bytes, count: size * count))
     }
 
     private static let header: @convention(c) (UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?) -> Int = {
         bytes, size, count, context in
         guard let transfer = transfer(context) else { return 0 }
-        netwatch_tls_note_progress()
+        TLSReading.noteProgress()
         return transfer.receiveHeader(UnsafeRawBufferPointer(start: bytes, count: size * count))
     }
 

@@ -1,4 +1,5 @@
 internal import CCurl
+internal import Certificates
 
 /// The rule by which a response ends, and the TLS connection that confirms its end.
 struct ResponseEnding {

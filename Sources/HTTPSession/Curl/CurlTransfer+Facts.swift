@@ -1,3 +1,4 @@
+internal import Certificates
 internal import CCurl
 
 /// What is known of an attempt under way.

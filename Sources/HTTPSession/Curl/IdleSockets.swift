@@ -1,4 +1,5 @@
 internal import CCurl
+internal import Certificates
 internal import Glibc
 internal import Reachability
 

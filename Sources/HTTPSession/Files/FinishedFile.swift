@@ -1,4 +1,5 @@
 internal import CLinux
+internal import Certificates
 internal import Foundation
 internal import Glibc
 
@@ -37,7 +38,7 @@ enum FileDigest {
     static func of(
         _ descriptor: Int32, _ length: Int64, _ algorithm: ContentDigest.Algorithm, path: String, isCancelled: () -> Bool
     ) throws(HTTPSessionError) -> ContentDigest? {
-        guard let hasher = DigestHasher(algorithm) else {
+        guard let hasher = algorithm.hasher else {
             throw HTTPSessionError(.transferFailed, "OpenSSL has no \(algorithm.rawValue)")
         }
         var buffer = [UInt8](repeating: 0, count: 256 << 10)
@@ -49,6 +50,6 @@ enum FileDigest {
             buffer.withUnsafeBytes { hasher.update(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
             done += Int64(count)
         }
-        return done == length ? hasher.finish() : nil
+        return done == length ? ContentDigest(algorithm, of: hasher) : nil
     }
 }

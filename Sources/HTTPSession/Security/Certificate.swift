@@ -1,20 +1,18 @@
+internal import Certificates
 public import Foundation
 
 /// An X.509 certificate: to pin, to trust, or as a server showed it.
 public struct Certificate: Sendable, Hashable, CustomStringConvertible {
-    /// The certificate in DER.
-    public let derBytes: Data
-    /// The subject's name on one line (RFC 2253), such as `CN=example.com,O=Example`.
-    public let subject: String
-    /// The pin of its public key.
-    public let publicKeyPin: PublicKeyPin
+    let x509: X509Certificate
 
-    /// What ``CertificateDecoding`` read.
-    init(derBytes: Data, subject: String, publicKeyPin: PublicKeyPin) {
-        self.derBytes = derBytes
-        self.subject = subject
-        self.publicKeyPin = publicKeyPin
-    }
+    init(_ x509: X509Certificate) { self.x509 = x509 }
+
+    /// The certificate in DER.
+    public var derBytes: Data { x509.derBytes }
+    /// The subject's name on one line (RFC 2253), such as `CN=example.com,O=Example`.
+    public var subject: String { x509.subject }
+    /// The pin of its public key.
+    public var publicKeyPin: PublicKeyPin { PublicKeyPin(of: x509) }
 
     /// A certificate in DER or PEM. None, more than one, or what does not parse is an `invalidConfiguration` error.
     public init(_ data: Data) throws(HTTPSessionError) {
@@ -28,13 +26,19 @@ public struct Certificate: Sendable, Hashable, CustomStringConvertible {
     /// The certificates of `data`: one in DER, or any number in PEM, in their order. None at all, or what does not parse, is an
     /// `invalidConfiguration` error.
     public static func all(in data: Data) throws(HTTPSessionError) -> [Certificate] {
-        try CertificateDecoding.certificates(in: data, named: "the data")
+        try certificates(in: data, named: "the data")
     }
 
     /// The certificates of a file, DER or PEM, in their order. One that cannot be read or parsed is an `invalidConfiguration`
     /// error that names the file.
     public static func all(inFile path: String) throws(HTTPSessionError) -> [Certificate] {
-        try CertificateDecoding.certificates(in: SecurityFile.contents(of: path), named: path)
+        try certificates(in: SecurityFile.contents(of: path), named: path)
+    }
+
+    static func certificates(in data: Data, named name: String) throws(HTTPSessionError) -> [Certificate] {
+        do { return try CertificateDecoding.certificates(in: data, named: name).map(Certificate.init) } catch {
+            throw HTTPSessionError(error)
+        }
     }
 
     /// The certificates of every `*.cer`, `*.crt`, `*.pem` and `*.der` of a directory, not of those below it. A directory that
@@ -49,10 +53,4 @@ public struct Certificate: Sendable, Hashable, CustomStringConvertible {
 
     /// The pin and the subject: a line to paste where pins are configured.
     public var description: String { "\(publicKeyPin) \(subject)" }
-
-    /// Certificates are the same when their bytes are.
-    public static func == (left: Self, right: Self) -> Bool { left.derBytes == right.derBytes }
-
-    /// By the public key's digest: a certificate's first bytes, which are what `Data` hashes, are alike.
-    public func hash(into hasher: inout Hasher) { hasher.combine(publicKeyPin) }
 }

@@ -1,3 +1,4 @@
+internal import Certificates
 public import Foundation
 
 /// The certificate by which this side says who it is, with its private key.
@@ -16,15 +17,15 @@ public struct ClientIdentity: Sendable, Hashable, CustomStringConvertible, Custo
     /// the certificate's.
     public init(certificate: Data, privateKey: Data, passphrase: String? = nil) throws(HTTPSessionError) {
         try self.init(
-            CertificateDecoding.certificates(in: certificate, named: "the client certificate"),
-            PrivateKey(pem: privateKey, passphrase: passphrase, named: "the private key"), named: "the client certificate")
+            Certificate.certificates(in: certificate, named: "the client certificate"),
+            Self.key(in: privateKey, passphrase, named: "the private key"), named: "the client certificate")
     }
 
     /// The same from files. The error names the file at fault.
     public init(certificateFile: String, privateKeyFile: String, passphrase: String? = nil) throws(HTTPSessionError) {
         try self.init(
-            CertificateDecoding.certificates(in: SecurityFile.contents(of: certificateFile), named: certificateFile),
-            PrivateKey(pem: SecurityFile.contents(of: privateKeyFile), passphrase: passphrase, named: privateKeyFile),
+            Certificate.certificates(in: SecurityFile.contents(of: certificateFile), named: certificateFile),
+            Self.key(in: SecurityFile.contents(of: privateKeyFile), passphrase, named: privateKeyFile),
             named: certificateFile)
     }
 
@@ -40,17 +41,29 @@ public struct ClientIdentity: Sendable, Hashable, CustomStringConvertible, Custo
     }
 
     private init(pkcs12: Data, passphrase: String, named name: String) throws(HTTPSessionError) {
-        let content = try PrivateKey.open(pkcs12: pkcs12, passphrase: passphrase, named: name)
-        try self.init(content.certificates, content.key, named: name)
+        let content: (key: PrivateKey, certificates: [X509Certificate])
+        do { content = try PrivateKey.open(pkcs12: pkcs12, passphrase: passphrase, named: name) } catch {
+            throw HTTPSessionError(error)
+        }
+        try self.init(content.certificates.map(Certificate.init), content.key, named: name)
     }
 
     private init(_ certificates: [Certificate], _ key: PrivateKey, named name: String) throws(HTTPSessionError) {
-        guard let own = certificates.first, key.belongs(to: own) else {
+        guard let own = certificates.first, key.belongs(to: own.x509) else {
             throw HTTPSessionError(.invalidConfiguration, "the private key is not that of the certificate of \(name)")
         }
         self.key = key
         certificate = own
         chain = Array(certificates.dropFirst())
+    }
+
+    private static func key(in pem: Data, _ passphrase: String?, named name: String) throws(HTTPSessionError) -> PrivateKey {
+        do { return try PrivateKey(pem: pem, passphrase: passphrase, named: name) } catch { throw HTTPSessionError(error) }
+    }
+
+    /// Gives the certificates and the key to an SSL_CTX. - Returns: whether OpenSSL takes them.
+    func isTaken(by context: OpaquePointer) -> Bool {
+        key.use(for: certificate.x509, chain: chain.map(\.x509), on: context)
     }
 
     /// The same certificates, and so the same key.

@@ -1,4 +1,4 @@
-internal import COpenSSL
+internal import Certificates
 internal import EventLoop
 
 /// A policy that is ready to judge: its files read, its ciphers known to OpenSSL, its authorities loaded.
@@ -7,6 +7,7 @@ internal import EventLoop
 /// holds it, and it is told from every other by its number.
 package final class PreparedPolicy: Sendable {
     package let policy: SecurityPolicy
+    let parameters: TLSParameters
     let roots: TrustStore
     /// The pinned certificates as the only authorities; only where they are (``SecurityPolicy/PinningMode/certificate``).
     let pins: TrustStore?
@@ -34,21 +35,28 @@ package final class PreparedPolicy: Sendable {
     /// `invalidConfiguration` error.
     package static func of(_ policy: SecurityPolicy) throws(HTTPSessionError) -> PreparedPolicy {
         if let prepared = registry.withLock({ $0.held[policy]?.policy }) { return prepared }
-        try check(policy)
-        let roots = try TrustStore.of(policy.roots, revocation: policy.revocation)
+        let parameters = try parameters(of: policy)
         let anchors = policy.pinningMode == .certificate && !policy.pinnedCertificates.isEmpty
-        let pins = anchors ? try TrustStore(.given(policy.pinnedCertificates), revocation: policy.revocation) : nil
+        let (roots, pins): (TrustStore, TrustStore?)
+        do {
+            try parameters.check()
+            roots = try TrustStore.of(Authorities(policy.roots, revocation: policy.revocation))
+            pins = anchors ? try TrustStore(Authorities(.given(policy.pinnedCertificates), revocation: policy.revocation)) : nil
+        } catch { throw HTTPSessionError(error) }
         return registry.withLock { registry in
             if let prepared = registry.held[policy]?.policy { return prepared }
             registry.lastNumber += 1
-            let new = PreparedPolicy(policy, roots: roots, pins: pins, number: registry.lastNumber)
+            let new = PreparedPolicy(policy, parameters, roots: roots, pins: pins, number: registry.lastNumber)
             registry.held[policy] = Held(new)
             return new
         }
     }
 
-    private init(_ policy: SecurityPolicy, roots: TrustStore, pins: TrustStore?, number: Int) {
+    private init(
+        _ policy: SecurityPolicy, _ parameters: TLSParameters, roots: TrustStore, pins: TrustStore?, number: Int
+    ) {
         self.policy = policy
+        self.parameters = parameters
         self.roots = roots
         self.pins = pins
         self.number = number
@@ -59,44 +67,35 @@ package final class PreparedPolicy: Sendable {
         Self.registry.withLock { if $0.held[policy]?.number == number { $0.held[policy] = nil } }
     }
 
-    private static func check(_ policy: SecurityPolicy) throws(HTTPSessionError) {
+    private static func parameters(of policy: SecurityPolicy) throws(HTTPSessionError) -> TLSParameters {
         if let maximum = policy.maximumTLSVersion, maximum < policy.minimumTLSVersion {
             throw HTTPSessionError(
                 .invalidConfiguration,
                 "\(policy.minimumTLSVersion.rawValue) is the oldest version allowed, \(maximum.rawValue) the newest")
         }
-        try OpenSSLErrors.contained { () throws(HTTPSessionError) in
-            guard let context = SSL_CTX_new(TLS_client_method()) else {
-                throw HTTPSessionError(.invalidConfiguration, "OpenSSL gives no context: \(OpenSSLErrors.newest)")
-            }
-            defer { SSL_CTX_free(context) }
-            if let list = policy.cipherList, SSL_CTX_set_cipher_list(context, Self.authenticated(list)) != 1 {
-                throw HTTPSessionError(.invalidConfiguration, "OpenSSL knows no cipher of the list \(excerpt(of: list))")
-            }
-            if let suites = policy.cipherSuites, SSL_CTX_set_ciphersuites(context, suites) != 1 {
-                throw HTTPSessionError(.invalidConfiguration, "OpenSSL does not know all cipher suites of \(excerpt(of: suites))")
-            }
+        return TLSParameters(
+            minimum: policy.minimumTLSVersion.version, maximum: policy.maximumTLSVersion?.version,
+            cipherList: policy.cipherList, cipherSuites: policy.cipherSuites)
+    }
+}
+
+extension Authorities {
+    init(_ roots: SecurityPolicy.Roots, revocation: RevocationLists?) {
+        let lists = revocation.map { Revocation(lists: $0.derBytes, coversWholeChain: $0.scope == .wholeChain) }
+        switch roots {
+        case .system: self.init(includesSystem: true, revocation: lists)
+        case .given(let certificates): self.init(includesSystem: false, given: Set(certificates.map(\.x509)), revocation: lists)
+        case .systemAnd(let certificates):
+            self.init(includesSystem: true, given: Set(certificates.map(\.x509)), revocation: lists)
         }
     }
+}
 
-    /// Without the ciphers that need no certificate: where there is none, nobody would be judged.
-    private static func authenticated(_ list: String) -> String { list + ":!aNULL:!eNULL" }
-
-    /// Sets versions and ciphers.
-    func applyProtocol(to context: OpaquePointer) -> Bool {
-        func number(_ version: SecurityPolicy.TLSVersion?) -> Int32 {
-            switch version {
-            case nil: 0
-            case .v1_2: TLS1_2_VERSION
-            case .v1_3: TLS1_3_VERSION
-            }
+extension SecurityPolicy.TLSVersion {
+    fileprivate var version: TLSParameters.Version {
+        switch self {
+        case .v1_2: .v1_2
+        case .v1_3: .v1_3
         }
-        guard netwatch_ssl_ctx_set_versions(context, number(policy.minimumTLSVersion), number(policy.maximumTLSVersion)) == 1
-        else {
-            return false
-        }
-        if let list = policy.cipherList, SSL_CTX_set_cipher_list(context, Self.authenticated(list)) != 1 { return false }
-        if let suites = policy.cipherSuites, SSL_CTX_set_ciphersuites(context, suites) != 1 { return false }
-        return true
     }
 }

@@ -1,3 +1,4 @@
+internal import Certificates
 public import Foundation
 
 /// The SHA-256 of a public key, as it is pinned: of the DER SubjectPublicKeyInfo (RFC 7469 section 2.4), written `sha256/BASE64`.
@@ -15,6 +16,9 @@ public struct PublicKeyPin: Sendable, Hashable, CustomStringConvertible {
         }
         self.digest = digest
     }
+
+    /// The pin of a certificate's key.
+    init(of x509: X509Certificate) { digest = x509.keyDigest }
 
     /// Reads `sha256/BASE64`: 44 characters of base64 after the slash. Anything else is an `invalidConfiguration` error that names
     /// the text.

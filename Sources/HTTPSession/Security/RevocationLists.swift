@@ -1,3 +1,4 @@
+internal import Certificates
 public import Foundation
 
 /// Certificate revocation lists (RFC 5280 section 5): what authorities have taken back.
@@ -20,7 +21,7 @@ public struct RevocationLists: Sendable, Hashable {
 
     /// Lists in DER or PEM. None at all, or what does not parse, is an `invalidConfiguration` error.
     public init(_ data: Data, scope: Scope = .server) throws(HTTPSessionError) {
-        derBytes = try CertificateDecoding.revocationLists(in: data, named: "the data")
+        derBytes = try Self.lists(in: data, named: "the data")
         self.scope = scope
     }
 
@@ -28,7 +29,7 @@ public struct RevocationLists: Sendable, Hashable {
     public init(files paths: [String], scope: Scope = .server) throws(HTTPSessionError) {
         var lists: [Data] = []
         for path in paths {
-            lists += try CertificateDecoding.revocationLists(in: SecurityFile.contents(of: path), named: path)
+            lists += try Self.lists(in: SecurityFile.contents(of: path), named: path)
         }
         try self.init(lists, scope: scope)
     }
@@ -36,9 +37,13 @@ public struct RevocationLists: Sendable, Hashable {
     /// Lists in DER or PEM.
     init(_ data: [Data], scope: Scope) throws(HTTPSessionError) {
         var lists: [Data] = []
-        for data in data { lists += try CertificateDecoding.revocationLists(in: data, named: "the data") }
+        for data in data { lists += try Self.lists(in: data, named: "the data") }
         guard !lists.isEmpty else { throw HTTPSessionError(.invalidConfiguration, "no revocation list is given") }
         derBytes = lists
         self.scope = scope
+    }
+
+    private static func lists(in data: Data, named name: String) throws(HTTPSessionError) -> [Data] {
+        do { return try CertificateDecoding.revocationLists(in: data, named: name) } catch { throw HTTPSessionError(error) }
     }
 }

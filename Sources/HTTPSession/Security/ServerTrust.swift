@@ -1,4 +1,4 @@
-internal import COpenSSL
+internal import Certificates
 internal import EventLoop
 internal import Foundation
 
@@ -91,10 +91,10 @@ package final class ServerTrust: Sendable {
         self.identity = identity
         self.decisions = decisions
         self.asksForIdentity = asksForIdentity && identity == nil
-        sessionContext = HandshakeWatch.sessionContext(
+        sessionContext = ServerJudge.sessionContext(
             policy, host: host, identity: identity, decisions: decisions, asksForIdentity: self.asksForIdentity)
         proxyContext = proxy.map {
-            HandshakeWatch.sessionContext($0.policy, host: normalizedHost($0.host), identity: nil, decisions: nil)
+            ServerJudge.sessionContext($0.policy, host: normalizedHost($0.host), identity: nil, decisions: nil)
         }
     }
 
@@ -106,7 +106,7 @@ package final class ServerTrust: Sendable {
     private static func tag(_ context: Data) -> String { "/nonexistent/\(context.base64EncodedString())" }
 
     /// The newest version of TLS that marks the context of a proxy: TLS 1.3, where a server's has 0.
-    static let proxyMark = Int(TLS1_3_VERSION)
+    static let proxyMark = TLSContext.v1_3
 
     /// Takes over an SSL_CTX that libcurl is about to use. `false`: the connection must not be made, and ``error`` says why.
     package func install(on context: UnsafeMutableRawPointer) -> Bool {
@@ -122,24 +122,25 @@ package final class ServerTrust: Sendable {
     }
 
     private func take(_ context: OpaquePointer) throws(HTTPSessionError) {
-        let isProxy = netwatch_ssl_ctx_maximum_version(context) == Self.proxyMark
-        let watch: HandshakeWatch
+        let isProxy = TLSContext.maximumVersion(of: context) == Self.proxyMark
+        let judge: ServerJudge
+        let sessionID: Data
         if isProxy {
             guard let proxy, let proxyContext else {
                 throw HTTPSessionError(.proxyFailed, "libcurl connects to an HTTPS proxy that nobody named")
             }
-            watch = HandshakeWatch(
-                policy: proxy.policy, host: normalizedHost(proxy.host), isProxy: true, decisions: nil,
-                sessionContext: proxyContext, asksForIdentity: false, record: record)
+            (judge, sessionID) = (ServerJudge(ofProxy: proxy, record: record), proxyContext)
         } else {
-            watch = HandshakeWatch(
-                policy: policy, host: host, isProxy: false, decisions: decisions, sessionContext: sessionContext,
-                asksForIdentity: asksForIdentity, record: record)
+            judge = ServerJudge(
+                policy: policy, host: host, isProxy: false, decisions: decisions, asksForIdentity: asksForIdentity, record: record
+            )
+            sessionID = sessionContext
         }
-        guard watch.policy.applyProtocol(to: context), watch.attach(to: context) else {
+        guard judge.policy.parameters.apply(to: context), HandshakeWatch(judge, sessionContext: sessionID).attach(to: context)
+        else {
             throw HTTPSessionError(.secureConnectionFailed, "OpenSSL does not take the policy: \(OpenSSLErrors.newest)")
         }
-        if !isProxy, let identity, !identity.key.use(for: identity.certificate, chain: identity.chain, on: context) {
+        if !isProxy, let identity, !identity.isTaken(by: context) {
             throw HTTPSessionError(
                 .invalidConfiguration, "OpenSSL does not take the client certificate \(identity.certificate.subject)")
         }
@@ -149,8 +150,7 @@ package final class ServerTrust: Sendable {
     /// identity. Asked before a request is sent, it is the last gate before a connection of another policy.
     package func admits(_ ssl: UnsafeMutableRawPointer) -> Bool {
         let ssl = OpaquePointer(ssl)
-        return HandshakeWatch.of(ssl)?.sessionContext == sessionContext && SSL_get0_peer_certificate(ssl) != nil
-            && SSL_get_verify_result(ssl) == Int(X509_V_OK)
+        return HandshakeWatch.of(ssl)?.sessionContext == sessionContext && TLSContext.hasBelievedPeer(ssl)
     }
 
     /// The verdict of the last handshake that was judged; `nil` where none was, as when a TLS session was resumed.
@@ -184,7 +184,7 @@ package final class ServerTrust: Sendable {
             return HTTPSessionError(.clientCertificateRequired, "\(host ?? "the server") asks for a client certificate")
         }
         guard let alert = record.alert else { return nil }
-        let text = Self.text(ofAlert: alert.description)
+        let text = TLSContext.text(ofAlert: alert.description)
         if alert.isProxys {
             return HTTPSessionError(.secureConnectionFailed, "the proxy \(proxy?.host ?? "") ended the handshake: \(text)")
         }
@@ -201,15 +201,6 @@ package final class ServerTrust: Sendable {
     /// nothing of the next one.
     var wasRefused: Bool {
         record.withLock { $0.failure != nil || $0.hasSentAlert || ($0.alert.map { $0.description != 80 } ?? false) }
-    }
-
-    private static func text(ofAlert description: Int32) -> String {
-        // OpenSSL 3.0 has no words for those that TLS 1.3 brought.
-        switch description {
-        case 109: "missing extension"
-        case 116: "certificate required"
-        default: SSL_alert_desc_string_long(description).map { String(cString: $0) } ?? "alert \(description)"
-        }
     }
 
     /// What servers say to a certificate that is missing or not wanted: handshake_failure (TLS 1.2 knows no better), the

@@ -1,18 +1,4 @@
-/// What OpenSSL found wrong with a chain: X509_verify_cert(3).
-struct ChainError: Error, Sendable, Hashable {
-    /// X509_V_ERR_… (X509_STORE_CTX_get_error(3)).
-    let code: Int32
-    /// OpenSSL's words for it.
-    let text: String
-    /// Which certificate: 0 is the server's.
-    let depth: Int32
-
-    init(code: Int32, text: String, depth: Int32 = 0) {
-        self.code = code
-        self.text = text
-        self.depth = depth
-    }
-}
+internal import Certificates
 
 /// What is known of the certificates of one handshake when it is judged.
 struct ChainFacts: Sendable {
@@ -108,11 +94,4 @@ enum TrustDecision {
             }
         }
     }
-}
-
-extension ChainError {
-    /// The chain ends at nobody who is trusted: X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT, …DEPTH_ZERO_SELF_SIGNED_CERT,
-    /// …SELF_SIGNED_CERT_IN_CHAIN, …UNABLE_TO_GET_ISSUER_CERT_LOCALLY, …UNABLE_TO_VERIFY_LEAF_SIGNATURE, …CERT_UNTRUSTED
-    /// (openssl/x509_vfy.h, the same numbers since 0.9).
-    var isUnknownAuthority: Bool { [2, 18, 19, 20, 21, 27].contains(code) }
 }

@@ -1,3 +1,5 @@
+internal import Certificates
+
 extension TrustRefusal {
     /// The error that a user sees, for `host` whose server showed `presented`.
     func error(host: String?, isProxy: Bool, presented: [Certificate]) -> HTTPSessionError {

@@ -1,3 +1,4 @@
+internal import Certificates
 internal import CLinux
 internal import Foundation
 internal import Glibc
@@ -40,7 +41,7 @@ struct ResumableBody: Sendable {
     /// The digest of the complete body; `nil`: a file of it has changed or cannot be read, or it has a stream. `isCancelled` is asked now and
     /// then, and ends the reading with `nil`.
     func digest(_ algorithm: ContentDigest.Algorithm, isCancelled: () -> Bool) -> ContentDigest? {
-        guard let hasher = DigestHasher(algorithm) else { return nil }
+        guard let hasher = algorithm.hasher else { return nil }
         for segment in segments {
             switch segment {
             case .data(let data): data.withUnsafeBytes { hasher.update($0) }
@@ -49,7 +50,7 @@ struct ResumableBody: Sendable {
             case .file, .stream: return nil
             }
         }
-        return hasher.finish()
+        return ContentDigest(algorithm, of: hasher)
     }
 }
 

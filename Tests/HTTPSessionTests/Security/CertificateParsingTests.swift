@@ -1,3 +1,4 @@
+import Certificates
 import Foundation
 import Pacing
 import Testing
@@ -121,7 +122,7 @@ import Testing
                 _ = try? PreparedPolicy.of(policy)
                 #expect(certificates.allSatisfy { (try? Certificate($0.derBytes)) == $0 })
             }
-            if let lists = try? RevocationLists(data) { _ = try? TrustStore(.given([]), revocation: lists) }
+            if let lists = try? RevocationLists(data) { _ = try? TrustStore(Authorities(.given([]), revocation: lists)) }
             // Opening an encrypted key takes milliseconds, so only what began as one is tried.
             let name = sample < names.count ? names[sample] : ""
             if name.hasSuffix(".key") { _ = try? PrivateKey(pem: data, passphrase: "secret", named: name) }

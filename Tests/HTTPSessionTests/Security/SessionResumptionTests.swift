@@ -1,3 +1,4 @@
+import Certificates
 import COpenSSL
 import Foundation
 import Testing
@@ -197,7 +198,7 @@ import Testing
 
     @Test func `the system's roots are loaded once, not once a connection`() throws {
         let clock = ContinuousClock()
-        let loading = try clock.measure { _ = try TrustStore(.system, revocation: nil) }
+        let loading = try clock.measure { _ = try TrustStore(Authorities(.system, revocation: nil)) }
         let held = try PreparedPolicy.of(.default)
         let finding = try clock.measure { for _ in 0..<1000 { _ = try PreparedPolicy.of(.default) } }
         print("system roots: loading \(loading), finding \(finding / 1000)")

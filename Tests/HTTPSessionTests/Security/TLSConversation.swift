@@ -1,4 +1,5 @@
 import COpenSSL
+import Certificates
 import Foundation
 @testable import HTTPSession
 
@@ -11,18 +12,19 @@ final class TLSServer {
         _ chain: String, extra: [String] = [], asksFor clientRoot: String? = nil, requires: Bool = false,
         versions: ClosedRange<Int32> = TLS1_2_VERSION...TLS1_3_VERSION
     ) throws {
+        OpenSSL.prepare()
         guard let context = SSL_CTX_new(TLS_server_method()) else { throw MintedCertificates.Failure(what: "no context") }
         self.context = context
         let certificates = try Certificate.all(in: MintedCertificates.data("\(chain).pem")) + extra.map(MintedCertificates.one)
         let name = chain.hasSuffix("-chain") ? String(chain.dropLast(6)) : chain
         let key = try PrivateKey(pem: MintedCertificates.data("\(name).key"), passphrase: nil, named: name)
-        guard key.use(for: certificates[0], chain: Array(certificates.dropFirst()), on: context),
+        guard key.use(for: certificates[0].x509, chain: certificates.dropFirst().map(\.x509), on: context),
             netwatch_ssl_ctx_set_versions(context, versions.lowerBound, versions.upperBound) == 1
         else { throw MintedCertificates.Failure(what: "the server takes no \(chain)") }
         SSL_CTX_set_session_id_context(context, [1], 1)
         if let clientRoot {
             SSL_CTX_set_verify(context, SSL_VERIFY_PEER | (requires ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0), nil)
-            let root = CertificateDecoding.x509(try MintedCertificates.one(clientRoot))
+            let root = CertificateDecoding.x509(try MintedCertificates.one(clientRoot).x509)
             X509_STORE_add_cert(SSL_CTX_get_cert_store(context), root)
             X509_free(root)
         }

@@ -1,3 +1,4 @@
+import Certificates
 import Foundation
 import Testing
 
@@ -7,8 +8,9 @@ import Testing
 @Suite struct TrustDecisionTests {
     static func certificate(_ name: String) throws -> Certificate {
         Certificate(
-            derBytes: Data(name.utf8), subject: "CN=\(name)",
-            publicKeyPin: try PublicKeyPin(digest: Data((name + String(repeating: ".", count: 32)).utf8.prefix(32))))
+            X509Certificate(
+                derBytes: Data(name.utf8), subject: "CN=\(name)",
+                keyDigest: Data((name + String(repeating: ".", count: 32)).utf8.prefix(32))))
     }
 
     /// A server with the certificates leaf, intermediate, root, of which it sends the first two.

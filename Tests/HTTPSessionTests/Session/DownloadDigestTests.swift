@@ -15,9 +15,7 @@ import Testing
     private static let ofNothing = "sha-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:"
 
     private func digest(of data: Data) throws -> String {
-        let hasher = try #require(DigestHasher(.sha256))
-        data.withUnsafeBytes { hasher.update($0) }
-        return "sha-256=:\(Data(try #require(hasher.finish()).bytes).base64EncodedString()):"
+        "sha-256=:\(try #require(ContentDigest.sha256(of: data)).bytes.base64EncodedString()):"
     }
 
     /// Cuts its first response, and sends `digest` with the rest, and then with the whole.

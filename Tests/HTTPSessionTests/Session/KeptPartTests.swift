@@ -69,9 +69,7 @@ import Testing
 
     private var digest: ContentDigest {
         get throws {
-            let hasher = try #require(DigestHasher(.sha256))
-            pattern(size).withUnsafeBytes { hasher.update($0) }
-            return try #require(hasher.finish())
+            try #require(ContentDigest.sha256(of: Data(pattern(size))))
         }
     }
 

@@ -1,23 +1,46 @@
 internal import COpenSSL
 internal import EventLoop
-internal import Foundation
+package import FoundationEssentials
 
-/// The authorities at which chains may end, loaded once and shared by every connection that asks for the same ones.
+/// Who may be at the end of a chain, and what they have revoked.
+package struct Authorities: Hashable, Sendable {
+    /// Whether those of the machine, or those that the environment names in their place, are among them.
+    package var includesSystem: Bool
+    /// Each is an authority even when it is no root.
+    package var given: Set<X509Certificate>
+    package var revocation: Revocation?
+
+    package struct Revocation: Hashable, Sendable {
+        /// In DER.
+        package var lists: [Data]
+        /// Whether every certificate of a chain must be on no list, and not only the peer's own.
+        package var coversWholeChain: Bool
+
+        package init(lists: [Data], coversWholeChain: Bool) {
+            self.lists = lists
+            self.coversWholeChain = coversWholeChain
+        }
+    }
+
+    package init(includesSystem: Bool, given: Set<X509Certificate> = [], revocation: Revocation? = nil) {
+        self.includesSystem = includesSystem
+        self.given = given
+        self.revocation = revocation
+    }
+}
+
+/// ``Authorities``, loaded once and shared by every connection that asks for the same ones.
 ///
 /// Measured (Debian 12, OpenSSL 3.0.19, 139 roots in 214 kB, 2 busy cores): loading the system's bundle takes 15 to 55 ms, finding a
 /// policy that is prepared already below 1 µs.
 // @unchecked: an X509_STORE locks itself (X509_STORE_lock(3)), and nothing is added once `init` is done.
-final class TrustStore: @unchecked Sendable {
+package final class TrustStore: @unchecked Sendable {
     let store: OpaquePointer
     /// What verification asks beyond the usual: X509_V_FLAG_…
     let flags: UInt
     /// Whether there is any authority. Without one every chain is refused, and this says why.
     let isEmpty: Bool
 
-    private struct Key: Hashable {
-        let roots: SecurityPolicy.Roots
-        let revocation: RevocationLists?
-    }
     // A class, not a struct: Swift 6.3.1 takes a dictionary's absent value for one that is there when it is a struct of a weak
     // reference and an ObjectIdentifier, and crashes in swift_weakLoadStrong.
     // @unchecked: a weak reference is read from any thread, and never set again.
@@ -30,52 +53,49 @@ final class TrustStore: @unchecked Sendable {
             identifier = ObjectIdentifier(store)
         }
     }
-    private let key: Key
-    private static let loaded = Locked<[Key: Held]>([:])
+    private let authorities: Authorities
+    private static let loaded = Locked<[Authorities: Held]>([:])
 
     /// The store of these authorities, loaded now if nobody holds it. Reads files.
-    static func of(_ roots: SecurityPolicy.Roots, revocation: RevocationLists?) throws(HTTPSessionError) -> TrustStore {
-        let key = Key(roots: roots, revocation: revocation)
-        if let store = loaded.withLock({ $0[key]?.store }) { return store }
-        let new = try TrustStore(roots, revocation: revocation)
+    package static func of(_ authorities: Authorities) throws(CertificateError) -> TrustStore {
+        if let store = loaded.withLock({ $0[authorities]?.store }) { return store }
+        let new = try TrustStore(authorities)
         return loaded.withLock { loaded in
             // Another thread may have been quicker.
-            if let store = loaded[key]?.store { return store }
-            loaded[key] = Held(new)
+            if let store = loaded[authorities]?.store { return store }
+            loaded[authorities] = Held(new)
             return new
         }
     }
 
-    init(_ roots: SecurityPolicy.Roots, revocation: RevocationLists?) throws(HTTPSessionError) {
-        guard let store = X509_STORE_new() else { throw HTTPSessionError(.invalidConfiguration, "no memory for the authorities") }
+    /// A store of its own.
+    package init(_ authorities: Authorities) throws(CertificateError) {
+        OpenSSL.prepare()
+        guard let store = X509_STORE_new() else { throw .invalid("no memory for the authorities") }
         self.store = store
-        key = Key(roots: roots, revocation: revocation)
+        self.authorities = authorities
+        let revocation = authorities.revocation
         var flags = UInt(X509_V_FLAG_TRUSTED_FIRST)
-        var given: Set<Certificate> = []
-        let usesSystem: Bool
-        switch roots {
-        case .system: usesSystem = true
-        case .given(let certificates): (usesSystem, given) = (false, certificates)
-        case .systemAnd(let certificates): (usesSystem, given) = (true, certificates)
-        }
         // An authority that was given is one even when another has signed it. A list of revoked certificates that must cover the
         // whole chain needs the chain down to its root.
-        if revocation?.scope != .wholeChain { flags |= UInt(X509_V_FLAG_PARTIAL_CHAIN) }
+        if revocation?.coversWholeChain != true { flags |= UInt(X509_V_FLAG_PARTIAL_CHAIN) }
         if let revocation {
             flags |= UInt(X509_V_FLAG_CRL_CHECK)
-            if revocation.scope == .wholeChain { flags |= UInt(X509_V_FLAG_CRL_CHECK_ALL) }
+            if revocation.coversWholeChain { flags |= UInt(X509_V_FLAG_CRL_CHECK_ALL) }
         }
         self.flags = flags
-        isEmpty = !usesSystem && given.isEmpty
+        isEmpty = !authorities.includesSystem && authorities.given.isEmpty
         // Initialized by now: deinit frees the store where this throws.
-        if usesSystem { try OpenSSLErrors.contained { () throws(HTTPSessionError) in try Self.loadSystem(into: store) } }
+        if authorities.includesSystem {
+            try OpenSSLErrors.contained { () throws(CertificateError) in try Self.loadSystem(into: store) }
+        }
         OpenSSLErrors.contained {
-            for certificate in given {
+            for certificate in authorities.given {
                 guard let x509 = CertificateDecoding.x509(certificate) else { continue }
                 X509_STORE_add_cert(store, x509)
                 X509_free(x509)
             }
-            for list in revocation?.derBytes ?? [] {
+            for list in revocation?.lists ?? [] {
                 let crl = list.withUnsafeBytes { bytes in
                     var next = bytes.bindMemory(to: UInt8.self).baseAddress
                     return d2i_X509_CRL(nil, &next, bytes.count)
@@ -90,7 +110,7 @@ final class TrustStore: @unchecked Sendable {
         X509_STORE_free(store)
         let identifier = ObjectIdentifier(self)
         // No store is looked at under the lock: the last hold on one, let go there, would come here again and wait for itself.
-        Self.loaded.withLock { if $0[key]?.identifier == identifier { $0[key] = nil } }
+        Self.loaded.withLock { if $0[authorities]?.identifier == identifier { $0[authorities] = nil } }
     }
 
     /// Where distributions keep one file of all authorities: Debian, Fedora, openSUSE, Alpine.
@@ -99,7 +119,7 @@ final class TrustStore: @unchecked Sendable {
         "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem",
     ]
 
-    private static func loadSystem(into store: OpaquePointer) throws(HTTPSessionError) {
+    private static func loadSystem(into store: OpaquePointer) throws(CertificateError) {
         let named = EnvironmentAuthorities.current
         if named.replacesSystem { return try named.load(into: store) }
         for file in systemFiles where X509_STORE_load_file(store, file) == 1 { return }

@@ -1,58 +1,47 @@
 internal import COpenSSL
-internal import Foundation
+package import FoundationEssentials
 
-/// Between bytes, ``Certificate`` and OpenSSL's X509.
-enum CertificateDecoding {
+/// Between bytes, ``X509Certificate`` and OpenSSL's X509.
+package enum CertificateDecoding {
     /// The most certificates or lists that are taken from one text.
     static let maximumCount = 10_000
 
     /// One certificate in DER, or those of a PEM text. None is an error.
-    static func certificates(in data: Data, named name: String) throws(HTTPSessionError) -> [Certificate] {
+    package static func certificates(in data: Data, named name: String) throws(CertificateError) -> [X509Certificate] {
         try decoded(data, named: name, what: "certificate", pem: PEM_read_bio_X509, der: d2i_X509, free: X509_free) {
             certificate($0)
         }
     }
 
     /// One list in DER, or those of a PEM text, each as DER. None is an error.
-    static func revocationLists(in data: Data, named name: String) throws(HTTPSessionError) -> [Data] {
+    package static func revocationLists(in data: Data, named name: String) throws(CertificateError) -> [Data] {
         try decoded(
             data, named: name, what: "revocation list", pem: PEM_read_bio_X509_CRL, der: d2i_X509_CRL, free: X509_CRL_free
         ) { list in encoding { i2d_X509_CRL(list, $0) } }
     }
 
     /// The value of an X509; `nil` where OpenSSL cannot encode it again.
-    static func certificate(_ x509: OpaquePointer) -> Certificate? {
+    static func certificate(_ x509: OpaquePointer) -> X509Certificate? {
         guard let der = encoding({ i2d_X509(x509, $0) }),
-            let key = encoding({ i2d_X509_PUBKEY(X509_get_X509_PUBKEY(x509), $0) }),
-            let pin = try? PublicKeyPin(digest: sha256(key))
+            let key = encoding({ i2d_X509_PUBKEY(X509_get_X509_PUBKEY(x509), $0) })
         else { return nil }
-        return Certificate(derBytes: der, subject: line(of: X509_get_subject_name(x509)), publicKeyPin: pin)
+        return X509Certificate(
+            derBytes: der, subject: line(of: X509_get_subject_name(x509)), keyDigest: DigestHasher.sha256(of: key))
     }
 
     /// The values of a STACK_OF(X509), in its order.
-    static func certificates(of stack: OpaquePointer?) -> [Certificate] {
+    static func certificates(of stack: OpaquePointer?) -> [X509Certificate] {
         (0..<max(0, OPENSSL_sk_num(stack))).compactMap { index in
             OPENSSL_sk_value(stack, index).flatMap { certificate(OpaquePointer($0)) }
         }
     }
 
     /// A new X509, which the caller frees.
-    static func x509(_ certificate: Certificate) -> OpaquePointer? {
+    package static func x509(_ certificate: X509Certificate) -> OpaquePointer? {
         certificate.derBytes.withUnsafeBytes { bytes in
             var next = bytes.bindMemory(to: UInt8.self).baseAddress
             return d2i_X509(nil, &next, bytes.count)
         }
-    }
-
-    static func sha256(_ data: Data) -> Data {
-        var digest = Data(count: 32)
-        digest.withUnsafeMutableBytes { digest in
-            data.withUnsafeBytes { bytes in
-                _ = EVP_Digest(
-                    bytes.baseAddress, bytes.count, digest.bindMemory(to: UInt8.self).baseAddress, nil, EVP_sha256(), nil)
-            }
-        }
-        return digest
     }
 
     private typealias Passphrase = @convention(c) (UnsafeMutablePointer<CChar>?, Int32, Int32, UnsafeMutableRawPointer?) -> Int32
@@ -66,12 +55,12 @@ enum CertificateDecoding {
     private static func decoded<Value>(
         _ data: Data, named name: String, what: String, pem: ReadPEM, der: ReadDER, free: (OpaquePointer?) -> Void,
         value: (OpaquePointer) -> Value?
-    ) throws(HTTPSessionError) -> [Value] {
-        try OpenSSLErrors.contained { () throws(HTTPSessionError) in
-            func unparsable(_ detail: String) -> HTTPSessionError {
-                HTTPSessionError(.invalidConfiguration, "\(name) holds no \(what) that can be parsed: \(detail)")
+    ) throws(CertificateError) -> [Value] {
+        try OpenSSLErrors.contained { () throws(CertificateError) in
+            func unparsable(_ detail: String) -> CertificateError {
+                CertificateError.invalid("\(name) holds no \(what) that can be parsed: \(detail)")
             }
-            guard data.range(of: Data("-----BEGIN ".utf8)) != nil else {
+            guard data.firstRange(of: Array("-----BEGIN ".utf8)) != nil else {
                 let one = data.withUnsafeBytes { bytes in
                     let start = bytes.bindMemory(to: UInt8.self).baseAddress
                     var next = start
@@ -88,7 +77,7 @@ enum CertificateDecoding {
                 guard let value = value(one) else { throw unparsable(OpenSSLErrors.newest) }
                 return [value]
             }
-            let values = try withBIO(data) { (bio) throws(HTTPSessionError) in
+            let values = try withBIO(data) { (bio) throws(CertificateError) in
                 var values: [Value] = []
                 while values.count < maximumCount {
                     ERR_set_mark()
@@ -136,7 +125,7 @@ enum CertificateDecoding {
     }
 
     /// The names in a STACK_OF(X509_NAME), in its order.
-    static func names(of stack: OpaquePointer?) -> [String] {
+    package static func names(of stack: OpaquePointer?) -> [String] {
         (0..<max(0, OPENSSL_sk_num(stack))).compactMap { index in
             OPENSSL_sk_value(stack, index).map { line(of: OpaquePointer($0)) }
         }

@@ -26,10 +26,10 @@ package struct TLSFacts: Sendable, Hashable {
     }
 
     /// Whether decrypted bytes wait that nobody has read (SSL_pending(3)).
-    static func hasUnread(ssl: UnsafeMutableRawPointer) -> Bool { SSL_pending(OpaquePointer(ssl)) > 0 }
+    package static func hasUnread(ssl: UnsafeMutableRawPointer) -> Bool { SSL_pending(OpaquePointer(ssl)) > 0 }
 
     /// The certificates that the peer sent, its own first; empty for a session resumed from another process.
-    package static func peerCertificates(ssl: UnsafeMutableRawPointer) -> [Certificate] {
+    package static func peerCertificates(ssl: UnsafeMutableRawPointer) -> [X509Certificate] {
         OpenSSLErrors.contained { CertificateDecoding.certificates(of: SSL_get_peer_cert_chain(OpaquePointer(ssl))) }
     }
 }

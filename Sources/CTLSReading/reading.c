@@ -1,5 +1,5 @@
 #define _POSIX_C_SOURCE 200809L
-#include "setup.h"
+#include "reading.h"
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>

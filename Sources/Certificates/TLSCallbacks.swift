@@ -1,5 +1,5 @@
 internal import COpenSSL
-internal import Foundation
+internal import Glibc
 
 /// Every function that OpenSSL calls. Each finds its object, asks it, and answers; none blocks, throws or traps.
 enum TLSCallbacks {

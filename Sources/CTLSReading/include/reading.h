@@ -1,11 +1,9 @@
-#ifndef NETWATCH_COPENSSL_SETUP_H
-#define NETWATCH_COPENSSL_SETUP_H
+#ifndef NETWATCH_CTLSREADING_H
+#define NETWATCH_CTLSREADING_H
 
 #include <openssl/ssl.h>
 
-// setup.c has nothing to call: it runs before main.
-
-// The limit of stall.c for a connection of this context.
+// Connections of this context end when they keep their reader busy with nothing; reading.c says how and why.
 void netwatch_tls_limit_reading(SSL_CTX *context);
 
 // The calling thread enters libcurl, which may read connections; and it has returned.

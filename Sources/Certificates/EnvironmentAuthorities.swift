@@ -1,7 +1,6 @@
 internal import CLinux
 internal import COpenSSL
 internal import Glibc
-internal import Reachability
 
 /// The authorities that the environment names in place of the system's: those of the file `SSL_CERT_FILE`, and those of the directories
 /// `SSL_CERT_DIR`, separated by colons, whose files have hashed names (openssl-rehash(1), X509_STORE_set_default_paths(3)).
@@ -20,18 +19,20 @@ struct EnvironmentAuthorities: Hashable, Sendable {
     /// Whether the system's authorities are replaced.
     var replacesSystem: Bool { file != nil || directories != nil }
 
-    /// Adds the named authorities to an X509_STORE, or throws an `invalidConfiguration` error that names the variable and the path.
-    func load(into store: OpaquePointer) throws(HTTPSessionError) {
+    /// Adds the named authorities to an X509_STORE, or throws an error that names the variable and the path.
+    func load(into store: OpaquePointer) throws(CertificateError) {
         if let file {
             // It may be a pipe: it is read once.
-            guard X509_STORE_load_file(store, file) == 1 else { throw Self.error("SSL_CERT_FILE", file, Self.objection(file)) }
+            guard X509_STORE_load_file(store, file) == 1 else {
+                throw .noAuthorities(variable: "SSL_CERT_FILE", path: file, systemError: Self.objection(file))
+            }
         }
         guard let directories else { return }
         for directory in directories.split(separator: ":", omittingEmptySubsequences: false).map(String.init) {
             let certificates = Self.count(in: directory)
             guard certificates > 0, X509_STORE_load_path(store, directory) == 1 else {
                 let number = certificates < 0 ? errno : 0
-                throw Self.error("SSL_CERT_DIR", directory, number)
+                throw .noAuthorities(variable: "SSL_CERT_DIR", path: directory, systemError: number)
             }
         }
     }
@@ -58,24 +59,4 @@ struct EnvironmentAuthorities: Hashable, Sendable {
         }
         return count
     }
-
-    private static func error(_ variable: String, _ path: String, _ number: Int32) -> HTTPSessionError {
-        let isDirectory = variable == "SSL_CERT_DIR"
-        let objection =
-            if path.isEmpty {
-                "it is set and empty; unset it for the system's authorities"
-            } else if number != 0 {
-                "cannot read '\(path)': \(errorText(number))"
-            } else if isDirectory {
-                "'\(path)' has no certificate under the name of its hash; 'openssl rehash' makes these names"
-            } else {
-                "'\(path)' has no certificate"
-            }
-        return HTTPSessionError(
-            .invalidConfiguration, "\(variable): \(objection)", context: .init(systemError: number == 0 ? nil : number),
-            underlying: MissingAuthoritiesError())
-    }
 }
-
-/// Authorities that the environment names and that cannot be read.
-package struct MissingAuthoritiesError: Error, Hashable {}

@@ -1,9 +1,9 @@
 internal import COpenSSL
-internal import Foundation
+package import FoundationEssentials
 
 /// A private key in OpenSSL's hands. It has no description and no way out.
 // @unchecked: an EVP_PKEY that nobody changes may be used from any thread; what counts its references is atomic.
-final class PrivateKey: @unchecked Sendable {
+package final class PrivateKey: @unchecked Sendable {
     private let pointer: OpaquePointer
 
     private init(_ pointer: OpaquePointer) { self.pointer = pointer }
@@ -11,9 +11,9 @@ final class PrivateKey: @unchecked Sendable {
     deinit { EVP_PKEY_free(pointer) }
 
     /// The first private key of a PEM text.
-    convenience init(pem: Data, passphrase: String?, named name: String) throws(HTTPSessionError) {
+    package convenience init(pem: Data, passphrase: String?, named name: String) throws(CertificateError) {
         let key = OpenSSLErrors.contained {
-            CertificateDecoding.withBIO(pem) { bio -> Result<OpaquePointer, HTTPSessionError> in
+            CertificateDecoding.withBIO(pem) { bio -> Result<OpaquePointer, CertificateError> in
                 // A copy that is overwritten afterwards; Swift's own copies of the String are out of reach.
                 var secret = passphrase.map { Array($0.utf8CString) }
                 defer { secret?.withUnsafeMutableBytes { OPENSSL_cleanse($0.baseAddress, $0.count) } }
@@ -23,23 +23,22 @@ final class PrivateKey: @unchecked Sendable {
                 if let key { return .success(key) }
                 let how = passphrase == nil ? "without a passphrase" : "with the passphrase given"
                 return .failure(
-                    HTTPSessionError(
-                        .invalidConfiguration, "\(name) holds no private key that can be read \(how): \(OpenSSLErrors.newest)"))
+                    CertificateError.invalid(
+                        "\(name) holds no private key that can be read \(how): \(OpenSSLErrors.newest)"))
             }
         }
         self.init(try key.get())
     }
 
     /// What a PKCS#12 container holds: its key, and its certificates with the key's own first.
-    static func open(
+    package static func open(
         pkcs12: Data, passphrase: String, named name: String
-    ) throws(HTTPSessionError) -> (key: PrivateKey, certificates: [Certificate]) {
-        func unreadable() -> HTTPSessionError {
-            HTTPSessionError(
-                .invalidConfiguration,
+    ) throws(CertificateError) -> (key: PrivateKey, certificates: [X509Certificate]) {
+        func unreadable() -> CertificateError {
+            CertificateError.invalid(
                 "\(name) is no PKCS#12 that can be opened with the passphrase given: \(OpenSSLErrors.newest)")
         }
-        return try OpenSSLErrors.contained { () throws(HTTPSessionError) in
+        return try OpenSSLErrors.contained { () throws(CertificateError) in
             let container = pkcs12.withUnsafeBytes { bytes in
                 var next = bytes.bindMemory(to: UInt8.self).baseAddress
                 return d2i_PKCS12(nil, &next, bytes.count)
@@ -55,13 +54,13 @@ final class PrivateKey: @unchecked Sendable {
             }
             let owned = key.map { PrivateKey($0) }
             guard let owned, let certificate = own.flatMap({ CertificateDecoding.certificate($0) }) else {
-                throw HTTPSessionError(.invalidConfiguration, "\(name) holds no certificate with its private key")
+                throw CertificateError.invalid("\(name) holds no certificate with its private key")
             }
             return (owned, [certificate] + CertificateDecoding.certificates(of: others))
         }
     }
 
-    func belongs(to certificate: Certificate) -> Bool {
+    package func belongs(to certificate: X509Certificate) -> Bool {
         OpenSSLErrors.contained {
             guard let x509 = CertificateDecoding.x509(certificate) else { return false }
             defer { X509_free(x509) }
@@ -70,7 +69,7 @@ final class PrivateKey: @unchecked Sendable {
     }
 
     /// Gives the key with its certificates to an SSL_CTX.
-    func use(for certificate: Certificate, chain: [Certificate], on context: OpaquePointer) -> Bool {
+    package func use(for certificate: X509Certificate, chain: [X509Certificate], on context: OpaquePointer) -> Bool {
         OpenSSLErrors.contained {
             guard let own = CertificateDecoding.x509(certificate), let others = OPENSSL_sk_new_null() else { return false }
             defer {

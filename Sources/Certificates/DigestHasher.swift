@@ -1,0 +1,50 @@
+internal import COpenSSL
+package import FoundationEssentials
+
+/// A hash function of the SHA-2 family at work (EVP_DigestInit(3)).
+package final class DigestHasher {
+    package enum Function: Hashable, Sendable {
+        case sha256
+        case sha512
+    }
+
+    private let context: OpaquePointer
+
+    /// `nil` where the library refuses the function, or has no memory.
+    package init?(_ function: Function) {
+        OpenSSL.prepare()
+        guard let context = EVP_MD_CTX_new() else { return nil }
+        self.context = context
+        let type =
+            switch function {
+            case .sha256: EVP_sha256()
+            case .sha512: EVP_sha512()
+            }
+        guard OpenSSLErrors.contained({ EVP_DigestInit_ex(context, type, nil) }) == 1 else { return nil }
+    }
+
+    deinit { EVP_MD_CTX_free(context) }
+
+    package func update(_ bytes: UnsafeRawBufferPointer) { EVP_DigestUpdate(context, bytes.baseAddress, bytes.count) }
+
+    /// The digest; `nil` where the library fails.
+    package func finish() -> Data? {
+        var bytes = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
+        var count: UInt32 = 0
+        guard EVP_DigestFinal_ex(context, &bytes, &count) == 1 else { return nil }
+        return Data(bytes.prefix(Int(count)))
+    }
+
+    /// The SHA-256 digest of bytes in memory: 32 bytes.
+    package static func sha256(of data: Data) -> Data {
+        OpenSSL.prepare()
+        var digest = Data(count: 32)
+        digest.withUnsafeMutableBytes { digest in
+            data.withUnsafeBytes { bytes in
+                _ = EVP_Digest(
+                    bytes.baseAddress, bytes.count, digest.bindMemory(to: UInt8.self).baseAddress, nil, EVP_sha256(), nil)
+            }
+        }
+        return digest
+    }
+}
