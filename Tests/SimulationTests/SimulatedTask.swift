@@ -160,7 +160,7 @@ final class SimulatedTask {
             if isInLine || hasPlace || isUnderWay { throw violation("finished with a place") }
             isFinished = true
             if case .success = machine.result { isGood = true }
-        case .order(let order): try perform(order, &world)
+        case .order: if let order = machine.takeOrder() { try perform(order, &world) }
         case .lookedUp, .nameIsUnanswered, .judgeAttempt, .stay, .stand, .publishProgress, .announceResumed,
             .announceSuspended, .tellTransaction:
             break

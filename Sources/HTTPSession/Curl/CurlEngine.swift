@@ -121,8 +121,7 @@ final class CurlEngine {
     func start(
         _ plan: TransferPlan, for receiver: any TransferReceiver, trust: ServerTrust?, now: Int64
     ) throws(HTTPSessionError) -> CurlTransfer {
-        let setup = HandleSetup(plan, trust: trust)
-        let (handle, isSetUp) = try takeHandle(for: setup)
+        let (handle, setup, isSetUp) = try takeHandle(for: plan, trust)
         let transfer: CurlTransfer
         do throws(HTTPSessionError) {
             transfer = try CurlTransfer(
@@ -142,14 +141,18 @@ final class CurlEngine {
         return transfer
     }
 
-    /// A handle for an attempt, and whether it is as its last attempt has left it: set up for this one too.
-    private func takeHandle(for setup: HandleSetup?) throws(HTTPSessionError) -> (handle: EasyHandle, isSetUp: Bool) {
-        if let setup, let index = idleHandles.lastIndex(where: { $0.setup == setup }) {
-            return (idleHandles.remove(at: index).handle, true)
+    /// A handle for an attempt, what it is set up for, and whether it is that already, as its last attempt has left it.
+    private func takeHandle(
+        for plan: TransferPlan, _ trust: ServerTrust?
+    ) throws(HTTPSessionError) -> (handle: EasyHandle, setup: HandleSetup?, isSetUp: Bool) {
+        if let index = idleHandles.lastIndex(where: { $0.setup?.fits(plan, trust: trust) == true }) {
+            let idle = idleHandles.remove(at: index)
+            return (idle.handle, idle.setup, true)
         }
-        guard let idle = idleHandles.popLast() else { return (try EasyHandle(), false) }
+        let setup = HandleSetup(plan, trust: trust)
+        guard let idle = idleHandles.popLast() else { return (try EasyHandle(), setup, false) }
         if idle.setup != nil { reset(idle.handle) }
-        return (idle.handle, false)
+        return (idle.handle, setup, false)
     }
 
     /// Ends an attempt without a word to its receiver. Not from inside a callback.

@@ -1,22 +1,29 @@
 /// What an easy handle is set up for, but for what every attempt says anew: the address, the fields, how long a
 /// connection may have been idle, and who is told.
 ///
-/// Most attempts of a session ask for the same as the one before. They find their handle as it was; for any other it is reset, so that
-/// nothing of an earlier attempt is left on it.
-final class HandleSetup: Equatable {
+/// Most attempts of a session ask for the same as the one before. They find their handle as it was, with the object that stands for that; for
+/// any other it is reset, so that nothing of an earlier attempt is left on it.
+final class HandleSetup {
     private let plan: TransferPlan
-    private let connectionTag: String?
-    private let proxyConnectionTag: String?
+    private let trust: ServerTrust.Context?
 
-    /// `nil` for attempts of which libcurl keeps more than their options: a login leaves its nonce, a body its place.
-    init?(_ plan: TransferPlan, trust: ServerTrust?) {
-        guard plan.login == nil, plan.proxyLogin == nil, plan.body == .none else { return nil }
-        self.plan = plan.lasting
-        connectionTag = trust?.connectionTag
-        proxyConnectionTag = trust?.proxyConnectionTag
+    private init(_ plan: TransferPlan, _ trust: ServerTrust.Context?) {
+        self.plan = plan.withoutItsOwn
+        self.trust = trust
     }
 
-    static func == (one: HandleSetup, other: HandleSetup) -> Bool {
-        one.plan == other.plan && one.connectionTag == other.connectionTag && one.proxyConnectionTag == other.proxyConnectionTag
+    /// `nil` for attempts of which libcurl keeps more than their options: a login leaves its nonce, a body its place.
+    convenience init?(_ plan: TransferPlan, trust: ServerTrust?) {
+        guard Self.isLasting(plan) else { return nil }
+        self.init(plan, trust?.context)
+    }
+
+    private static func isLasting(_ plan: TransferPlan) -> Bool {
+        plan.login == nil && plan.proxyLogin == nil && plan.body == .none
+    }
+
+    /// Whether the handle is set up for this attempt too.
+    func fits(_ other: TransferPlan, trust: ServerTrust?) -> Bool {
+        Self.isLasting(other) && plan.isSetUpLike(other) && self.trust == trust?.context
     }
 }

@@ -73,8 +73,14 @@ package final class ServerTrust: Sendable {
     private let identity: ClientIdentity?
     private let asksForIdentity: Bool
     private let decisions: ServerTrustDecisions?
-    private let sessionContext: Data
-    private let proxyContext: Data?
+    /// Under what TLS sessions and connections are made: equal only for the same policies, hosts, identity (or question for one) and decisions.
+    struct Context: Hashable, Sendable {
+        let server: Data
+        /// `nil` where no HTTPS proxy is.
+        let proxy: Data?
+    }
+
+    let context: Context
     private let record = Locked(Record())
 
     /// `host` is the server's name or address as in the URL; where it is `nil`, no name is checked. `decisions` are given where a
@@ -91,17 +97,18 @@ package final class ServerTrust: Sendable {
         self.identity = identity
         self.decisions = decisions
         self.asksForIdentity = asksForIdentity && identity == nil
-        sessionContext = ServerJudge.sessionContext(
-            policy, host: host, identity: identity, decisions: decisions, asksForIdentity: self.asksForIdentity)
-        proxyContext = proxy.map {
-            ServerJudge.sessionContext($0.policy, host: normalizedHost($0.host), identity: nil, decisions: nil)
-        }
+        context = Context(
+            server: ServerJudge.sessionContext(
+                policy, host: host, identity: identity, decisions: decisions, asksForIdentity: self.asksForIdentity),
+            proxy: proxy.map {
+                ServerJudge.sessionContext($0.policy, host: normalizedHost($0.host), identity: nil, decisions: nil)
+            })
     }
 
     /// A path that no file has, the same only for the same policy, host, identity (or question for one) and decisions.
-    package var connectionTag: String { Self.tag(sessionContext) }
+    package var connectionTag: String { Self.tag(context.server) }
     /// The same for the proxy; `nil` where there is none.
-    package var proxyConnectionTag: String? { proxyContext.map(Self.tag) }
+    package var proxyConnectionTag: String? { context.proxy.map(Self.tag) }
 
     private static func tag(_ context: Data) -> String { "/nonexistent/\(context.base64EncodedString())" }
 
@@ -126,7 +133,7 @@ package final class ServerTrust: Sendable {
         let judge: ServerJudge
         let sessionID: Data
         if isProxy {
-            guard let proxy, let proxyContext else {
+            guard let proxy, let proxyContext = self.context.proxy else {
                 throw HTTPSessionError(.proxyFailed, "libcurl connects to an HTTPS proxy that nobody named")
             }
             (judge, sessionID) = (ServerJudge(ofProxy: proxy, record: record), proxyContext)
@@ -134,7 +141,7 @@ package final class ServerTrust: Sendable {
             judge = ServerJudge(
                 policy: policy, host: host, isProxy: false, decisions: decisions, asksForIdentity: asksForIdentity, record: record
             )
-            sessionID = sessionContext
+            sessionID = self.context.server
         }
         guard judge.policy.parameters.apply(to: context), HandshakeWatch(judge, sessionContext: sessionID).attach(to: context)
         else {
@@ -150,7 +157,7 @@ package final class ServerTrust: Sendable {
     /// identity. Asked before a request is sent, it is the last gate before a connection of another policy.
     package func admits(_ ssl: UnsafeMutableRawPointer) -> Bool {
         let ssl = OpaquePointer(ssl)
-        return HandshakeWatch.of(ssl)?.sessionContext == sessionContext && TLSContext.hasBelievedPeer(ssl)
+        return HandshakeWatch.of(ssl)?.sessionContext == context.server && TLSContext.hasBelievedPeer(ssl)
     }
 
     /// The verdict of the last handshake that was judged; `nil` where none was, as when a TLS session was resumed.

@@ -98,7 +98,7 @@ final class TransferDriver {
         case .lookForHolder: if isKnownUniquelyReferenced(&task) { send(.cancel) }
         case .deliver: deliver()
         case .complete: complete()
-        case .order(let order): perform(order)
+        case .order: if let order = machine.takeOrder() { perform(order) }
         }
     }
 

@@ -22,7 +22,7 @@ extension TransferMachine {
         indirect case fileMoveFailed(HTTPSessionError)
     }
 
-    /// What is to be done, in this order. Those that are answered say by which event. One word: what a usual request needs carries nothing.
+    /// What is to be done, in this order. Those that are answered say by which event. None carries anything: a list of them costs little.
     enum Effect: Sendable {
         // MARK: The queue
         /// Answered by ``TransferMachine/Event/admitted``.
@@ -98,7 +98,8 @@ extension TransferMachine {
         case complete
 
         // MARK: What carries something
-        indirect case order(Order)
+        /// The next of ``TransferMachine/takeOrder()``.
+        case order
     }
 
     /// An effect that needs more than its name.

@@ -46,6 +46,8 @@ struct TransferMachine: ~Copyable {
     /// Of the present event.
     var now: Int64 = 0
     var effects: [Effect] = []
+    /// Of each ``Effect/order`` that has not been taken.
+    private var orders: [Order] = []
     var random: SplitMix64
 
     // What decides by itself.
@@ -249,7 +251,13 @@ struct TransferMachine: ~Copyable {
         effects.append(.backOff)
     }
 
-    mutating func order(_ order: Order) { effects.append(.order(order)) }
+    mutating func order(_ order: Order) {
+        orders.append(order)
+        effects.append(.order)
+    }
+
+    /// What the ``Effect/order`` that comes next in ``effects`` carries.
+    mutating func takeOrder() -> Order? { orders.isEmpty ? nil : orders.removeFirst() }
 
     mutating func stand(_ standing: Standing) {
         self.standing = standing

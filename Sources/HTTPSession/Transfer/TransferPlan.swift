@@ -78,14 +78,24 @@ package struct TransferPlan: Hashable, Sendable {
         self.method = method
     }
 
-    /// What is asked for but for what every attempt says anew, in the form of a plan: address and fields, and how old a connection or
-    /// a look-up may be, where that matters at all.
-    package var lasting: TransferPlan {
+    /// Without what is an attempt's own, and may be secret.
+    package var withoutItsOwn: TransferPlan {
         var rest = self
-        (rest.url, rest.headerLines, rest.usesProxy, rest.unaskedCredential) = ("", [], false, nil)
-        if maximumIdleSeconds != nil { rest.maximumIdleSeconds = 0 }
-        if maximumLookupSeconds != nil { rest.maximumLookupSeconds = 0 }
+        (rest.url, rest.headerLines, rest.unaskedCredential) = ("", [], nil)
         return rest
+    }
+
+    /// Whether a handle that is set up for this attempt is so for the other, but for what every attempt says anew: address and fields, how old
+    /// a connection or a look-up may be, where that matters at all; and but for logins and bodies, which no handle is kept for.
+    package func isSetUpLike(_ other: TransferPlan) -> Bool {
+        isSecure == other.isSecure && method == other.method && isolatesConnection == other.isolatesConnection
+            && connectTimeoutMilliseconds == other.connectTimeoutMilliseconds
+            && needsFreshConnection == other.needsFreshConnection
+            && (maximumIdleSeconds == nil) == (other.maximumIdleSeconds == nil)
+            && (maximumLookupSeconds == nil) == (other.maximumLookupSeconds == nil)
+            && asksBeforeConnecting == other.asksBeforeConnecting && watchesWay == other.watchesWay
+            && handlesCookies == other.handlesCookies && decompresses == other.decompresses && avoidsHTTP2 == other.avoidsHTTP2
+            && bufferSize == other.bufferSize && maximumSendRate == other.maximumSendRate && packetSize == other.packetSize
     }
 }
 

@@ -180,7 +180,7 @@ final class TransferTranscript {
             result = machine.result
             return "end \(ending ?? "")"
         case .stand: return "\(machine.standing)"
-        case .order(let order): return perform(order)
+        case .order: return machine.takeOrder().flatMap { perform($0) }
         default: return effect.text
         }
     }
