@@ -5,17 +5,13 @@
 /// any other it is reset, so that nothing of an earlier attempt is left on it.
 final class HandleSetup {
     private let plan: TransferPlan
-    private let trust: ServerTrust.Context?
-
-    private init(_ plan: TransferPlan, _ trust: ServerTrust.Context?) {
-        self.plan = plan.withoutItsOwn
-        self.trust = trust
-    }
+    private let trust: ServerTrust.SessionContexts?
 
     /// `nil` for attempts of which libcurl keeps more than their options: a login leaves its nonce, a body its place.
-    convenience init?(_ plan: TransferPlan, trust: ServerTrust?) {
+    init?(_ plan: TransferPlan, trust: ServerTrust?) {
         guard Self.isLasting(plan) else { return nil }
-        self.init(plan, trust?.context)
+        self.plan = plan.withoutItsOwn
+        self.trust = trust?.sessionContexts
     }
 
     private static func isLasting(_ plan: TransferPlan) -> Bool {
@@ -24,6 +20,6 @@ final class HandleSetup {
 
     /// Whether the handle is set up for this attempt too.
     func fits(_ other: TransferPlan, trust: ServerTrust?) -> Bool {
-        Self.isLasting(other) && plan.isSetUpLike(other) && self.trust == trust?.context
+        Self.isLasting(other) && plan.isSetUpLike(other) && self.trust == trust?.sessionContexts
     }
 }

@@ -67,20 +67,20 @@ package final class ServerTrust: Sendable {
         let isProxys: Bool
     }
 
+    /// Under what TLS sessions and connections are made: equal only for the same policies, hosts, identity (or question for one) and decisions.
+    struct SessionContexts: Hashable, Sendable {
+        let server: Data
+        /// `nil` where no HTTPS proxy is.
+        let proxy: Data?
+    }
+
     private let policy: PreparedPolicy
     private let host: String?
     private let proxy: Proxy?
     private let identity: ClientIdentity?
     private let asksForIdentity: Bool
     private let decisions: ServerTrustDecisions?
-    /// Under what TLS sessions and connections are made: equal only for the same policies, hosts, identity (or question for one) and decisions.
-    struct Context: Hashable, Sendable {
-        let server: Data
-        /// `nil` where no HTTPS proxy is.
-        let proxy: Data?
-    }
-
-    let context: Context
+    let sessionContexts: SessionContexts
     private let record = Locked(Record())
 
     /// `host` is the server's name or address as in the URL; where it is `nil`, no name is checked. `decisions` are given where a
@@ -97,7 +97,7 @@ package final class ServerTrust: Sendable {
         self.identity = identity
         self.decisions = decisions
         self.asksForIdentity = asksForIdentity && identity == nil
-        context = Context(
+        sessionContexts = SessionContexts(
             server: ServerJudge.sessionContext(
                 policy, host: host, identity: identity, decisions: decisions, asksForIdentity: self.asksForIdentity),
             proxy: proxy.map {
@@ -106,9 +106,9 @@ package final class ServerTrust: Sendable {
     }
 
     /// A path that no file has, the same only for the same policy, host, identity (or question for one) and decisions.
-    package var connectionTag: String { Self.tag(context.server) }
+    package var connectionTag: String { Self.tag(sessionContexts.server) }
     /// The same for the proxy; `nil` where there is none.
-    package var proxyConnectionTag: String? { context.proxy.map(Self.tag) }
+    package var proxyConnectionTag: String? { sessionContexts.proxy.map(Self.tag) }
 
     private static func tag(_ context: Data) -> String { "/nonexistent/\(context.base64EncodedString())" }
 
@@ -131,19 +131,20 @@ package final class ServerTrust: Sendable {
     private func take(_ context: OpaquePointer) throws(HTTPSessionError) {
         let isProxy = TLSContext.maximumVersion(of: context) == Self.proxyMark
         let judge: ServerJudge
-        let sessionID: Data
+        let sessionContext: Data
         if isProxy {
-            guard let proxy, let proxyContext = self.context.proxy else {
+            guard let proxy, let proxyContext = sessionContexts.proxy else {
                 throw HTTPSessionError(.proxyFailed, "libcurl connects to an HTTPS proxy that nobody named")
             }
-            (judge, sessionID) = (ServerJudge(ofProxy: proxy, record: record), proxyContext)
+            (judge, sessionContext) = (ServerJudge(ofProxy: proxy, record: record), proxyContext)
         } else {
             judge = ServerJudge(
                 policy: policy, host: host, isProxy: false, decisions: decisions, asksForIdentity: asksForIdentity, record: record
             )
-            sessionID = self.context.server
+            sessionContext = sessionContexts.server
         }
-        guard judge.policy.parameters.apply(to: context), HandshakeWatch(judge, sessionContext: sessionID).attach(to: context)
+        guard judge.policy.parameters.apply(to: context),
+            HandshakeWatch(judge, sessionContext: sessionContext).attach(to: context)
         else {
             throw HTTPSessionError(.secureConnectionFailed, "OpenSSL does not take the policy: \(OpenSSLErrors.newest)")
         }
@@ -157,7 +158,7 @@ package final class ServerTrust: Sendable {
     /// identity. Asked before a request is sent, it is the last gate before a connection of another policy.
     package func admits(_ ssl: UnsafeMutableRawPointer) -> Bool {
         let ssl = OpaquePointer(ssl)
-        return HandshakeWatch.of(ssl)?.sessionContext == context.server && TLSContext.hasBelievedPeer(ssl)
+        return HandshakeWatch.of(ssl)?.sessionContext == sessionContexts.server && TLSContext.hasBelievedPeer(ssl)
     }
 
     /// The verdict of the last handshake that was judged; `nil` where none was, as when a TLS session was resumed.
