@@ -20,13 +20,13 @@ package enum CertificateDecoding {
         ) { list in encoding { i2d_X509_CRL(list, $0) } }
     }
 
-    /// The value of an X509; `nil` where OpenSSL cannot encode it again.
+    /// The value of an X509; `nil` where OpenSSL cannot encode it again, or has no SHA-256.
     static func certificate(_ x509: OpaquePointer) -> X509Certificate? {
         guard let der = encoding({ i2d_X509(x509, $0) }),
-            let key = encoding({ i2d_X509_PUBKEY(X509_get_X509_PUBKEY(x509), $0) })
+            let key = encoding({ i2d_X509_PUBKEY(X509_get_X509_PUBKEY(x509), $0) }), let digest = DigestHasher.sha256(of: key)
         else { return nil }
         return X509Certificate(
-            derBytes: der, subject: line(of: X509_get_subject_name(x509)), keyDigest: DigestHasher.sha256(of: key))
+            derBytes: der, subject: line(of: X509_get_subject_name(x509)), keyDigest: digest)
     }
 
     /// The values of a STACK_OF(X509), in its order.

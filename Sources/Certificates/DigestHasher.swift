@@ -35,16 +35,10 @@ package final class DigestHasher {
         return Data(bytes.prefix(Int(count)))
     }
 
-    /// The SHA-256 digest of bytes in memory: 32 bytes.
-    package static func sha256(of data: Data) -> Data {
-        OpenSSL.prepare()
-        var digest = Data(count: 32)
-        digest.withUnsafeMutableBytes { digest in
-            data.withUnsafeBytes { bytes in
-                _ = EVP_Digest(
-                    bytes.baseAddress, bytes.count, digest.bindMemory(to: UInt8.self).baseAddress, nil, EVP_sha256(), nil)
-            }
-        }
-        return digest
+    /// The SHA-256 digest of bytes in memory, 32 bytes; `nil` where the library fails.
+    package static func sha256(of data: Data) -> Data? {
+        guard let hasher = DigestHasher(.sha256) else { return nil }
+        data.withUnsafeBytes { hasher.update($0) }
+        return hasher.finish()
     }
 }

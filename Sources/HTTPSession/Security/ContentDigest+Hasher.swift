@@ -18,6 +18,8 @@ extension ContentDigest {
         self.init(algorithm, bytes)
     }
 
-    /// Of bytes in memory.
-    package static func sha256(of data: Data) -> ContentDigest? { ContentDigest(.sha256, DigestHasher.sha256(of: data)) }
+    /// Of bytes in memory; `nil` where OpenSSL fails.
+    package static func sha256(of data: Data) -> ContentDigest? {
+        DigestHasher.sha256(of: data).flatMap { ContentDigest(.sha256, $0) }
+    }
 }
