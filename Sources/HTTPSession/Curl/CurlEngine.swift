@@ -177,6 +177,8 @@ final class CurlEngine {
     private func retire(_ transfer: CurlTransfer, isWhole: Bool) {
         let handle = transfer.handle
         transfer.detach()
+        // Else it would hold its task until then, and let go of it on this thread.
+        if !surplus.waiting.isEmpty { surplus.waiting.removeAll { $0.transfer === transfer } }
         guard idleHandles.count < CurlEngine.maximumIdleHandles, !transfer.plan.namesHost,
             (try? handle.set(CURLOPT_BUFFERSIZE, transfer.plan.bufferSize)) != nil
         else {
