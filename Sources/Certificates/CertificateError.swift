@@ -1,8 +1,8 @@
 /// Why certificates, keys, authorities or ciphers cannot be used as they were given.
 package enum CertificateError: Error, Hashable, Sendable {
-    /// What was given does not parse, or does not fit together: a sentence without a capital and a full stop.
+    /// The input does not parse, or its parts do not match; the text says why, without a capital letter and a period.
     case invalid(String)
-    /// What the environment variable names has no certificate. `systemError`: why it cannot be read, or 0 if it can.
+    /// The file or directory that an environment variable names has no certificate. `systemError` is the errno of reading it, 0 if it can be read.
     case noAuthorities(variable: String, path: String, systemError: Int32)
     /// OpenSSL knows no cipher of the list.
     case unknownCiphers(String)

@@ -1,4 +1,4 @@
-/// What OpenSSL found wrong with a chain: X509_verify_cert(3).
+/// The reason why a certificate chain is not valid (X509_verify_cert(3)).
 package struct ChainError: Error, Sendable, Hashable {
     /// X509_V_ERR_… (X509_STORE_CTX_get_error(3)).
     package let code: Int32
@@ -13,7 +13,7 @@ package struct ChainError: Error, Sendable, Hashable {
         self.depth = depth
     }
 
-    /// The chain ends at nobody who is trusted: X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT, …DEPTH_ZERO_SELF_SIGNED_CERT,
+    /// Whether no certificate of the chain is issued by a trusted authority: X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT, …DEPTH_ZERO_SELF_SIGNED_CERT,
     /// …SELF_SIGNED_CERT_IN_CHAIN, …UNABLE_TO_GET_ISSUER_CERT_LOCALLY, …UNABLE_TO_VERIFY_LEAF_SIGNATURE, …CERT_UNTRUSTED
     /// (openssl/x509_vfy.h, the same numbers since 0.9).
     package var isUnknownAuthority: Bool { [2, 18, 19, 20, 21, 27].contains(code) }

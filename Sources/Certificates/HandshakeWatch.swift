@@ -3,12 +3,12 @@ internal import CTLSReading
 package import FoundationEssentials
 internal import Synchronization
 
-/// Who decides about a peer's certificates. It is asked on the thread that drives the handshake, and answers at once.
+/// Decides whether a peer's certificates are trusted. OpenSSL calls it on the thread that drives the handshake; it must not block.
 package protocol HandshakeJudge: Sendable {
     func judge(_ chain: PeerChain) -> HandshakeVerdict
     /// The peer has asked for a certificate by one of these authorities (a line each, RFC 2253).
     ///
-    /// - Returns: whether the handshake goes on with what there is.
+    /// - Returns: whether the handshake continues with the client certificate that is set, or without one.
     func certificateWasRequested(by authorities: () -> [String]) -> Bool
     /// A fatal alert of the peer's (RFC 8446 section 6).
     func alertArrived(description: Int32)
@@ -18,7 +18,7 @@ package protocol HandshakeJudge: Sendable {
     func sessionWasRefused()
 }
 
-/// What a ``HandshakeJudge`` says. The alert that the peer gets depends on it.
+/// The decision of a ``HandshakeJudge``. It selects the TLS alert that the peer receives.
 package enum HandshakeVerdict: Hashable, Sendable {
     case believed
     case refused
@@ -27,8 +27,8 @@ package enum HandshakeVerdict: Hashable, Sendable {
     case refusedForChain(code: Int32)
 }
 
-/// Stands beside one SSL_CTX, and so beside one connection, for as long as that lives: it may outlive the attempt that made it,
-/// and a server may start the handshake anew in the middle.
+/// The state of one SSL_CTX, and so of one connection, with the same lifetime: it may outlive the attempt that made it, and the server may
+/// renegotiate (RFC 5246 section 7.4.1.1).
 package final class HandshakeWatch: Sendable {
     private let judge: any HandshakeJudge
     /// Under which a TLS session may be resumed: a digest of at most 32 bytes of all that a judgment depends on.
@@ -45,7 +45,7 @@ package final class HandshakeWatch: Sendable {
 
     // MARK: On an SSL_CTX
 
-    /// Where an SSL_CTX holds its watch (CRYPTO_get_ex_new_index(3)).
+    /// The index of an SSL_CTX's watch in its ex_data (CRYPTO_get_ex_new_index(3)).
     private static let index = netwatch_ssl_ctx_new_index(TLSCallbacks.release)
 
     /// The watch of a connection's context; `nil` where it has none.
@@ -92,7 +92,7 @@ package final class HandshakeWatch: Sendable {
         judge.sessionWasRefused()
     }
 
-    /// - Returns: whether the handshake goes on with what there is.
+    /// - Returns: as of the judge.
     func certificateWasRequested(_ ssl: OpaquePointer) -> Bool {
         judge.certificateWasRequested { CertificateDecoding.names(of: SSL_get0_peer_CA_list(ssl)) }
     }

@@ -41,31 +41,13 @@ package final class TrustStore: @unchecked Sendable {
     /// Whether there is any authority. Without one every chain is refused, and this says why.
     let isEmpty: Bool
 
-    // A class, not a struct: Swift 6.3.1 takes a dictionary's absent value for one that is there when it is a struct of a weak
-    // reference and an ObjectIdentifier, and crashes in swift_weakLoadStrong.
-    // @unchecked: a weak reference is read from any thread, and never set again.
-    private final class Held: @unchecked Sendable {
-        private(set) weak var store: TrustStore?
-        let identifier: ObjectIdentifier
-
-        init(_ store: TrustStore) {
-            self.store = store
-            identifier = ObjectIdentifier(store)
-        }
-    }
     private let authorities: Authorities
-    private static let loaded = Locked<[Authorities: Held]>([:])
+    private static let loaded = WeakCache<Authorities, TrustStore>()
 
     /// The store of these authorities, loaded now if nobody holds it. Reads files.
     package static func of(_ authorities: Authorities) throws(CertificateError) -> TrustStore {
-        if let store = loaded.withLock({ $0[authorities]?.store }) { return store }
-        let new = try TrustStore(authorities)
-        return loaded.withLock { loaded in
-            // Another thread may have been quicker.
-            if let store = loaded[authorities]?.store { return store }
-            loaded[authorities] = Held(new)
-            return new
-        }
+        if let store = loaded.object(for: authorities) { return store }
+        return loaded.insert(try TrustStore(authorities), for: authorities)
     }
 
     /// A store of its own.
@@ -108,9 +90,7 @@ package final class TrustStore: @unchecked Sendable {
 
     deinit {
         X509_STORE_free(store)
-        let identifier = ObjectIdentifier(self)
-        // No store is looked at under the lock: the last hold on one, let go there, would come here again and wait for itself.
-        Self.loaded.withLock { if $0[authorities]?.identifier == identifier { $0[authorities] = nil } }
+        Self.loaded.remove(ObjectIdentifier(self), for: authorities)
     }
 
     /// Where distributions keep one file of all authorities: Debian, Fedora, openSUSE, Alpine.

@@ -35,8 +35,8 @@ final class SimulatedTask {
     let policy: RetryPolicy
     let limits: TaskMachine.Limits
     private let isIdempotent: Bool
-    private var machine: TransferMachine
-    private(set) var transfer: Transfer?
+    var machine: TransferMachine
+    var transfer: Transfer?
     private var question: Int?
     private var isPerforming = false
 
@@ -49,12 +49,12 @@ final class SimulatedTask {
     private var begun = 0
     /// Retries since bytes came that are kept, and before the failures that the gate may explain yet.
     private var triesInARow = 0
-    private var triesBeforeTrouble: Int?
+    var triesBeforeTrouble: Int?
     /// The longest wait that a retry may ask for, when the next one is asked for.
     private var longestWait: Int64?
     private var timeBackingOff = Duration.zero
     /// The version that all bytes are of; `nil`: of none, because a part was sent where nobody asked for one.
-    private var version: Int?
+    var version: Int?
     private(set) var isFinished = false
     private(set) var isGood = false
     private(set) var resumedBytes: Int64 = 0
@@ -79,7 +79,7 @@ final class SimulatedTask {
     var isUnderWay: Bool { transfer != nil }
     var deadline: Int64? { machine.deadline }
     var state: TaskMachine.State { machine.life.state }
-    private var received: Int64 { machine.progress.received }
+    var received: Int64 { machine.progress.received }
 
     func violation(_ text: String) -> Violation { Violation(description: "task \(id), \(state): \(text)") }
 
@@ -101,7 +101,7 @@ final class SimulatedTask {
     }
 
     /// As `TransferDriver` does: one effect after another, also those that follow from doing them.
-    private func perform(_ world: inout TransferSimulation) throws {
+    func perform(_ world: inout TransferSimulation) throws {
         guard !isPerforming else { return }
         isPerforming = true
         var index = 0
@@ -327,82 +327,5 @@ final class SimulatedTask {
         if left == 0 { return try finishAnswer(&world) }
         if world.chance(12) { return try fail(.connectionLost, &world) }
         if let delivery = try transfer?.transport.receive(min(left, world.random(in: 1...60_000))) { try take(delivery, &world) }
-    }
-
-    private func take(_ delivery: SimulatedTransport.Delivery, _ world: inout TransferSimulation) throws {
-        if let head = delivery.head { try judgePending(head, &world) }
-        if delivery.isRefused {
-            machine.receiverIsFull()
-        } else if delivery.count > 0 {
-            try take(delivery.count, &world)
-        }
-    }
-
-    private func takeHead(_ world: inout TransferSimulation) throws {
-        guard let answer = world.answer(to: transfer?.lines ?? []) else { throw violation("no answer") }
-        guard !world.chance(20) else {
-            transfer?.unjudged = answer
-            transfer?.transport.receiveChallenge(answer.head)
-            return
-        }
-        try judge(answer, &world)
-    }
-
-    private func judgePending(_ head: ResponseHead, _ world: inout TransferSimulation) throws {
-        guard let answer = transfer?.unjudged, answer.head == head else { throw violation("a head that is not the attempt's") }
-        transfer?.unjudged = nil
-        try judge(answer, &world)
-    }
-
-    private func judge(_ answer: SimulatedServer.Answer, _ world: inout TransferSimulation) throws {
-        transfer?.answer = answer
-        let intake = machine.received(answer.head, at: Date(timeIntervalSince1970: 1e9), now: world.now)
-        triesBeforeTrouble = nil
-        try perform(&world)
-        if case .abort(let error) = intake { try end(TransferFailure(error), &world) }
-    }
-
-    private func take(_ count: Int64, _ world: inout TransferSimulation) throws {
-        // The head may have ended the attempt.
-        guard let present = transfer else { return }
-        guard let answer = present.answer else { throw violation("a body without its head") }
-        transfer?.delivered += count
-        switch machine.place(of: Int(count), now: world.now, arrived: { nil }) {
-        case .nowhere:
-            transfer?.delivered -= count
-            machine.receiverIsFull()
-            try transfer?.transport.refuse(count)
-        case .refused(let error): try end(TransferFailure(error), &world)
-        case .memory:
-            let intake = [UInt8](repeating: 0, count: Int(count)).withUnsafeBytes { machine.hold($0) }
-            if case .abort(let error) = intake { try end(TransferFailure(error), &world) }
-        case .sink:
-            if let version, answer.version != version || answer.bytes.lowerBound + present.delivered != received {
-                throw violation("spliced: \(answer.bytes) of version \(answer.version) at \(received) of version \(version)")
-            }
-            machine.took(Int(count))
-            try perform(&world)
-        }
-    }
-
-    private func finishAnswer(_ world: inout TransferSimulation) throws {
-        if let head = transfer?.transport.takePendingHead() {
-            try judgePending(head, &world)
-            guard transfer != nil else { return }
-        }
-        if transfer?.answer == nil { throw violation("the end of a response without its head") }
-        try end(nil, &world)
-    }
-
-    private func fail(_ code: HTTPSessionError.Code, isDead: Bool = false, _ world: inout TransferSimulation) throws {
-        try end(TransferFailure(HTTPSessionError(code, "simulated")), isDead: isDead, &world)
-    }
-
-    private func end(_ failure: TransferFailure?, isDead: Bool = false, _ world: inout TransferSimulation) throws {
-        transfer = nil
-        var facts = TransferFacts()
-        facts.wasResent = isDead
-        machine.finished(facts, failure, now: world.now)
-        try perform(&world)
     }
 }

@@ -1,5 +1,6 @@
 internal import Certificates
 internal import EventLoop
+internal import Synchronization
 
 /// A policy that is ready to judge: its files read, its ciphers known to OpenSSL, its authorities loaded.
 ///
@@ -14,27 +15,13 @@ package final class PreparedPolicy: Sendable {
     /// Never used again in this process.
     let number: Int
 
-    // A class, as in TrustStore.
-    // @unchecked: a weak reference is read from any thread, and never set again.
-    private final class Held: @unchecked Sendable {
-        private(set) weak var policy: PreparedPolicy?
-        let number: Int
-
-        init(_ policy: PreparedPolicy) {
-            self.policy = policy
-            number = policy.number
-        }
-    }
-    private struct Registry {
-        var held: [SecurityPolicy: Held] = [:]
-        var lastNumber = 0
-    }
-    private static let registry = Locked(Registry())
+    private static let prepared = WeakCache<SecurityPolicy, PreparedPolicy>()
+    private static let lastNumber = Atomic(0)
 
     /// The policy, prepared. Ciphers that OpenSSL does not know, or versions of TLS that exclude each other, are an
     /// `invalidConfiguration` error.
     package static func of(_ policy: SecurityPolicy) throws(HTTPSessionError) -> PreparedPolicy {
-        if let prepared = registry.withLock({ $0.held[policy]?.policy }) { return prepared }
+        if let prepared = prepared.object(for: policy) { return prepared }
         let parameters = try parameters(of: policy)
         let anchors = policy.pinningMode == .certificate && !policy.pinnedCertificates.isEmpty
         let (roots, pins): (TrustStore, TrustStore?)
@@ -43,29 +30,18 @@ package final class PreparedPolicy: Sendable {
             roots = try TrustStore.of(Authorities(policy.roots, revocation: policy.revocation))
             pins = anchors ? try TrustStore(Authorities(.given(policy.pinnedCertificates), revocation: policy.revocation)) : nil
         } catch { throw HTTPSessionError(error) }
-        return registry.withLock { registry in
-            if let prepared = registry.held[policy]?.policy { return prepared }
-            registry.lastNumber += 1
-            let new = PreparedPolicy(policy, parameters, roots: roots, pins: pins, number: registry.lastNumber)
-            registry.held[policy] = Held(new)
-            return new
-        }
+        return prepared.insert(PreparedPolicy(policy, parameters, roots: roots, pins: pins), for: policy)
     }
 
-    private init(
-        _ policy: SecurityPolicy, _ parameters: TLSParameters, roots: TrustStore, pins: TrustStore?, number: Int
-    ) {
+    private init(_ policy: SecurityPolicy, _ parameters: TLSParameters, roots: TrustStore, pins: TrustStore?) {
         self.policy = policy
         self.parameters = parameters
         self.roots = roots
         self.pins = pins
-        self.number = number
+        number = Self.lastNumber.add(1, ordering: .relaxed).newValue
     }
 
-    deinit {
-        // As in TrustStore: nobody's last hold is let go under the lock.
-        Self.registry.withLock { if $0.held[policy]?.number == number { $0.held[policy] = nil } }
-    }
+    deinit { Self.prepared.remove(ObjectIdentifier(self), for: policy) }
 
     private static func parameters(of policy: SecurityPolicy) throws(HTTPSessionError) -> TLSParameters {
         if let maximum = policy.maximumTLSVersion, maximum < policy.minimumTLSVersion {

@@ -116,7 +116,9 @@ final class TransferDriver {
         case .confirm(let version): (sink as? FileSink)?.confirmed = version
         case .feed(let data): feed(data)
         case .verify(let digest):
-            guard let file = sink as? FileSink else { return send(.verified(.success(true))) }
+            guard let file = sink as? FileSink else {
+                return send(.verified(.failure(HTTPSessionError(.transferFailed, "there is no file to compare with its digest"))))
+            }
             let (id, core) = (task.id, task.core)
             file.verify(digest) { core.post(.verified(id, $0)) }
         case .verifyUpload(let digest): verifyUpload(digest)

@@ -105,6 +105,12 @@ struct Attempt {
     }
     /// Whether the request may have been sent.
     var isConnected: Bool { phase == .connected || phase == .verifying }
+    /// The requests that belong to this attempt alone: as interceptors have made it, and the one that a redirect proposes.
+    var requests: [TransferRequest] {
+        var requests = adapted.map { [$0] } ?? []
+        if case .redirect(let proposed) = next { requests.append(proposed) }
+        return requests
+    }
     var asksForRest: Bool { restBasis != nil }
     var heldBody: Data {
         if case .held(let data) = body { return data.prefix(Attempt.maximumExplanation) }

@@ -6,8 +6,7 @@ extension TransferMachine {
     /// The queue has a place for an attempt.
     mutating func begin() {
         stand(.running)
-        if let adapted = attempt.adapted { order(.release(adapted)) }
-        if case .redirect(let proposed) = attempt.next { order(.release(proposed)) }
+        for request in attempt.requests { order(.release(request)) }
         attempt = Attempt()
         if !opensPart() { beginIfReady() }
     }

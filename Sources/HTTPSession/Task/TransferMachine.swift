@@ -126,13 +126,8 @@ struct TransferMachine: ~Copyable {
     /// The task's, at its end, until the driver takes it.
     var result: Result<TransferResponse, HTTPSessionError>?
 
-    /// All that it has now, the present one first.
-    var requests: [TransferRequest] {
-        var requests = [request, start]
-        if let adapted = attempt.adapted { requests.append(adapted) }
-        if case .redirect(let proposed) = attempt.next { requests.append(proposed) }
-        return requests
-    }
+    /// All requests that it holds, the present one first.
+    var requests: [TransferRequest] { [request, start] + attempt.requests }
 
     /// `seed`: of the random numbers that spread the retries.
     init(
