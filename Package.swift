@@ -6,6 +6,7 @@ let package = Package(
     products: [
         .library(name: "Reachability", targets: ["Reachability"]),
         .library(name: "HTTPSession", targets: ["HTTPSession"]),
+        .library(name: "HTTPSessionFoundation", targets: ["HTTPSessionFoundation"]),
         .library(name: "HTTPSessionJournal", targets: ["HTTPSessionJournal"]),
         .library(name: "HTTPSessionTestKit", targets: ["HTTPSessionTestKit"]),
         .executable(name: "netwatch", targets: ["netwatch"]),
@@ -27,6 +28,7 @@ let package = Package(
         ),
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev", "pkg-config"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev", "pkg-config"])]),
+        .systemLibrary(name: "CIdn2", pkgConfig: "libidn2", providers: [.apt(["libidn2-dev", "pkg-config"])]),
         // The limit of connections that bring nothing while libcurl reads them.
         .target(name: "CTLSReading", dependencies: ["COpenSSL"]),
         // Arguments and crashes of a program, for the two programs alone: a library leaves signal handlers to its user.
@@ -39,11 +41,16 @@ let package = Package(
         .target(
             name: "HTTPSession",
             dependencies: [
-                "CCurl", "Certificates", "CLinux", "EventLoop", "Pacing", "Reachability",
+                "CCurl", "Certificates", "CIdn2", "CLinux", "EventLoop", "Pacing", "Reachability",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
             ]
+        ),
+        // What of a session speaks all of Foundation: apart, so that whoever needs none of it has neither ICU nor libxml2 in memory.
+        .target(
+            name: "HTTPSessionFoundation",
+            dependencies: ["HTTPSession", "EventLoop", .product(name: "HTTPTypes", package: "swift-http-types")]
         ),
         // Sessions that outlive their process: apart, so that whoever needs none carries no database.
         .target(
@@ -88,6 +95,9 @@ let package = Package(
         .executableTarget(
             name: "HTTPSessionExamples", dependencies: ["HTTPSession", "Reachability"], path: "Examples/HTTPSession"),
         .executableTarget(
+            name: "HTTPSessionFoundationExamples", dependencies: ["HTTPSession", "HTTPSessionFoundation"],
+            path: "Examples/HTTPSessionFoundation"),
+        .executableTarget(
             name: "HTTPSessionJournalExamples", dependencies: ["HTTPSession", "HTTPSessionJournal"],
             path: "Examples/HTTPSessionJournal"),
 
@@ -106,6 +116,8 @@ let package = Package(
             name: "durable-client",
             dependencies: ["HTTPSession", "HTTPSessionJournal", .product(name: "HTTPTypes", package: "swift-http-types")],
             path: "Tests/DurableClient"),
+        // A program that needs a session and nothing else: what that costs, for the tests to see.
+        .executableTarget(name: "small-client", dependencies: ["HTTPSession"], path: "Tests/SmallClient"),
         // rtnetlink messages laid out byte by byte; no tests of its own.
         .target(name: "NetlinkBytes", dependencies: ["Reachability"], path: "Tests/NetlinkBytes"),
         .testTarget(name: "EventLoopTests", dependencies: ["EventLoop", "CLinux"]),
@@ -117,8 +129,8 @@ let package = Package(
         .testTarget(
             name: "HTTPSessionTests",
             dependencies: [
-                "HTTPSession", "HTTPSessionTestKit", "Certificates", "EventLoop", "Pacing", "NetworkLab", "CLinux", "COpenSSL",
-                "CCurl",
+                "HTTPSession", "HTTPSessionFoundation", "HTTPSessionTestKit", "Certificates", "EventLoop", "Pacing", "NetworkLab",
+                "CLinux", "COpenSSL", "CCurl",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),

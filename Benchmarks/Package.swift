@@ -42,6 +42,9 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
+        // HTTPSession's JSON parser beside Foundation's.
+        .executableTarget(
+            name: "JSONComparison", dependencies: [.product(name: "HTTPSession", package: "netwatch")], swiftSettings: strict),
         .executableTarget(name: "URLSessionLoad", dependencies: ["RequestLoad"], swiftSettings: strict),
         // What docs/compared.md says of URLSession on Linux, as programs.
         .executableTarget(

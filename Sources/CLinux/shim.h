@@ -9,6 +9,8 @@
 // netinet/tcp.h stands for linux/tcp.h, and net/if.h comes before linux/if.h.
 #include <errno.h>
 #include <fcntl.h>
+#include <iconv.h>
+#include <locale.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stddef.h>

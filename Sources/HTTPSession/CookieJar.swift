@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationEssentials
 internal import EventLoop
 
 /// The cookies of a session, what `HTTPCookieStorage` is to a URLSession. Requests under way may change them at any time; those of a

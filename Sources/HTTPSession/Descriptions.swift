@@ -1,4 +1,4 @@
-internal import Foundation
+internal import FoundationEssentials
 internal import HTTPTypes
 
 // What `print` and `dump` see of that which may hold secrets: names of fields, never their values; addresses without users and queries.
@@ -45,7 +45,7 @@ extension SessionConfiguration.Proxy: CustomStringConvertible, CustomDebugString
         case .environment: return "environment"
         case .none: return "none"
         case .explicit(let text, _):
-            let scheme = text.range(of: "://").map { text[..<$0.upperBound] } ?? ""
+            let scheme = text.firstRange(of: "://").map { text[..<$0.upperBound] } ?? ""
             // The last @ ends them, whatever they have themselves.
             let place = text.dropFirst(scheme.count).split(separator: "@", omittingEmptySubsequences: false).last ?? ""
             return "\(scheme)\(place)"

@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationEssentials
 public import HTTPTypes
 
 /// A task for each of HTTP's methods. Addresses are relative to ``baseURL``; parameters go where the request serializer puts them;
@@ -27,7 +27,7 @@ extension HTTPSessionManager {
         task { () throws(HTTPSessionError) in
             let request = TransferRequest(
                 url: try RequestURL.resolve(address, against: baseURL), method: .post, headerFields: headerFields)
-            return try formSerializer.multipartRequest(request, parameters: parameters, form: form)
+            return try requestSerializer.formSerializer.multipartRequest(request, parameters: parameters, form: form)
         }
     }
 
@@ -125,16 +125,6 @@ extension HTTPSessionManager {
             return data(try build())
         } catch {
             return refused(.data, .memory(maximumSize: 0), error)
-        }
-    }
-
-    /// What gives a form its fields: a serializer of another kind than the library's has no say in forms.
-    private var formSerializer: HTTPRequestSerializer {
-        switch requestSerializer {
-        case let serializer as HTTPRequestSerializer: serializer
-        case let serializer as JSONRequestSerializer: serializer.base
-        case let serializer as PropertyListRequestSerializer: serializer.base
-        default: HTTPRequestSerializer()
         }
     }
 

@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationEssentials
 
 extension HTTPSessionManager {
     /// Posted when a session that was told to end has ended; AFNetworking's `AFURLSessionDidInvalidateNotification`. A session that

@@ -1,6 +1,6 @@
 public import Dispatch
 internal import EventLoop
-public import Foundation
+public import FoundationEssentials
 internal import HTTPTypes
 internal import Pacing
 public import Reachability

@@ -18,7 +18,8 @@ enum Rules {
     /// The folder that alone imports a C library, or SQLite by GRDB.
     static let walls = [
         "CLibnl": "Sources/Reachability/Netlink", "CCurl": "Sources/HTTPSession/Curl",
-        "COpenSSL": "Sources/Certificates", "CTLSReading": "Sources/Certificates", "GRDB": "Sources/HTTPSessionJournal/Store",
+        "CIdn2": "Sources/HTTPSession/Text", "COpenSSL": "Sources/Certificates", "CTLSReading": "Sources/Certificates",
+        "GRDB": "Sources/HTTPSessionJournal/Store",
     ]
 
     /// The exceptions: the edges that stand in a pure folder.
@@ -30,8 +31,7 @@ enum Rules {
         file.isIn(pure) && !edges.contains(file.path)
     }
 
-    /// One folder talks to each C library; only HTTPSession, its journal and the program
-    /// that transfers load Foundation (26 MB resident instead of 13); pure folders see no C.
+    /// One folder talks to each C library; only HTTPSessionFoundation and the journal load Foundation; pure folders see no C.
     static func importWalls(_ file: SourceFile) -> [Finding] {
         guard file.isSwift, file.isIn(["Sources"]) else { return [] }
         return file.imports.compactMap { line, module in
@@ -40,17 +40,20 @@ enum Rules {
             if let folder = walls[module], !file.isIn([folder, "Sources/HTTPSessionTestKit"]) {
                 return finding("only \(folder) imports \(module)")
             }
-            if isPure(file) && ["CCurl", "CLibnl", "CLinux", "COpenSSL", "Dispatch", "Glibc", "Musl"].contains(module) {
+            if isPure(file) && ["CCurl", "CIdn2", "CLibnl", "CLinux", "COpenSSL", "Dispatch", "Glibc", "Musl"].contains(module) {
                 return finding("pure code imports no \(module)")
             }
             // What a monitor has in memory loads neither, by way of another module.
-            if module == "HTTPSession" && !file.isIn(["Sources/netwatch-transfer", "Sources/HTTPSessionJournal"]) {
-                return finding("HTTPSession brings libcurl and Foundation: only netwatch-transfer and the journal import it")
+            let sessions = ["Sources/netwatch-transfer", "Sources/HTTPSessionJournal", "Sources/HTTPSessionFoundation"]
+            if module == "HTTPSession" && !file.isIn(sessions) {
+                return finding(
+                    "HTTPSession brings libcurl: only netwatch-transfer, the journal and HTTPSessionFoundation import it")
             }
             // Whoever wants no session that outlives its process carries no database.
             if module == "HTTPSessionJournal" { return finding("HTTPSessionJournal brings SQLite: nothing here imports it") }
-            // Property lists, XML and Progress are Foundation's alone.
-            let foundation = ["Sources/HTTPSession", "Sources/HTTPSessionJournal", "Sources/netwatch-transfer"]
+            if module == "HTTPSessionFoundation" { return finding("HTTPSessionFoundation brings ICU: nothing here imports it") }
+            // Property lists, XML and Progress are Foundation's alone; GRDB loads it in any case.
+            let foundation = ["Sources/HTTPSessionFoundation", "Sources/HTTPSessionJournal"]
             if module.hasPrefix("Foundation") && module != "FoundationEssentials" && !file.isIn(foundation) {
                 return finding("FoundationEssentials is enough: \(module) is not to be loaded")
             }

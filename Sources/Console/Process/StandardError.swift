@@ -6,6 +6,9 @@ package enum StandardError {
         say(line: failure.line)
     }
 
+    /// What the program does not do, before its work begins.
+    package static func note(_ text: String) { say(Failure(0, text)) }
+
     /// What is seen is late then, and less of it; whoever reads the records should know.
     package static func sayPolling() {
         say(line: "netwatch: netlink: the system refuses it or its events, so everything is looked at every 2s instead")

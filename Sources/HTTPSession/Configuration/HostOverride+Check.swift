@@ -1,4 +1,4 @@
-internal import Foundation
+internal import FoundationEssentials
 internal import Reachability
 
 extension SessionConfiguration.HostOverride {
@@ -9,7 +9,7 @@ extension SessionConfiguration.HostOverride {
         guard (1...65_535).contains(port) else { return "the port is not 1 to 65535" }
         guard isHostName(host) else { return "the host is not a name as URLs have it" }
         guard !addresses.isEmpty else { return "there is no address" }
-        guard addresses.allSatisfy({ IPAddress(Self.withoutBrackets($0)) != nil }) else {
+        guard addresses.allSatisfy({ IPAddress($0.withoutBrackets) != nil }) else {
             return "the addresses are not all IPv4 or IPv6 addresses"
         }
         return nil
@@ -28,9 +28,5 @@ extension SessionConfiguration.HostOverride {
                     }
                 }
         }
-    }
-
-    private static func withoutBrackets(_ address: String) -> String {
-        address.hasPrefix("[") && address.hasSuffix("]") ? String(address.dropFirst().dropLast()) : address
     }
 }

@@ -1,4 +1,4 @@
-internal import Foundation
+internal import FoundationEssentials
 internal import HTTPTypes
 
 /// What every transfer of a session has in common, in the form in which an engine takes it.
@@ -63,7 +63,7 @@ package struct NetworkOptions: Sendable {
             try check(
                 // libcurl decodes the user, and puts it into a Digest answer as it is: DEL too.
                 schemes.contains { proxy.hasPrefix($0) } && !proxy.hasControlCharacter
-                    && proxy.removingPercentEncoding?.hasControlCharacter != true,
+                    && PercentEscaping.unescape(proxy)?.hasControlCharacter != true,
                 "proxy: give http://, https://, socks4://, socks4a://, socks5:// or socks5h:// and a host")
         }
         for text in [configuration.interface, configuration.unixSocketPath].compactMap(\.self) {

@@ -29,14 +29,10 @@ struct ProxyExceptions: Sendable {
 
     private static func network(_ text: String) -> IPPrefix? {
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
-        guard let address = IPAddress(parts[0].trimmingBrackets) else { return nil }
+        guard let address = IPAddress(String(parts[0]).withoutBrackets) else { return nil }
         let whole: UInt8 = address.family == .v4 ? 32 : 128
         guard parts.count == 2 else { return IPPrefix(address, length: whole) }
         guard let length = UInt8(parts[1]), length <= whole else { return nil }
         return IPPrefix(address, length: length)
     }
-}
-
-extension Substring {
-    fileprivate var trimmingBrackets: String { hasPrefix("[") && hasSuffix("]") ? String(dropFirst().dropLast()) : String(self) }
 }

@@ -1,4 +1,4 @@
-internal import Foundation
+internal import FoundationEssentials
 
 /// Which proxy stands before an origin, as libcurl will choose it.
 struct ProxyOrigins: Sendable {
@@ -56,6 +56,6 @@ struct ProxyOrigins: Sendable {
     private static func url(_ text: String) -> URL? {
         guard var parts = URLComponents(string: text.contains("://") ? text : "http://\(text)") else { return nil }
         if parts.port == nil { parts.port = parts.scheme?.lowercased() == "https" ? 443 : 1_080 }
-        return parts.url
+        return parts.url?.withASCIIHost
     }
 }

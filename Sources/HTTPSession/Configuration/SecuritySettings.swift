@@ -1,4 +1,4 @@
-internal import Foundation
+internal import FoundationEssentials
 
 /// A session's policies and identity, prepared once.
 package struct SecuritySettings: Sendable {

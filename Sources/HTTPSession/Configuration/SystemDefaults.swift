@@ -1,4 +1,4 @@
-import Foundation
+import FoundationEssentials
 
 extension HTTPRequestSerializer {
     /// A serializer that tells the server this user's languages, this program and this system.

@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationEssentials
 
 /// A cookie as a session keeps it (RFC 6265 section 5.3). Its description hides the value.
 ///

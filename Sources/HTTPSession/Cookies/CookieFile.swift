@@ -1,4 +1,4 @@
-internal import Foundation
+internal import FoundationEssentials
 
 /// A cookie in Netscape's format, byte for byte: what is no UTF-8 goes back to its server as it came.
 struct CookieLine: Hashable, Sendable {

@@ -1,5 +1,5 @@
 internal import EventLoop
-public import Foundation
+public import FoundationEssentials
 public import Logging
 internal import Synchronization
 

@@ -1,6 +1,6 @@
 internal import Dispatch
 internal import EventLoop
-internal import Foundation
+internal import FoundationEssentials
 internal import Logging
 internal import Synchronization
 

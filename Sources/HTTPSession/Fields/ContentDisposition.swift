@@ -1,4 +1,4 @@
-internal import Foundation
+internal import FoundationEssentials
 
 /// `Content-Disposition` (RFC 6266): the name under which a server suggests to save its response.
 package enum ContentDisposition {

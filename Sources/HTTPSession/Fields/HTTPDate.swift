@@ -1,4 +1,4 @@
-internal import Foundation
+internal import FoundationEssentials
 
 /// A date as HTTP writes it (RFC 9110 section 5.6.7).
 enum HTTPDate {

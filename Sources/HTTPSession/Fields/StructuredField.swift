@@ -1,4 +1,4 @@
-internal import Foundation
+internal import FoundationEssentials
 
 /// Reads structured fields (RFC 9651 section 4.2) as strictly as it is asked there: what breaks a rule anywhere makes nothing of the whole
 /// field.

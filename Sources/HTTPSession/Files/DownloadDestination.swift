@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationEssentials
 
 /// Where a download goes, and what happens to a file that is already there.
 ///

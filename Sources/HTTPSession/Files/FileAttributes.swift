@@ -1,5 +1,5 @@
 internal import CLinux
-internal import Foundation
+internal import FoundationEssentials
 internal import Glibc
 
 /// The mode and owner of a finished file: those of the file that it replaces, else what open(2) would give it.
@@ -44,7 +44,7 @@ enum FileAttributes {
     private static func umaskOfProcess() -> mode_t {
         if let text = try? String(contentsOfFile: "/proc/self/status", encoding: .utf8),
             let line = text.split(separator: "\n").first(where: { $0.hasPrefix("Umask:") }),
-            let mask = mode_t(line.dropFirst("Umask:".count).trimmingCharacters(in: .whitespaces), radix: 8)
+            let mask = mode_t(line.dropFirst("Umask:".count).drop(while: \.isWhitespace), radix: 8)
         {
             return mask
         }

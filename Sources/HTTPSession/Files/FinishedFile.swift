@@ -1,6 +1,6 @@
 internal import CLinux
 internal import Certificates
-internal import Foundation
+internal import FoundationEssentials
 internal import Glibc
 
 /// A file that an earlier download has finished, as far as it can be trusted to be that.

@@ -1,6 +1,6 @@
 internal import CLinux
 internal import EventLoop
-internal import Foundation
+internal import FoundationEssentials
 internal import Glibc
 
 /// A file that is not there until it is whole.

@@ -1,4 +1,5 @@
-internal import Foundation
+internal import CLinux
+internal import FoundationEssentials
 internal import Glibc
 
 /// Where a session keeps what its resume data stands for: a record for each, which names the part of a file. Resume data itself is a
@@ -73,13 +74,15 @@ struct ResumeDirectory: Hashable, Sendable {
 
     /// Removes what is too old and too many.
     private func prune() {
-        let keys: [URLResourceKey] = [.contentModificationDateKey]
-        guard let files = try? FileManager.default.contentsOfDirectory(at: url, includingPropertiesForKeys: keys) else { return }
-        let records = files.filter { $0.pathExtension == "resume" }.map { file in
-            (file, (try? file.resourceValues(forKeys: Set(keys)).contentModificationDate) ?? .distantPast)
-        }.sorted { $0.1 > $1.1 }
-        let limit = Date().addingTimeInterval(-ResumeDirectory.maximumAge)
-        for (index, (file, date)) in records.enumerated() where index >= ResumeDirectory.maximumRecords || date < limit {
+        guard let names = try? FileManager.default.contentsOfDirectory(atPath: url.path) else { return }
+        let records = names.filter { $0.hasSuffix(".resume") }.map { name in
+            let file = url.appending(path: name)
+            var found = stat()
+            let isThere = lstat(file.path, &found) == 0
+            return (file, changed: isThere ? Double(found.st_mtim.tv_sec) + Double(found.st_mtim.tv_nsec) / 1e9 : 0)
+        }.sorted { $0.changed > $1.changed }
+        let limit = Date().timeIntervalSince1970 - ResumeDirectory.maximumAge
+        for (index, (file, changed)) in records.enumerated() where index >= ResumeDirectory.maximumRecords || changed < limit {
             forget(file)
         }
     }

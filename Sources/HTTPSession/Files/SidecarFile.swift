@@ -1,4 +1,4 @@
-internal import Foundation
+internal import FoundationEssentials
 internal import Glibc
 
 /// Puts a ``Sidecar`` beside its part, and reads it there.

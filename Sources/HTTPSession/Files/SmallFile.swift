@@ -1,5 +1,6 @@
 internal import CLinux
-internal import Foundation
+internal import EventLoop
+internal import FoundationEssentials
 internal import Glibc
 
 /// A file that is written in one step and survives a power loss either as it was or as it is.
@@ -22,20 +23,9 @@ package enum SmallFile {
         guard fstat(descriptor, &found) == 0, found.st_size <= maximumSize else {
             return Data()
         }
-        var data = Data(count: Int(found.st_size))
-        var done = 0
-        while done < data.count {
-            let count = data.withUnsafeMutableBytes { buffer in
-                Glibc.read(descriptor, buffer.baseAddress?.advanced(by: done), buffer.count - done)
-            }
-            guard count > 0 else {
-                if count < 0, errno == EINTR { continue }
-                if count < 0 { throw FileFailure.reading(path, errno) }
-                break
-            }
-            done += count
+        do { return Data(try DescriptorContents.read(descriptor, atMost: Int(found.st_size))) } catch {
+            throw FileFailure.reading(path, error.number)
         }
-        return data.prefix(done)
     }
 
     /// Only its owner may read it: addresses may be secrets.

@@ -1,5 +1,5 @@
 internal import CLinux
-internal import Foundation
+internal import FoundationEssentials
 internal import Glibc
 
 /// The extended attribute in which a finished file keeps its ``FileValidator`` (`man 7 xattr`).

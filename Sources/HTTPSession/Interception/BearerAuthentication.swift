@@ -1,5 +1,5 @@
 internal import EventLoop
-internal import Foundation
+internal import FoundationEssentials
 internal import HTTPTypes
 
 /// Bearer tokens (RFC 6750) for every request of a session, fetched anew when the server calls one expired, or shortly before one says that

@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationEssentials
 
 /// The digest of a whole file, which says more than any validator: that these are the bytes that were meant.
 public struct ContentDigest: Hashable, Sendable, Codable, CustomStringConvertible {

@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationEssentials
 public import Reachability
 
 /// Why a transfer, or a task around it, did not give what was asked.
@@ -133,37 +133,12 @@ public struct HTTPSessionError: Error, Sendable, CustomStringConvertible {
         let place = context.url.map { " (\(context.method.map { "\($0) " } ?? "")\($0))" } ?? ""
         return "\(code.rawValue): \(reason)\(place)"
     }
+}
 
-    /// The code that URLSession would give on Apple's platforms.
-    public var urlErrorCode: URLError.Code {
-        switch code {
-        case .cancelled: .cancelled
-        case .invalidRequest: .badURL
-        case .invalidConfiguration, .misuse, .interceptorFailed, .sessionInvalidated, .transferFailed: .unknown
-        case .insecureConnectionRefused, .redirectRefused: .appTransportSecurityRequiresSecureConnection
-        case .networkNotAllowed: .dataNotAllowed
-        case .handlerTimedOut, .timedOut: .timedOut
-        case .notConnected: .notConnectedToInternet
-        case .cannotFindHost: .cannotFindHost
-        case .cannotConnectToHost, .proxyFailed: .cannotConnectToHost
-        case .connectionLost: .networkConnectionLost
-        case .secureConnectionFailed: .secureConnectionFailed
-        case .certificateExpired: .serverCertificateHasBadDate
-        case .certificateNotYetValid: .serverCertificateNotYetValid
-        case .certificateHasUnknownRoot: .serverCertificateHasUnknownRoot
-        case .certificateRevoked, .certificateUntrusted, .pinMismatch: .serverCertificateUntrusted
-        case .clientCertificateRequired: .clientCertificateRequired
-        case .clientCertificateRejected: .clientCertificateRejected
-        case .badServerResponse, .unacceptableStatus: .badServerResponse
-        case .unacceptableContentType, .cannotDecodeContent, .cannotEncodeRequest: .cannotDecodeContentData
-        case .authenticationFailed: .userAuthenticationRequired
-        case .tooManyRedirects: .httpTooManyRedirects
-        case .responseTooLarge: .dataLengthExceedsMaximum
-        case .cannotReadFile: .cannotOpenFile
-        case .fileChanged: .requestBodyStreamExhausted
-        case .cannotWriteFile: .cannotWriteToFile
-        case .cannotMoveFile: .cannotMoveFile
-        case .digestMismatch, .cannotResume: .cannotDecodeRawData
-        }
-    }
+extension HTTPSessionError: LocalizedError {
+    /// The reason: one line for a person, without a full stop.
+    public var errorDescription: String? { reason }
+
+    /// The cause on the way to the server, if the session's path monitor has found it.
+    public var failureReason: String? { cause.map { "\($0)" } }
 }

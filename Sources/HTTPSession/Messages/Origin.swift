@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationEssentials
 
 /// Scheme, host and port (RFC 6454 section 4): what credentials and connections belong to.
 public struct Origin: Hashable, Sendable, CustomStringConvertible {
@@ -19,10 +19,8 @@ public struct Origin: Hashable, Sendable, CustomStringConvertible {
 
     /// Of a URL's parts; the scheme in lower case.
     init(scheme: String, writtenHost: String, port: Int?) {
-        let host = writtenHost.lowercased()
-        let isBracketed = host.utf8.first == UInt8(ascii: "[") && host.utf8.last == UInt8(ascii: "]")
         self.init(
-            scheme: scheme, host: isBracketed ? String(host.dropFirst().dropLast()) : host,
+            scheme: scheme, host: writtenHost.lowercased().withoutBrackets,
             port: port ?? (scheme == "https" ? 443 : 80))
     }
 
@@ -64,5 +62,12 @@ public struct Origin: Hashable, Sendable, CustomStringConvertible {
     public var description: String {
         let name = host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host
         return port == (scheme == "https" ? 443 : 80) ? "\(scheme)://\(name)" : "\(scheme)://\(name):\(port)"
+    }
+}
+
+extension String {
+    /// An IPv6 address without the brackets that surround it in a URL (RFC 3986 section 3.2.2); any other text as it is.
+    var withoutBrackets: String {
+        utf8.first == UInt8(ascii: "[") && utf8.last == UInt8(ascii: "]") ? String(dropFirst().dropLast()) : self
     }
 }

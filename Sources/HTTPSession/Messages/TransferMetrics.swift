@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationEssentials
 
 /// What was measured of a task, in the terms of `URLSessionTaskMetrics`. What libcurl does not tell is `nil`, never estimated.
 public struct TransferMetrics: Hashable, Sendable {

@@ -1,4 +1,4 @@
-import Foundation
+import FoundationEssentials
 public import HTTPTypes
 
 /// Parameters in the query, or as a form (`application/x-www-form-urlencoded`), by the request's method; and the fields that every
@@ -57,6 +57,9 @@ public struct HTTPRequestSerializer: RequestSerializer {
         headerFields[.authorization] = nil
     }
 
+    /// This serializer.
+    public var formSerializer: HTTPRequestSerializer { self }
+
     /// Query or form. A method with a body gets a form even without parameters, an empty one, unless it has a body already.
     public func encode(_ parameters: Parameters?, into request: TransferRequest) throws -> TransferRequest {
         var request = applyingDefaults(to: request)
@@ -92,12 +95,12 @@ public struct HTTPRequestSerializer: RequestSerializer {
     }
 
     /// Whether this method's parameters belong into the query.
-    func encodesParametersInURI(_ method: HTTPRequest.Method) -> Bool {
+    package func encodesParametersInURI(_ method: HTTPRequest.Method) -> Bool {
         HTTPRequest.Method(method.rawValue.uppercased()).map(httpMethodsEncodingParametersInURI.contains) ?? false
     }
 
     /// `request` with the fields and options that it does not have.
-    func applyingDefaults(to request: TransferRequest) -> TransferRequest {
+    package func applyingDefaults(to request: TransferRequest) -> TransferRequest {
         var request = request
         for name in Set(headerFields.map(\.name)) where !request.headerFields.contains(name) {
             request.headerFields[fields: name] = headerFields[fields: name]
@@ -133,7 +136,7 @@ public struct HTTPRequestSerializer: RequestSerializer {
 
 extension TransferRequest {
     /// Whether a serializer is to write the body. A body that is there stays, and no parameters fit beside it.
-    func takesBody(from parameters: Parameters?) throws(HTTPSessionError) -> Bool {
+    package func takesBody(from parameters: Parameters?) throws(HTTPSessionError) -> Bool {
         if case .none = body { return true }
         guard parameters == nil else {
             throw HTTPSessionError(.invalidRequest, "the request has a body already", context: .init(of: self))
@@ -143,7 +146,7 @@ extension TransferRequest {
 }
 
 extension HTTPFields {
-    mutating func setDefault(_ value: String, for name: HTTPField.Name) {
+    package mutating func setDefault(_ value: String, for name: HTTPField.Name) {
         if !contains(name) { self[name] = value }
     }
 }

@@ -1,18 +1,26 @@
-public import Foundation
+public import FoundationEssentials
 import HTTPTypes
 
 /// Parameters as a JSON body (RFC 8259); for methods without a body in the query, as ``HTTPRequestSerializer`` does it.
 public struct JSONRequestSerializer: RequestSerializer {
     /// The fields, the methods and the options of every request.
     public var base: HTTPRequestSerializer
-    /// How the text looks. With `fragmentsAllowed` a single string or number is a body too.
-    public var writingOptions: JSONSerialization.WritingOptions
+    /// How the text looks.
+    public var outputFormatting: JSONEncoder.OutputFormatting
+    /// Whether a single string, number, truth value or null is a body too.
+    public var allowsFragments: Bool
 
     /// A serializer of JSON over the rules of `base`.
-    public init(base: HTTPRequestSerializer, writingOptions: JSONSerialization.WritingOptions = []) {
+    public init(
+        base: HTTPRequestSerializer, outputFormatting: JSONEncoder.OutputFormatting = [], allowsFragments: Bool = false
+    ) {
         self.base = base
-        self.writingOptions = writingOptions
+        self.outputFormatting = outputFormatting
+        self.allowsFragments = allowsFragments
     }
+
+    /// The serializer below.
+    public var formSerializer: HTTPRequestSerializer { base }
 
     /// Without parameters there is neither body nor `Content-Type`.
     ///
@@ -28,12 +36,45 @@ public struct JSONRequestSerializer: RequestSerializer {
 
     private func json(_ parameters: Parameters) throws -> Data {
         try parameters.requireWritable()
-        // Foundation's writer traps on what it cannot write, so nothing that it cannot write may reach it.
-        guard let object = parameters.foundationObject(for: .json),
-            writingOptions.contains(.fragmentsAllowed) || JSONSerialization.isValidJSONObject(object)
-        else {
-            throw HTTPSessionError(.cannotEncodeRequest, "the parameters are not valid JSON")
+        guard allowsFragments || parameters.isContainer else { throw Self.invalid(nil) }
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = outputFormatting
+        do { return try encoder.encode(JSONText(parameters: parameters)) } catch { throw Self.invalid(error) }
+    }
+
+    private static func invalid(_ error: (any Error)?) -> HTTPSessionError {
+        HTTPSessionError(.cannotEncodeRequest, "the parameters are not valid JSON", underlying: error)
+    }
+
+    /// Parameters for a `JSONEncoder`, which itself refuses numbers that are not finite.
+    private struct JSONText: Encodable {
+        let parameters: Parameters
+
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.singleValueContainer()
+            switch parameters {
+            case .null: try container.encodeNil()
+            case .bool(let value): try container.encode(value)
+            case .integer(let value): try container.encode(value)
+            case .unsigned(let value): try container.encode(value)
+            case .number(let value): try container.encode(value)
+            case .string(let value): try container.encode(value)
+            case .array(let elements): try container.encode(elements.map(JSONText.init))
+            case .dictionary(let pairs): try container.encode(pairs.mapValues(JSONText.init))
+            case .data, .date, .set:
+                throw EncodingError.invalidValue(
+                    parameters,
+                    .init(codingPath: encoder.codingPath, debugDescription: "JSON has neither sets nor data nor dates"))
+            }
         }
-        return try JSONSerialization.data(withJSONObject: object, options: writingOptions)
+    }
+}
+
+extension Parameters {
+    fileprivate var isContainer: Bool {
+        switch self {
+        case .array, .dictionary, .set: true
+        default: false
+        }
     }
 }

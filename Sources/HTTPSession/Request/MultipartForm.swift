@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationEssentials
 public import HTTPTypes
 
 /// A form of parts (RFC 7578), sent without being put together in memory.

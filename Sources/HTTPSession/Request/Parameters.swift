@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationEssentials
 
 /// What a request is to say, before a serializer decides how: in the query, as a form, as JSON, as a property list.
 ///
@@ -65,7 +65,7 @@ public enum Parameters: Hashable, Sendable {
     }
 
     /// Refuses containers deeper than ``maximumDepth``, before anything walks them, and dates that no format has.
-    func requireWritable() throws(HTTPSessionError) {
+    package func requireWritable() throws(HTTPSessionError) {
         guard isShallow else {
             throw HTTPSessionError(.cannotEncodeRequest, "the parameters are nested more than \(Self.maximumDepth) deep")
         }

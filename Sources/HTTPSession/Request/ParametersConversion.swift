@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationEssentials
 
 extension Parameters {
     /// From Swift values: dictionaries with string keys, arrays, sets, numbers, strings, `Data`, `Date`, `URL`, `UUID`, `nil`.
@@ -12,21 +12,9 @@ extension Parameters {
     /// say (NaN) is an error. Whole numbers of 64 bits stay exact; a `Decimal` with more digits than a `Double` has is rounded to one.
     public init(encoding value: some Encodable, encoder: JSONEncoder = JSONEncoder()) throws(HTTPSessionError) {
         do {
-            self.init(
-                foundationObject: try JSONSerialization.jsonObject(with: encoder.encode(value), options: [.fragmentsAllowed]))
+            self = try JSONParser.parse(try encoder.encode(value))
         } catch {
             throw HTTPSessionError(.cannotEncodeRequest, "the parameters cannot be encoded", underlying: error)
-        }
-    }
-
-    /// What `JSONSerialization` makes: at most 512 containers in each other, so that recursion ends.
-    private init(foundationObject: Any) {
-        switch foundationObject {
-        case let elements as [Any]: self = .array(elements.map(Parameters.init(foundationObject:)))
-        case let members as [String: Any]: self = .dictionary(members.mapValues(Parameters.init(foundationObject:)))
-        // JSONValue has no number for these.
-        case let number as NSNumber where String(cString: number.objCType) == "Q": self = .unsigned(number.uint64Value)
-        case let other: self.init(JSONValue(foundationObject: other))
         }
     }
 
@@ -98,39 +86,6 @@ extension Parameters {
     }
 }
 
-extension Parameters {
-    /// The form in which Foundation's JSON and property list writers take it; `nil` where they have none: a set, null in a property
-    /// list, data, dates and numbers that are not finite in JSON. At most ``maximumDepth`` deep.
-    func foundationObject(for format: FoundationFormat) -> Any? {
-        switch self {
-        case .null: return format == .json ? NSNull() : nil
-        case .bool(let value): return value
-        case .integer(let value): return value
-        case .unsigned(let value): return value
-        case .number(let value): return value.isFinite || format == .propertyList ? value : nil
-        case .string(let value): return value
-        case .data(let value): return format == .propertyList ? value : nil
-        case .date(let value): return format == .propertyList ? value : nil
-        case .set: return nil
-        case .array(let elements):
-            var converted: [Any] = []
-            for element in elements {
-                guard let object = element.foundationObject(for: format) else { return nil }
-                converted.append(object)
-            }
-            return converted
-        case .dictionary(let pairs):
-            var converted: [String: Any] = [:]
-            for (key, value) in pairs {
-                guard let object = value.foundationObject(for: format) else { return nil }
-                converted[key] = object
-            }
-            return converted
-        }
-    }
-
-    enum FoundationFormat {
-        case json
-        case propertyList
-    }
+extension Parameters: JSONTree {
+    static func object(_ members: [String: Parameters]) -> Parameters { .dictionary(members) }
 }

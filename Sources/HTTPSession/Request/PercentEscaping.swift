@@ -20,6 +20,21 @@ public enum PercentEscaping {
         return String(decoding: escaped, as: UTF8.self)
     }
 
+    /// `text` with each percent-encoded byte as it is; `nil` if an escape is broken, or if the bytes are no UTF-8.
+    package static func unescape(_ text: String) -> String? {
+        let parts = text.utf8.split(separator: UInt8(ascii: "%"), omittingEmptySubsequences: false)
+        var bytes = Array(parts[0])
+        for part in parts.dropFirst() {
+            let digits = part.prefix(2)
+            guard digits.count == 2, digits.allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit }),
+                let byte = UInt8(String(decoding: digits, as: UTF8.self), radix: 16)
+            else { return nil }
+            bytes.append(byte)
+            bytes += part.dropFirst(2)
+        }
+        return String(validating: bytes, as: UTF8.self)
+    }
+
     private static func isKept(_ byte: UInt8) -> Bool {
         switch Unicode.Scalar(byte) {
         case "A"..."Z", "a"..."z", "0"..."9", "-", ".", "_", "~", "/", "?": true

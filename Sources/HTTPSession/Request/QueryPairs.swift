@@ -1,4 +1,4 @@
-package import Foundation
+package import FoundationEssentials
 
 /// A parameter without its nesting: `user[ids][]` and one value.
 package struct QueryPair: Hashable, Sendable {

@@ -1,4 +1,4 @@
-internal import Foundation
+internal import FoundationEssentials
 internal import HTTPTypes
 
 /// What a 3xx response makes of a request (RFC 9110 section 15.4), before anybody is asked.
@@ -51,7 +51,7 @@ package enum RedirectRules {
         guard !RequestURL.hasBackslash(reference) else {
             return .failure(Reason(text: "leads to an address with a backslash"))
         }
-        guard let target = URL(string: reference, relativeTo: url)?.absoluteURL, let origin = Origin(target) else {
+        guard let target = RequestURL.reference(reference, relativeTo: url), let origin = Origin(target) else {
             return .failure(Reason(text: "leads to no http or https address"))
         }
         guard origin.scheme == "https" || Origin(url)?.scheme != "https" || allowsInsecure else {

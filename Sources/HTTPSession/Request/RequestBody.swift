@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationEssentials
 
 /// What a request carries. Every form but a stream without its factory can be sent again, after a redirect or a challenge.
 ///

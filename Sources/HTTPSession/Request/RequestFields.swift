@@ -1,4 +1,4 @@
-import Foundation
+import FoundationEssentials
 public import HTTPTypes
 
 extension HTTPFields {
@@ -47,7 +47,8 @@ public enum RequestFields {
         return weighted.isEmpty ? nil : weighted.joined(separator: ", ")
     }
 
-    /// `User-Agent` (RFC 9110 section 10.1.5): `product/version (system)`. Other scripts are written in ASCII as well as can be.
+    /// `User-Agent` (RFC 9110 section 10.1.5): `product/version (system)`. Letters lose their marks (`Ünï` is `Uni`), and other scripts are
+    /// left out; HTTPSessionFoundation's `latinized(_:)` writes them in Latin letters first.
     public static func userAgent(product: String, version: String?, system: String?) -> String {
         let product = token(product)
         let version = version.map(token)
@@ -74,10 +75,6 @@ public enum RequestFields {
     }
 
     private static func ascii(_ text: String) -> String {
-        // Where there is nothing to do, megabytes of rules need not be read.
-        let isASCII = text.utf8.allSatisfy { $0 < 0x80 }
-        let transform = StringTransform("Any-Latin; Latin-ASCII; [:^ASCII:] Remove")
-        let latin = isASCII ? text : text.applyingTransform(transform, reverse: false) ?? text
-        return latin.filter { $0.isASCII && $0 >= " " && $0 != "\u{7F}" }
+        TextConversion.ascii(text).filter { $0 >= " " && $0 != "\u{7F}" }
     }
 }

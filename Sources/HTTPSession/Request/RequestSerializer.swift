@@ -6,6 +6,14 @@ public protocol RequestSerializer: Sendable {
     ///
     /// May throw any error; callers of ``serialize(_:parameters:)`` see it beneath an ``HTTPSessionError``.
     func encode(_ parameters: Parameters?, into request: TransferRequest) throws -> TransferRequest
+
+    /// The serializer of multipart forms, which gives them fields and options; by default one with the library's fields.
+    var formSerializer: HTTPRequestSerializer { get }
+}
+
+extension RequestSerializer {
+    /// A serializer with the library's fields.
+    public var formSerializer: HTTPRequestSerializer { HTTPRequestSerializer() }
 }
 
 extension RequestSerializer {

@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationEssentials
 public import HTTPTypes
 
 /// Addresses as people write them, turned into ones that can be asked, or refused with a reason (RFC 3986).
@@ -17,11 +17,16 @@ package enum RequestURL {
         }
         let directory = base.map(asDirectory)
         // Foundation knows no empty reference, which RFC 3986 section 5.2.2 says is the base itself.
-        guard let url = text.isEmpty ? directory : URL(string: text, relativeTo: directory)?.absoluteURL else {
+        guard let url = text.isEmpty ? directory : reference(text, relativeTo: directory) else {
             throw HTTPSessionError(.invalidRequest, "the URL cannot be read")
         }
         try validate(url)
         return url
+    }
+
+    /// Where `text` leads from `base` (RFC 3986 section 5), its host in ASCII; `nil` for what is no URL.
+    package static func reference(_ text: String, relativeTo base: URL?) -> URL? {
+        URL(string: text, relativeTo: base)?.absoluteURL.withASCIIHost
     }
 
     static func hasBackslash(_ text: String) -> Bool { text.utf8.contains(UInt8(ascii: "\\")) }
@@ -78,8 +83,8 @@ package enum RequestURL {
     }
 
     /// Whether a host is written in one way only: pins, exceptions and the certificate's name are compared with what is written, and libcurl
-    /// asks what it makes of it. Foundation turns a name of other scripts into ASCII, but not one that is percent-encoded, which libcurl
-    /// would; and libcurl takes `127.1`, `0x7f000001` and `0177.0.0.1` for 127.0.0.1.
+    /// asks what it makes of it. A name of other scripts is in ASCII by now (``Foundation/URL/withASCIIHost``); libcurl would decode what else is
+    /// percent-encoded, and takes `127.1`, `0x7f000001` and `0177.0.0.1` for 127.0.0.1.
     static func isPlain(_ host: String) -> Bool {
         var host = host
         return host.withUTF8 { bytes in
@@ -125,6 +130,19 @@ package enum RequestURL {
 }
 
 extension URL {
+    /// The URL with a host of other scripts as its A-labels (RFC 5891): the one way in which it is compared and looked up. Any other URL is left
+    /// as it is, also one whose host IDNA does not allow.
+    ///
+    /// Foundation does it as it parses. FoundationEssentials percent-encodes such a host.
+    var withASCIIHost: URL {
+        guard absoluteString.utf8.contains(UInt8(ascii: "%")), let host = host(percentEncoded: false),
+            !host.utf8.allSatisfy({ $0 < 0x80 }), let ascii = InternationalHost.ascii(host),
+            var parts = URLComponents(url: self, resolvingAgainstBaseURL: true)
+        else { return self }
+        parts.encodedHost = ascii
+        return parts.url ?? self
+    }
+
     /// Scheme, host, port and path: without user, password, query and fragment, which may be secret.
     package var withoutSecrets: String {
         let port = port.map { ":\($0)" } ?? ""

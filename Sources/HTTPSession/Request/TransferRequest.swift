@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationEssentials
 public import HTTPTypes
 
 /// What to ask of a server: the method, the address, the fields and the body, and how far to go for it.
@@ -7,10 +7,11 @@ public import HTTPTypes
 /// ``SessionConfiguration``.
 public struct TransferRequest: Sendable {
     /// `http` or `https`. A user and a password in it are sent at once over TLS (Basic, RFC 7617), and over http when the server asks for
-    /// them, unless ``Options/sendsCredentialsUnasked`` is set. They are never sent in a `Referer` or to the origin of a redirect.
+    /// them, unless ``Options/sendsCredentialsUnasked`` is set. They are never sent in a `Referer` or to the origin of a redirect. A host of
+    /// other scripts is kept in ASCII (`xn--…`, RFC 5891).
     public var url: URL {
         get { parts.value.url }
-        set { parts.value.url = newValue }
+        set { parts.value.url = newValue.withASCIIHost }
     }
     /// RFC 9110 section 9, or any other token.
     public var method: HTTPRequest.Method {
@@ -96,6 +97,7 @@ public struct TransferRequest: Sendable {
         url: URL, method: HTTPRequest.Method = .get, headerFields: HTTPFields = [:], body: RequestBody = .none,
         options: Options = Options()
     ) {
-        parts = CopyOnWrite(Parts(url: url, method: method, headerFields: headerFields, body: body, options: options))
+        parts = CopyOnWrite(
+            Parts(url: url.withASCIIHost, method: method, headerFields: headerFields, body: body, options: options))
     }
 }

@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationEssentials
 
 /// A change to the body before it is decoded.
 public struct DataPreprocessor: Sendable {

@@ -1,15 +1,21 @@
-public import Foundation
+public import FoundationEssentials
 public import HTTPTypes
 
-/// Makes values of bytes. `JSONDecoder` and `PropertyListDecoder` are decoders.
+/// Makes values of bytes. `JSONDecoder` is a decoder, and with HTTPSessionFoundation `PropertyListDecoder`.
 public protocol DataDecoder: Sendable {
     /// A value of the type that the caller wants.
     func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value
+
+    /// Throws if `data` is not to be decoded. Called before ``decode(_:from:)``; does nothing by default.
+    func check(_ data: Data) throws
+}
+
+extension DataDecoder {
+    /// Accepts any data.
+    public func check(_ data: Data) throws {}
 }
 
 extension JSONDecoder: DataDecoder {}
-
-extension PropertyListDecoder: DataDecoder {}
 
 /// A type that has a value for a response without a body.
 public protocol EmptyResponse: SendableMetatype {
@@ -64,8 +70,7 @@ public struct DecodableResponseSerializer<Value: Decodable & SendableMetatype>: 
     public func decode(_ response: ReceivedResponse) throws -> sending Value {
         guard !response.body.isEmpty else { return try emptyValue(response) }
         let body = try preprocessor.preprocess(response.body)
-        // Foundation's property list decoder, unlike its JSON decoder, recurses as deep as the body says.
-        if decoder is PropertyListDecoder { try PropertyListBounds.check(body) }
+        try decoder.check(body)
         do {
             return try decoder.decode(Value.self, from: body)
         } catch {

@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationEssentials
 
 /// The body as it is, once the response has been checked.
 public struct HTTPResponseSerializer: ResponseSerializer {

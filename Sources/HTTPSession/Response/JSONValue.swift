@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationEssentials
 
 /// A JSON text's value (RFC 8259), safe to share.
 public enum JSONValue: Hashable, Sendable {
@@ -15,10 +15,10 @@ public enum JSONValue: Hashable, Sendable {
 
     /// Reads a JSON text in UTF-8, UTF-16 or UTF-32, whatever its outermost value is.
     ///
-    /// Throws Foundation's error for what is no JSON, among it lone surrogates, numbers beyond `Double` and more than 512 containers in
-    /// each other.
-    public init(parsing data: Data) throws {
-        self.init(foundationObject: try JSONSerialization.jsonObject(with: data, options: [.fragmentsAllowed]))
+    /// - Throws: ``HTTPSessionError/Code/cannotDecodeContent`` with the position for what is no JSON, among it lone surrogates, numbers
+    ///   beyond `Double` and more than 512 containers in each other.
+    public init(parsing data: Data) throws(HTTPSessionError) {
+        self = try JSONParser.parse(data)
     }
 
     /// The member of an object; `nil` where there is none or this is no object.
@@ -47,26 +47,10 @@ public enum JSONValue: Hashable, Sendable {
         default: self
         }
     }
+}
 
-    /// What `JSONSerialization` makes: at most 512 containers in each other, so that recursion ends.
-    init(foundationObject: Any) {
-        switch foundationObject {
-        case let value as String: self = .string(value)
-        case let elements as [Any]: self = .array(elements.map(JSONValue.init(foundationObject:)))
-        case let members as [String: Any]: self = .object(members.mapValues(JSONValue.init(foundationObject:)))
-        case let number as NSNumber: self = Self.number(number)
-        default: self = .null
-        }
-    }
-
-    private static func number(_ number: NSNumber) -> JSONValue {
-        // NSNumber answers to every Swift number type and to Bool; only its C type tells what was written.
-        switch String(cString: number.objCType) {
-        case "c", "B": .bool(number.boolValue)
-        case "d", "f": .number(number.doubleValue)
-        default: Int64(exactly: number).map(JSONValue.integer) ?? .number(number.doubleValue)
-        }
-    }
+extension JSONValue: JSONTree {
+    static func unsigned(_ value: UInt64) -> JSONValue { .number(Double(value)) }
 }
 
 extension JSONValue: ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral, ExpressibleByStringLiteral,

@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationEssentials
 public import HTTPTypes
 
 /// A response whose body has arrived whole, and what was asked: all that a serializer may look at.

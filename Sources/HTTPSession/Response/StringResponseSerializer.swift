@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationEssentials
 
 /// The body as text.
 public struct StringResponseSerializer: ResponseSerializer {
@@ -19,12 +19,14 @@ public struct StringResponseSerializer: ResponseSerializer {
         self.preprocessor = preprocessor
     }
 
-    /// The text, without a byte order mark. Bytes that the encoding does not have are an error, and so is an encoding that nobody here
-    /// knows (EUC-JP is one).
+    /// The text, without a byte order mark. Bytes that the encoding does not have are an error, and so is an encoding that is not known.
+    ///
+    /// All encodings but UTF-8, UTF-16, UTF-32, ASCII and ISO 8859-1 are read by the C library (iconv(3)), whose tables are a package of
+    /// their own on some systems (`libc-gconv-modules-extra`, `glibc-gconv-extra`).
     public func decode(_ response: ReceivedResponse) throws -> sending String {
         let name = response.mediaType?.parameters["charset"]
         let encoding = try encoding ?? name.map(named) ?? .utf8
-        guard let text = Charset.decode(try preprocessor.preprocess(response.body), as: encoding) else {
+        guard let text = try Charset.decode(try preprocessor.preprocess(response.body), as: encoding) else {
             throw HTTPSessionError(.cannotDecodeContent, "the body is not \(name?.prefix(40).debugDescription ?? "UTF-8") text")
         }
         return text

@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationEssentials
 public import HTTPTypes
 
 /// What a task brought: the response, the body in the form that was asked for, and what was measured on the way.

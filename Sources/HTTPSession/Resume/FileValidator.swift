@@ -1,4 +1,4 @@
-internal import Foundation
+internal import FoundationEssentials
 
 /// The version that a finished file is of: the server's strong validator, the resource that it belongs to, and the file's size and
 /// modification time when it was finished.

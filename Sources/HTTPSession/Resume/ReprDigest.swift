@@ -1,4 +1,4 @@
-internal import Foundation
+internal import FoundationEssentials
 internal import HTTPTypes
 
 /// `Repr-Digest` (RFC 9530 section 3): the server's own digest of the whole representation, also beside a part of it.

@@ -1,4 +1,4 @@
-internal import Foundation
+internal import FoundationEssentials
 
 /// The beginning of a representation that is here already: may what comes now be put behind it?
 ///

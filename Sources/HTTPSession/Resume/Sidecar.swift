@@ -1,4 +1,4 @@
-internal import Foundation
+internal import FoundationEssentials
 
 /// What lies beside the part of a file and alone says which of its bytes are valid: JSON, one object.
 ///

@@ -1,4 +1,4 @@
-internal import Foundation
+internal import FoundationEssentials
 
 /// What tells one version of a resource from every other, so that bytes of two responses may be joined (RFC 9110 section 8.8).
 ///

@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationEssentials
 
 /// A bearer token (RFC 6750), and until when it holds. Its description hides the token.
 public struct BearerToken: Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {

@@ -1,4 +1,4 @@
-internal import Foundation
+internal import FoundationEssentials
 internal import Pacing
 
 /// `Retry-After` (RFC 9110 section 10.2.3).

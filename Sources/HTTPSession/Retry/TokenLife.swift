@@ -1,4 +1,4 @@
-internal import Foundation
+internal import FoundationEssentials
 internal import Pacing
 
 /// A token, and when another one is due and may be fetched.

@@ -1,5 +1,5 @@
 internal import Certificates
-public import Foundation
+public import FoundationEssentials
 
 /// An X.509 certificate: to pin, to trust, or as a server showed it.
 public struct Certificate: Sendable, Hashable, CustomStringConvertible {

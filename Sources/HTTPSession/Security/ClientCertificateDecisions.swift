@@ -1,5 +1,5 @@
 internal import EventLoop
-internal import Foundation
+internal import FoundationEssentials
 internal import Synchronization
 
 /// A server that asks for a certificate of this side's, after its own has been believed.

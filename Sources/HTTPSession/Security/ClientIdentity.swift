@@ -1,5 +1,5 @@
 internal import Certificates
-public import Foundation
+public import FoundationEssentials
 
 /// The certificate by which this side says who it is, with its private key.
 ///

@@ -1,5 +1,5 @@
 internal import Certificates
-package import Foundation
+package import FoundationEssentials
 
 extension ContentDigest.Algorithm {
     /// A hasher of it; `nil` where OpenSSL has none.

@@ -98,8 +98,7 @@ public struct HostPins: Sendable, Hashable {
 /// A host name as it is compared: in lower case, without the dot that ends an absolute name, an IPv6 address without its brackets and in
 /// the form of RFC 5952.
 func normalizedHost(_ host: String) -> String {
-    var text = host.lowercased()[...]
-    if text.hasPrefix("["), text.hasSuffix("]") { text = text.dropFirst().dropLast() }
+    var text = host.lowercased().withoutBrackets[...]
     if text.hasSuffix("."), text.count > 1 { text = text.dropLast() }
     if text.utf8.contains(UInt8(ascii: ":")), let address = IPAddress(text) { return address.description }
     return String(text)

@@ -1,5 +1,5 @@
 internal import Certificates
-public import Foundation
+public import FoundationEssentials
 
 /// The SHA-256 of a public key, as it is pinned: of the DER SubjectPublicKeyInfo (RFC 7469 section 2.4), written `sha256/BASE64`.
 ///

@@ -1,5 +1,5 @@
 internal import Certificates
-public import Foundation
+public import FoundationEssentials
 
 /// Certificate revocation lists (RFC 5280 section 5): what authorities have taken back.
 ///

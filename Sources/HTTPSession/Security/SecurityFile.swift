@@ -1,4 +1,7 @@
-internal import Foundation
+internal import EventLoop
+internal import FoundationEssentials
+internal import Glibc
+internal import Reachability
 
 /// Reads the files that policies and identities are made of.
 enum SecurityFile {
@@ -7,19 +10,17 @@ enum SecurityFile {
 
     /// The contents, or an `invalidConfiguration` error that names the file.
     static func contents(of path: String) throws(HTTPSessionError) -> Data {
-        do {
-            let handle = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
-            defer { try? handle.close() }
-            let data = try handle.read(upToCount: maximumSize + 1) ?? Data()
-            guard data.count <= maximumSize else {
-                throw HTTPSessionError(.invalidConfiguration, "\(path) has more than \(maximumSize) bytes")
-            }
-            return data
-        } catch let error as HTTPSessionError {
-            throw error
-        } catch {
-            throw unreadable(path, error)
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw unreadable(path, errno) }
+        defer { close(descriptor) }
+        let bytes: [UInt8]
+        do { bytes = try DescriptorContents.read(descriptor, atMost: maximumSize + 1) } catch {
+            throw unreadable(path, error.number)
         }
+        guard bytes.count <= maximumSize else {
+            throw HTTPSessionError(.invalidConfiguration, "\(path) has more than \(maximumSize) bytes")
+        }
+        return Data(bytes)
     }
 
     /// The paths of the files in a directory that have one of the extensions, sorted.
@@ -31,11 +32,12 @@ enum SecurityFile {
                 return extensions.contains(url.pathExtension.lowercased()) ? url.path : nil
             }
         } catch {
-            throw unreadable(directory, error)
+            throw HTTPSessionError(.invalidConfiguration, "cannot read \(directory)", underlying: error)
         }
     }
 
-    private static func unreadable(_ path: String, _ error: any Error) -> HTTPSessionError {
-        HTTPSessionError(.invalidConfiguration, "cannot read \(path)", underlying: error)
+    private static func unreadable(_ path: String, _ number: Int32) -> HTTPSessionError {
+        HTTPSessionError(
+            .invalidConfiguration, "cannot read \(path): \(errorText(number))", context: .init(systemError: number))
     }
 }

@@ -1,4 +1,4 @@
-internal import Foundation
+internal import FoundationEssentials
 
 // Policies are kept in configuration files. What is read there is checked as it is when it is made in a program: what does not
 // parse is a DecodingError whose underlying error is the HTTPSessionError.

@@ -1,4 +1,4 @@
-internal import Foundation
+internal import FoundationEssentials
 
 /// Whom a session believes to be the server: authorities, names, pins, revocation, and which TLS is spoken.
 ///

@@ -1,6 +1,6 @@
 internal import Certificates
 internal import EventLoop
-internal import Foundation
+internal import FoundationEssentials
 
 /// Judges the servers, or the proxy, of one attempt by its policy, and writes down what it finds.
 struct ServerJudge: HandshakeJudge {

@@ -1,6 +1,6 @@
 internal import Certificates
 internal import EventLoop
-internal import Foundation
+internal import FoundationEssentials
 
 /// Judges the servers of one attempt, and keeps what was found until the attempt has ended.
 ///

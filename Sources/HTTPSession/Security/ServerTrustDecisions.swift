@@ -1,5 +1,5 @@
 internal import EventLoop
-internal import Foundation
+internal import FoundationEssentials
 internal import Synchronization
 
 /// A server whose certificates wait for a handler's word.

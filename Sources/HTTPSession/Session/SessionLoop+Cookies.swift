@@ -1,4 +1,4 @@
-internal import Foundation
+internal import FoundationEssentials
 
 /// What is asked of a session's cookies. The answer is those that there are then, a line each.
 enum CookieWish: Sendable {

@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationEssentials
 
 extension TransferTask {
     /// Posted when a task starts or goes on; AFNetworking's `AFNetworkingTaskDidResumeNotification`.

@@ -1,6 +1,6 @@
 internal import Dispatch
 internal import EventLoop
-internal import Foundation
+internal import FoundationEssentials
 
 /// What leaves a session's thread: results to those who wait, events to monitors and observers, on the delivery queue.
 final class SessionOutbox: Sendable {

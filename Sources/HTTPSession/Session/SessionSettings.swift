@@ -1,5 +1,5 @@
 internal import EventLoop
-internal import Foundation
+internal import FoundationEssentials
 internal import HTTPTypes
 internal import Logging
 internal import Pacing
@@ -54,11 +54,10 @@ final class SessionSettings: Sendable {
             if let reason = OwnFile.objection(at: url.path) {
                 throw HTTPSessionError(.invalidConfiguration, "hstsFile: '\(url.path)' is not used: \(reason)")
             }
-            var isDirectory: ObjCBool = false
+            var isDirectory = false
             let directory = url.deletingLastPathComponent().path
             // libcurl would say nothing, and keep nothing.
-            guard url.isFileURL, FileManager.default.fileExists(atPath: directory, isDirectory: &isDirectory),
-                isDirectory.boolValue
+            guard url.isFileURL, FileManager.default.fileExists(atPath: directory, isDirectory: &isDirectory), isDirectory
             else {
                 throw HTTPSessionError(.invalidConfiguration, "hstsFile: there is no directory '\(directory)'")
             }
@@ -133,7 +132,7 @@ final class SessionSettings: Sendable {
     }
 
     private static func endpoint(host: String, port: Int) -> Endpoint? {
-        let host = host.trimmingCharacters(in: ["[", "]"])
+        let host = host.withoutBrackets
         return try? Endpoint(host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)")
     }
 

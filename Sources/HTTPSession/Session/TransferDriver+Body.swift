@@ -1,5 +1,5 @@
 internal import EventLoop
-internal import Foundation
+internal import FoundationEssentials
 internal import Logging
 
 /// Where a response's body goes, and what becomes of it.

@@ -1,4 +1,4 @@
-internal import Foundation
+internal import FoundationEssentials
 
 /// What the engine is asked to do for the present attempt.
 extension TransferDriver {

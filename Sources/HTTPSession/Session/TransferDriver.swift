@@ -1,5 +1,5 @@
 internal import EventLoop
-internal import Foundation
+internal import FoundationEssentials
 internal import Reachability
 
 /// A task on its session's thread: it tells the task's machine what happens, and does what the machine says.

@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationEssentials
 
 extension TransferTask {
     /// The body of a stream task, piece by piece. Two iterators share the pieces. When the last iterator is released before the end of the body,

@@ -1,4 +1,4 @@
-internal import Foundation
+internal import FoundationEssentials
 internal import Pacing
 
 /// Responses that their validation or serializer refuses: interceptors may have the request sent once more.

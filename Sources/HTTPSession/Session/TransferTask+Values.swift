@@ -1,4 +1,4 @@
-public import Foundation
+public import FoundationEssentials
 
 /// Values made of a response that has been checked (``HTTPSessionManager/validation``): another status is an error here.
 extension TransferTask {

@@ -1,6 +1,6 @@
 internal import Dispatch
 internal import EventLoop
-internal import Foundation
+internal import FoundationEssentials
 internal import HTTPTypes
 
 /// A transfer under way: what it is asked for decides its ``kind``, not its type.
@@ -257,7 +257,7 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
 
     /// Calls back with the progress on the session's delivery queue, at most every 50 ms, and with the last one before the task ends. Where
     /// the queue is behind, only the latest waits for its turn.
-    func onProgress(_ body: @escaping @Sendable (TransferProgress) -> Void) {
+    package func onProgress(_ body: @escaping @Sendable (TransferProgress) -> Void) {
         let hasBegun = currentProgress != TransferProgress()
         let watcher = news.call(withPresent: hasBegun, body) { [core] in core.deliver($0) }
         shared.withLock { $0.watchers.append(watcher) }

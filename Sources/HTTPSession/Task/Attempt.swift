@@ -1,4 +1,4 @@
-internal import Foundation
+internal import FoundationEssentials
 
 /// One request and its response, as far as they have come.
 struct Attempt {

@@ -1,4 +1,4 @@
-internal import Foundation
+internal import FoundationEssentials
 
 /// The bytes of a response's body, counted.
 extension TransferMachine {

@@ -1,4 +1,4 @@
-internal import Foundation
+internal import FoundationEssentials
 internal import HTTPTypes
 
 /// The end of a task: what becomes of its result.

@@ -1,4 +1,4 @@
-internal import Foundation
+internal import FoundationEssentials
 internal import Pacing
 
 /// What the task's interceptors make of its requests and failures.

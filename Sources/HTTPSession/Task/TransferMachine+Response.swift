@@ -1,5 +1,5 @@
 internal import EventLoop
-internal import Foundation
+internal import FoundationEssentials
 internal import HTTPTypes
 
 /// What follows from a response: the first rule that applies decides, in the order of ``judge(_:)``.

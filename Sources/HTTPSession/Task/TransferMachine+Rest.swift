@@ -1,4 +1,4 @@
-internal import Foundation
+internal import FoundationEssentials
 internal import HTTPTypes
 
 /// What a download has already, and what it asks for.

@@ -1,4 +1,4 @@
-internal import Foundation
+internal import FoundationEssentials
 internal import HTTPTypes
 
 /// An upload that goes on where it stopped: its machine says which request is next, and here it becomes one.

@@ -1,4 +1,4 @@
-internal import Foundation
+internal import FoundationEssentials
 internal import Reachability
 
 /// What the tasks of one session have in common where a ``TransferMachine`` decides.
@@ -28,7 +28,7 @@ final class SessionRules: Sendable {
     /// Whether the origin is reached through a proxy on this machine.
     func hasLoopbackProxy(before origin: Origin) -> Bool {
         guard let host = proxies.address(before: origin)?.host(percentEncoded: false) else { return false }
-        let name = host.trimmingCharacters(in: ["[", "]"]).lowercased()
+        let name = host.withoutBrackets.lowercased()
         return Origin.isLoopback(name) || IPAddress(name)?.isLoopback == true
     }
 }

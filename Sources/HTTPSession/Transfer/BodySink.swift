@@ -1,4 +1,4 @@
-internal import Foundation
+internal import FoundationEssentials
 
 /// Where a response's body goes. Used on the loop's thread.
 protocol BodySink: AnyObject {

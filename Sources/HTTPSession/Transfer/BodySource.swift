@@ -1,5 +1,5 @@
 internal import EventLoop
-internal import Foundation
+internal import FoundationEssentials
 
 /// What a request sends, segment after segment, as often as it is asked from the beginning. Used on the loop's thread; files are
 /// read by a worker and streams by a task, each a little ahead.

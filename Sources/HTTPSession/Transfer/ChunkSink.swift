@@ -1,5 +1,5 @@
 internal import EventLoop
-internal import Foundation
+internal import FoundationEssentials
 
 /// Hands a body to a reader as it comes. When ``capacity`` bytes wait for the reader, the transfer pauses.
 final class ChunkSink: BodySink {

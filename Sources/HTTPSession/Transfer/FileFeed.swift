@@ -1,6 +1,7 @@
 internal import CLinux
+internal import Dispatch
 internal import EventLoop
-internal import Foundation
+internal import FoundationEssentials
 internal import Glibc
 
 /// Reads a file ahead of the loop, on a worker's thread.

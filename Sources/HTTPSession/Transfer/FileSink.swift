@@ -1,5 +1,5 @@
 internal import EventLoop
-internal import Foundation
+internal import FoundationEssentials
 
 /// Writes a body to a file, on a worker's thread: in chunks which come back when they are written. While ``maximumWaiting`` of them
 /// are on their way, the transfer pauses.

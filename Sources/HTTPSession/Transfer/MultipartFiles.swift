@@ -1,4 +1,5 @@
-public import Foundation
+internal import Dispatch
+public import FoundationEssentials
 internal import CLinux
 internal import Glibc
 internal import HTTPTypes

@@ -1,6 +1,6 @@
 internal import Certificates
 internal import CLinux
-internal import Foundation
+internal import FoundationEssentials
 internal import Glibc
 
 /// A body of which any part can be read, as often as it takes, and is always the same.

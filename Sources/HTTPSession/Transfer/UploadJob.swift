@@ -1,4 +1,4 @@
-package import Foundation
+package import FoundationEssentials
 
 /// What a task needs to upload in several requests.
 struct UploadJob: Sendable {

@@ -1,4 +1,4 @@
-internal import Foundation
+internal import FoundationEssentials
 
 /// The answers of a server that may know draft-ietf-httpbis-resumable-upload.
 extension UploadMachine {

@@ -1,4 +1,4 @@
-internal import Foundation
+internal import FoundationEssentials
 
 /// The answers of a tus server (tus.io/protocols/resumable-upload, 1.0.0).
 extension UploadMachine {

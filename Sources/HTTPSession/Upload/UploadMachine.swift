@@ -1,4 +1,4 @@
-internal import Foundation
+internal import FoundationEssentials
 
 /// An upload that outlives its connections. What was answered or lost goes in; which request is next, and what becomes of it, comes out.
 ///

@@ -1,4 +1,4 @@
-internal import Foundation
+internal import FoundationEssentials
 internal import HTTPTypes
 
 /// The requests of an upload, as HTTP has them.

@@ -1,13 +1,17 @@
-/// The errno numbers that a verdict rests on, as Linux numbers them on every machine that Swift runs on
+/// The errno numbers that verdicts and reports rest on, as Linux numbers them on every machine that Swift runs on
 /// (include/uapi/asm-generic/errno.h), so that pure code needs no C library.
-enum SystemErrorNumber: Int32, CaseIterable {
+package enum SystemErrorNumber: Int32, CaseIterable {
     case notPermitted = 1
+    case inputOutput = 5
     case outOfMemory = 12
     case accessDenied = 13
+    case fileExists = 17
     case noDevice = 19
     case invalid = 22
     case tooManyFilesInSystem = 23
     case tooManyFiles = 24
+    case fileTooLarge = 27
+    case noSpace = 28
     case brokenPipe = 32
     case messageTooLong = 90
     case protocolUnavailable = 92
@@ -22,17 +26,22 @@ enum SystemErrorNumber: Int32, CaseIterable {
     case connectionRefused = 111
     case hostDown = 112
     case hostUnreachable = 113
+    case quotaExceeded = 122
 
     /// The name in errno.h.
     var name: String {
         switch self {
         case .notPermitted: "EPERM"
+        case .inputOutput: "EIO"
         case .outOfMemory: "ENOMEM"
         case .accessDenied: "EACCES"
+        case .fileExists: "EEXIST"
         case .noDevice: "ENODEV"
         case .invalid: "EINVAL"
         case .tooManyFilesInSystem: "ENFILE"
         case .tooManyFiles: "EMFILE"
+        case .fileTooLarge: "EFBIG"
+        case .noSpace: "ENOSPC"
         case .brokenPipe: "EPIPE"
         case .messageTooLong: "EMSGSIZE"
         case .protocolUnavailable: "ENOPROTOOPT"
@@ -47,6 +56,7 @@ enum SystemErrorNumber: Int32, CaseIterable {
         case .connectionRefused: "ECONNREFUSED"
         case .hostDown: "EHOSTDOWN"
         case .hostUnreachable: "EHOSTUNREACH"
+        case .quotaExceeded: "EDQUOT"
         }
     }
 

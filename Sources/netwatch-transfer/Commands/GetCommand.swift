@@ -1,6 +1,6 @@
 import ArgumentParser
 import Console
-import Foundation
+import FoundationEssentials
 
 /// `netwatch get`: downloads that go on when network, server and process are back.
 struct GetCommand: ParsableCommand {

@@ -1,6 +1,6 @@
 import ArgumentParser
 import Console
-import Foundation
+import FoundationEssentials
 
 /// `netwatch put`: an upload that goes on when network and server are back.
 struct PutCommand: ParsableCommand {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Console
-import Foundation
+import FoundationEssentials
+import Glibc
 import HTTPSession
 import HTTPTypes
 import Logging

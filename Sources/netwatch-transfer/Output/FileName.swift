@@ -1,5 +1,6 @@
 import Console
-import Foundation
+import FoundationEssentials
+import HTTPSession
 
 /// The name of the file that a URL's resource goes to, where nobody says another.
 enum FileName {
@@ -12,7 +13,7 @@ enum FileName {
     static func of(_ url: URL) -> String {
         let path = url.path(percentEncoded: true)
         guard let last = path.split(separator: "/", omittingEmptySubsequences: false).last, !last.isEmpty else { return index }
-        return safe(String(last).removingPercentEncoding ?? String(last))
+        return safe(PercentEscaping.unescape(String(last)) ?? String(last))
     }
 
     /// A name that a server or a link suggests, made harmless: one component of a path, visible, no option of a command, no partial file
@@ -25,13 +26,14 @@ enum FileName {
             name = "_" + String(name.unicodeScalars.dropFirst())
         }
         if name.unicodeScalars.last == " " { name = String(name.unicodeScalars.dropLast()) + "_" }
-        name = name.replacingOccurrences(of: partMark, with: "_" + partMark.dropFirst(), options: [.caseInsensitive, .literal])
+        name = name.replacing(partMark, with: "_netwatch-part")
         let stem = name.prefix { $0 != "." }.lowercased()
         if devices.contains(stem) { name = "_" + name }
         return shortened(name)
     }
 
-    private static let partMark = ".netwatch-part"
+    // Made for each use: a Regex is not Sendable.
+    private static var partMark: Regex<Substring> { /\.netwatch-part/.ignoresCase().matchingSemantics(.unicodeScalar) }
     private static let devices: Set<String> = {
         let numbered = (1...9).flatMap { ["com\($0)", "lpt\($0)"] }
         return Set(["con", "prn", "aux", "nul"] + numbered)

@@ -1,5 +1,5 @@
 import Console
-import Foundation
+import FoundationEssentials
 import HTTPSession
 import Reachability
 
@@ -38,9 +38,9 @@ extension Trouble {
         kind = Trouble.kind(of: error)
         // A server that answers an upload otherwise than its protocol has it does so again.
         if direction == .upload, error.code == .badServerResponse, error.context.statusCode != nil { kind = .lasting }
-        words = error.reason.trimmingCharacters(in: .whitespaces)
+        words = error.reason.replacing(/^\s+|\s+$/, with: "")
         // Only a name that a server suggests is never replaced.
-        if error.context.systemError == EEXIST { words += "; remove it, or name the file with -o" }
+        if error.systemErrorNumber == .fileExists { words += "; remove it, or name the file with -o" }
         cause = error.cause ?? Trouble.cause(of: error, words)
         hasFoundCause = error.cause != nil
         let status = error.context.statusCode
@@ -69,10 +69,11 @@ extension Trouble {
         case .badServerResponse, .transferFailed, .secureConnectionFailed: return .odd
         case .cannotReadFile: return .file(code: ExitCode.inputOutput)
         case .cannotWriteFile, .cannotMoveFile:
-            let number = error.context.systemError
             // A disk that is full, over its quota or broken; whatever else there is, the file could not be made.
-            let isOfDisk = [ENOSPC, EDQUOT, EFBIG, EIO].contains(number)
-            return .file(code: isOfDisk ? ExitCode.inputOutput : ExitCode.cannotCreate)
+            switch error.systemErrorNumber {
+            case .noSpace, .quotaExceeded, .fileTooLarge, .inputOutput: return .file(code: ExitCode.inputOutput)
+            default: return .file(code: ExitCode.cannotCreate)
+            }
         case .cancelled, .invalidRequest, .invalidConfiguration, .sessionInvalidated, .insecureConnectionRefused,
             .networkNotAllowed, .handlerTimedOut, .misuse, .interceptorFailed, .certificateExpired, .certificateNotYetValid,
             .certificateHasUnknownRoot, .certificateRevoked, .certificateUntrusted, .pinMismatch, .clientCertificateRequired,
@@ -102,11 +103,11 @@ extension Trouble {
         case .cannotFindHost: (.dns, .nameNotFound)
         case .proxyFailed where error.context.statusCode != nil: (.http, .status)
         case .cannotConnectToHost, .proxyFailed:
-            switch error.context.systemError {
-            case ENETUNREACH: (.network, .netUnreachable)
-            case EHOSTUNREACH: (.network, .hostUnreachable)
-            case EADDRNOTAVAIL: (.local, .sourceUnavailable)
-            case EMFILE, ENFILE: (.local, .fileLimit)
+            switch error.systemErrorNumber {
+            case .networkUnreachable: (.network, .netUnreachable)
+            case .hostUnreachable: (.network, .hostUnreachable)
+            case .addressNotAvailable: (.local, .sourceUnavailable)
+            case .tooManyFiles, .tooManyFilesInSystem: (.local, .fileLimit)
             default: (.tcp, .refused)
             }
         case .timedOut: (.tcp, .timeout)
@@ -125,4 +126,8 @@ extension Trouble {
             (.http, .invalidResponse)
         }
     }
+}
+
+extension HTTPSessionError {
+    fileprivate var systemErrorNumber: SystemErrorNumber? { context.systemError.flatMap(SystemErrorNumber.init) }
 }

@@ -1,5 +1,5 @@
 import Console
-import Foundation
+import FoundationEssentials
 import HTTPSession
 
 /// What is to be downloaded, and where to: decided before anything starts, without a look at the disk.

@@ -1,6 +1,6 @@
 import ArgumentParser
 import Console
-import Foundation
+import FoundationEssentials
 
 /// What is to be uploaded, and where to: decided before anything starts, without a look at the disk.
 struct PutPlan: Hashable {

@@ -1,5 +1,5 @@
 import Console
-import Foundation
+import FoundationEssentials
 import HTTPSession
 
 /// Addresses as people type them behind `get` and `put`.

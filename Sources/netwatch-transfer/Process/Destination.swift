@@ -1,6 +1,6 @@
 import CLinux
 import Console
-import Foundation
+import FoundationEssentials
 import Glibc
 import HTTPSession
 import Reachability
@@ -21,7 +21,7 @@ enum Destination {
             }
             for path in ["\(file).netwatch-part", "\(file).netwatch-part.json"] {
                 guard let reason = OwnFile.objection(at: path) else { continue }
-                Notice.write("get: '\(path)' is not used: \(reason)")
+                StandardError.note("get: '\(path)' is not used: \(reason)")
                 break
             }
         }

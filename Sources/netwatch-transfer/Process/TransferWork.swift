@@ -1,4 +1,4 @@
-import Foundation
+import FoundationEssentials
 import HTTPSession
 
 /// One thing that is transferred, as it is told of.

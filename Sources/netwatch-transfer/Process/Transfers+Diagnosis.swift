@@ -1,5 +1,5 @@
 import Console
-import Foundation
+import FoundationEssentials
 import HTTPSession
 import Pacing
 import Reachability

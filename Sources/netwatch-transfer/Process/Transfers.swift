@@ -1,5 +1,6 @@
 import Console
-import Foundation
+import FoundationEssentials
+import Glibc
 import HTTPSession
 import Pacing
 import Reachability
@@ -222,7 +223,7 @@ final class Transfers {
         if let answer = entry.answer { running[index].answer = answer }
         switch entry.event {
         case .redirected(let text):
-            if let url = URL(string: text, relativeTo: running[index].address) { connect(index, to: url.absoluteURL) }
+            if let url = RequestURL.reference(text, relativeTo: running[index].address) { connect(index, to: url) }
             tell(entry.event, index, entry.moment)
         case .failed(let trouble): failed(index, trouble, entry.moment)
         case .finished: finished(index, entry.moment)

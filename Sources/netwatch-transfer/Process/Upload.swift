@@ -1,4 +1,4 @@
-import Foundation
+import FoundationEssentials
 import HTTPSession
 import HTTPTypes
 
@@ -69,7 +69,7 @@ struct Upload: TransferWork {
 
     mutating func goesOn(_ index: Int, after answer: TransferAnswer) -> Bool {
         guard dialect == .auto else { return false }
-        let versions = (answer.tusVersions ?? "").split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
+        let versions = (answer.tusVersions ?? "").split(separator: ",").map { $0.filter { !$0.isWhitespace } }
         dialect = versions.contains("1.0.0") ? .tus : .draft
         return true
     }

@@ -1,7 +1,7 @@
 import CLinux
 import Console
 import EventLoop
-import Foundation
+import FoundationEssentials
 import Glibc
 import HTTPSession
 import Reachability
@@ -63,8 +63,8 @@ final class UploadNote: Sendable {
         }
         guard descriptor >= 0 else { return nil }
         state = Locked(State(version: version))
-        guard !plan.beginsAnew, let data = try? FileHandle(fileDescriptor: descriptor).readToEnd(),
-            let found = try? JSONDecoder().decode(Content.self, from: data), found.file == file, found.version == version,
+        guard !plan.beginsAnew, let data = try? DescriptorContents.read(descriptor, atMost: 1 << 20),
+            let found = try? JSONDecoder().decode(Content.self, from: Data(data)), found.file == file, found.version == version,
             found.url == url, plan.dialect == .auto || plan.dialect == found.dialect
         else { return }
         state.withLock { $0.content = found }
@@ -77,7 +77,7 @@ final class UploadNote: Sendable {
         switch try LockedFile.attempt(path) {
         case .opened(let descriptor, _): return descriptor
         case .refused(let reason):
-            Notice.write("put: '\(path)' is not used: \(reason)")
+            StandardError.note("put: '\(path)' is not used: \(reason)")
             return -1
         }
     }

@@ -23,10 +23,11 @@ struct DocumentedExamplesTests {
     @Test(arguments: [
         "README.md", "Sources/HTTPSession/HTTPSession.docc/HTTPSession.md",
         "Sources/Reachability/Reachability.docc/Reachability.md",
+        "Sources/HTTPSessionFoundation/HTTPSessionFoundation.docc/HTTPSessionFoundation.md",
         "Sources/HTTPSessionJournal/HTTPSessionJournal.docc/HTTPSessionJournal.md",
     ])
     func `a document's Swift is that of a program that is compiled`(_ document: String) throws {
-        let programs = try ["HTTPSession", "HTTPSessionJournal", "Reachability"].map {
+        let programs = try ["HTTPSession", "HTTPSessionFoundation", "HTTPSessionJournal", "Reachability"].map {
             try Self.essence(Self.text("Examples/\($0)/Examples.swift"))
         }.joined()
         let blocks = try Self.text(document).components(separatedBy: "```swift\n").dropFirst()
@@ -59,6 +60,20 @@ struct DocumentedExamplesTests {
             // To a terminal it writes line by line.
             return try Program(command, on: host, environment: environment, output: .terminal)
         }
+    }
+
+    /// A server that is api.example.com, for programs with the environment ``trusting``.
+    private func serve(_ reply: @escaping @Sendable (ReceivedRequest) -> Reply) throws -> MisbehavingServer {
+        let certificate = try SelfSignedCertificate(names: ["api.example.com"])
+        try Data(certificate.certificate.utf8).write(to: folder.url("root.pem"))
+        var options = MisbehavingServer.Options()
+        options.namespace = host.path
+        return try MisbehavingServer(
+            at: .ip("127.0.0.1", port: 443), tls: certificate.serverTLS, options: options, reply: reply)
+    }
+
+    private var trusting: [String: String?] {
+        ["SSL_CERT_FILE": folder.file("root.pem"), "https_proxy": nil, "HTTPS_PROXY": nil, "all_proxy": nil]
     }
 
     /// A network with a default route. - Returns: what is at its other end.
@@ -101,12 +116,7 @@ struct DocumentedExamplesTests {
     }
 
     @Test func `a value, a download and a callback`() throws {
-        let certificate = try SelfSignedCertificate(names: ["api.example.com"])
-        try Data(certificate.certificate.utf8).write(to: folder.url("root.pem"))
-        var options = MisbehavingServer.Options()
-        options.namespace = host.path
-        let server = try MisbehavingServer(at: .ip("127.0.0.1", port: 443), tls: certificate.serverTLS, options: options) {
-            request in
+        let server = try serve { request in
             switch (request.method, request.path) {
             case ("GET", "/v1/users/7"): Reply(body: #"{"name": "Ada"}"#).field("Content-Type", "application/json")
             case ("GET", "/v1/models/big.bin"): Reply(body: .pattern(300_000))
@@ -114,9 +124,7 @@ struct DocumentedExamplesTests {
             default: Reply(404)
             }
         }
-        let program = try run(
-            "HTTPSessionExamples", "readme", folder.file("big.bin"),
-            environment: ["SSL_CERT_FILE": folder.file("root.pem"), "https_proxy": nil, "HTTPS_PROXY": nil, "all_proxy": nil])
+        let program = try run("HTTPSessionExamples", "readme", folder.file("big.bin"), environment: trusting)
         let lines = [try program.nextLine { $0.hasPrefix("user") }, try program.nextLine { $0.contains("heard") }]
         #expect(lines[0].hasPrefix("user Ada"))
         #expect(lines[1].contains("kind=start"))
@@ -124,17 +132,26 @@ struct DocumentedExamplesTests {
         #expect(server.requests.map(\.path) == ["/v1/users/7", "/v1/models/big.bin", "/v1/events"])
     }
 
-    @Test func `a download of a durable session`() throws {
-        let certificate = try SelfSignedCertificate(names: ["api.example.com"])
-        try Data(certificate.certificate.utf8).write(to: folder.url("root.pem"))
-        var options = MisbehavingServer.Options()
-        options.namespace = host.path
-        let server = try MisbehavingServer(at: .ip("127.0.0.1", port: 443), tls: certificate.serverTLS, options: options) {
-            _ in Reply(body: .pattern(300_000))
+    @Test func `a document, a progress and a URLRequest`() throws {
+        let server = try serve { request in
+            switch request.path {
+            case "/v1/feed.xml": Reply(body: "<feed/>").field("Content-Type", "text/xml")
+            case "/v1/users/7": Reply(body: .init(stringLiteral: request["authorization"] ?? ""))
+            default: Reply(body: .pattern(300_000))
+            }
         }
-        let program = try run(
-            "HTTPSessionJournalExamples", folder.file("state"),
-            environment: ["SSL_CERT_FILE": folder.file("root.pem"), "https_proxy": nil, "HTTPS_PROXY": nil, "all_proxy": nil])
+        let program = try run("HTTPSessionFoundationExamples", folder.file("big.bin"), environment: trusting)
+        #expect(try program.nextLine { $0.hasPrefix("document") }.contains(#"Optional("feed")"#))
+        #expect(try program.nextLine { $0.hasPrefix("progress") }.contains("true"))
+        #expect(try program.nextLine { $0.hasPrefix("task") }.contains("signed"))
+        #expect(try program.wait() == 0, "\(program.ending)")
+        #expect(try Data(contentsOf: folder.url("big.bin")) == pattern(300_000))
+        #expect(server.requests.count == 3)
+    }
+
+    @Test func `a download of a durable session`() throws {
+        let server = try serve { _ in Reply(body: .pattern(300_000)) }
+        let program = try run("HTTPSessionJournalExamples", folder.file("state"), environment: trusting)
         #expect(try program.nextLine { $0.hasPrefix("https://") }.contains("finished"))
         #expect(try program.wait() == 0, "\(program.ending)")
         #expect(try Data(contentsOf: folder.url("state/big.bin")) == pattern(300_000))

@@ -4,6 +4,7 @@ import Reachability
 import Testing
 
 @testable import HTTPSession
+import HTTPSessionFoundation
 
 /// Errors as code that knows nothing of this library sees them.
 @Suite struct ErrorDescriptionTests {

@@ -1,5 +1,6 @@
 import Foundation
 import HTTPSession
+import HTTPSessionFoundation
 import Testing
 
 @Suite struct HTTPSessionErrorTests {

@@ -24,6 +24,12 @@ private func follow(
 }
 
 @Suite struct RedirectRulesTests {
+    @Test(arguments: ["https://bücher.example/x", "//b%C3%BCcher.example/x"])
+    func `a redirect to a host of other scripts leads to its form in ASCII`(location: String) throws {
+        let next = try follow(request("https://a.example/"), to: location)
+        #expect(next?.url.absoluteString == "https://xn--bcher-kva.example/x")
+    }
+
     /// RFC 3986 section 5.4, whose scheme is http there too. What keeps `http:` and a path only is no address of a server.
     static let references: [(String, String)] = [
         ("g", "http://a/b/c/g"), ("./g", "http://a/b/c/g"), ("g/", "http://a/b/c/g/"), ("/g", "http://a/g"), ("//g", "http://g"),

@@ -1,5 +1,6 @@
 import Foundation
 import HTTPSession
+import HTTPSessionFoundation
 import HTTPTypes
 import Testing
 
@@ -17,7 +18,9 @@ import Testing
     @Test func `the user agent is written in ASCII`() {
         #expect(RequestFields.userAgent(product: "app", version: "1.2", system: "Debian 12") == "app/1.2 (Debian 12)")
         #expect(RequestFields.userAgent(product: "Ünï App", version: nil, system: nil) == "Uni-App")
-        #expect(RequestFields.userAgent(product: "日本", version: "1\r\nX: y", system: "a)\r\n(b") == "ri-ben/1X-y (ab)")
+        #expect(RequestFields.userAgent(product: "e\u{301}\u{6F}ß Æ?", version: nil, system: "naïve?") == "eoss-AE (naive?)")
+        #expect(RequestFields.userAgent(product: "日本", version: "1\r\nX: y", system: "a)\r\n(b") == "HTTPSession/1X-y (ab)")
+        #expect(RequestFields.userAgent(product: RequestFields.latinized("日本"), version: nil, system: nil) == "ri-ben")
         #expect(RequestFields.userAgent(product: "", version: "", system: "") == "HTTPSession")
     }
 

@@ -1,5 +1,6 @@
 import Foundation
 import HTTPSession
+import HTTPSessionFoundation
 import HTTPTypes
 import Pacing
 import Testing
@@ -37,7 +38,7 @@ import Testing
     func `an invalid text is an error`(text: String) {
         let error = HTTPSessionError.thrown { try serializer.serialize(response(text, type: json)) }
         #expect(error?.code == .cannotDecodeContent)
-        #expect(error?.underlying != nil)
+        #expect(error?.reason.hasPrefix("the JSON text ") == true)
         #expect(error?.context.responseBody == Data(text.utf8))
     }
 

@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import HTTPSession
+import HTTPSessionFoundation
 
 /// What AFNetworking promises of its AFSecurityPolicy, each on a real chain through the real hook.
 @Suite struct PolicyConformanceTests {

@@ -1,6 +1,7 @@
 import EventLoop
 import Foundation
 import HTTPSession
+import HTTPSessionFoundation
 import HTTPSessionTestKit
 import NetworkLab
 import Testing

@@ -2,6 +2,7 @@ import Dispatch
 import EventLoop
 import Foundation
 import HTTPSession
+import HTTPSessionFoundation
 import HTTPSessionTestKit
 import HTTPTypes
 import NetworkLab

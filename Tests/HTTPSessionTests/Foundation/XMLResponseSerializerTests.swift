@@ -1,6 +1,7 @@
 import Foundation
 import FoundationXML
 import HTTPSession
+import HTTPSessionFoundation
 import HTTPTypes
 import Testing
 

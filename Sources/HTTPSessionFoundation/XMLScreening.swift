@@ -1,5 +1,6 @@
 import Foundation
 import FoundationXML
+internal import HTTPSession
 
 /// The screening of an XML body before FoundationXML receives it.
 ///
@@ -34,7 +35,7 @@ enum XMLScreening {
     /// The text in UTF-8, under a declaration that says so: libxml2 knows encodings (UTF-7, EBCDIC) in which `<` is another byte, and
     /// guesses some by the first four bytes. The scanned bytes are the ones that it receives.
     private static func scanned(_ data: Data) throws -> (text: Data, isComplete: Bool) {
-        guard let text = Charset.decode(data, as: try encoding(data)) else {
+        guard let text = try Charset.decode(data, as: try encoding(data)) else {
             throw HTTPSessionError(.cannotDecodeContent, "the XML document is not in the encoding that it names")
         }
         var bytes = Array(text.utf8)

@@ -1,4 +1,5 @@
 public import Foundation
+public import HTTPSession
 internal import EventLoop
 
 extension TransferTask {

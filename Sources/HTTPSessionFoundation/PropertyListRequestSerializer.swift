@@ -1,4 +1,5 @@
 public import Foundation
+public import HTTPSession
 import HTTPTypes
 
 /// Parameters as a property list; for methods without a body in the query, as ``HTTPRequestSerializer`` does it.
@@ -14,6 +15,9 @@ public struct PropertyListRequestSerializer: RequestSerializer {
         self.format = format
     }
 
+    /// The serializer below.
+    public var formSerializer: HTTPRequestSerializer { base }
+
     /// Without parameters there is neither body nor `Content-Type`.
     ///
     /// Throws ``HTTPSessionError/Code/cannotEncodeRequest`` for what a property list cannot say: null and sets.
@@ -22,7 +26,7 @@ public struct PropertyListRequestSerializer: RequestSerializer {
         var request = base.applyingDefaults(to: request)
         guard let parameters, try request.takesBody(from: parameters) else { return request }
         try parameters.requireWritable()
-        guard format != .openStep, let object = parameters.foundationObject(for: .propertyList) else {
+        guard format != .openStep, let object = parameters.propertyList else {
             throw HTTPSessionError(.cannotEncodeRequest, "the parameters are not a valid property list")
         }
         request.body = .data(try PropertyListSerialization.data(fromPropertyList: object, format: format, options: 0))

@@ -1,4 +1,5 @@
 import Foundation
+internal import HTTPSession
 
 /// Keeps property lists away from Foundation's readers that would end the process or take all its memory.
 ///

@@ -1,3 +1,5 @@
+internal import HTTPSession
+
 /// A lexical check of an XML text before FoundationXML receives the text.
 ///
 /// FoundationXML on Linux (Swift 6.3) passes libxml2's null pointers to `strlen`: a processing instruction without data, and most

@@ -1,4 +1,5 @@
 public import Foundation
+public import HTTPSession
 
 /// The objects of a property list, binary or XML; `nil` for an empty body.
 public struct PropertyListResponseSerializer: ResponseSerializer {

@@ -1,4 +1,5 @@
 public import FoundationXML
+public import HTTPSession
 
 /// A parser for an XML body, which has not begun yet.
 ///

@@ -1,10 +1,11 @@
 import Foundation
 import HTTPSession
+import HTTPSessionFoundation
 import HTTPTypes
 import Testing
 
 @Suite struct JSONRequestSerializerTests {
-    let serializer = JSONRequestSerializer(base: HTTPRequestSerializer(headerFields: [:]), writingOptions: [.sortedKeys])
+    let serializer = JSONRequestSerializer(base: HTTPRequestSerializer(headerFields: [:]), outputFormatting: [.sortedKeys])
 
     @Test func `a dictionary becomes an object`() throws {
         let request = try SerializedRequest(.post, parameters: ["key": "value"], by: serializer)
@@ -68,7 +69,7 @@ import Testing
     }
 
     @Test func `fragments are written when the options say so`() throws {
-        let serializer = JSONRequestSerializer(base: HTTPRequestSerializer(headerFields: [:]), writingOptions: .fragmentsAllowed)
+        let serializer = JSONRequestSerializer(base: HTTPRequestSerializer(headerFields: [:]), allowsFragments: true)
         #expect(try SerializedRequest(.post, parameters: "a", by: serializer).body == "\"a\"")
     }
 
@@ -83,47 +84,5 @@ import Testing
         var serializer = serializer
         try serializer.base.setAuthorizationHeaderField(username: "a", password: "b")
         #expect(try SerializedRequest(.post, by: serializer).field(.authorization) == "Basic YTpi")
-    }
-}
-
-@Suite struct PropertyListRequestSerializerTests {
-    let serializer = PropertyListRequestSerializer(base: HTTPRequestSerializer(headerFields: [:]))
-
-    @Test(arguments: [.xml, .binary] as [PropertyListSerialization.PropertyListFormat])
-    func `parameters become a property list`(format: PropertyListSerialization.PropertyListFormat) throws {
-        var serializer = serializer
-        serializer.format = format
-        let parameters: Parameters = [
-            "a": ["b": [1, true, 1.5]], "c": .data(Data([1])), "d": .date(Date(timeIntervalSince1970: 0)),
-        ]
-        let request = try SerializedRequest(.post, parameters: parameters, by: serializer)
-        #expect(request.field(.contentType) == "application/x-plist")
-        guard case .data(let body) = request.request.body else {
-            Issue.record("no body")
-            return
-        }
-        let list = try #require(try PropertyListSerialization.propertyList(from: body, format: nil) as? NSDictionary)
-        #expect(list["c"] as? Data == Data([1]))
-        #expect(list["d"] as? Date == Date(timeIntervalSince1970: 0))
-        #expect((list["a"] as? [String: [Any]])?["b"]?.count == 3)
-    }
-
-    @Test(arguments: [["a": nil], .set(["a"]), [.set([])]] as [Parameters])
-    func `what no property list has is an error`(parameters: Parameters) {
-        let error = HTTPSessionError.thrown { try SerializedRequest(.post, parameters: parameters, by: serializer) }
-        #expect(error?.code == .cannotEncodeRequest)
-        #expect(error?.reason == "the parameters are not a valid property list")
-    }
-
-    @Test func `without parameters there is neither body nor type, and GET has a query`() throws {
-        #expect(try SerializedRequest(.post, by: serializer).field(.contentType) == nil)
-        #expect(try SerializedRequest(.get, parameters: ["a": 1], by: serializer).url == "https://example.com/things?a=1")
-    }
-
-    @Test func `the OpenStep format, which nothing writes, is an error`() {
-        let serializer = PropertyListRequestSerializer(base: HTTPRequestSerializer(headerFields: [:]), format: .openStep)
-        #expect(
-            HTTPSessionError.thrown { try SerializedRequest(.post, parameters: [:], by: serializer) }?.code
-                == .cannotEncodeRequest)
     }
 }

@@ -1,0 +1,32 @@
+import Foundation
+import FoundationNetworking
+import FoundationXML
+import HTTPSession
+import HTTPSessionFoundation
+
+/// What the README shows of HTTPSessionFoundation: `HTTPSessionFoundationExamples FILE`.
+@main struct Examples {
+    static func main() async throws {
+        guard let file = CommandLine.arguments.dropFirst().first, let url = URL(string: "https://api.example.com/v1/users/7")
+        else {
+            return print("usage: HTTPSessionFoundationExamples FILE")
+        }
+        var request = URLRequest(url: url)
+        request.setValue("signed", forHTTPHeaderField: "Authorization")
+        try await readme(URL(fileURLWithPath: file), request)
+    }
+
+    static func readme(_ file: URL, _ signedURLRequest: URLRequest) async throws {
+        let session = try HTTPSessionManager(baseURL: "https://api.example.com/v1/")
+
+        let document = try await session.get("feed.xml").serialized(by: XMLDocumentResponseSerializer())
+        let download = session.download("models/big.bin", to: file)
+        let progress = download.foundationProgress(.download)
+        let task = session.data(try TransferRequest(signedURLRequest))
+
+        print("document", document.rootElement()?.name as Any)
+        try await download.file()
+        print("progress", progress.isPausable)
+        print("task", try await task.string())
+    }
+}

@@ -1,0 +1,59 @@
+internal import Foundation
+public import FoundationNetworking
+public import HTTPSession
+internal import HTTPTypes
+
+extension TransferRequest {
+    /// The request that a `URLRequest` describes, for code that makes or signs these.
+    ///
+    /// URL, method, fields and `httpBody` are taken over, and `timeoutInterval`, `allowsCellularAccess` and `httpShouldHandleCookies` if they
+    /// differ from their defaults. `Content-Length` is left out, because the session counts the body. Nothing is cached: `cachePolicy` has no effect.
+    ///
+    /// - Throws: ``HTTPSession/HTTPSessionError/Code/invalidRequest`` for a request without a URL, with a method or fields that HTTP does not
+    ///   allow, or with an `httpBodyStream`: a stream cannot be sent twice (``HTTPSession/RequestBody``).
+    public init(_ request: URLRequest) throws(HTTPSessionError) {
+        guard let url = request.url else { throw HTTPSessionError(.invalidRequest, "the URLRequest has no URL") }
+        guard let method = HTTPRequest.Method(request.httpMethod ?? "GET") else {
+            throw HTTPSessionError(.invalidRequest, "the URLRequest's method is no token")
+        }
+        guard request.httpBodyStream == nil else {
+            throw HTTPSessionError(.invalidRequest, "the URLRequest has a body stream: give the body as data or as a file")
+        }
+        var fields = try HTTPFields(checking: request.allHTTPHeaderFields ?? [:])
+        fields[.contentLength] = nil
+        var options = Options()
+        let timeout = request.timeoutInterval
+        if timeout > 0, timeout != Self.defaults.timeoutInterval {
+            options.requestTimeout = .seconds(min(max(timeout, 0.001), Self.tenYears))
+        }
+        if !request.allowsCellularAccess { options.allowsCellularAccess = false }
+        if !request.httpShouldHandleCookies { options.handlesCookies = false }
+        self.init(
+            url: url, method: method, headerFields: fields, body: request.httpBody.map(RequestBody.data) ?? .none,
+            options: options)
+    }
+
+    private static let defaults = URLRequest(url: URL(fileURLWithPath: "/"))
+    /// The longest timeout of a request (``HTTPSession/TransferRequest/Options``), which may be infinite in a URLRequest.
+    private static let tenYears = 315_360_000.0
+}
+
+extension URLRequest {
+    /// The `URLRequest` with the URL, the method, the fields, the body and the timeout of `request`. Several fields of a name become one, with
+    /// commas between their values.
+    ///
+    /// - Throws: ``HTTPSession/HTTPSessionError/Code/invalidRequest`` for a body that is not in memory.
+    public init(_ request: TransferRequest) throws(HTTPSessionError) {
+        self.init(url: request.url)
+        httpMethod = request.method.rawValue
+        for field in request.headerFields { addValue(field.value, forHTTPHeaderField: field.name.rawName) }
+        switch request.body {
+        case .none: break
+        case .data(let data): httpBody = data
+        default: throw HTTPSessionError(.invalidRequest, "a URLRequest takes only a body that is in memory")
+        }
+        if let timeout = request.options.requestTimeout { timeoutInterval = timeout / .seconds(1) }
+        allowsCellularAccess = request.options.allowsCellularAccess ?? true
+        httpShouldHandleCookies = request.options.handlesCookies ?? true
+    }
+}

@@ -1,0 +1,23 @@
+internal import FoundationEssentials
+internal import HTTPSession
+
+/// What a session costs a process that needs nothing else: `small-client URL` makes one request and prints the request's URL, the body's text
+/// and the sizes of its memory (proc_pid_smaps_rollup in proc(5), in KiB).
+@main
+enum SmallClient {
+    static func main() async throws {
+        var configuration = SessionConfiguration()
+        configuration.insecureHTTP = .allowed
+        configuration.proxy = .none
+        let session = try HTTPSessionManager(configuration: configuration)
+        let task = session.get(CommandLine.arguments[1])
+        print(task.request.url.absoluteString)
+        print(try await task.string())
+        let rollup = try String(contentsOfFile: "/proc/self/smaps_rollup", encoding: .utf8)
+        for line in rollup.split(separator: "\n")
+        where ["Rss", "Pss", "Pss_Anon", "Private_Dirty"].contains(line.prefix { $0 != ":" }) {
+            print(line)
+        }
+        withExtendedLifetime(session) {}
+    }
+}
