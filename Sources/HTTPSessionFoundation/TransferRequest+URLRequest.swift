@@ -40,13 +40,17 @@ extension TransferRequest {
 
 extension URLRequest {
     /// The `URLRequest` with the URL, the method, the fields, the body and the timeout of `request`. Several fields of a name become one, with
-    /// commas between their values.
+    /// commas between their values, or semicolons between cookies.
     ///
     /// - Throws: ``HTTPSession/HTTPSessionError/Code/invalidRequest`` for a body that is not in memory.
     public init(_ request: TransferRequest) throws(HTTPSessionError) {
         self.init(url: request.url)
         httpMethod = request.method.rawValue
-        for field in request.headerFields { addValue(field.value, forHTTPHeaderField: field.name.rawName) }
+        for name in Set(request.headerFields.map(\.name)) {
+            // RFC 9110 section 5.3; RFC 6265 section 5.4 for cookies.
+            let values = request.headerFields[values: name].joined(separator: name == .cookie ? "; " : ", ")
+            setValue(values, forHTTPHeaderField: name.rawName)
+        }
         switch request.body {
         case .none: break
         case .data(let data): httpBody = data

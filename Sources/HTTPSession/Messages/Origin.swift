@@ -11,6 +11,7 @@ public struct Origin: Hashable, Sendable, CustomStringConvertible {
 
     /// Of a URL; `nil` for one that is neither http nor https, or has no host.
     public init?(_ url: URL) {
+        let url = url.withASCIIHost
         guard let scheme = url.scheme?.lowercased(), scheme == "http" || scheme == "https",
             let host = url.host(percentEncoded: false), !host.isEmpty
         else { return nil }

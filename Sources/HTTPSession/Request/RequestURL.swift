@@ -130,19 +130,6 @@ package enum RequestURL {
 }
 
 extension URL {
-    /// The URL with a host of other scripts as its A-labels (RFC 5891): the one way in which it is compared and looked up. Any other URL is left
-    /// as it is, also one whose host IDNA does not allow.
-    ///
-    /// Foundation does it as it parses. FoundationEssentials percent-encodes such a host.
-    var withASCIIHost: URL {
-        guard absoluteString.utf8.contains(UInt8(ascii: "%")), let host = host(percentEncoded: false),
-            !host.utf8.allSatisfy({ $0 < 0x80 }), let ascii = InternationalHost.ascii(host),
-            var parts = URLComponents(url: self, resolvingAgainstBaseURL: true)
-        else { return self }
-        parts.encodedHost = ascii
-        return parts.url ?? self
-    }
-
     /// Scheme, host, port and path: without user, password, query and fragment, which may be secret.
     package var withoutSecrets: String {
         let port = port.map { ":\($0)" } ?? ""

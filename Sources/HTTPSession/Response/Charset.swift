@@ -16,18 +16,37 @@ package enum Charset {
     package static func encoding(named name: String) -> String.Encoding? { table[name.lowercased()] }
 
     private static func text(of data: Data, as encoding: String.Encoding) throws(HTTPSessionError) -> String? {
-        guard let name = iconvNames[encoding] else {
+        guard let names = iconvNames[encoding] ?? codePage(encoding) else {
             // Foundation reads UTF-16 and UTF-32 that end within a unit as if the rest were not there.
             return data.count % unitSize(encoding) == 0 ? String(data: data, encoding: encoding) : nil
         }
-        do throws(TextConversion.Failure) {
-            return String(validating: try TextConversion.utf8(data, from: name), as: UTF8.self)
-        } catch {
-            switch error {
-            case .invalidBytes: return nil
-            case .unknownCharset:
+        for name in names {
+            do throws(TextConversion.Failure) {
+                let text = String(validating: try TextConversion.utf8(data, from: name), as: UTF8.self)
+                // An escape sequence of ISO 2022 that the C library does not know stays in the text.
+                return encoding == .iso2022JP && text?.contains("\u{1B}") == true ? nil : text
+            } catch {
+                guard error == .unknownCharset else { continue }
                 throw HTTPSessionError(.cannotDecodeContent, "this system's C library does not know the character set \(name)")
             }
+        }
+        return nil
+    }
+
+    /// The C library's name of any other part of ISO 8859 or of a code page that CoreFoundation has a number for.
+    private static func codePage(_ encoding: String.Encoding) -> [String]? {
+        let number = encoding.rawValue & 0x7FFF_FFFF
+        guard encoding.rawValue & 0x8000_0000 != 0 else { return nil }
+        switch number {
+        case 0x0201...0x0210: return ["ISO-8859-\(number & 0xFF)"]
+        case 0x0508: return ["CP1258"]
+        case 0x0400: return ["CP437"]
+        case 0x0410: return ["CP850"]
+        case 0x0411: return ["CP852"]
+        case 0x0419: return ["CP866"]
+        case 0x041D: return ["CP874"]
+        case 0x0A08: return ["KOI8-U"]
+        default: return nil
         }
     }
 
@@ -71,11 +90,13 @@ package enum Charset {
     ]
 
     /// The C library's names. Windows' variants contain the standard's characters and are what servers mean (Encoding Standard).
-    private static let iconvNames: [String.Encoding: String] = [
-        .isoLatin2: "ISO-8859-2", iso8859x5: "ISO-8859-5", iso8859x7: "ISO-8859-7", iso8859x9: "ISO-8859-9",
-        iso8859x15: "ISO-8859-15", .windowsCP1250: "CP1250", .windowsCP1251: "CP1251", .windowsCP1252: "CP1252",
-        .windowsCP1253: "CP1253", .windowsCP1254: "CP1254", windows1255: "CP1255", windows1256: "CP1256", windows1257: "CP1257",
-        koi8R: "KOI8-R", .macOSRoman: "MACINTOSH", .shiftJIS: "CP932", .iso2022JP: "ISO-2022-JP", .japaneseEUC: "EUC-JP",
-        big5: "CP950", eucKR: "CP949", gb18030: "GB18030",
+    private static let iconvNames: [String.Encoding: [String]] = [
+        .isoLatin2: ["ISO-8859-2"], iso8859x5: ["ISO-8859-5"], iso8859x7: ["ISO-8859-7"], iso8859x9: ["ISO-8859-9"],
+        iso8859x15: ["ISO-8859-15"], .windowsCP1250: ["CP1250"], .windowsCP1251: ["CP1251"], .windowsCP1252: ["CP1252"],
+        .windowsCP1253: ["CP1253"], .windowsCP1254: ["CP1254"], windows1255: ["CP1255"], windows1256: ["CP1256"],
+        windows1257: ["CP1257"],
+        koi8R: ["KOI8-R"], .macOSRoman: ["MACINTOSH"], .shiftJIS: ["CP932"], .iso2022JP: ["ISO-2022-JP-3"],
+        .japaneseEUC: ["EUC-JP"],
+        big5: ["CP950", "BIG5-HKSCS"], eucKR: ["CP949"], gb18030: ["GB18030"],
     ]
 }

@@ -86,12 +86,30 @@ struct JSONParser<Tree: JSONTree> {
             skipSpace()
             guard position < bytes.count, bytes[position] == UInt8(ascii: "\"") else { throw unexpected }
             let name = try string()
+            try checkName(name)
             guard skip(UInt8(ascii: ":")) else { throw unexpected }
             members[name] = try value(depth: depth)
         } while skip(UInt8(ascii: ","))
         guard skip(UInt8(ascii: "}")) else { throw unexpected }
         return .object(members)
     }
+
+    /// The time to hash a string grows with the square of a run of combining characters (Swift 6.3): 27 s for a name of 400 KB.
+    private func checkName(_ name: String) throws(HTTPSessionError) {
+        guard name.utf8.count > Self.maximumCombiningCharacters else { return }
+        var run = 0
+        for scalar in name.unicodeScalars {
+            run = scalar.properties.canonicalCombiningClass == .notReordered ? 0 : run + 1
+            guard run <= Self.maximumCombiningCharacters else {
+                throw HTTPSessionError(
+                    .cannotDecodeContent,
+                    "the JSON text has a name with more than \(Self.maximumCombiningCharacters) combining characters in a row")
+            }
+        }
+    }
+
+    /// UAX #15 calls texts with at most 30 in a row stream-safe.
+    private static var maximumCombiningCharacters: Int { 256 }
 
     private mutating func open(_ depth: Int) throws(HTTPSessionError) {
         guard depth <= maximumJSONDepth else {

@@ -10,7 +10,8 @@ enum SecurityFile {
 
     /// The contents, or an `invalidConfiguration` error that names the file.
     static func contents(of path: String) throws(HTTPSessionError) -> Data {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        // By way of a URL, which knows `~`.
+        let descriptor = open(URL(fileURLWithPath: path).path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw unreadable(path, errno) }
         defer { close(descriptor) }
         let bytes: [UInt8]

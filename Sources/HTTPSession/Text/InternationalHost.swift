@@ -4,16 +4,36 @@ internal import CIdn2
 enum InternationalHost {
     /// `host` with each label of other scripts as an A-label (`xn--…`); `nil` for a host that IDNA does not allow.
     static func ascii(_ host: String) -> String? {
-        // What stands behind a zero byte would be lost.
+        // What stands behind a zero byte would be lost. The capital sharp s is its small letter (UTS #46, revision 31), which libidn2 2.3 spells out.
         guard !host.utf8.contains(0) else { return nil }
-        if let ascii = lookup(host, IDN2_NONTRANSITIONAL) { return ascii }
-        // Symbols are valid in UTS #46 and not in IDNA2008. libidn2 takes them in transitional processing only, which is the same but for the
-        // deviation characters (UTS #46 section 2.3).
-        return host.unicodeScalars.contains(where: isDeviation) ? nil : lookup(host, IDN2_TRANSITIONAL)
+        let host = host.replacing("\u{1E9E}", with: "\u{DF}")
+        return lookup(host, IDN2_NONTRANSITIONAL) ?? labelByLabel(host)
+    }
+
+    /// Symbols are valid in UTS #46 and not in IDNA2008. libidn2 takes them in transitional processing only, which is the same but for the
+    /// deviation characters (UTS #46 section 2.3).
+    private static func labelByLabel(_ host: String) -> String? {
+        var labels: [String] = []
+        for label in host.unicodeScalars.split(omittingEmptySubsequences: false, whereSeparator: isFullStop).map(String.init) {
+            let isLast = labels.count > 0 && label.isEmpty
+            let hasDeviation = label.unicodeScalars.contains(where: isDeviation)
+            guard
+                let ascii = isLast
+                    ? "" : lookup(label, IDN2_NONTRANSITIONAL) ?? (hasDeviation ? nil : lookup(label, IDN2_TRANSITIONAL))
+            else { return nil }
+            labels.append(ascii)
+        }
+        let ascii = labels.joined(separator: ".")
+        return ascii.utf8.count <= 254 && !ascii.contains("..") ? ascii : nil
+    }
+
+    /// The characters that end a label (RFC 3490 section 3.1).
+    private static func isFullStop(_ scalar: Unicode.Scalar) -> Bool {
+        [".", "\u{3002}", "\u{FF0E}", "\u{FF61}"].contains(scalar)
     }
 
     private static func isDeviation(_ scalar: Unicode.Scalar) -> Bool {
-        ["\u{DF}", "\u{1E9E}", "\u{3C2}", "\u{200C}", "\u{200D}"].contains(scalar)
+        ["\u{DF}", "\u{3C2}", "\u{200C}", "\u{200D}"].contains(scalar)
     }
 
     private static func lookup(_ host: String, _ processing: idn2_flags) -> String? {

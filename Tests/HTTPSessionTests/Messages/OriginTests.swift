@@ -14,6 +14,12 @@ import Testing
         #expect(origin("http://[::1]:80/") == origin("http://[::1]/"))
     }
 
+    @Test func `a host of other scripts is the same host in each of its forms`() {
+        let ascii = origin("https://xn--bcher-kva.example")
+        #expect(origin("https://b%C3%BCcher.example/") == ascii)
+        #expect(origin("https://bücher.example/") == ascii)
+    }
+
     @Test(arguments: ["ftp://a/", "file:///a", "/a", "http:///a", "http:", "a", "mailto:a@b", "//a/b"])
     func `what is no http address has none`(_ text: String) { #expect(origin(text) == nil) }
 

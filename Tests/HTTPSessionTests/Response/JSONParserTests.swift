@@ -115,6 +115,12 @@ import Testing
         #expect(HTTPSessionError.thrown { try JSONValue(parsing: Data(bytes)) }?.reason == reason)
     }
 
+    @Test func `a name with a long run of combining characters is an error, not a minute's work`() throws {
+        let marks = String(repeating: "\u{301}", count: 256)
+        #expect(try parse("{\"a\(marks)b\(marks)\":1}")["a\(marks)b\(marks)"] == 1)
+        #expect(HTTPSessionError.thrown { try parse("{\"a\(marks)\u{301}\":1}") }?.code == .cannotDecodeContent)
+    }
+
     @Test func `a slice of data is read as data is`() throws {
         let data = Data("xx[1]".utf8)
         #expect(try JSONValue(parsing: data.dropFirst(2)) == [1])

@@ -30,6 +30,8 @@ import Testing
             ("big5", [0xA4, 0xA4, 0xA4, 0xE5], "中文"), ("euc-kr", [0xC7, 0xD1, 0xB1, 0xB9], "한국"),
             ("gb18030", [0xD6, 0xD0, 0xCE, 0xC4, 0x95, 0x32, 0x82, 0x36], "中文𠀀"), ("gbk", [0xD6, 0xD0, 0xCE, 0xC4], "中文"),
             ("gb2312", [0xD6, 0xD0, 0xCE, 0xC4], "中文"),
+            // Half-width katakana, and a character that only Hong Kong's variant has.
+            ("iso-2022-jp", [0x1B, 0x28, 0x49, 0x31, 0x1B, 0x28, 0x42], "ｱ"), ("big5", [0x87, 0x40], "䏰"),
             // Foundation on Linux (Swift 6.3) reads these wrongly, or not at all.
             ("macintosh", [0x80, 0x8E, 0xA0], "Äé†"), ("euc-jp", [0xC6, 0xFC, 0xCB, 0xDC, 0xB8, 0xEC], "日本語"),
             ("euc-kr", [0x8C, 0x63], "똠"),
@@ -44,7 +46,8 @@ import Testing
         arguments: [
             ("windows-1252", [0x81]), ("windows-1253", [0xAA]), ("windows-1257", [0x83]), ("iso-8859-7", [0xAE]),
             ("shift_jis", [0x82]),
-            ("iso-2022-jp", [0x1B, 0x24, 0x42, 0x46]), ("big5", [0xA4]), ("euc-kr", [0xFF]), ("euc-jp", [0xC6]),
+            ("iso-2022-jp", [0x1B, 0x24, 0x42, 0x46]), ("iso-2022-jp", [0x1B, 0x24, 0x28, 0x44, 0x30, 0x21]), ("big5", [0xA4]),
+            ("euc-kr", [0xFF]), ("euc-jp", [0xC6]),
             ("gb18030", [0x95, 0x32]), ("utf-32le", [0xFC, 0, 0]),
         ] as [(String, [UInt8])])
     func `bytes that a character set lacks, and half characters, are an error`(charset: String, bytes: [UInt8]) {
@@ -61,7 +64,11 @@ import Testing
         #expect(text == String(repeating: "日a本", count: count))
     }
 
-    @Test(arguments: [String.Encoding.windowsCP1251, .isoLatin2, .japaneseEUC, .macOSRoman])
+    @Test(
+        arguments: [
+            .windowsCP1251, .isoLatin2, .japaneseEUC, .macOSRoman, String.Encoding(rawValue: 0x8000_0203),
+            String.Encoding(rawValue: 0x8000_0419), String.Encoding(rawValue: 0x8000_0A08),
+        ] as [String.Encoding])
     func `an encoding of one's own is read by the C library as well`(encoding: String.Encoding) throws {
         #expect(try StringResponseSerializer(encoding: encoding).serialize(response([0x61, 0x62])) == "ab")
     }

@@ -10,7 +10,8 @@ import Testing
             ("bücher.example", "xn--bcher-kva.example"), ("BÜCHER.example", "xn--bcher-kva.example"),
             ("bu\u{308}cher.example", "xn--bcher-kva.example"), ("faß.de", "xn--fa-hia.de"), ("例え。テスト", "xn--r8jz45g.xn--zckzah"),
             ("ü_a.de", "xn--_a-wka.de"), ("☕.example", "xn--53h.example"), ("１２７.0.0.1", "127.0.0.1"), ("漢．com", "xn--hex.com"),
-            ("i❤.ws", "xn--i-7iq.ws"),
+            ("i❤.ws", "xn--i-7iq.ws"), ("☃.straße.example", "xn--n3h.xn--strae-oqa.example"),
+            ("STRAẞE。example.", "xn--strae-oqa.example."),
             ("ü.example.", "xn--tda.example."),
         ])
     func `a host of other scripts has one form in ASCII`(host: String, expected: String) {
@@ -19,7 +20,8 @@ import Testing
 
     @Test(
         arguments: [
-            "a\u{200D}b.example", "☕ß.example", "\u{300}x.example", "evil.example／.good.example", "a℀b.example", "ü@evil.example",
+            "a\u{200D}b.example", "☕ß.example", "☕..example", "\u{300}x.example", "evil.example／.good.example", "a℀b.example",
+            "ü@evil.example",
             "ü:80", "ü..de",
             "ü\0.de", "\u{FFFD}.de", String(repeating: "ü", count: 80) + ".de", String(repeating: "ü.", count: 200),
         ])
