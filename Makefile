@@ -1,5 +1,5 @@
 # Every target is a script; this file only gives them their names.
-.PHONY: run test setup check bench chaos docs install
+.PHONY: run test setup check bench chaos docs interface install
 
 # Builds what is missing and shows the live stream of this machine.
 run:
@@ -30,6 +30,11 @@ chaos:
 docs:
 	@scripts/setup run
 	@scripts/docs
+
+# docs/interface.txt, after a change of the public interface.
+interface:
+	@scripts/setup test
+	@scripts/interface
 
 # PREFIX (/usr/local) and DESTDIR as usual.
 install:

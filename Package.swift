@@ -1,10 +1,12 @@
-// swift-tools-version: 6.2
+// swift-tools-version: 6.3
 import PackageDescription
 
 let package = Package(
     name: "netwatch",
     products: [
         .library(name: "Reachability", targets: ["Reachability"]),
+        .library(name: "ReachabilityTestKit", targets: ["ReachabilityTestKit"]),
+        .library(name: "ReachabilityCompatibility", targets: ["ReachabilityCompatibility"]),
         .library(name: "HTTPSession", targets: ["HTTPSession"]),
         .library(name: "HTTPSessionFoundation", targets: ["HTTPSessionFoundation"]),
         .library(name: "HTTPSessionJournal", targets: ["HTTPSessionJournal"]),
@@ -38,6 +40,10 @@ let package = Package(
         // Certificates, keys, trust and handshakes in OpenSSL's hands, as values.
         .target(name: "Certificates", dependencies: ["COpenSSL", "CTLSReading", "CLinux", "EventLoop"]),
         .target(name: "Reachability", dependencies: ["CLibnl", "CLinux", "EventLoop", "Pacing"]),
+        // Paths, servers and recordings that a test plays to monitors.
+        .target(name: "ReachabilityTestKit", dependencies: ["Reachability", "EventLoop"]),
+        // Reachability by the names of AFNetworking.
+        .target(name: "ReachabilityCompatibility", dependencies: ["Reachability", "EventLoop"]),
         .target(
             name: "HTTPSession",
             dependencies: [
@@ -93,6 +99,9 @@ let package = Package(
         // What the documents show, compiled and run by the tests; in no product, so that nobody builds them who depends on this package.
         .executableTarget(name: "ReachabilityExamples", dependencies: ["Reachability"], path: "Examples/Reachability"),
         .executableTarget(
+            name: "ReachabilityTestKitExamples", dependencies: ["Reachability", "ReachabilityTestKit"],
+            path: "Examples/ReachabilityTestKit"),
+        .executableTarget(
             name: "HTTPSessionExamples", dependencies: ["HTTPSession", "Reachability"], path: "Examples/HTTPSession"),
         .executableTarget(
             name: "HTTPSessionFoundationExamples", dependencies: ["HTTPSession", "HTTPSessionFoundation"],
@@ -124,7 +133,10 @@ let package = Package(
         .testTarget(name: "PacingTests", dependencies: ["Pacing"]),
         .testTarget(
             name: "ReachabilityTests",
-            dependencies: ["Reachability", "NetlinkBytes", "Pacing", "EventLoop", "CLinux", "NetworkLab"]
+            dependencies: [
+                "Reachability", "ReachabilityTestKit", "ReachabilityCompatibility", "NetlinkBytes", "Pacing", "EventLoop",
+                "CLinux", "NetworkLab",
+            ]
         ),
         .testTarget(
             name: "HTTPSessionTests",
@@ -166,7 +178,9 @@ let package = Package(
         .testTarget(name: "TidyTests"),
         .testTarget(
             name: "KernelTests",
-            dependencies: ["Reachability", "netwatch", "NetworkLab", "EventLoop", "Pacing", "CLinux"]
+            dependencies: [
+                "Reachability", "ReachabilityCompatibility", "netwatch", "NetworkLab", "EventLoop", "Pacing", "CLinux",
+            ]
         ),
     ],
     swiftLanguageModes: [.v6]

@@ -29,9 +29,9 @@ struct User: Decodable, Sendable {
         let server = try ServerMonitor("api.example.com:443")
         let observer = NotificationCenter.default.addObserver(of: server, for: .statusDidChange) { _ in
             switch server.current?.status {
-            case .reachable: task.resume()
-            case .unreachable: task.suspend()
-            case .unknown, nil: break
+            case .up, .degraded: task.resume()
+            case .down, .unreachable: task.suspend()
+            default: break
             }
         }
         print(try await task.value.statusCode)

@@ -31,9 +31,9 @@ import Reachability
         let server = try ServerMonitor("api.example.com:443", on: monitor)
         for await update in server.updates {
             switch update.status {
-            case .reachable(let via): print("up via", via.interface?.type as Any, via.roundTrip)
-            case .unreachable(let cause): print(cause)  // "route: there is no route: the default route is missing"
-            case .unknown: break
+            case .up(let route), .degraded(let route, _): print("up via", route.interface?.type as Any, route.roundTrip)
+            case .down(let cause), .unreachable(let cause): print(cause)
+            default: break  // .unknown
             }
         }
     }
@@ -43,7 +43,7 @@ import Reachability
         let observer = NotificationCenter.default.addObserver(of: monitor, for: .pathDidChange) { message in
             print("posted", message.update.path.status)
         }
-        let token = monitor.onChange { path in print(path.status) }  // callback style; ends with the token
+        let token = monitor.onChange { update in print(update.path.status) }  // callback style; ends with the token
         try await Task.sleep(for: .seconds(3600))
         withExtendedLifetime((token, observer)) {}
     }

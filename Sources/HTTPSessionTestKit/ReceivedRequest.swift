@@ -1,4 +1,4 @@
-/// A field line of a message, as written: the case of its name and the order among its neighbours are kept.
+/// A field line of a message, as written: the case of its name and the order among its neighbors are kept.
 public struct HeaderField: Hashable, Sendable {
     /// The name, in the case that was sent.
     public var name: String

@@ -63,7 +63,7 @@ public struct ReplyBody: Sendable, ExpressibleByStringLiteral, ExpressibleByStri
         ReplyBody(Array(texts.map { [Segment.bytes(Array($0.utf8))] }.joined(separator: [.wait(wait)])))
     }
 
-    /// The byte of ``pattern(_:)`` at a position: neighbours differ, and so do positions a power of two apart.
+    /// The byte of ``pattern(_:)`` at a position: neighbors differ, and so do positions a power of two apart.
     public static func patternByte(at position: Int64) -> UInt8 {
         patternTable[patternStart(at: position)]
     }

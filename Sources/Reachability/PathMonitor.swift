@@ -50,17 +50,30 @@ public final class PathMonitor: Sendable {
         try self.init(MonitorConfiguration(namespace: namespace, selection: .prohibited(prohibitedInterfaceTypes)))
     }
 
-    package init(_ configuration: MonitorConfiguration) throws(MonitorError) {
-        core = try MonitorCore(configuration)
+    package convenience init(_ configuration: MonitorConfiguration) throws(MonitorError) {
+        self.init(core: try MonitorCore(configuration))
+    }
+
+    /// A monitor of another source than the kernel.
+    package convenience init(
+        makeSource: (_ sink: @escaping @Sendable (MonitorEvent) -> Void) -> any MonitorSource
+    ) {
+        self.init(core: MonitorCore(makeSource: makeSource))
+    }
+
+    private init(core: MonitorCore) {
+        self.core = core
         core.announce { [weak self] update in
             guard let self else { return }
             NotificationCenter.default.post(PathDidChange(update: update), subject: self)
         }
     }
 
-    /// The path as last published; `nil` until the first is known, a few milliseconds after the start. ``awaitSettled()`` waits
-    /// for it.
-    public var currentPath: NetworkPath? { core.paths.latest?.path }
+    /// The last update; `nil` until the first path is known, a few milliseconds after the start. ``firstPath()`` waits for it.
+    public var current: PathUpdate? { core.paths.latest }
+
+    /// The path of ``current``, by the name that `NWPathMonitor` has for it.
+    public var currentPath: NetworkPath? { current?.path }
 
     /// The changes of the path. Any number of tasks may iterate, each from the present on. A task that is slow gets one element
     /// for all that it missed: the latest path, with the reasons of all. The sequence ends with ``cancel()``, and when the watched
@@ -70,28 +83,18 @@ public final class PathMonitor: Sendable {
     /// Waits until the first path is known: the kernel's tables have been read and it has been asked for its routes.
     ///
     /// - Returns: the path at that time or later; `nil` when the monitor or the task is cancelled before.
-    public func awaitSettled() async -> NetworkPath? {
+    public func firstPath() async -> NetworkPath? {
         await core.paths.subscribe().next()?.path
     }
 
-    /// Calls `body` with the present path and with each later one.
+    /// Calls `body` with the present path and with each change.
     ///
     /// - Parameters:
     ///   - queue: where `body` is called; without one on a thread that the monitor keeps for callbacks. Never on the thread that
     ///     watches the kernel, and never twice at the same time. Callbacks that are slow get the latest path.
     ///   - body: the callback.
     /// - Returns: a token; the callback ends when it is dropped.
-    public func onChange(on queue: DispatchQueue? = nil, _ body: @escaping @Sendable (NetworkPath) -> Void) -> CallbackToken {
-        core.paths.deliver(on: queue, through: core.delivery, keeping: core) { body($0.path) }
-    }
-
-    /// Calls `body` with the present and with each change, with its reasons; otherwise as ``onChange(on:_:)``.
-    ///
-    /// - Parameters:
-    ///   - queue: where `body` is called.
-    ///   - body: the callback.
-    /// - Returns: a token; the callback ends when it is dropped.
-    public func onUpdate(on queue: DispatchQueue? = nil, _ body: @escaping @Sendable (PathUpdate) -> Void) -> CallbackToken {
+    public func onChange(on queue: DispatchQueue? = nil, _ body: @escaping @Sendable (PathUpdate) -> Void) -> CallbackToken {
         core.paths.deliver(on: queue, through: core.delivery, keeping: core, body)
     }
 
@@ -103,11 +106,11 @@ public final class PathMonitor: Sendable {
     /// Everything the kernel says of links, addresses, routes and rules, as it is now.
     ///
     /// - Returns: the snapshot; empty when the monitor has been cancelled.
-    public func snapshot() async -> NetworkSnapshot { await core.snapshot() }
+    public func snapshot() async -> Kernel.Snapshot { await core.snapshot() }
 
     /// The kernel's state and its changes: first a full snapshot, then the differences, in order. Applying them to the snapshot
     /// gives the later one. A task that is slow gets a full snapshot anew.
-    public var snapshotUpdates: SnapshotUpdates { SnapshotUpdates(core: core) }
+    public var snapshotUpdates: Kernel.SnapshotUpdates { Kernel.SnapshotUpdates(core: core) }
 
     /// Whether the system refuses events, so that everything is looked at every two seconds instead.
     public var isPolling: Bool { core.isPolling }

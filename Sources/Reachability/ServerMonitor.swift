@@ -8,9 +8,9 @@ internal import EventLoop
 /// let server = try ServerMonitor("api.example.com:443")
 /// for await update in server.updates {
 ///     switch update.status {
-///     case .reachable(let via):     print("up via", via.interface?.type as Any, via.roundTrip)
-///     case .unreachable(let cause): print(cause)       // "route: there is no route: …"
-///     case .unknown:                break
+///     case .up(let route), .degraded(let route, _): print("up via", route.interface?.type as Any, route.roundTrip)
+///     case .down(let cause), .unreachable(let cause): print(cause)       // "route: there is no route: …"
+///     default: break                                                     // .unknown
 ///     }
 /// }
 /// ```
@@ -141,7 +141,7 @@ extension ServerMonitor {
     ///
     /// ```swift
     /// let token = NotificationCenter.default.addObserver(of: server, for: .statusDidChange) { message in
-    ///     if case .unreachable(let cause) = message.update.status { print(cause) }
+    ///     if let cause = message.update.cause { print(cause) }
     /// }
     /// ```
     public struct StatusDidChange: NotificationCenter.AsyncMessage {

@@ -1,34 +1,38 @@
 internal import EventLoop
 
-/// The kernel's state, or what changed of it.
-public enum SnapshotUpdate: Hashable, Sendable {
-    /// Everything: the first element, and again for a reader that fell behind.
-    case full(NetworkSnapshot)
-    /// What changed since the element before.
-    case changes([SnapshotChange])
+extension Kernel {
+    /// The kernel's state, or what changed of it.
+    @nonexhaustive public enum SnapshotUpdate: Hashable, Sendable {
+        /// Everything: the first element, and again for a reader that fell behind.
+        case full(Kernel.Snapshot)
+        /// What changed since the element before.
+        case changes([Kernel.Change])
+    }
 }
 
-/// A monitor's snapshot and its changes; each iteration begins with the full snapshot.
-public struct SnapshotUpdates: AsyncSequence, Sendable {
-    /// The state or what changed of it.
-    public typealias Element = SnapshotUpdate
-    /// It never fails.
-    public typealias Failure = Never
+extension Kernel {
+    /// A monitor's snapshot and its changes; each iteration begins with the full snapshot.
+    public struct SnapshotUpdates: AsyncSequence, Sendable {
+        /// The state or what changed of it.
+        public typealias Element = SnapshotUpdate
+        /// It never fails.
+        public typealias Failure = Never
 
-    let core: MonitorCore
+        let core: MonitorCore
 
-    /// A new subscription.
-    public func makeAsyncIterator() -> Iterator { Iterator(reader: SnapshotReader(core)) }
+        /// A new subscription.
+        public func makeAsyncIterator() -> Iterator { Iterator(reader: SnapshotReader(core)) }
 
-    /// A subscription.
-    public struct Iterator: AsyncIteratorProtocol {
-        let reader: SnapshotReader
+        /// A subscription.
+        public struct Iterator: AsyncIteratorProtocol {
+            let reader: SnapshotReader
 
-        /// The next element; `nil` at the end of watching, and when the task is cancelled.
-        public mutating func next() async -> SnapshotUpdate? { await reader.next() }
+            /// The next element; `nil` at the end of watching, and when the task is cancelled.
+            public mutating func next() async -> SnapshotUpdate? { await reader.next() }
 
-        /// The same, wherever the caller runs.
-        public mutating func next(isolation actor: isolated (any Actor)?) async -> SnapshotUpdate? { await reader.next() }
+            /// The same, wherever the caller runs.
+            public mutating func next(isolation actor: isolated (any Actor)?) async -> SnapshotUpdate? { await reader.next() }
+        }
     }
 }
 
@@ -37,32 +41,32 @@ final class SnapshotReader: Sendable {
     /// Changes that are kept for a reader.
     static let limit = 10_000
 
-    private let place = ReaderPlace<SnapshotUpdate>(isBehind: true)
+    private let place = ReaderPlace<Kernel.SnapshotUpdate>(isBehind: true)
     private let core: MonitorCore
 
     init(_ core: MonitorCore) { self.core = core }
 
-    func next() async -> SnapshotUpdate? {
+    func next() async -> Kernel.SnapshotUpdate? {
         if place.catchUp() { core.follow { [weak self] snapshot, changes in self?.offer(snapshot, changes) ?? false } }
         return await place.next()
     }
 
     // Called on the monitor's thread; false ends the following.
-    private func offer(_ snapshot: NetworkSnapshot?, _ changes: [SnapshotChange]) -> Bool {
+    private func offer(_ snapshot: Kernel.Snapshot?, _ changes: [Kernel.Change]) -> Bool {
         guard let snapshot else {
             place.finish()
             return false
         }
         // The first call has no changes.
-        let update: SnapshotUpdate = changes.isEmpty ? .full(snapshot) : .changes(changes)
+        let update: Kernel.SnapshotUpdate = changes.isEmpty ? .full(snapshot) : .changes(changes)
         return place.offer(update, merging: { update.following($0) }) != .dropped
     }
 }
 
-extension SnapshotUpdate {
+extension Kernel.SnapshotUpdate {
     /// What stands for this update and an earlier one that nobody took; `nil` where that would be too much: a full snapshot would be
     /// copied with every change, so it is asked for again instead.
-    func following(_ earlier: SnapshotUpdate) -> SnapshotUpdate? {
+    func following(_ earlier: Kernel.SnapshotUpdate) -> Kernel.SnapshotUpdate? {
         guard case .changes(let earlier) = earlier, case .changes(let changes) = self else { return nil }
         return earlier.count + changes.count <= SnapshotReader.limit ? .changes(earlier + changes) : nil
     }

@@ -24,7 +24,7 @@ struct DuplicateRoutesTests {
         _ = try observer.nextPath()
         func expectFresh(_ sourceLocation: SourceLocation = #_sourceLocation) throws {
             let end = ContinuousClock.now + .seconds(5)
-            var difference: [SnapshotChange] = []
+            var difference: [Kernel.Change] = []
             repeat {
                 difference = try FreshDump.take(of: host).changes(since: observer.quietState().snapshot)
             } while !difference.isEmpty && ContinuousClock.now < end

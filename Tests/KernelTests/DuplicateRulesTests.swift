@@ -23,7 +23,7 @@ struct DuplicateRulesTests {
         let watching = try observer ?? observe()
         func expectFresh(mainRules: Int, _ sourceLocation: SourceLocation = #_sourceLocation) throws {
             let end = ContinuousClock.now + .seconds(5)
-            var difference: [SnapshotChange] = []
+            var difference: [Kernel.Change] = []
             repeat {
                 difference = try FreshDump.take(of: host).changes(since: watching.quietState().snapshot)
             } while !difference.isEmpty && ContinuousClock.now < end

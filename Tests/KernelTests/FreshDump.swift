@@ -5,7 +5,7 @@ import NetworkLab
 
 /// All tables of a host, dumped once by sockets of their own: what a snapshot has to equal.
 enum FreshDump {
-    static func take(of host: LabHost) throws -> NetworkSnapshot {
+    static func take(of host: LabHost) throws -> Kernel.Snapshot {
         try host.perform {
             let source = try NetlinkSource()
             let dumpDescriptor = try source.dumpDescriptor ?? { throw LabError("no netlink here") }()

@@ -43,7 +43,7 @@ struct OverrunTests {
         #expect(Seen(update).line == "satisfied v0 wired 4 via 10.1.0.253")
         #expect(update.reasons.contains(.resynced) && update.reasons.contains(.gatewaysChanged))
         guard case .resync(.overrun, _) = try events.next(within: .seconds(30)) else { throw LabError("no resync") }
-        let snapshot: NetworkSnapshot? = try answer { session.withSnapshot($0) }
+        let snapshot: Kernel.Snapshot? = try answer { session.withSnapshot($0) }
         #expect(snapshot == (try FreshDump.take(of: network.host)))
         #expect(snapshot?.routes.count ?? 0 > 15_000)
         #expect(events.takeNow() == nil)

@@ -4,6 +4,7 @@ import Synchronization
 import Testing
 
 @testable import Reachability
+@testable import ReachabilityCompatibility
 
 @Suite(.requiresNamespaces) struct PathMonitorTests {
     /// Two hosts and a cable; the first has a default route to the second.
@@ -28,7 +29,7 @@ import Testing
         let (lab, client, router) = try uplink()
         defer { withExtendedLifetime((lab, router)) {} }
         let monitor = try PathMonitor(namespace: NetworkNamespace(client.path))
-        #expect(await monitor.awaitSettled()?.status == .satisfied)
+        #expect(await monitor.firstPath()?.status == .satisfied)
         var updates = monitor.updates.makeAsyncIterator()
         let first = await updates.next()
         #expect(first?.isInitial == true)
@@ -44,7 +45,7 @@ import Testing
         let (lab, client, router) = try uplink()
         defer { withExtendedLifetime((lab, router)) {} }
         let monitor = try PathMonitor(namespace: NetworkNamespace(client.path))
-        _ = await monitor.awaitSettled()
+        _ = await monitor.firstPath()
         var (one, other) = (monitor.updates.makeAsyncIterator(), monitor.updates.makeAsyncIterator())
         #expect(await one.next()?.isInitial == true)
         #expect(await other.next()?.isInitial == true)
@@ -60,7 +61,7 @@ import Testing
         let (lab, client, router) = try uplink()
         defer { withExtendedLifetime((lab, router)) {} }
         let monitor = try PathMonitor(namespace: NetworkNamespace(client.path))
-        let settled = await monitor.awaitSettled()
+        let settled = await monitor.firstPath()
         let (paths, path) = AsyncStream.makeStream(of: NetworkPath.self)
         let isWelcome = Atomic<Bool>(true)
         monitor.followKernel { told in
@@ -87,7 +88,7 @@ import Testing
         let monitor = try PathMonitor(namespace: NetworkNamespace(client.path))
         let (paths, path) = AsyncStream.makeStream(of: NetworkPath.Status.self)
         let (notes, note) = AsyncStream.makeStream(of: NetworkPath.Status.self)
-        let token = monitor.onChange { path.yield($0.status) }
+        let token = monitor.onChange { path.yield($0.path.status) }
         let observer = NotificationCenter.default.addObserver(of: monitor, for: .pathDidChange) {
             note.yield($0.update.path.status)
         }
@@ -124,7 +125,7 @@ import Testing
         let (lab, client, router) = try uplink()
         defer { withExtendedLifetime((lab, router)) {} }
         let (paths, path) = AsyncStream.makeStream(of: NetworkPath.Status.self)
-        let token = try PathMonitor(namespace: NetworkNamespace(client.path)).onChange { path.yield($0.status) }
+        let token = try PathMonitor(namespace: NetworkNamespace(client.path)).onChange { path.yield($0.path.status) }
         var seen = paths.makeAsyncIterator()
         #expect(await seen.next() == .satisfied)
         try client.ip("link set up0 down")
@@ -153,7 +154,7 @@ import Testing
         #expect(await monitor.snapshot() == snapshot)
         monitor.cancel()
         while await updates.next() != nil {}
-        #expect(await monitor.snapshot() == NetworkSnapshot())
+        #expect(await monitor.snapshot() == Kernel.Snapshot())
     }
 
     @Test func `only interfaces of the required type count`() async throws {
@@ -163,9 +164,9 @@ import Testing
         let wired = try PathMonitor(requiredInterfaceType: .wired, namespace: namespace)
         let wireless = try PathMonitor(requiredInterfaceType: .wifi, namespace: namespace)
         let unwired = try PathMonitor(prohibitedInterfaceTypes: [.wired], namespace: namespace)
-        #expect(await wired.awaitSettled()?.interface?.name == "up0")
-        #expect(await wireless.awaitSettled()?.cause?.code == .noInterface)
-        #expect(await unwired.awaitSettled()?.status == .unsatisfied)
+        #expect(await wired.firstPath()?.interface?.name == "up0")
+        #expect(await wireless.firstPath()?.cause?.code == .noInterface)
+        #expect(await unwired.firstPath()?.status == .unsatisfied)
     }
 
     @Test func `a server is reachable, and its listener's end is its fault`() async throws {
@@ -177,10 +178,10 @@ import Testing
         let settings = ProbeSettings(interval: .milliseconds(20))
         let server = try ServerMonitor("198.18.0.1:\(port)", settings: settings, on: monitor)
         var updates = server.updates.makeAsyncIterator()
-        var states: [ServerUpdate.State] = []
+        var states: [ServerState] = []
         while states.last != .up, let update = await updates.next() { states.append(update.state) }
         #expect(states.last == .up)
-        guard case .reachable(let via) = server.current?.status else {
+        guard case .up(let via) = server.current?.status else {
             Issue.record("not reachable: \(String(describing: server.current))")
             return
         }

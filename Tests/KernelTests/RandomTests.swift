@@ -71,7 +71,7 @@ struct RandomTests {
     /// A difference counts when it lasts: the kernel announces a carrier's change up to a second after its dumps show it
     /// (linkwatch), and the monitor and the kernel are not asked at the same moment.
     private func compare(_ observer: LibraryObserver, _ host: LabHost, _ log: [String], _ seed: UInt64) throws {
-        var (last, since): ([NetworkSnapshot], ContinuousClock.Instant) = ([], .now)
+        var (last, since): ([Kernel.Snapshot], ContinuousClock.Instant) = ([], .now)
         let start = since
         while start.duration(to: .now) < .seconds(30) {
             let told = try observer.quietState().snapshot
@@ -96,11 +96,11 @@ struct RandomTests {
 
 /// What somebody knows who had the snapshot once and only the changes since.
 private final class Replica: Sendable {
-    private let state = Locked(NetworkSnapshot())
+    private let state = Locked(Kernel.Snapshot())
 
-    var snapshot: NetworkSnapshot { state.withLock { $0 } }
+    var snapshot: Kernel.Snapshot { state.withLock { $0 } }
 
-    func take(_ snapshot: NetworkSnapshot?, _ changes: [SnapshotChange]) {
+    func take(_ snapshot: Kernel.Snapshot?, _ changes: [Kernel.Change]) {
         state.withLock { if changes.isEmpty, let snapshot { $0 = snapshot } else { $0.apply(changes) } }
     }
 }

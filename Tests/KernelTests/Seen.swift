@@ -66,7 +66,7 @@ struct Seen: CustomStringConvertible {
                 name: $0.name, index: Int($0.index), type: $0.type.rawValue, isVirtual: $0.isVirtual, level: $0.level.rawValue,
                 addresses: $0.addresses.map(\.description))
         }
-        suppressed = update.suppressed
+        suppressed = update.coalescedEventCount
         hasDNS = path.supportsDNS
         isConsistent = path.isConsistent
         detail = path.cause?.detail ?? ""

@@ -10,7 +10,7 @@ struct SnapshotRows: Equatable {
 
     init() {}
 
-    init(_ snapshot: NetworkSnapshot) {
+    init(_ snapshot: Kernel.Snapshot) {
         let name = { (index: UInt32) in snapshot.links[index]?.name ?? "#\(index)" }
         for link in snapshot.links.values {
             links.insert(

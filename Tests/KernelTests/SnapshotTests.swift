@@ -95,7 +95,7 @@ struct SnapshotTests {
         _ = try observer.nextPath()
         func expectFresh(_ sourceLocation: SourceLocation = #_sourceLocation) throws {
             let end = ContinuousClock.now + .seconds(3)
-            var difference: [SnapshotChange] = []
+            var difference: [Kernel.Change] = []
             repeat {
                 difference = try FreshDump.take(of: host).changes(since: observer.quietState().snapshot)
             } while !difference.isEmpty && ContinuousClock.now < end

@@ -3,10 +3,10 @@ import NetworkLab
 import Reachability
 import Testing
 
-/// What the program says of targets, over the kernel's own routes, neighbours and packet filter.
+/// What the program says of targets, over the kernel's own routes, neighbors and packet filter.
 @Suite(.requiresNamespaces)
 struct TargetTests {
-    /// An uplink whose router has no server, and neighbours that are given up after a moment.
+    /// An uplink whose router has no server, and neighbors that are given up after a moment.
     private func network() throws -> Network {
         let network = try Network()
         try network.host.ip("link set lo up")
@@ -48,12 +48,12 @@ struct TargetTests {
         ("ip", "icmp host-unreachable", "10.1.0.254:9"), ("ip", "icmp net-unreachable", "10.1.0.254:9"),
         ("ip6", "icmpv6 addr-unreachable", "[2001:db8:1::fe]:9"),
     ])
-    func `a packet filter of this machine that says 'host unreachable' accuses no neighbour`(
+    func `a packet filter of this machine that says 'host unreachable' accuses no neighbor`(
         family: String, word: String, target: String
     ) throws {
         let network = try network()
         try reject(network.host, family, word)
-        // Whether the neighbour was never looked for, or has answered.
+        // Whether the neighbor was never looked for, or has answered.
         #expect(try status(network, [target]).map(\.line) == ["unreachable firewall/local-reject by v0"])
         #expect(try status(network, [target.replacing(":9", with: ":10")]).map(\.line) == ["down tcp/refused by v0"])
         #expect(try status(network, [target]).map(\.line) == ["unreachable firewall/local-reject by v0"])

@@ -143,16 +143,16 @@ extension RawMessage {
     }
 
     /// RTM_NEWNEIGH, or RTM_DELNEIGH.
-    package static func neighbour(
-        _ neighbour: Neighbour, removed: Bool = false, flags: UInt16 = 0, sequence: UInt32 = 0
+    package static func neighbor(
+        _ neighbor: Neighbor, removed: Bool = false, flags: UInt16 = 0, sequence: UInt32 = 0
     ) -> RawMessage {
         let header: [UInt8] =
-            [familyNumber(neighbour.key.address.family), 0, 0, 0] + neighbour.key.interface.raw + neighbour.state.rawValue.raw + [
+            [familyNumber(neighbor.key.address.family), 0, 0, 0] + neighbor.key.interface.raw + neighbor.state.rawValue.raw + [
                 0, 1,
             ]
         return RawMessage(removed ? 29 : 28, flags: flags, sequence: sequence, header: header) { message in
-            message.add(1, neighbour.key.address.bytes)
-            if !neighbour.hardwareAddress.isEmpty { message.add(2, neighbour.hardwareAddress) }
+            message.add(1, neighbor.key.address.bytes)
+            if !neighbor.hardwareAddress.isEmpty { message.add(2, neighbor.hardwareAddress) }
         }
     }
 }

@@ -94,8 +94,8 @@ struct SimulatedKernel {
     }
 
     /// What a complete dump of everything shows.
-    var truth: NetworkSnapshot {
-        var snapshot = NetworkSnapshot()
+    var truth: Kernel.Snapshot {
+        var snapshot = Kernel.Snapshot()
         for entry in links { snapshot.apply(.link(entry.value)) }
         for entry in addresses { snapshot.apply(.address(entry.value)) }
         for entry in routes { snapshot.apply(.routeAdded(Self.shown(entry))) }

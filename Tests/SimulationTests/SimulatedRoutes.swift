@@ -128,9 +128,9 @@ extension SimulatedKernel {
         let index = randomLink() ?? 1
         switch Int.random(in: 0..<7, using: &dice) {
         case 0:
-            let neighbour = Neighbour(
+            let neighbor = Neighbor(
                 interface: index, address: IPAddress(v4: 0x0a00_00fe), state: .stale, hardwareAddress: [2, 0, 0, 0, 0, 1])
-            send(.neighbour(neighbour))
+            send(.neighbor(neighbor))
         case 1: if let link = link(index) { send(.link(link)) }
         case 2: if let entry = pick(addresses) { send(.address(entry.value)) }
         case 3:

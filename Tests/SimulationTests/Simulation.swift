@@ -28,7 +28,7 @@ struct Simulation {
     private var removed: Set<TargetID> = []
     private var told: [TargetID: ServerUpdate] = [:]
     private var toldPath: NetworkPath?
-    private var mirror = NetworkSnapshot()
+    private var mirror = Kernel.Snapshot()
     /// Everything that the machine was fed, and what it emitted.
     private(set) var recording: [RecordedInput] = []
     private(set) var emitted: [MonitorEvent] = []
@@ -216,7 +216,7 @@ struct Simulation {
         case .askRoute(let query):
             // Now and then a target's question gets no answer.
             try feed(.routeReply(query, query.port != 0 && chance(2) ? [] : kernel.reply(to: query)))
-        case .askNeighbour(let key): try feed(.neighbourReply(key, neighbourReply(key)))
+        case .askNeighbor(let key): try feed(.neighborReply(key, neighborReply(key)))
         case .readEvidence(let link): try feed(.evidence(link.index, kernel.evidence(link)))
         case .resolve(let request): lookups.append(request)
         case .connect(let attempt):
@@ -229,12 +229,12 @@ struct Simulation {
         }
     }
 
-    private mutating func neighbourReply(_ key: Neighbour.Key) -> [UInt8] {
+    private mutating func neighborReply(_ key: Neighbor.Key) -> [UInt8] {
         switch Int.random(in: 0..<4, using: &dice) {
         case 0: return []
         case 1: return RawMessage.error(9, errno: 2).bytes
-        case 2: return RawMessage.neighbour(Neighbour(interface: key.interface, address: key.address, state: .failed)).bytes
-        default: return RawMessage.neighbour(Neighbour(interface: key.interface, address: key.address, state: .reachable)).bytes
+        case 2: return RawMessage.neighbor(Neighbor(interface: key.interface, address: key.address, state: .failed)).bytes
+        default: return RawMessage.neighbor(Neighbor(interface: key.interface, address: key.address, state: .reachable)).bytes
         }
     }
 

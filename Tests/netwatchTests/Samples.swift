@@ -57,17 +57,18 @@ enum Samples {
     static let refused = Cause(.tcp, .refused, detail: "192.0.2.9 refuses port 22", evidence: ["errno": .text("ECONNREFUSED")])
 
     static let hello = MonitorEvent.path(
-        PathUpdate(path: satisfied, reasons: [], isInitial: true, suppressed: 0, moment: moment(0)))
+        PathUpdate(path: satisfied, reasons: [], isInitial: true, coalescedEventCount: 0, moment: moment(0)))
 
     static func path(
         _ path: NetworkPath = unsatisfied, _ reasons: [PathChangeReason] = [.interfaceChanged], suppressed: Int = 0,
         at seconds: Double = 1
     ) -> MonitorEvent {
-        .path(PathUpdate(path: path, reasons: reasons, isInitial: false, suppressed: suppressed, moment: moment(seconds)))
+        .path(
+            PathUpdate(path: path, reasons: reasons, isInitial: false, coalescedEventCount: suppressed, moment: moment(seconds)))
     }
 
     static func server(
-        _ number: Int = 0, _ text: String = "192.0.2.9:22", _ state: ServerUpdate.State = .up, cause: Cause? = nil,
+        _ number: Int = 0, _ text: String = "192.0.2.9:22", _ state: ServerState = .up, cause: Cause? = nil,
         initial: Bool = false, at seconds: Double = 1
     ) -> MonitorEvent {
         let isUp = state == .up

@@ -92,9 +92,9 @@ enum LatencyBenchmark {
     ) {
         let found = Notices()
         let monitor = try PathMonitor(namespace: NetworkNamespace(host.path))
-        let token = monitor.onChange { path in
+        let token = monitor.onChange { update in
             let moment = Clock.now()
-            found.add(Notice(moment: moment, isUp: path.status == .satisfied))
+            found.add(Notice(moment: moment, isUp: update.path.status == .satisfied))
         }
         while found.all.isEmpty { usleep(1000) }
         // The monitor looks at everything once more after a second.

@@ -6,9 +6,5 @@ package enum Clock {
     /// `CLOCK_MONOTONIC`, nanoseconds.
     package static var nanoseconds: Int64 { netwatch_clock_nanoseconds(netwatch_CLOCK_MONOTONIC) }
 
-    package static var now: Moment {
-        Moment(
-            monotonicNanoseconds: nanoseconds, wallClockNanoseconds: netwatch_clock_nanoseconds(netwatch_CLOCK_REALTIME)
-        )
-    }
+    package static var now: Moment { Moment.now }
 }

@@ -32,7 +32,7 @@ enum KernelRoutes {
     static func way(
         to address: IPAddress, over interface: String? = nil, expecting expected: Set<IPAddress> = []
     ) -> TransferWays.Way {
-        // What the zone would be is not known any more (RFC 4007); a neighbour has no route that could change.
+        // What the zone would be is not known any more (RFC 4007); a neighbor has no route that could change.
         guard !(address.family == .v6 && address.isLinkLocal) else { return .unknown }
         var sources: Set<IPAddress> = []
         for _ in 0..<questions {

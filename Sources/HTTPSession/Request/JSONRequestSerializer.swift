@@ -36,14 +36,15 @@ public struct JSONRequestSerializer: RequestSerializer {
 
     private func json(_ parameters: Parameters) throws -> Data {
         try parameters.requireWritable()
-        guard allowsFragments || parameters.isContainer else { throw Self.invalid(nil) }
+        guard allowsFragments || parameters.isContainer else { throw Self.invalid }
         let encoder = JSONEncoder()
         encoder.outputFormatting = outputFormatting
-        do { return try encoder.encode(JSONText(parameters: parameters)) } catch { throw Self.invalid(error) }
+        do { return try encoder.encode(JSONText(parameters: parameters)) } catch { throw Self.invalid }
     }
 
-    private static func invalid(_ error: (any Error)?) -> HTTPSessionError {
-        HTTPSessionError(.cannotEncodeRequest, "the parameters are not valid JSON", underlying: error)
+    /// Without the encoder's error, which has the parameters in it: they may be secrets.
+    private static var invalid: HTTPSessionError {
+        HTTPSessionError(.cannotEncodeRequest, "the parameters are not valid JSON")
     }
 
     /// Parameters for a `JSONEncoder`, which itself refuses numbers that are not finite.

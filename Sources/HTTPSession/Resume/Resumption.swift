@@ -85,7 +85,7 @@ struct Resumption: Hashable, Sendable {
     /// Whether so many bytes are all.
     func isWhole(_ received: Int64) -> Bool { total == received }
 
-    /// Judges the final response to a request for what lies behind `received` bytes (the table of section 15.3.7 and its neighbours).
+    /// Judges the final response to a request for what lies behind `received` bytes (the table of section 15.3.7 and its neighbors).
     func judge(_ head: ResponseHead, received: Int64, by basis: Basis) -> Judgement {
         switch head.statusCode {
         case 206, 304, 416:

@@ -173,7 +173,7 @@ struct ReachabilityGate {
         case .route: cause.code == .noRoute
         case .neighbor: cause.code == .gatewaySilent
         case .dns: cause.code == .resolverSilent
-        case .firewall, .network, .tcp, .tls, .http, .local: false
+        default: false
         }
     }
 }

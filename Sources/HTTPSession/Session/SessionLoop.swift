@@ -62,7 +62,7 @@ final class SessionLoop {
             ServerWatches(path, settings: settings.probes) { mailbox.post(.serverChanged($0, watch: $1, $2)) }
         }
         settings.path?.followKernel { [weak notices] path in notices?.put(path) { mailbox.post(.waysChanged) } ?? false }
-        pathToken = settings.path?.onChange { mailbox.post(.pathChanged($0)) }
+        pathToken = settings.path?.onChange { mailbox.post(.pathChanged($0.path)) }
         mailbox.attach(engine.waker)
     }
 

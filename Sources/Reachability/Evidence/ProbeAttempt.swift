@@ -31,7 +31,7 @@ package struct ProbeResult: Hashable, Sendable, Codable {
         package var origin: UInt8
         package var type: UInt8
         package var code: UInt8
-        /// Who sent it; this machine's own address when its own neighbour discovery failed.
+        /// Who sent it; this machine's own address when its own neighbor discovery failed.
         package var offender: IPAddress?
 
         package init(origin: UInt8, type: UInt8, code: UInt8, offender: IPAddress?) {

@@ -1,18 +1,18 @@
 /// What was read of one interface outside rtnetlink's link message. Absent facts are `nil` or false.
-public struct InterfaceEvidence: Hashable, Sendable, Codable {
+package struct InterfaceEvidence: Hashable, Sendable, Codable {
     /// `DEVTYPE` of sysfs' uevent: `wlan`, `wwan`, `gadget`, `bluetooth`, `bridge`, …
-    public var deviceType: String?
+    package var deviceType: String?
     /// Whether sysfs has a `phy80211` link, or nl80211 lists the interface.
-    public var isWireless: Bool
+    package var isWireless: Bool
     /// The driver: ethtool's GDRVINFO, else sysfs' `device/driver`.
-    public var driver: String?
+    package var driver: String?
     /// The bus that the device sits on: sysfs' `device/subsystem`, such as `pci`, `usb`, `virtio`, `gadget`.
-    public var bus: String?
+    package var bus: String?
     /// Which readers were asked and answered: `sysfs`, `ethtool`, `nl80211`.
-    public var sources: [String]
+    package var sources: [String]
 
     /// Evidence, empty unless given.
-    public init(
+    package init(
         deviceType: String? = nil, isWireless: Bool = false, driver: String? = nil, bus: String? = nil, sources: [String] = []
     ) {
         self.deviceType = deviceType

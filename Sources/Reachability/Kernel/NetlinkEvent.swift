@@ -13,8 +13,8 @@ package enum NetlinkEvent: Hashable, Sendable {
     case linkdownPolicy(IPAddress.Family, interface: UInt32)
     case rule(Rule)
     case ruleRemoved(Rule)
-    case neighbour(Neighbour)
-    case neighbourRemoved(Neighbour.Key)
+    case neighbor(Neighbor)
+    case neighborRemoved(Neighbor.Key)
     case nexthop(NexthopObject)
     case nexthopRemoved(UInt32)
     /// The last message of a dump, or the acknowledgement of a request: 0, or the kernel's errno as a positive number.

@@ -9,7 +9,7 @@ extension MonitorInput {
         case .dumpFailed(let errno): .path(.dumpFailed(errno: errno))
         case .routeReply(let query, let bytes):
             .route(query, RouteAnswer(NetlinkDecoder.decode(bytes), to: query) ?? .unanswered)
-        case .neighbourReply(let key, let bytes): .neighbour(key, NeighbourAnswer(NetlinkDecoder.decode(bytes)))
+        case .neighborReply(let key, let bytes): .neighbor(key, NeighborAnswer(NetlinkDecoder.decode(bytes)))
         case .evidence(let index, let evidence): .path(.evidence(index, evidence))
         case .resolver(let configuration): .path(.resolver(configuration))
         case .lookup(let answer): .lookup(answer)

@@ -14,7 +14,7 @@ package enum MonitorInput: Hashable, Sendable {
     /// The kernel's answer to RTM_GETROUTE, empty when it gave none.
     case routeReply(RouteQuery, [UInt8])
     /// The kernel's answer to RTM_GETNEIGH, empty when it gave none.
-    case neighbourReply(Neighbour.Key, [UInt8])
+    case neighborReply(Neighbor.Key, [UInt8])
     case evidence(UInt32, InterfaceEvidence)
     case resolver(ResolverConfiguration)
     case lookup(LookupAnswer)

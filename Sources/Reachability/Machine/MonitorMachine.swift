@@ -6,7 +6,7 @@ package struct MonitorMachine: Sendable {
     package enum Event: Sendable {
         case path(PathMachine.Event)
         case route(RouteQuery, RouteAnswer)
-        case neighbour(Neighbour.Key, NeighbourAnswer)
+        case neighbor(Neighbor.Key, NeighborAnswer)
         case lookup(LookupAnswer)
         case probe(ProbeResult)
         case targetAdded(TargetID, Endpoint, ProbeSettings)
@@ -19,25 +19,25 @@ package struct MonitorMachine: Sendable {
         }
     }
 
-    /// What the shell is to do; what is large stands behind a reference, as an effect is moved from list to list. What answers at once (routes, neighbours, evidence) comes back before the turn ends.
+    /// What the shell is to do; what is large stands behind a reference, as an effect is moved from list to list. What answers at once (routes, neighbors, evidence) comes back before the turn ends.
     package enum Effect: Hashable, Sendable {
         case dump(KernelTable, over: UInt32?, sequence: UInt32)
         case askRoute(RouteQuery)
-        case askNeighbour(Neighbour.Key)
+        case askNeighbor(Neighbor.Key)
         indirect case readEvidence(Link)
         indirect case resolve(LookupRequest)
         indirect case connect(ProbeAttempt)
         case cancel(attempt: UInt64)
         case cancelAll(TargetID)
         indirect case emit(MonitorEvent)
-        case changed([SnapshotChange])
+        case changed([Kernel.Change])
     }
 
     package private(set) var path: PathMachine
     package private(set) var targets: [TargetID: TargetMachine] = [:]
     // A few at a time: each is answered before the turn ends.
     private var askers: [Askers] = []
-    private var neighbourAskers: [Neighbour.Key: Set<TargetID>] = [:]
+    private var neighborAskers: [Neighbor.Key: Set<TargetID>] = [:]
     private var waiting: [TargetID] = []
     private var surroundings: TargetMachine.Surroundings?
     private var isChanged = false
@@ -86,9 +86,9 @@ package struct MonitorMachine: Sendable {
             var effects = asked.isPath ? follow(path.handle(.route(query, answer), at: now), at: now) : []
             for id in asked.targets.sorted() { effects += tell(id, .route(query, answer), at: now) }
             return effects
-        case .neighbour(let key, let answer):
-            return (neighbourAskers.removeValue(forKey: key) ?? []).sorted().flatMap {
-                tell($0, .neighbour(key, answer), at: now)
+        case .neighbor(let key, let answer):
+            return (neighborAskers.removeValue(forKey: key) ?? []).sorted().flatMap {
+                tell($0, .neighbor(key, answer), at: now)
             }
         case .lookup(let answer): return tell(TargetID(owning: answer.id), .lookup(answer), at: now)
         case .probe(let result): return tell(TargetID(owning: result.id), .probe(result), at: now)
@@ -154,9 +154,9 @@ package struct MonitorMachine: Sendable {
                 return .askRoute(query)
             case .connect(let attempt): return .connect(attempt)
             case .cancel(let attempt): return .cancel(attempt: attempt)
-            case .askNeighbour(let key):
-                neighbourAskers[key, default: []].insert(id)
-                return .askNeighbour(key)
+            case .askNeighbor(let key):
+                neighborAskers[key, default: []].insert(id)
+                return .askNeighbor(key)
             case .publish(let update): return .emit(.server(id, update))
             case .report(let report): return .emit(.probe(id, report))
             }

@@ -1,6 +1,6 @@
 extension MonitorLoop {
     /// Hears the snapshot with each batch of changes, first with none, and `nil` at the end; false ends it.
-    typealias Follower = @Sendable (NetworkSnapshot?, [SnapshotChange]) -> Bool
+    typealias Follower = @Sendable (Kernel.Snapshot?, [Kernel.Change]) -> Bool
     /// Hears the path whenever links, addresses, routes or rules have changed, whether the path has or not, and at once where there is one;
     /// false ends it.
     typealias PathFollower = @Sendable (NetworkPath) -> Bool
@@ -10,7 +10,7 @@ extension MonitorLoop {
         case add(TargetID, Endpoint, ProbeSettings)
         case remove(TargetID)
         case lookup(LookupAnswer)
-        case snapshot(@Sendable (NetworkSnapshot?) -> Void)
+        case snapshot(@Sendable (Kernel.Snapshot?) -> Void)
         case follow(Follower)
         case followPath(PathFollower)
         case state(@Sendable (MonitorState) -> Void)

@@ -8,15 +8,23 @@ final class MonitorCore: Sendable {
     private let announcements: Broadcast<PathUpdate>
     let delivery = Delivery()
     private let servers: ServerHubs
-    private let session: MonitorSession
+    private let source: any MonitorSource
     private let announcement = Locked<CallbackToken?>(nil)
 
-    init(_ configuration: MonitorConfiguration) throws(MonitorError) {
+    convenience init(_ configuration: MonitorConfiguration) throws(MonitorError) {
+        try self.init { (sink) throws(MonitorError) in try MonitorSession(configuration, sink: sink) }
+    }
+
+    /// - Parameter makeSource: makes the source, given the sink of its events.
+    /// - Throws: what `makeSource` throws.
+    init<Failure: Error>(
+        makeSource: (_ sink: @escaping @Sendable (MonitorEvent) -> Void) throws(Failure) -> any MonitorSource
+    ) throws(Failure) {
         // The sink must not keep the core: the session's thread would keep itself.
         let paths = Broadcast<PathUpdate>()
         let announcements = Broadcast<PathUpdate>()
         let servers = ServerHubs()
-        session = try MonitorSession(configuration) { event in
+        source = try makeSource { event in
             switch event {
             case .path(let update):
                 paths.publish(update)
@@ -36,10 +44,10 @@ final class MonitorCore: Sendable {
 
     deinit { cancel() }
 
-    var isPolling: Bool { session.isPolling }
+    var isPolling: Bool { source.isPolling }
 
     func cancel() {
-        session.requestStop()
+        source.requestStop()
         announcement.withLock { $0 = nil }
         paths.finish()
         announcements.finish()
@@ -53,29 +61,29 @@ final class MonitorCore: Sendable {
         announcement.withLock { $0 = token }
     }
 
-    func snapshot() async -> NetworkSnapshot {
+    func snapshot() async -> Kernel.Snapshot {
         await withCheckedContinuation { continuation in
-            session.withSnapshot { snapshot in
-                HomeThread.run { continuation.resume(returning: snapshot ?? NetworkSnapshot()) }
+            source.withSnapshot { snapshot in
+                HomeThread.run { continuation.resume(returning: snapshot ?? Kernel.Snapshot()) }
             }
         }
     }
 
-    func follow(_ body: @escaping @Sendable (NetworkSnapshot?, [SnapshotChange]) -> Bool) { session.follow(body) }
+    func follow(_ body: @escaping @Sendable (Kernel.Snapshot?, [Kernel.Change]) -> Bool) { source.follow(body) }
 
-    func followPath(_ body: @escaping @Sendable (NetworkPath) -> Bool) { session.followPath(body) }
+    func followPath(_ body: @escaping @Sendable (NetworkPath) -> Bool) { source.followPath(body) }
 
     /// Adds a target whose events go to each of `hubs`.
     func add(_ endpoint: Endpoint, settings: ProbeSettings, hubs: [Broadcast<ServerUpdate>]) -> TargetID {
-        let id = session.newTarget()
+        let id = source.newTarget()
         servers.add(hubs, for: id)
-        session.add(id, endpoint, settings: settings)
+        source.add(id, endpoint, settings: settings)
         return id
     }
 
     func remove(_ id: TargetID) {
         servers.remove(id)
-        session.remove(id)
+        source.remove(id)
     }
 }
 

@@ -37,7 +37,7 @@ final class MonitorLoop {
     @exclusivity(unchecked) private var questions: [RouteQuery] = []
     @exclusivity(unchecked) private var isPerforming = false
     @exclusivity(unchecked) private var isRunning = true
-    private var now = MonitorLoop.readClock()
+    private var now = Moment.now
     /// How often in this turn events are still read before a refusal is believed.
     private var refusalChecks = MonitorLoop.refusalLimit
     private static let refusalLimit = 8
@@ -97,10 +97,6 @@ final class MonitorLoop {
         }
     }
 
-    private static func readClock() -> Moment {
-        Moment(monotonicNanoseconds: MonotonicClock.now(), wallClockNanoseconds: MonotonicClock.wallClock())
-    }
-
     /// Whether no events come.
     var isPolling: Bool { kernel.eventDescriptor == nil }
 
@@ -119,7 +115,7 @@ final class MonitorLoop {
         tellState()
         while isRunning {
             let ready = loop.wait(until: deadline)
-            now = Self.readClock()
+            now = Moment.now
             refusalChecks = Self.refusalLimit
             takeCommands()
             for descriptor in ready where isRunning { take(descriptor) }
@@ -216,7 +212,7 @@ final class MonitorLoop {
     }
 
     private func endTurn() {
-        // Routes, neighbours and evidence are answered at once, and may lead to further questions.
+        // Routes, neighbors and evidence are answered at once, and may lead to further questions.
         defer {
             tellPathFollowers()
             admitFollowers()
@@ -327,7 +323,7 @@ final class MonitorLoop {
         switch effect {
         case .dump(let table, let interface, let sequence): dump(table, interface, sequence)
         case .askRoute: break
-        case .askNeighbour(let key): feed(.neighbourReply(key, kernel.ask(key)))
+        case .askNeighbor(let key): feed(.neighborReply(key, kernel.ask(key)))
         case .readEvidence(let link): feed(.evidence(link.index, evidence.read(link) ?? InterfaceEvidence()))
         case .resolve(let request): names.resolve(request)
         case .connect(let attempt): connect(attempt)

@@ -2,7 +2,7 @@ internal import EventLoop
 internal import Glibc
 
 /// A running monitor: one thread that watches one namespace. Everything public composes this.
-package final class MonitorSession: Sendable {
+package final class MonitorSession: MonitorSource {
     package let identity: MonitorIdentity
     private let mailbox: Mailbox<MonitorLoop.Command>
     private let thread: LoopThread
@@ -78,13 +78,13 @@ package final class MonitorSession: Sendable {
     package func remove(_ id: TargetID) { mailbox.post(.remove(id)) }
 
     /// Gives a copy of the kernel's state to `body` on the monitor's thread; `nil` when watching has ended.
-    package func withSnapshot(_ body: @escaping @Sendable (NetworkSnapshot?) -> Void) {
+    package func withSnapshot(_ body: @escaping @Sendable (Kernel.Snapshot?) -> Void) {
         if !mailbox.post(.snapshot(body)) { body(nil) }
     }
 
     /// Gives the snapshot with each batch of changes to `body` on the monitor's thread, first with none, until it returns false;
     /// `nil` when watching ends.
-    package func follow(_ body: @escaping @Sendable (NetworkSnapshot?, [SnapshotChange]) -> Bool) {
+    package func follow(_ body: @escaping @Sendable (Kernel.Snapshot?, [Kernel.Change]) -> Bool) {
         if !mailbox.post(.follow(body)) { _ = body(nil, []) }
     }
 
@@ -115,7 +115,7 @@ private final class SharedFlag: Sendable {
 /// What a monitor knows at one moment, for those who wait until it knows everything.
 package struct MonitorState: Sendable {
     /// The kernel's state as far as it is known.
-    package var snapshot: NetworkSnapshot
+    package var snapshot: Kernel.Snapshot
     /// Whether nothing is being dumped, asked or waited for.
     package var isQuiet: Bool
     /// When the monitor goes on by itself, on the monotonic clock in nanoseconds; `nil` for never.

@@ -4,7 +4,8 @@ extension PathUpdate: Coalescing {
     package func following(_ earlier: PathUpdate) -> PathUpdate {
         PathUpdate(
             path: path, reasons: PathChangeReason.allCases.filter { reasons.contains($0) || earlier.reasons.contains($0) },
-            isInitial: isInitial || earlier.isInitial, suppressed: suppressed + earlier.suppressed, moment: moment
+            isInitial: isInitial || earlier.isInitial, coalescedEventCount: coalescedEventCount + earlier.coalescedEventCount,
+            moment: moment
         )
     }
 }

@@ -35,27 +35,27 @@ extension NetlinkDecoder {
     }
 
     /// RTM_NEWNEIGH and RTM_DELNEIGH.
-    static func neighbour(_ message: UnsafeMutablePointer<nlmsghdr>) -> NetlinkEvent {
+    static func neighbor(_ message: UnsafeMutablePointer<nlmsghdr>) -> NetlinkEvent {
         guard let header = fixedHeader(message, as: ndmsg.self) else { return .malformed }
         // Bridges' forwarding tables come as family 7.
         guard header.ndm_family == UInt8(AF_INET) || header.ndm_family == UInt8(AF_INET6) else { return .ignored }
-        // Answers by libnl-route's object. Events by attribute: each link that is switched on or off tells of its multicast neighbours,
+        // Answers by libnl-route's object. Events by attribute: each link that is switched on or off tells of its multicast neighbors,
         // and their objects took a tenth of the time until the user's callback.
         let isAnswer = message.pointee.nlmsg_seq != 0
-        let found = isAnswer ? withObject(message, neighbourFields) : neighbourFields(message)
+        let found = isAnswer ? withObject(message, neighborFields) : neighborFields(message)
         guard let (destination, hardwareAddress) = found else { return .malformed }
-        let decoded = Neighbour(
+        let decoded = Neighbor(
             interface: UInt32(bitPattern: header.ndm_ifindex), address: destination,
-            state: Neighbour.State(rawValue: header.ndm_state), hardwareAddress: hardwareAddress
+            state: Neighbor.State(rawValue: header.ndm_state), hardwareAddress: hardwareAddress
         )
-        return Int(message.pointee.nlmsg_type) == RTM_DELNEIGH ? .neighbourRemoved(decoded.key) : .neighbour(decoded)
+        return Int(message.pointee.nlmsg_type) == RTM_DELNEIGH ? .neighborRemoved(decoded.key) : .neighbor(decoded)
     }
 
-    private static func neighbourFields(_ object: OpaquePointer) -> (IPAddress, [UInt8])? {
+    private static func neighborFields(_ object: OpaquePointer) -> (IPAddress, [UInt8])? {
         address(rtnl_neigh_get_dst(object)).map { ($0, hardwareAddress(rtnl_neigh_get_lladdr(object))) }
     }
 
-    private static func neighbourFields(_ message: UnsafeMutablePointer<nlmsghdr>) -> (IPAddress, [UInt8])? {
+    private static func neighborFields(_ message: UnsafeMutablePointer<nlmsghdr>) -> (IPAddress, [UInt8])? {
         var (destination, hardwareAddress): (IPAddress?, [UInt8]) = (nil, [])
         for attribute in AttributeSequence(message, headerSize: MemoryLayout<ndmsg>.size) {
             switch attribute.type {

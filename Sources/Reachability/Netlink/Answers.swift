@@ -30,12 +30,12 @@ extension RouteAnswer {
     private static let noRoute: Int32 = 101
 }
 
-extension NeighbourAnswer {
+extension NeighborAnswer {
     /// What the kernel's reply to RTM_GETNEIGH says. Kernels before 5.0 refuse the question (EOPNOTSUPP).
     init(_ messages: [NetlinkMessage]) {
         switch messages.first?.event {
-        case .neighbour(let neighbour): self = .state(neighbour.state)
-        case .done(errno: NeighbourAnswer.noEntry): self = .absent
+        case .neighbor(let neighbor): self = .state(neighbor.state)
+        case .done(errno: NeighborAnswer.noEntry): self = .absent
         default: self = .unknown
         }
     }

@@ -2,7 +2,7 @@ internal import CLibnl
 internal import CLinux
 internal import Glibc
 
-/// Makes values of the kernel's datagrams: links, addresses, routes and neighbours by the objects of libnl-route, and by
+/// Makes values of the kernel's datagrams: links, addresses, routes and neighbors by the objects of libnl-route, and by
 /// attribute what those objects drop (rules' `not`, `suppress_prefixlength` and `uidrange`; nexthop objects; a device's bus).
 enum NetlinkDecoder {
     /// Decodes a datagram, message by message, in order. A message that makes no sense is one `.malformed`.
@@ -43,7 +43,7 @@ enum NetlinkDecoder {
         case RTM_NEWLINK, RTM_DELLINK: return link(header)
         case RTM_NEWADDR, RTM_DELADDR: return address(header)
         case RTM_NEWROUTE, RTM_DELROUTE: return route(header)
-        case RTM_NEWNEIGH, RTM_DELNEIGH: return neighbour(header)
+        case RTM_NEWNEIGH, RTM_DELNEIGH: return neighbor(header)
         case RTM_NEWRULE, RTM_DELRULE: return rule(header)
         case RTM_NEWNEXTHOP, RTM_DELNEXTHOP: return nexthop(header)
         case RTM_NEWNETCONF: return linkdownPolicy(header)

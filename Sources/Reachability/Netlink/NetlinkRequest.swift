@@ -87,8 +87,8 @@ extension NetlinkRequest {
         return request
     }
 
-    /// Asks for one neighbour's state (Linux 5.0).
-    static func neighbour(_ key: Neighbour.Key, sequence: UInt32) -> NetlinkRequest? {
+    /// Asks for one neighbor's state (Linux 5.0).
+    static func neighbor(_ key: Neighbor.Key, sequence: UInt32) -> NetlinkRequest? {
         var header = ndmsg()
         header.ndm_family = UInt8(key.address.family == .v4 ? AF_INET : AF_INET6)
         header.ndm_ifindex = Int32(bitPattern: key.interface)

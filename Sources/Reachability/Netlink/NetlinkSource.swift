@@ -18,8 +18,8 @@ protocol KernelSource: AnyObject {
     func readDump(_ body: (UnsafeRawBufferPointer) -> Void) -> Int32
     /// Asks which ways packets would go; each answer's bytes, empty where none came.
     func ask(_ queries: ArraySlice<RouteQuery>) -> [[UInt8]]
-    /// Asks for a neighbour; the answer's bytes, empty when none came.
-    func ask(_ key: Neighbour.Key) -> [UInt8]
+    /// Asks for a neighbor; the answer's bytes, empty when none came.
+    func ask(_ key: Neighbor.Key) -> [UInt8]
 }
 
 /// The kernel as a monitor hears it: events on one socket, dumps on a second, single questions on a third, so that none has to
@@ -169,10 +169,10 @@ final class NetlinkSource: KernelSource {
         requests.withUnsafeMutableBytes { $0.storeBytes(of: number, toByteOffset: start + 8, as: UInt32.self) }
     }
 
-    /// Asks for a neighbour; the answer's bytes, empty when none came.
-    func ask(_ key: Neighbour.Key) -> [UInt8] {
+    /// Asks for a neighbor; the answer's bytes, empty when none came.
+    func ask(_ key: Neighbor.Key) -> [UInt8] {
         sequence &+= 1
-        guard let request = NetlinkRequest.neighbour(key, sequence: sequence) else { return [] }
+        guard let request = NetlinkRequest.neighbor(key, sequence: sequence) else { return [] }
         requests.removeAll(keepingCapacity: true)
         requests += request.bytes
         return answers(from: sequence, 1).first ?? []

@@ -5,7 +5,7 @@ internal import Glibc
 /// route is what connect(2) of a datagram socket chooses, which sends nothing. No events come.
 ///
 /// Its answers have the form of the kernel's messages. What they cannot say: other tables than main, rules, nexthop objects,
-/// lifetimes, neighbours, and which devices a stacked one stands on.
+/// lifetimes, neighbors, and which devices a stacked one stands on.
 final class PollingSource: KernelSource {
     private let socket: Int32
     private let tables: ProcTables
@@ -67,8 +67,8 @@ final class PollingSource: KernelSource {
         return answer.bytes
     }
 
-    /// Nothing is known of neighbours.
-    func ask(_ key: Neighbour.Key) -> [UInt8] { [] }
+    /// Nothing is known of neighbors.
+    func ask(_ key: Neighbor.Key) -> [UInt8] { [] }
 
     // MARK: Tables
 

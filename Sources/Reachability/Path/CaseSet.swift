@@ -55,7 +55,7 @@ package struct CaseSet<Element: Numbered>: SetAlgebra, Hashable, Sendable, Seque
     }
 }
 
-/// An enumeration of at most 32 cases, each of which has a number from 0.
+/// A type with at most 32 cases, each of which has a number from 0 in the order of `allCases`.
 package protocol Numbered: CaseIterable, Hashable, Sendable {
     var number: UInt32 { get }
 }
@@ -64,19 +64,4 @@ extension KernelTable: Numbered {
     package var number: UInt32 { UInt32(rawValue) }
 }
 
-extension PathChangeReason: Numbered {
-    package var number: UInt32 {
-        switch self {
-        case .interfaceChanged: 0
-        case .interfacesChanged: 1
-        case .addressesChanged: 2
-        case .gatewaysChanged: 3
-        case .familiesChanged: 4
-        case .dnsChanged: 5
-        case .costChanged: 6
-        case .causeChanged: 7
-        case .resumed: 8
-        case .resynced: 9
-        }
-    }
-}
+extension PathChangeReason: Numbered {}

@@ -7,12 +7,12 @@ package struct InterfaceCatalog: Sendable {
 
     package init() {}
 
-    package init(_ snapshot: NetworkSnapshot, evidence: [UInt32: InterfaceEvidence]) {
+    package init(_ snapshot: Kernel.Snapshot, evidence: [UInt32: InterfaceEvidence]) {
         update(snapshot, evidence: evidence, changed: Set(snapshot.links.keys))
     }
 
     /// Brings it up to date after changes of these interfaces, their addresses or their evidence.
-    package mutating func update(_ snapshot: NetworkSnapshot, evidence: [UInt32: InterfaceEvidence], changed: Set<UInt32>) {
+    package mutating func update(_ snapshot: Kernel.Snapshot, evidence: [UInt32: InterfaceEvidence], changed: Set<UInt32>) {
         let dependents = dependents(of: changed, snapshot)
         let indexes = dependents.isEmpty ? changed : changed.union(dependents)
         let sorted = indexes.count > Self.searchLimit ? Self.addresses(of: snapshot) : nil
@@ -41,7 +41,7 @@ package struct InterfaceCatalog: Sendable {
     }
 
     /// What rests on these, to the top: the devices that they are or were ports of, and those that have one of them below.
-    private func dependents(of changed: Set<UInt32>, _ snapshot: NetworkSnapshot) -> Set<UInt32> {
+    private func dependents(of changed: Set<UInt32>, _ snapshot: Kernel.Snapshot) -> Set<UInt32> {
         var found: Set<UInt32> = []
         var latest = changed
         while !latest.isEmpty {
@@ -68,7 +68,7 @@ package struct InterfaceCatalog: Sendable {
     /// Up to so many interfaces, searching for what belongs to each is cheaper than sorting everything.
     private static let searchLimit = 8
 
-    private static func addresses(of snapshot: NetworkSnapshot) -> [UInt32: [Address]] {
+    private static func addresses(of snapshot: Kernel.Snapshot) -> [UInt32: [Address]] {
         var addresses: [UInt32: [Address]] = [:]
         for address in snapshot.addresses.values { addresses[address.key.interface, default: []].append(address) }
         for index in addresses.keys { addresses[index]?.sort { $0.key < $1.key } }
@@ -101,7 +101,7 @@ struct DefaultRoutes {
     }
 }
 
-extension NetworkSnapshot {
+extension Kernel.Snapshot {
     /// Its default routes by interface. A property, because an initialiser would own, and so copy, all of the snapshot's tables.
     var defaults: DefaultRoutes {
         var defaults = DefaultRoutes()

@@ -1,13 +1,13 @@
 /// Why a path is unsatisfied: the lowest failing layer of the interface that matters most (contract, "Cause of an unsatisfied
 /// path").
 struct PathCause {
-    private let snapshot: NetworkSnapshot
+    private let snapshot: Kernel.Snapshot
     private let catalog: InterfaceCatalog
     private let configuration: MonitorConfiguration
     private let destinations: RouteDestinations
 
     init(
-        _ snapshot: NetworkSnapshot, _ catalog: InterfaceCatalog, _ configuration: MonitorConfiguration,
+        _ snapshot: Kernel.Snapshot, _ catalog: InterfaceCatalog, _ configuration: MonitorConfiguration,
         _ destinations: RouteDestinations
     ) {
         self.snapshot = snapshot

@@ -20,7 +20,7 @@ struct PathEvaluation {
         case path(NetworkPath, selected: Selected?)
     }
 
-    let snapshot: NetworkSnapshot
+    let snapshot: Kernel.Snapshot
     let catalog: InterfaceCatalog
     let resolver: ResolverConfiguration
     let configuration: MonitorConfiguration

@@ -47,7 +47,7 @@ package struct PathMachine: Sendable {
         case resynced(ResyncReason)
         case gap(nanoseconds: Int64)
         /// Links, addresses, routes, rules or the resolver's configuration changed.
-        case changed([SnapshotChange])
+        case changed([Kernel.Change])
         /// Nothing is to be watched any more.
         case ended
     }
@@ -59,7 +59,7 @@ package struct PathMachine: Sendable {
     package private(set) var catalog = InterfaceCatalog()
     package private(set) var hasEnded = false
     /// Events that changed nothing that was published, since the last publication.
-    package private(set) var suppressed = 0
+    package private(set) var coalescedEventCount = 0
     /// Messages that could not be decoded.
     package internal(set) var malformed = 0
     /// Times that events were lost.
@@ -103,7 +103,7 @@ package struct PathMachine: Sendable {
     }
 
     /// The kernel's state as far as it is known.
-    package var snapshot: NetworkSnapshot { keeper.live }
+    package var snapshot: Kernel.Snapshot { keeper.live }
     /// Whether the first dumps are complete and nothing is being dumped or asked.
     package var isQuiet: Bool { path != nil && schedule.isQuiet && merge == nil && !isAsking }
     /// Whether answers are awaited that decide the path.
@@ -181,7 +181,7 @@ package struct PathMachine: Sendable {
         switch event {
         case .malformed: malformed += 1
         case .done: break
-        case .ignored, .neighbour, .neighbourRemoved: work.events += 1
+        case .ignored, .neighbor, .neighborRemoved: work.events += 1
         default:
             work.events += 1
             let known = untold.changes.count
@@ -204,7 +204,7 @@ package struct PathMachine: Sendable {
         work.ask = true
     }
 
-    private mutating func note(_ change: SnapshotChange) {
+    private mutating func note(_ change: Kernel.Change) {
         switch change {
         case .link(let link):
             work.interfaces.insert(link.index)
@@ -294,7 +294,7 @@ package struct PathMachine: Sendable {
         }
         // The same questions with the same answers, and nothing else: a route to somewhere else came or went.
         guard work.evaluate, !(isOnlyAnswers && answers == formerAnswers) else {
-            suppressed += work.events
+            coalescedEventCount += work.events
             if work.evaluate { reasons.remove(.resynced) }
             work = Work()
             return []
@@ -335,13 +335,13 @@ package struct PathMachine: Sendable {
         // What counts is what was told last: a change that was passed over may matter together with the next.
         guard let old = told else {
             told = new
-            suppressed = 0
+            coalescedEventCount = 0
             reasons = []
-            return [.publish(PathUpdate(path: new, reasons: [], isInitial: true, suppressed: 0, moment: now))]
+            return [.publish(PathUpdate(path: new, reasons: [], isInitial: true, coalescedEventCount: 0, moment: now))]
         }
         let found = PathDifference.reasons(from: old, to: new)
         guard !found.isEmpty || reasons.contains(.resumed) else {
-            suppressed += events
+            coalescedEventCount += events
             // What the dump showed has been looked at; a change that comes later has its own reasons.
             reasons.remove(.resynced)
             return []
@@ -350,9 +350,9 @@ package struct PathMachine: Sendable {
         if !resync.tables.isEmpty, resync.reasons != [.resume] { reasons.insert(.resynced) }
         let all = Array(found.union(reasons))
         // In a storm, a turn has many events beside the one that made the change.
-        let others = suppressed + max(0, events - 1)
-        let update = PathUpdate(path: new, reasons: all, isInitial: false, suppressed: others, moment: now)
-        suppressed = 0
+        let others = coalescedEventCount + max(0, events - 1)
+        let update = PathUpdate(path: new, reasons: all, isInitial: false, coalescedEventCount: others, moment: now)
+        coalescedEventCount = 0
         reasons = []
         return [.publish(update)]
     }
@@ -364,7 +364,7 @@ package struct PathMachine: Sendable {
         let gone = NetworkPath(status: .unsatisfied, supportsDNS: resolver?.hasNameserver ?? false, cause: cause)
         let found = told.map { PathDifference.reasons(from: $0, to: gone) } ?? []
         let update = PathUpdate(
-            path: gone, reasons: Array(found), isInitial: path == nil, suppressed: suppressed, moment: now)
+            path: gone, reasons: Array(found), isInitial: path == nil, coalescedEventCount: coalescedEventCount, moment: now)
         path = gone
         return [.publish(update), .ended]
     }

@@ -93,7 +93,7 @@ struct RefusedNetworks: Hashable, Sendable {
     }
 }
 
-extension NetworkSnapshot {
+extension Kernel.Snapshot {
     /// The networks that routes of any table and rules refuse.
     var refusedNetworks: RefusedNetworks {
         var refused = index.refused

@@ -1,8 +1,8 @@
 /// The routes of both families by key, in shards: a full Internet table in one dictionary would stall the monitor for tens of
 /// milliseconds whenever it is copied, compared or grows.
-public struct RouteTable: Hashable, Sendable, Sequence {
+package struct RouteTable: Hashable, Sendable, Sequence {
     /// The routes that share a key: one, nearly always.
-    public enum Bucket: Hashable, Sendable {
+    package enum Bucket: Hashable, Sendable {
         /// The only one.
         case one(Route)
         /// Several, in no order.
@@ -17,7 +17,7 @@ public struct RouteTable: Hashable, Sendable, Sequence {
         }
 
         /// The routes.
-        public var all: Set<Route> {
+        package var all: Set<Route> {
             switch self {
             case .one(let route): [route]
             case .several(let routes): routes
@@ -31,16 +31,16 @@ public struct RouteTable: Hashable, Sendable, Sequence {
     static let shardsPerFamily = 128
     private(set) var shards = [Shard](repeating: [:], count: 2 * shardsPerFamily)
     /// The number of keys.
-    public private(set) var count = 0
+    package private(set) var count = 0
 
     /// Whether there is no route.
-    public var isEmpty: Bool { count == 0 }
+    package var isEmpty: Bool { count == 0 }
 
     /// The routes with this key.
-    public subscript(key: Route.Key) -> Bucket? { shards[Self.shard(of: key)][key] }
+    package subscript(key: Route.Key) -> Bucket? { shards[Self.shard(of: key)][key] }
 
     /// The keys with their routes, in no order.
-    public func makeIterator() -> FlattenSequence<[[Route.Key: Bucket]]>.Iterator { shards.joined().makeIterator() }
+    package func makeIterator() -> FlattenSequence<[[Route.Key: Bucket]]>.Iterator { shards.joined().makeIterator() }
 
     /// The shards of a family.
     static func shards(of family: IPAddress.Family) -> Range<Int> {

@@ -13,7 +13,7 @@
 // - the kernel takes a rule twice where the request has no NLM_F_EXCL, and the removal of either looks the same;
 // - IPv6 multipath routes arrive merged, appended or by single next hop.
 
-extension NetworkSnapshot {
+extension Kernel.Snapshot {
     /// Applies an event, adding to `outcome` what changed and which tables are in doubt. With `isRecorded` the change of the
     /// link itself is in `outcome` already.
     mutating func take(_ event: NetlinkEvent, _ outcome: inout SnapshotKeeper.Outcome, isRecorded: Bool = false) {
@@ -49,7 +49,7 @@ extension NetworkSnapshot {
         case .nexthopRemoved(let id):
             outcome.doubts.formUnion([.nexthops, .routesV4, .routesV6])
             if nexthops[id] != nil { record(.nexthopRemoved(id), &outcome) }
-        case .neighbour, .neighbourRemoved, .done, .ignored, .malformed: break
+        case .neighbor, .neighborRemoved, .done, .ignored, .malformed: break
         }
     }
 
@@ -78,7 +78,7 @@ extension NetworkSnapshot {
         return route.nextHops.map(\.interface).filter { links[$0]?.flags.contains(.up) != true }
     }
 
-    private mutating func record(_ change: SnapshotChange, _ outcome: inout SnapshotKeeper.Outcome) {
+    private mutating func record(_ change: Kernel.Change, _ outcome: inout SnapshotKeeper.Outcome) {
         apply(change)
         outcome.changes.append(change)
     }

@@ -1,4 +1,4 @@
-/// Keeps a ``NetworkSnapshot`` true: applies events, and replaces a table by a dump of it, whatever events come in between.
+/// Keeps a ``Kernel/Snapshot`` true: applies events, and replaces a table by a dump of it, whatever events come in between.
 ///
 /// ```
 ///                 apply(event) ──→ live ──→ changes
@@ -18,7 +18,7 @@ package struct SnapshotKeeper: Sendable {
     /// What an event, or the end of a dump, did.
     package struct Outcome: Sendable {
         /// The differences, in order.
-        package var changes: [SnapshotChange] = []
+        package var changes: [Kernel.Change] = []
         /// The tables that the event left in doubt: the kernel does not tell everything (see ``SnapshotKeeper/apply(_:)``).
         package var doubts: CaseSet<KernelTable> = []
         /// The interfaces whose routes are stale.
@@ -35,7 +35,7 @@ package struct SnapshotKeeper: Sendable {
         }
     }
 
-    package private(set) var live = NetworkSnapshot()
+    package private(set) var live = Kernel.Snapshot()
     private var dump: Dump?
     // The links without a carrier whose routes the last dumps showed as dead.
     private var ignored: Set<StaleRoutes> = []
@@ -47,7 +47,7 @@ package struct SnapshotKeeper: Sendable {
         let table: KernelTable
         /// The interface whose routes are dumped; `nil` for the complete table.
         let interface: UInt32?
-        var shadow = NetworkSnapshot()
+        var shadow = Kernel.Snapshot()
         var log: [NetlinkEvent] = []
         var replayed = 0
         var mergedShards: Range<Int>
@@ -243,7 +243,7 @@ package struct SnapshotKeeper: Sendable {
         _ running: inout Dump, _ family: IPAddress.Family, _ outcome: inout Outcome
     ) {
         running.hasMergedDefaults = true
-        var changes: [SnapshotChange] = []
+        var changes: [Kernel.Change] = []
         for key in live.defaultRoutes.union(running.shadow.defaultRoutes) where key.family == family {
             if running.shadow.index.duplicates.contains(key) { live.noteDuplicate(key) }
             removeHidden(running.shadow.routes(key), from: &running)
@@ -278,7 +278,7 @@ package struct SnapshotKeeper: Sendable {
         finished.shadow.takeLinks(of: live)
         _ = replay(&finished, atMost: .max, &outcome)
         for shard in RouteTable.shards(of: family) { removeHiddenRoutes(from: &finished, inShard: shard) }
-        var changes: [SnapshotChange] = []
+        var changes: [Kernel.Change] = []
         for route in keys.flatMap({ live.routes[$0]?.list ?? [] })
         where route.uses(interface: interface) && !finished.shadow.contains(route) {
             changes.append(.routeRemoved(route))
@@ -310,7 +310,7 @@ package struct SnapshotKeeper: Sendable {
     }
 
     // A dump of links may show for the first time that one is down or gone: what went over it goes as well.
-    private func consider(_ changes: [SnapshotChange], _ outcome: inout Outcome) {
+    private func consider(_ changes: [Kernel.Change], _ outcome: inout Outcome) {
         var after = live
         for change in changes {
             switch change {
@@ -345,7 +345,7 @@ extension NetlinkEvent {
         case .route(let route, _, _), .routeRemoved(let route): table == .routes(route.key.family)
         case .rule(let rule), .ruleRemoved(let rule): table == .rules(rule.family)
         case .nexthop, .nexthopRemoved: table == .nexthops
-        case .linkdownPolicy, .neighbour, .neighbourRemoved, .done, .ignored, .malformed: false
+        case .linkdownPolicy, .neighbor, .neighborRemoved, .done, .ignored, .malformed: false
         }
     }
 

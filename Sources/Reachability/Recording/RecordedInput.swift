@@ -63,11 +63,11 @@ extension RecordedInput: Codable {
             input = .routeReply(query, try bytes())
         // Recordings of earlier versions have the British spelling.
         case "neighbor-reply", "neighbour-reply":
-            let key = Neighbour.Key(
+            let key = Neighbor.Key(
                 interface: try line.decode(UInt32.self, forKey: .interface),
                 address: try line.decode(IPAddress.self, forKey: .address)
             )
-            input = .neighbourReply(key, try bytes())
+            input = .neighborReply(key, try bytes())
         case "evidence":
             input = .evidence(
                 try line.decode(UInt32.self, forKey: .interface), try line.decode(InterfaceEvidence.self, forKey: .evidence)
@@ -115,7 +115,7 @@ extension RecordedInput: Codable {
             try line.encode(query.interface, forKey: .interface)
             if query.port != 0 { try line.encode(query.port, forKey: .port) }
             if query.showsAll { try line.encode(true, forKey: .all) }
-        case .neighbourReply(let key, let bytes):
+        case .neighborReply(let key, let bytes):
             try put("neighbor-reply", bytes)
             try line.encode(key.interface, forKey: .interface)
             try line.encode(key.address, forKey: .address)

@@ -166,7 +166,7 @@ extension MonitorInput {
     /// How many bytes of the kernel's it holds.
     fileprivate var byteCount: Int {
         switch self {
-        case .datagram(let bytes), .dump(let bytes), .routeReply(_, let bytes), .neighbourReply(_, let bytes): bytes.count
+        case .datagram(let bytes), .dump(let bytes), .routeReply(_, let bytes), .neighborReply(_, let bytes): bytes.count
         default: 0
         }
     }

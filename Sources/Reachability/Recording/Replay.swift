@@ -56,19 +56,32 @@ package struct Replay {
     // The first line that is no input: the end, or a damaged one, which is to be named when the rest is run.
     private var held: String?
 
-    /// Runs the rest; everything before a damaged or missing line has been given to `sink` when it throws.
+    /// Runs the remaining inputs; everything before a damaged or missing line has been given to `sink` when it throws.
     ///
-    /// - Throws: ``DamageError``, also where the last line is not the one that a whole recording ends with; or what reading throws.
+    /// - Throws: ``DamageError``, also where the last line is not the one that a complete recording ends with; or what reading throws.
     package mutating func run(_ sink: (MonitorEvent) -> Void) throws {
-        earlyEvents.forEach(sink)
-        earlyEvents = []
-        while let text = try held ?? readLine() {
-            held = nil
-            lineNumber += 1
-            guard let input = try? decoder.decode(RecordedInput.self, from: Data(text.utf8)) else { return try end(with: text) }
-            events(of: input).forEach(sink)
+        while let events = try next() { events.forEach(sink) }
+    }
+
+    /// Runs the next input.
+    ///
+    /// - Returns: its events, which may be none; `nil` at the end of the recording.
+    /// - Throws: as ``run(_:)``.
+    package mutating func next() throws -> [MonitorEvent]? {
+        if !earlyEvents.isEmpty {
+            defer { earlyEvents = [] }
+            return earlyEvents
         }
-        throw DamageError(line: lineNumber + 1, why: "is missing: the recording ends early")
+        guard let text = try held ?? readLine() else {
+            throw DamageError(line: lineNumber + 1, why: "is missing: the recording ends early")
+        }
+        held = nil
+        lineNumber += 1
+        guard let input = try? decoder.decode(RecordedInput.self, from: Data(text.utf8)) else {
+            try end(with: text)
+            return nil
+        }
+        return events(of: input)
     }
 
     private func end(with text: String) throws {

@@ -1,83 +1,75 @@
-/// Why something is not reachable: the lowest layer that fails, what failed there, and the facts that show it.
+/// The reason why something is not reachable: the lowest layer that fails, what fails there, and the evidence.
 public struct Cause: Hashable, Sendable {
-    /// Layers from the machine outwards. Additive: later versions may add layers.
-    public enum Layer: String, Hashable, Sendable, CaseIterable {
-        /// The interface itself: switched off, no carrier, gone.
-        case link
-        /// Its addresses: none, tentative, duplicate.
-        case address
+    /// A layer, from the machine outwards. Later versions may add layers.
+    public struct Layer: RawRepresentable, Hashable, Sendable, CaseIterable {
+        /// The name in records: `link`, `route`, ….
+        public let rawValue: String
+
+        /// A layer by its name in records; unknown names are allowed.
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        private init(_ name: String) { rawValue = name }
+
+        /// The interface itself: switched off, without carrier, gone.
+        public static let link = Layer("link")
+        /// The addresses of the interface: none, tentative, duplicate.
+        public static let address = Layer("address")
         /// The kernel's routing decision.
-        case route
-        /// The next hop does not answer on its link (ARP, neighbor discovery).
-        case neighbor
+        public static let route = Layer("route")
+        /// The next hop, which does not answer on its link (ARP, neighbor discovery).
+        public static let neighbor = Layer("neighbor")
         /// Name resolution.
-        case dns
+        public static let dns = Layer("dns")
         /// This machine's own packet filter.
-        case firewall
-        /// A router on the way said no.
-        case network
-        /// The server's host answered, or should have, on TCP.
-        case tcp
+        public static let firewall = Layer("firewall")
+        /// A router on the path, or the path itself.
+        public static let network = Layer("network")
+        /// The server's host: it answered, or should have, on TCP.
+        public static let tcp = Layer("tcp")
+        /// The quality of a connection that works: its loss, latency or jitter.
+        public static let quality = Layer("quality")
         /// The TLS handshake.
-        case tls
+        public static let tls = Layer("tls")
         /// The HTTP exchange.
-        case http
-        /// This process's own limits.
-        case local
+        public static let http = Layer("http")
+        /// This process's own limits and files.
+        public static let local = Layer("local")
+
+        /// The layers that this version knows, from the machine outwards.
+        public static let allCases: [Layer] = [
+            .link, .address, .route, .neighbor, .dns, .firewall, .network, .tcp, .quality, .tls, .http, .local,
+        ]
     }
 
-    /// What failed; the raw values are the contract's codes. Additive.
-    public enum Code: String, Hashable, Sendable, CaseIterable {
-        case interfaceDown = "interface-down"
-        case noCarrier = "no-carrier"
-        case dormant
-        case noInterface = "no-interface"
-        case noAddress = "no-address"
-        case tentativeAddress = "tentative-address"
-        case duplicateAddress = "duplicate-address"
-        case noRoute = "no-route"
-        case routeUnreachable = "route-unreachable"
-        case routeProhibited = "route-prohibited"
-        case routeBlackhole = "route-blackhole"
-        case gatewaySilent = "gateway-silent"
-        case hostSilent = "host-silent"
-        case noResolver = "no-resolver"
-        case resolverRefused = "resolver-refused"
-        case resolverSilent = "resolver-silent"
-        case serverFailure = "server-failure"
-        case nameNotFound = "name-not-found"
-        case noAddressForFamily = "no-address-for-family"
-        case localReject = "local-reject"
-        case netUnreachable = "net-unreachable"
-        case hostUnreachable = "host-unreachable"
-        case adminProhibited = "admin-prohibited"
-        case portFiltered = "port-filtered"
-        case packetTooBig = "packet-too-big"
-        case ttlExceeded = "ttl-exceeded"
-        case refused
-        case timeout
-        case reset
-        case handshakeTimeout = "handshake-timeout"
-        case certificateExpired = "certificate-expired"
-        case certificateNotYetValid = "certificate-not-yet-valid"
-        case certificateUntrusted = "certificate-untrusted"
-        case handshakeFailed = "handshake-failed"
-        case status
-        case invalidResponse = "invalid-response"
-        case unexpectedBody = "unexpected-body"
-        case cannotWrite = "cannot-write"
-        case sourceUnavailable = "source-unavailable"
-        case portExhausted = "port-exhausted"
-        case fileLimit = "file-limit"
+    /// What fails. Later versions may add codes.
+    public struct Code: RawRepresentable, Hashable, Sendable, CaseIterable {
+        /// The name in records: `no-carrier`, `refused`, ….
+        public let rawValue: String
+
+        /// A code by its name in records; unknown names are allowed.
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        /// The codes that this version knows, in the order of their layers.
+        public static let allCases: [Code] = [
+            .interfaceDown, .noCarrier, .dormant, .noInterface, .noAddress, .tentativeAddress, .duplicateAddress, .noRoute,
+            .routeUnreachable, .routeProhibited, .routeBlackhole, .gatewaySilent, .hostSilent, .noResolver, .resolverRefused,
+            .resolverSilent, .serverFailure, .nameNotFound, .noAddressForFamily, .unusableAddress, .localReject, .localDrop,
+            .netUnreachable, .hostUnreachable, .adminProhibited, .portFiltered, .packetTooBig, .ttlExceeded, .tunnelSilent,
+            .refused, .timeout, .reset, .loss, .latency, .jitter, .handshakeTimeout, .handshakeStalled, .certificateExpired,
+            .certificateNotYetValid, .certificateUntrusted, .hostnameMismatch, .certificateRevoked, .protocolMismatch,
+            .certificateExpiring, .handshakeRefused, .clientCertificateRequired, .status, .captivePortal, .invalidResponse,
+            .unexpectedBody, .unexpectedHeader, .sourceUnavailable, .portExhausted, .fileLimit, .cannotRead, .cannotWrite,
+            .fileChanged,
+        ]
     }
 
-    /// One raw fact.
-    public enum Evidence: Hashable, Sendable {
+    /// One fact that shows the cause.
+    @nonexhaustive public enum Evidence: Hashable, Sendable {
         /// Text, such as an errno's name or an address.
         case text(String)
         /// A number, such as an ICMP code.
         case number(Int)
-        /// Yes or no.
+        /// A truth value.
         case flag(Bool)
     }
 
@@ -87,10 +79,10 @@ public struct Cause: Hashable, Sendable {
     public let code: Code
     /// One sentence for a person, without a full stop.
     public let detail: String
-    /// Raw facts by name: `errno`, `interface`, `gateway`, `icmp_type`, `offender`, …
+    /// Facts by name: `errno`, `interface`, `gateway`, `icmp_type`, `offender`, ….
     public let evidence: [String: Evidence]
 
-    /// A cause with its facts.
+    /// Makes a cause with its evidence.
     public init(_ layer: Layer, _ code: Code, detail: String, evidence: [String: Evidence] = [:]) {
         self.layer = layer
         self.code = code
@@ -98,7 +90,7 @@ public struct Cause: Hashable, Sendable {
         self.evidence = evidence
     }
 
-    /// Whether `other` names the same failure, whatever its wording and facts.
+    /// Whether `other` names the same failure: the layer and the code are equal. Detail and evidence may differ.
     public func isSameFailure(as other: Cause?) -> Bool {
         layer == other?.layer && code == other?.code
     }

@@ -3,7 +3,7 @@ public import FoundationEssentials
 /// A server to reach: a host and a TCP port, checked when made.
 public struct Endpoint: Hashable, Sendable {
     /// A name to resolve, or an address.
-    public enum Host: Hashable, Sendable {
+    @nonexhaustive public enum Host: Hashable, Sendable {
         /// A DNS name (RFC 1123: at most 253 characters, labels of 1 to 63 letters, digits, hyphens or underscores).
         case name(String)
         /// An address, with the interface that it is valid on where it is link-local.
@@ -58,10 +58,13 @@ public struct Endpoint: Hashable, Sendable {
         (host, port) = try Self.split(rest)
     }
 
-    /// A host as text of its own, and a port: nothing follows the host, so an IPv6 address needs no brackets.
+    /// An endpoint of a host and a port.
     ///
+    /// - Parameters:
+    ///   - host: a name or an address; an IPv6 address with or without brackets, a link-local one with its interface (`fe80::1%eth0`).
+    ///   - port: 1 to 65535.
     /// - Throws: ``ParseError`` that names the part at fault.
-    init(host: String, port: UInt16) throws(ParseError) {
+    public init(host: String, port: UInt16) throws(ParseError) {
         if IPAddress(host.prefix { $0 != "%" })?.family == .v6 {
             try self.init("[\(host)]:\(port)")
             return

@@ -1,5 +1,5 @@
 /// What carries the packets of an interface, told from evidence, never from its name.
-public enum InterfaceType: String, Hashable, Sendable, CaseIterable {
+@nonexhaustive public enum InterfaceType: String, Hashable, Sendable, CaseIterable {
     /// Ethernet, on a board, a card or a USB adapter; also veth, whose `isVirtual` is true.
     case wired
     /// IEEE 802.11.
@@ -24,7 +24,7 @@ public enum InterfaceType: String, Hashable, Sendable, CaseIterable {
 
 /// How far an interface is on its way to carrying packets: systemd's matrix of carrier and address state
 /// (networkctl(1), "operational state").
-public enum LinkLevel: String, Hashable, Sendable, CaseIterable, Comparable {
+@nonexhaustive public enum LinkLevel: String, Hashable, Sendable, CaseIterable, Comparable {
     /// Switched off by an administrator (no `IFF_UP`).
     case off
     /// Switched on, but no cable, no association, no peer.

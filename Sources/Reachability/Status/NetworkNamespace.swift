@@ -19,7 +19,7 @@ public struct NetworkNamespace: Hashable, Sendable, CustomStringConvertible {
 }
 
 /// Why a monitor could not be made.
-public enum MonitorError: Error, Hashable, Sendable, CustomStringConvertible {
+@nonexhaustive public enum MonitorError: Error, Hashable, Sendable, CustomStringConvertible {
     /// There is no such namespace, or the file is none.
     case noSuchNamespace(NetworkNamespace)
     /// The namespace may not be entered by this user (CAP_SYS_ADMIN is needed in its user namespace).

@@ -5,7 +5,7 @@
 /// see ``ServerMonitor`` for that.
 public struct NetworkPath: Hashable, Sendable {
     /// Whether an attempt can be made.
-    public enum Status: String, Hashable, Sendable {
+    @nonexhaustive public enum Status: String, Hashable, Sendable {
         /// The kernel has a unicast route with a usable source address, in at least one family, over a link that carries packets: to
         /// an address that stands for everywhere and that no route or rule refuses, defaults apart.
         case satisfied
@@ -87,11 +87,24 @@ public struct NetworkPath: Hashable, Sendable {
         interfaceV4?.type == type || interfaceV6?.type == type || underlying?.type == type
     }
 
+    /// A path as a ``PathMonitor`` finds it, for tests and previews. What is not given is `nil`, `false` or empty.
+    public init(
+        status: Status, interface: NetworkInterface? = nil, interfaceV4: NetworkInterface? = nil,
+        interfaceV6: NetworkInterface? = nil, underlying: NetworkInterface? = nil, supportsDNS: Bool = false,
+        isExpensive: Bool = false, isConstrained: Bool = false, gateways: [Gateway] = [],
+        interfaces: [NetworkInterface] = [], cause: Cause? = nil, isConsistent: Bool = true
+    ) {
+        self.init(
+            status: status, interface: interface, interfaceV4: interfaceV4, interfaceV6: interfaceV6, underlying: underlying,
+            supportsDNS: supportsDNS, isExpensive: isExpensive, isConstrained: isConstrained, gateways: gateways,
+            interfaces: interfaces, cause: cause, isConsistent: isConsistent, notable: [])
+    }
+
     package init(
         status: Status, interface: NetworkInterface? = nil, interfaceV4: NetworkInterface? = nil,
         interfaceV6: NetworkInterface? = nil, underlying: NetworkInterface? = nil, supportsDNS: Bool = false,
         isExpensive: Bool = false, isConstrained: Bool = false, gateways: [Gateway] = [],
-        interfaces: [NetworkInterface] = [], cause: Cause? = nil, isConsistent: Bool = true, notable: Set<UInt32> = []
+        interfaces: [NetworkInterface] = [], cause: Cause? = nil, isConsistent: Bool = true, notable: Set<UInt32>
     ) {
         values = Boxed(
             Values(
@@ -99,55 +112,5 @@ public struct NetworkPath: Hashable, Sendable {
                 supportsDNS: supportsDNS, isExpensive: isExpensive, isConstrained: isConstrained, gateways: gateways,
                 interfaces: interfaces, cause: cause, isConsistent: isConsistent, notable: notable
             ))
-    }
-}
-
-/// Why a path update was published.
-public enum PathChangeReason: String, Hashable, Sendable, CaseIterable {
-    /// The selected interface, its type or the interface under a tunnel is another.
-    case interfaceChanged = "interface-changed"
-    /// A physical or default-route interface came, went or changed its level, or the order of preference changed.
-    case interfacesChanged = "interfaces-changed"
-    /// An address of such an interface came or went.
-    case addressesChanged = "addresses-changed"
-    /// A next hop of the path is another.
-    case gatewaysChanged = "gateways-changed"
-    /// IPv4 or IPv6 became usable or unusable.
-    case familiesChanged = "families-changed"
-    /// Name servers were configured or removed.
-    case dnsChanged = "dns-changed"
-    /// The path became expensive or constrained, or no longer is.
-    case costChanged = "cost-changed"
-    /// The path is unsatisfied for another reason than before.
-    case causeChanged = "cause-changed"
-    /// The machine was suspended and woke; published even where nothing else changed.
-    case resumed
-    /// Events had been lost or dumps interrupted, and a later dump showed the change.
-    case resynced
-}
-
-/// A change of the path.
-public struct PathUpdate: Hashable, Sendable {
-    /// The path as it is now.
-    public let path: NetworkPath
-    /// What changed since the last update; empty for the first.
-    public let reasons: [PathChangeReason]
-    /// Whether this is the present rather than a change: true on the first element that a subscriber gets.
-    public let isInitial: Bool
-    /// How many events of the kernel changed nothing of this since the last update: of those read together with a change, all but one.
-    public let suppressed: Int
-    /// When the input that caused it was read.
-    public let moment: Moment
-
-    package init(path: NetworkPath, reasons: [PathChangeReason], isInitial: Bool, suppressed: Int, moment: Moment) {
-        self.path = path
-        self.reasons = reasons
-        self.isInitial = isInitial
-        self.suppressed = suppressed
-        self.moment = moment
-    }
-
-    package func asInitial() -> PathUpdate {
-        PathUpdate(path: path, reasons: [], isInitial: true, suppressed: suppressed, moment: moment)
     }
 }

@@ -1,95 +1,59 @@
-/// What a ``ServerMonitor`` knows of its server.
-public struct ServerUpdate: Hashable, Sendable {
-    /// The five states of a target; the raw values are the contract's.
-    public enum State: String, Hashable, Sendable, CaseIterable {
-        /// Not enough evidence yet.
-        case unknown
-        /// It answers.
-        case up
-        /// It answers, but slower or lossier than its limits, or only over some of its addresses.
-        case degraded
-        /// It does not answer, and as far as the evidence goes the server is at fault.
-        case down
-        /// Something before the server fails: this machine's link, address, route, gateway, resolver or firewall, or a router.
-        case unreachable
-    }
+/// The status of a server as probes have found it, with the evidence.
+@nonexhaustive public enum ServerStatus: Hashable, Sendable {
+    /// There is not enough evidence yet.
+    case unknown
+    /// The server answers.
+    case up(via: Route)
+    /// The server answers, but slower or lossier than its limits, or only over some of its addresses.
+    case degraded(via: Route, Cause)
+    /// The server does not answer. As far as the evidence shows, the server is at fault.
+    case down(Cause)
+    /// Something before the server fails: this machine's link, address, route, gateway, resolver or firewall, or a router.
+    case unreachable(Cause)
 
-    /// How the last successful probe got there.
+    /// The route of the last successful probe.
     public struct Route: Hashable, Sendable {
         /// The address that answered.
         public let address: IPAddress
-        /// The interface that the kernel routes to it over.
+        /// The interface over which the kernel routes to the address; `nil` if it is not known.
         public let interface: NetworkInterface?
-        /// The round trip of the TCP handshake.
+        /// The time from the TCP SYN to its answer.
         public let roundTrip: Duration
 
-        package init(address: IPAddress, interface: NetworkInterface?, roundTrip: Duration) {
+        /// A route to the address.
+        public init(address: IPAddress, interface: NetworkInterface?, roundTrip: Duration) {
             self.address = address
             self.interface = interface
             self.roundTrip = roundTrip
         }
     }
 
-    /// What a program asks first: can I reach it, and if not, why.
-    public enum Status: Hashable, Sendable {
-        /// Not enough evidence yet.
-        case unknown
-        /// It answers.
-        case reachable(via: Route)
-        /// It does not, for this reason.
-        case unreachable(Cause)
-    }
-
-    /// The server, as given.
-    public let endpoint: Endpoint
-    /// The state.
-    public let state: State
-    /// The reason, always set unless up or unknown.
-    public let cause: Cause?
-    /// Since when the state holds.
-    public let since: Moment
-    /// The address last tried, or that answered.
-    public let address: IPAddress?
-    /// The interface that the kernel routes to `address` over.
-    public let interface: NetworkInterface?
-    /// The round trip of the last successful probe; `nil` unless up or degraded.
-    public let roundTrip: Duration?
-    /// Whether this is the present rather than a change: true on the first element that a subscriber gets.
-    public let isInitial: Bool
-    /// When the input that caused it was read.
-    public let moment: Moment
-
-    package init(
-        endpoint: Endpoint, state: State, cause: Cause?, since: Moment, address: IPAddress?, interface: NetworkInterface?,
-        roundTrip: Duration?, isInitial: Bool, moment: Moment
-    ) {
-        self.endpoint = endpoint
-        self.state = state
-        self.cause = cause
-        self.since = since
-        self.address = address
-        self.interface = interface
-        self.roundTrip = roundTrip
-        self.isInitial = isInitial
-        self.moment = moment
-    }
-
-    /// The state as reachable or not, with its route or its reason.
-    public var status: Status {
-        switch state {
-        case .unknown: return .unknown
-        case .up, .degraded:
-            guard let address, let roundTrip else { return .unknown }
-            return .reachable(via: Route(address: address, interface: interface, roundTrip: roundTrip))
-        case .down, .unreachable:
-            return cause.map { .unreachable($0) } ?? .unknown
+    /// Whether the server answers: `up` or `degraded`.
+    public var isReachable: Bool {
+        switch self {
+        case .up, .degraded: true
+        case .unknown, .down, .unreachable: false
         }
     }
 
-    package func asInitial() -> ServerUpdate {
-        ServerUpdate(
-            endpoint: endpoint, state: state, cause: cause, since: since, address: address, interface: interface,
-            roundTrip: roundTrip, isInitial: true, moment: moment
-        )
+    /// The cause; `nil` for `up` and `unknown`.
+    public var cause: Cause? {
+        switch self {
+        case .unknown, .up: nil
+        case .degraded(_, let cause), .down(let cause), .unreachable(let cause): cause
+        }
     }
+
+    /// The route of the last successful probe; `nil` unless `up` or `degraded`.
+    public var route: Route? {
+        switch self {
+        case .up(let route), .degraded(let route, _): route
+        case .unknown, .down, .unreachable: nil
+        }
+    }
+}
+
+/// The word of a ``ServerStatus``, without its evidence. The raw values are those of records.
+package enum ServerState: String, Hashable, Sendable, CaseIterable {
+    case unknown, up, degraded, down, unreachable
 }

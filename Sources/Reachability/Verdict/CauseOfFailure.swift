@@ -9,21 +9,21 @@ struct FailedAttempt: Hashable, Sendable {
     var route: ChosenRoute
     /// How it ended; `nil` when it was still waiting at the probe's deadline.
     var result: ProbeResult?
-    /// What the neighbour table says of the next hop.
-    var neighbour = NeighbourAnswer.unknown
+    /// What the neighbor table says of the next hop.
+    var neighbor = NeighborAnswer.unknown
     var elapsedNanoseconds: Int64
 
     private var port: UInt16 { candidate.port }
 
-    /// The next hop, whose entry in the neighbour table tells whether packets got off this machine; `nil` to this machine itself.
-    var nextHop: Neighbour.Key? {
+    /// The next hop, whose entry in the neighbor table tells whether packets got off this machine; `nil` to this machine itself.
+    var nextHop: Neighbor.Key? {
         guard route.kind != .local, !candidate.address.isLoopback else { return nil }
-        return Neighbour.Key(interface: route.interface, address: route.gateway ?? candidate.address)
+        return Neighbor.Key(interface: route.interface, address: route.gateway ?? candidate.address)
     }
 
     /// The next hop, where the failure may be its: nothing came back, or this machine itself says that the host is unreachable,
     /// which the kernel does when nobody answers on the link, and a packet filter where somebody wants it so.
-    func suspect(in surroundings: TargetMachine.Surroundings) -> Neighbour.Key? {
+    func suspect(in surroundings: TargetMachine.Surroundings) -> Neighbor.Key? {
         guard let result else { return nextHop }
         if let reporter = result.reporter, reporter.origin != 1 {
             return isOwn(reporter, in: surroundings) && code(of: reporter) == .hostUnreachable ? nextHop : nil
@@ -62,7 +62,7 @@ struct FailedAttempt: Hashable, Sendable {
         case .hostUnreachable where isLocal:
             return because(.route, .routeUnreachable, "an 'unreachable' route refuses \(address)")
         case .hostUnreachable, .hostDown:
-            if neighbour == .unknown || neighbour.isSilent { return neighbourSilence(evidence) }
+            if neighbor == .unknown || neighbor.isSilent { return neighborSilence(evidence) }
             return because(.network, .hostUnreachable, "\(address) is unreachable, and nobody says why")
         case .accessDenied:
             return because(.route, .routeProhibited, "a 'prohibit' route or rule refuses \(address)")
@@ -90,12 +90,12 @@ struct FailedAttempt: Hashable, Sendable {
 
     /// Nothing came back.
     private func silence(_ evidence: [String: Cause.Evidence]) -> Cause {
-        if neighbour.isSilent { return neighbourSilence(evidence) }
+        if neighbor.isSilent { return neighborSilence(evidence) }
         let detail = "\(candidate.address) does not answer on port \(port)"
         return Cause(.tcp, .timeout, detail: detail, evidence: evidence)
     }
 
-    private func neighbourSilence(_ evidence: [String: Cause.Evidence]) -> Cause {
+    private func neighborSilence(_ evidence: [String: Cause.Evidence]) -> Cause {
         if let gateway = route.gateway {
             return Cause(
                 .neighbor, .gatewaySilent, detail: "the gateway \(gateway) does not answer on its link", evidence: evidence)
@@ -120,7 +120,7 @@ struct FailedAttempt: Hashable, Sendable {
             evidence["icmp_code"] = .number(Int(reporter.code))
             if let offender = reporter.offender { evidence["hop"] = .text("\(offender)") }
         }
-        switch neighbour {
+        switch neighbor {
         case .unknown: break
         case .absent: evidence["neighbor_state"] = .text("NONE")
         case .state(let state): evidence["neighbor_state"] = .text(state.name)
@@ -145,10 +145,10 @@ extension FailedAttempt {
         }
         let address = candidate.address
         if isOwn(reporter, in: surroundings), code != .packetTooBig {
-            // The kernel tells of its own failed neighbour discovery in the same way as a filter that rejects: the neighbour table
-            // tells them apart. Where that cannot be asked, neighbours fail more often than anybody rejects in this way.
-            let isNeighbours = neighbour == .unknown || neighbour.isSilent
-            if code == .hostUnreachable, nextHop != nil, isNeighbours { return neighbourSilence(evidence) }
+            // The kernel tells of its own failed neighbor discovery in the same way as a filter that rejects: the neighbor table
+            // tells them apart. Where that cannot be asked, neighbors fail more often than anybody rejects in this way.
+            let isNeighbors = neighbor == .unknown || neighbor.isSilent
+            if code == .hostUnreachable, nextHop != nil, isNeighbors { return neighborSilence(evidence) }
             let detail = "this machine's packet filter rejects packets to \(address)"
             return Cause(.firewall, .localReject, detail: detail, evidence: evidence)
         }
@@ -189,10 +189,10 @@ extension FailedAttempt {
     }
 }
 
-extension Neighbour.State {
-    /// As ip-neighbour(8) writes it.
+extension Neighbor.State {
+    /// As ip-neighbor(8) writes it.
     fileprivate var name: String {
-        let names: [(Neighbour.State, String)] = [
+        let names: [(Neighbor.State, String)] = [
             (.failed, "FAILED"), (.incomplete, "INCOMPLETE"), (.probe, "PROBE"), (.delay, "DELAY"), (.stale, "STALE"),
             (.reachable, "REACHABLE"),
         ]

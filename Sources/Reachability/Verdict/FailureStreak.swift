@@ -1,6 +1,6 @@
 /// What was told for certain of each address in the present row of failures.
 ///
-/// Routers send few ICMP messages (RFC 1812, 4.3.2.8), and the kernel asks a silent neighbour only now and then, so most probes of
+/// Routers send few ICMP messages (RFC 1812, 4.3.2.8), and the kernel asks a silent neighbor only now and then, so most probes of
 /// a row meet silence where one was told the reason. Silence says nothing new: what was told of the same address over the same
 /// route stands until it is refuted.
 struct FailureStreak: Hashable, Sendable {
@@ -29,7 +29,7 @@ struct FailureStreak: Hashable, Sendable {
             told[address] = Told(route: failure.route, cause: cause)
         case (.tcp, .timeout):
             guard let earlier = told[address], earlier.route == failure.route else { return cause }
-            if earlier.cause.layer == .neighbor, failure.neighbour.isReachable {
+            if earlier.cause.layer == .neighbor, failure.neighbor.isReachable {
                 told[address] = nil
                 return cause
             }

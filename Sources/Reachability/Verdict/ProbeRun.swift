@@ -79,20 +79,20 @@ struct AttemptRace: Hashable, Sendable {
     }
 }
 
-/// The neighbour table asked, after a probe whose failures may be a next hop's. Where the next hop that the kernel named is well, the
+/// The neighbor table asked, after a probe whose failures may be a next hop's. Where the next hop that the kernel named is well, the
 /// other ones of a multipath route are looked at: the packet may have gone to any of them.
 struct Examination: Hashable, Sendable {
     /// The kernel answers from memory; a lost answer must not hold the probe up.
     static let patience: Int64 = 200_000_000
 
     var failures: [FailedAttempt]
-    var pending: [Neighbour.Key]
+    var pending: [Neighbor.Key]
     let until: Int64
     /// Questions for all next hops that have no answer yet; `nil` before they are asked.
     private(set) var routes: [RouteQuery]?
     private var others: [IPAddress: [Route.NextHop]] = [:]
 
-    init(failures: [FailedAttempt], pending: [Neighbour.Key], until: Int64) {
+    init(failures: [FailedAttempt], pending: [Neighbor.Key], until: Int64) {
         self.failures = failures
         self.pending = pending
         self.until = until
@@ -106,7 +106,7 @@ struct Examination: Hashable, Sendable {
         var queries: [RouteQuery] = []
         // Also where the kernel named a hop without a gateway: a route may lead over a modem's link and over a router.
         for failure in failures where failure.suspect(in: surroundings) != nil {
-            if failure.neighbour.isSilent || failure.neighbour == .unknown { continue }
+            if failure.neighbor.isSilent || failure.neighbor == .unknown { continue }
             var query = failure.candidate.query
             query.showsAll = true
             if !queries.contains(query) { queries.append(query) }
@@ -115,8 +115,8 @@ struct Examination: Hashable, Sendable {
         return queries
     }
 
-    /// Takes an answer to one of its questions for all next hops; whose neighbour entries are to be asked for now.
-    mutating func take(_ query: RouteQuery, _ answer: RouteAnswer) -> [Neighbour.Key] {
+    /// Takes an answer to one of its questions for all next hops; whose neighbor entries are to be asked for now.
+    mutating func take(_ query: RouteQuery, _ answer: RouteAnswer) -> [Neighbor.Key] {
         guard let index = routes?.firstIndex(of: query) else { return [] }
         routes?.remove(at: index)
         guard case .route(let route) = answer else { return [] }
@@ -126,27 +126,27 @@ struct Examination: Hashable, Sendable {
                 && !asked.contains { $0.interface == hop.interface && $0.gateway == hop.gateway }
         }
         others[query.destination] = hops
-        let keys = hops.map { Neighbour.Key(interface: $0.interface, address: $0.gateway ?? query.destination) }
+        let keys = hops.map { Neighbor.Key(interface: $0.interface, address: $0.gateway ?? query.destination) }
             .filter { !pending.contains($0) }
         pending += keys
         return keys
     }
 
     /// Takes an answer, if it is to one of its questions.
-    mutating func take(_ key: Neighbour.Key, _ answer: NeighbourAnswer, in surroundings: TargetMachine.Surroundings) {
+    mutating func take(_ key: Neighbor.Key, _ answer: NeighborAnswer, in surroundings: TargetMachine.Surroundings) {
         guard let index = pending.firstIndex(of: key) else { return }
         pending.remove(at: index)
         for index in failures.indices where failures[index].suspect(in: surroundings) == key {
-            failures[index].neighbour = answer
+            failures[index].neighbor = answer
         }
         guard answer.isSilent else { return }
-        for index in failures.indices where !failures[index].neighbour.isSilent {
+        for index in failures.indices where !failures[index].neighbor.isSilent {
             let address = failures[index].candidate.address
             let hop = others[address]?.first { $0.interface == key.interface && $0.gateway ?? address == key.address }
             guard let hop, failures[index].suspect(in: surroundings) != nil else { continue }
             failures[index].route.interface = hop.interface
             failures[index].route.gateway = hop.gateway
-            failures[index].neighbour = answer
+            failures[index].neighbor = answer
         }
     }
 }

@@ -237,19 +237,19 @@ extension TargetMachine {
         examine(run, race.failures + race.running.map { failure(of: $0, nil, turn) }, &turn)
     }
 
-    /// Whether a failure is the server's or its next hop's, the neighbour table may know.
+    /// Whether a failure is the server's or its next hop's, the neighbor table may know.
     private mutating func examine(_ run: ProbeRun, _ failures: [FailedAttempt], _ turn: inout Turn) {
-        var questions: [Neighbour.Key] = []
+        var questions: [Neighbor.Key] = []
         for failure in failures {
             if let key = failure.suspect(in: turn.surroundings), !questions.contains(key) { questions.append(key) }
         }
         guard !questions.isEmpty else { return conclude(run, failures, &turn) }
         let until = turn.time.addingSaturated(Examination.patience)
         phase = .examining(run, Examination(failures: failures, pending: questions, until: until))
-        turn.effects += questions.map { .askNeighbour($0) }
+        turn.effects += questions.map { .askNeighbor($0) }
     }
 
-    mutating func neighbourAnswered(_ key: Neighbour.Key, _ answer: NeighbourAnswer, _ turn: inout Turn) {
+    mutating func neighborAnswered(_ key: Neighbor.Key, _ answer: NeighborAnswer, _ turn: inout Turn) {
         guard case .examining(let run, var examination) = phase else { return }
         examination.take(key, answer, in: turn.surroundings)
         goOn(run, examination, &turn)
@@ -257,7 +257,7 @@ extension TargetMachine {
 
     private mutating func otherHopsAnswered(_ query: RouteQuery, _ answer: RouteAnswer, _ turn: inout Turn) {
         guard case .examining(let run, var examination) = phase else { return }
-        turn.effects += examination.take(query, answer).map { .askNeighbour($0) }
+        turn.effects += examination.take(query, answer).map { .askNeighbor($0) }
         goOn(run, examination, &turn)
     }
 

@@ -89,7 +89,7 @@ extension TargetMachine {
         lastInterface = interface
         let update = ServerUpdate(
             endpoint: endpoint, state: verdict.state, cause: verdict.cause,
-            since: published.flatMap { $0.state == verdict.state ? $0.since : nil } ?? turn.now, address: place.address,
+            since: published.flatMap { $0.state == verdict.state ? $0.stateMoment : nil } ?? turn.now, address: place.address,
             interface: interface, roundTrip: place.roundTrip, isInitial: isInitial, moment: turn.now)
         if let published, published.saysTheSame(as: update) { return }
         published = update

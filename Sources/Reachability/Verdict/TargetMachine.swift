@@ -63,8 +63,8 @@ package struct TargetMachine: Sendable {
         case lookup(LookupAnswer)
         case route(RouteQuery, RouteAnswer)
         case probe(ProbeResult)
-        /// What the neighbour table says of a next hop.
-        case neighbour(Neighbour.Key, NeighbourAnswer)
+        /// What the neighbor table says of a next hop.
+        case neighbor(Neighbor.Key, NeighborAnswer)
         /// The time of ``deadline`` has come.
         case tick
     }
@@ -75,7 +75,7 @@ package struct TargetMachine: Sendable {
         case askRoute(RouteQuery)
         case connect(ProbeAttempt)
         case cancel(attempt: UInt64)
-        case askNeighbour(Neighbour.Key)
+        case askNeighbor(Neighbor.Key)
         case publish(ServerUpdate)
         case report(ProbeReport)
     }
@@ -179,7 +179,7 @@ package struct TargetMachine: Sendable {
         case .lookup(let answer): lookedUp(answer, &turn)
         case .route(let query, let answer): routeAnswered(query, answer, &turn)
         case .probe(let result): attemptEnded(result, &turn)
-        case .neighbour(let key, let answer): neighbourAnswered(key, answer, &turn)
+        case .neighbor(let key, let answer): neighborAnswered(key, answer, &turn)
         case .tick: tick(&turn)
         }
         return turn.effects

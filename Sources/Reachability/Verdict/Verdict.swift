@@ -12,7 +12,7 @@
 struct Verdict: Hashable, Sendable {
     let failAfter: Int
     let recoverAfter: Int
-    private(set) var state = ServerUpdate.State.unknown
+    private(set) var state = ServerState.unknown
     /// Set unless the state is unknown or up.
     private(set) var cause: Cause?
     private var successes = 0

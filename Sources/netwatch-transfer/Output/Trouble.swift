@@ -38,7 +38,10 @@ extension Trouble {
         kind = Trouble.kind(of: error)
         // A server that answers an upload otherwise than its protocol has it does so again.
         if direction == .upload, error.code == .badServerResponse, error.context.statusCode != nil { kind = .lasting }
-        words = error.reason.replacing(/^\s+|\s+$/, with: "")
+        var reason = error.reason.drop(while: \.isWhitespace)
+        // A server's reason phrase may end in any number of spaces.
+        while reason.last?.isWhitespace == true { reason.removeLast() }
+        words = String(reason)
         // Only a name that a server suggests is never replaced.
         if error.systemErrorNumber == .fileExists { words += "; remove it, or name the file with -o" }
         cause = error.cause ?? Trouble.cause(of: error, words)
@@ -115,10 +118,13 @@ extension Trouble {
         case .certificateExpired: (.tls, .certificateExpired)
         case .certificateNotYetValid: (.tls, .certificateNotYetValid)
         case .certificateHasUnknownRoot, .certificateRevoked, .certificateUntrusted, .pinMismatch: (.tls, .certificateUntrusted)
-        case .secureConnectionFailed, .clientCertificateRequired, .clientCertificateRejected: (.tls, .handshakeFailed)
+        case .secureConnectionFailed: (.tls, lacksCommonProtocol(error.reason) ? .protocolMismatch : .handshakeRefused)
+        case .clientCertificateRequired, .clientCertificateRejected: (.tls, .clientCertificateRequired)
         case .unacceptableStatus, .authenticationFailed: (.http, .status)
         case .digestMismatch: (.http, .unexpectedBody)
-        case .cannotReadFile, .cannotWriteFile, .cannotMoveFile, .fileChanged: (.local, .cannotWrite)
+        case .cannotReadFile: (.local, .cannotRead)
+        case .fileChanged: (.local, .fileChanged)
+        case .cannotWriteFile, .cannotMoveFile: (.local, .cannotWrite)
         case .cancelled, .invalidRequest, .invalidConfiguration, .sessionInvalidated, .insecureConnectionRefused,
             .networkNotAllowed, .handlerTimedOut, .misuse, .interceptorFailed, .badServerResponse, .unacceptableContentType,
             .tooManyRedirects,
@@ -126,6 +132,15 @@ extension Trouble {
             (.http, .invalidResponse)
         }
     }
+}
+
+/// Whether OpenSSL's reason (SSL_R_… in sslerr.h), which ends the error's reason, says that the two sides have no version or cipher of TLS in
+/// common, or that the server does not speak TLS.
+private func lacksCommonProtocol(_ reason: String) -> Bool {
+    [
+        "wrong version number", "protocol version", "unsupported protocol", "no protocols available", "no shared cipher",
+        "no common cipher", "record layer failure", "http request", "https proxy request", "packet length too long",
+    ].contains { reason.contains($0) }
 }
 
 extension HTTPSessionError {

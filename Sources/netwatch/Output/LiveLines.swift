@@ -82,7 +82,7 @@ struct LiveLines {
         }
         if isVerbose, !update.reasons.isEmpty {
             var words = update.reasons.map(\.rawValue).joined(separator: ", ")
-            if update.suppressed > 0 { words += "; \(update.suppressed) other events" }
+            if update.coalescedEventCount > 0 { words += "; \(update.coalescedEventCount) other events" }
             lines.append(detail(style.paint(words, .dim)))
         }
         if update.isInitial {
@@ -109,7 +109,7 @@ struct LiveLines {
         let sentence = update.sentence
         if !sentence.isEmpty { words += "  \(sentence)" }
         if let before = targets.updateValue(update, forKey: id), before.state != update.state, before.state != .unknown {
-            let lasted = TimeSpan.rough(update.since.elapsed(since: before.since))
+            let lasted = TimeSpan.rough(update.stateMoment.elapsed(since: before.stateMoment))
             words += style.paint("  (was \(before.state.rawValue) for \(lasted))", .dim)
         }
         return line(update.moment, style.paint(style.symbol(update.state.mood), update.state.mood), words)

@@ -7,7 +7,7 @@ extension NetworkPath {
     var mood: TextStyle.Mood { status == .satisfied ? .good : .bad }
 }
 
-extension ServerUpdate.State {
+extension ServerState {
     var mood: TextStyle.Mood {
         switch self {
         case .up: .good

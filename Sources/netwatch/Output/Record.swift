@@ -55,7 +55,7 @@ extension Record {
             merged.event = .path(
                 PathUpdate(
                     path: new.path, reasons: PathChangeReason.allCases.filter(reasons.contains), isInitial: new.isInitial,
-                    suppressed: old.suppressed + new.suppressed, moment: new.moment
+                    coalescedEventCount: old.coalescedEventCount + new.coalescedEventCount, moment: new.moment
                 ))
         case (.server(let id, let old), .server(_, let new)) where old.isInitial:
             merged.event = .server(id, new.asInitial())

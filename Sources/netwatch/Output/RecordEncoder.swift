@@ -72,7 +72,7 @@ struct RecordEncoder {
         }
         writer.member(path.cause)
         writer.member("reasons", update.reasons.map(\.rawValue))
-        writer.member("suppressed", update.suppressed)
+        writer.member("suppressed", update.coalescedEventCount)
         writer.member("consistent", path.isConsistent)
     }
 
@@ -92,7 +92,7 @@ struct RecordEncoder {
         writer.member("target", update.endpoint.text)
         writer.member("status", update.state.rawValue)
         writer.member(update.cause)
-        writer.member("since", Timestamp.text(update.since))
+        writer.member("since", Timestamp.text(update.stateMoment))
         writer.member("rtt_ms", milliseconds: update.roundTrip)
         writer.member("address", update.address?.description)
         writer.member("family", update.address?.family.rawValue)

@@ -79,7 +79,7 @@ extension Schema {
     private static var target: Members {
         [
             ("target", .text("As the user wrote it")),
-            ("status", .words(ServerUpdate.State.allCases.map(\.rawValue), "")),
+            ("status", .words(ServerState.allCases.map(\.rawValue), "")),
             ("cause", .nullable(.reference("cause"))),
             ("since", .date("Since when the status holds")),
             ("rtt_ms", .nullable(.number("Round trip, milliseconds"))),

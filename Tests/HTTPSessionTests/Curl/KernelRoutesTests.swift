@@ -57,7 +57,7 @@ import Testing
         #expect(try way(to: "203.0.113.9", over: "two", expecting: "10.9.2.2") != from("10.9.2.2"))
     }
 
-    @Test func `nothing is said of neighbours without their zone`() throws {
+    @Test func `nothing is said of neighbors without their zone`() throws {
         #expect(try way(to: "fe80::1") == .unknown)
     }
 

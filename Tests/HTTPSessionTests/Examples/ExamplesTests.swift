@@ -23,13 +23,15 @@ struct DocumentedExamplesTests {
     @Test(arguments: [
         "README.md", "Sources/HTTPSession/HTTPSession.docc/HTTPSession.md",
         "Sources/Reachability/Reachability.docc/Reachability.md",
+        "Sources/ReachabilityTestKit/ReachabilityTestKit.docc/ReachabilityTestKit.md",
         "Sources/HTTPSessionFoundation/HTTPSessionFoundation.docc/HTTPSessionFoundation.md",
         "Sources/HTTPSessionJournal/HTTPSessionJournal.docc/HTTPSessionJournal.md",
     ])
     func `a document's Swift is that of a program that is compiled`(_ document: String) throws {
-        let programs = try ["HTTPSession", "HTTPSessionFoundation", "HTTPSessionJournal", "Reachability"].map {
-            try Self.essence(Self.text("Examples/\($0)/Examples.swift"))
-        }.joined()
+        let programs = try ["HTTPSession", "HTTPSessionFoundation", "HTTPSessionJournal", "Reachability", "ReachabilityTestKit"]
+            .map {
+                try Self.essence(Self.text("Examples/\($0)/Examples.swift"))
+            }.joined()
         let blocks = try Self.text(document).components(separatedBy: "```swift\n").dropFirst()
         #expect(!blocks.isEmpty)
         for block in blocks {
@@ -130,6 +132,13 @@ struct DocumentedExamplesTests {
         #expect(lines[1].contains("kind=start"))
         #expect(try Data(contentsOf: folder.url("big.bin")) == pattern(300_000))
         #expect(server.requests.map(\.path) == ["/v1/users/7", "/v1/models/big.bin", "/v1/events"])
+    }
+
+    @Test func `a network that a test makes`() throws {
+        let program = try run("ReachabilityTestKitExamples")
+        #expect(try program.nextLine()?.hasPrefix("satisfied, wifi") == true)
+        #expect(try program.nextLine()?.hasPrefix("unsatisfied, no-carrier") == true)
+        #expect(try program.wait() == 0)
     }
 
     @Test func `a document, a progress and a URLRequest`() throws {

@@ -59,6 +59,7 @@ import Testing
         #expect(error?.code == .cannotEncodeRequest)
         #expect(error?.urlErrorCode == .cannotDecodeContentData)
         #expect(error?.reason == "the parameters are not valid JSON")
+        #expect(error?.underlying == nil)
         #expect(error?.context.url == SerializedRequest.url)
     }
 

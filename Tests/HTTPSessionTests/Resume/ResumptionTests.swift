@@ -3,7 +3,7 @@ import Testing
 
 @testable import HTTPSession
 
-/// The table of RFC 9110 section 15.3.7 and its neighbours, line by line.
+/// The table of RFC 9110 section 15.3.7 and its neighbors, line by line.
 struct ResumptionTests {
     private let url = URL(string: "https://host/file?signature=1") ?? URL(fileURLWithPath: "/")
     private let now = Date(timeIntervalSince1970: 1_795_000_000)

@@ -27,7 +27,7 @@ final class ReachabilityGateTests {
 
     /// The word of a watch; the first that the gate makes is 1.
     private func changed(
-        _ state: ServerUpdate.State, for other: Cause? = nil, watch: UInt64 = 1
+        _ state: ServerState, for other: Cause? = nil, watch: UInt64 = 1
     ) throws -> [ReachabilityGate.Order] {
         let moment = Moment(monotonicNanoseconds: 0, wallClockNanoseconds: 0)
         let update = ServerUpdate(

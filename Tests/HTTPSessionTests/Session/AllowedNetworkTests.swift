@@ -18,7 +18,7 @@ import Testing
     init() async throws {
         host = try Lab().host()
         monitor = try PathMonitor(namespace: NetworkNamespace(host.path))
-        _ = await monitor.awaitSettled()
+        _ = await monitor.firstPath()
     }
 
     private func tell(_ type: InterfaceType, isExpensive: Bool = false, isConstrained: Bool = false, below: InterfaceType? = nil)
@@ -37,7 +37,7 @@ import Testing
     private func tell(_ path: NetworkPath) {
         monitor.core.paths.publish(
             PathUpdate(
-                path: path, reasons: [], isInitial: false, suppressed: 0,
+                path: path, reasons: [], isInitial: false, coalescedEventCount: 0,
                 moment: Moment(monotonicNanoseconds: 0, wallClockNanoseconds: 0)))
     }
 

@@ -109,12 +109,12 @@ import Testing
         #expect(decode(RawMessage(20, header: [2, 24])) == [.malformed])
     }
 
-    @Test func `neighbours with their state, and not bridges' forwarding entries`() {
-        let neighbour = Neighbour(interface: 300, address: peer, state: .reachable, hardwareAddress: [2, 0, 0, 0, 0, 1])
-        #expect(decode(.neighbour(neighbour)) == [.neighbour(neighbour)])
-        #expect(decode(.neighbour(neighbour, removed: true)) == [.neighbourRemoved(neighbour.key)])
-        let failed = Neighbour(interface: 300, address: IPAddress(v6: 0xfe80 << 48, 1), state: .failed)
-        #expect(decode(.neighbour(failed)) == [.neighbour(failed)])
+    @Test func `neighbors with their state, and not bridges' forwarding entries`() {
+        let neighbor = Neighbor(interface: 300, address: peer, state: .reachable, hardwareAddress: [2, 0, 0, 0, 0, 1])
+        #expect(decode(.neighbor(neighbor)) == [.neighbor(neighbor)])
+        #expect(decode(.neighbor(neighbor, removed: true)) == [.neighborRemoved(neighbor.key)])
+        let failed = Neighbor(interface: 300, address: IPAddress(v6: 0xfe80 << 48, 1), state: .failed)
+        #expect(decode(.neighbor(failed)) == [.neighbor(failed)])
         let forwarding = RawMessage(28, header: [7, 0, 0, 0] + UInt32(3).raw + UInt16(2).raw + [0, 0]) {
             $0.add(2, [2, 0, 0, 0, 0, 1])
         }
@@ -122,12 +122,12 @@ import Testing
     }
 }
 
-@Suite struct NeighbourAnswerTests {
-    private func answer(_ bytes: [UInt8]) -> NeighbourAnswer { NeighbourAnswer(NetlinkDecoder.decode(bytes)) }
+@Suite struct NeighborAnswerTests {
+    private func answer(_ bytes: [UInt8]) -> NeighborAnswer { NeighborAnswer(NetlinkDecoder.decode(bytes)) }
 
     @Test func `an entry, no entry, and no answer are three things`() {
-        let neighbour = Neighbour(interface: 2, address: IPAddress(v4: 0x0a00_0001), state: .failed)
-        #expect(answer(RawMessage.neighbour(neighbour, sequence: 9).bytes) == .state(.failed))
+        let neighbor = Neighbor(interface: 2, address: IPAddress(v4: 0x0a00_0001), state: .failed)
+        #expect(answer(RawMessage.neighbor(neighbor, sequence: 9).bytes) == .state(.failed))
         #expect(answer(RawMessage.error(9, errno: 2).bytes) == .absent)
         #expect(answer(RawMessage.error(9, errno: 95).bytes) == .unknown)
         #expect(answer([]) == .unknown)

@@ -97,10 +97,10 @@ import Testing
             case 4: messages.append(.rule(.random(using: &generator)))
             case 5: messages.append(.nexthop(.random(using: &generator)))
             default:
-                let state = Neighbour.State(rawValue: .random(in: 0...0xff, using: &generator))
+                let state = Neighbor.State(rawValue: .random(in: 0...0xff, using: &generator))
                 let address = IPAddress.random(.v4, using: &generator)
                 messages.append(
-                    .neighbour(Neighbour(interface: 2, address: address, state: state, hardwareAddress: [1, 2, 3, 4, 5, 6])))
+                    .neighbor(Neighbor(interface: 2, address: address, state: state, hardwareAddress: [1, 2, 3, 4, 5, 6])))
             }
         }
         return messages.bytes

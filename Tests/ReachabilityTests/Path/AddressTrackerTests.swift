@@ -265,7 +265,7 @@ import Testing
         #expect(bench.receive(.link(link)).published.isEmpty)
         link.flags.insert(Link.Flags(rawValue: 1 << 8))
         #expect(bench.receive(.link(link)).published.isEmpty)
-        #expect(bench.machine.suppressed == 2)
+        #expect(bench.machine.coalescedEventCount == 2)
     }
 
     @Test func `Tailscale: an interface without an address comes, one goes down, an address is dropped, ULA in and out`() {
@@ -307,6 +307,6 @@ import Testing
         let events = NetlinkDecoder.decode(links.map { RawMessage.link($0) }.bytes)
         #expect(bench.turn(.messages(events)).published.isEmpty)
         #expect(bench.machine.snapshot.links.count == 1_002)
-        #expect(bench.machine.suppressed == 1_000)
+        #expect(bench.machine.coalescedEventCount == 1_000)
     }
 }

@@ -8,7 +8,7 @@ import Pacing
     @Test(arguments: 1...40 as ClosedRange<UInt64>) func `a catalogue brought up to date equals a new one`(seed: UInt64) {
         var draws = SplitMix64(seed: seed)
         func draw(_ count: UInt64) -> UInt32 { UInt32(draws.next() % count) }
-        var snapshot = NetworkSnapshot()
+        var snapshot = Kernel.Snapshot()
         var evidence: [UInt32: InterfaceEvidence] = [:]
         var catalog = InterfaceCatalog()
         for step in 0..<200 {

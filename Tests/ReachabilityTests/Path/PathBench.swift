@@ -21,7 +21,7 @@ struct PathBench {
     var evidenceRead: [String] = []
     /// The dump that waits to be answered.
     private(set) var dumping: (table: KernelTable, sequence: UInt32)?
-    private var mirror = NetworkSnapshot()
+    private var mirror = Kernel.Snapshot()
 
     init(_ configuration: MonitorConfiguration = MonitorConfiguration()) { machine = PathMachine(configuration) }
 
@@ -207,9 +207,9 @@ extension [PathMachine.Effect] {
         }
     }
 
-    var changes: [SnapshotChange] {
+    var changes: [Kernel.Change] {
         flatMap { effect in
-            if case .changed(let changes) = effect { changes } else { [SnapshotChange]() }
+            if case .changed(let changes) = effect { changes } else { [Kernel.Change]() }
         }
     }
 

@@ -21,7 +21,7 @@ import Testing
         let update = effects.published.first
         #expect(update?.isInitial == true)
         #expect(update?.reasons == [])
-        #expect(update?.suppressed == 0)
+        #expect(update?.coalescedEventCount == 0)
         #expect(update?.path.status == .satisfied)
         #expect(update?.path.interface?.name == "eth0")
         #expect(bench.machine.isQuiet)
@@ -177,11 +177,11 @@ import Testing
             #expect(effects.published.isEmpty)
         }
         bench.settle()
-        #expect(bench.machine.suppressed == 12)
+        #expect(bench.machine.coalescedEventCount == 12)
         let update = bench.turn(.resolver(ResolverConfiguration())).published.first
-        #expect(update?.suppressed == 12)
+        #expect(update?.coalescedEventCount == 12)
         #expect(update?.reasons == [.dnsChanged])
-        #expect(bench.machine.suppressed == 0)
+        #expect(bench.machine.coalescedEventCount == 0)
     }
 
     @Test func `in a storm, the events beside the one that changes something are counted`() {
@@ -189,8 +189,8 @@ import Testing
         let veth = Link(index: 77, name: "veth77", flags: Net.up, operationalState: .up, kind: "veth", master: 0)
         let messages = (0..<3).flatMap { _ in [NetlinkMessage(.link(veth)), NetlinkMessage(.linkRemoved(77))] }
         let update = bench.turn(.messages(messages), .resolver(ResolverConfiguration())).published.first
-        #expect(update?.reasons == [.dnsChanged] && update?.suppressed == 5)
-        #expect(bench.machine.suppressed == 0)
+        #expect(update?.reasons == [.dnsChanged] && update?.coalescedEventCount == 5)
+        #expect(bench.machine.coalescedEventCount == 0)
     }
 
     @Test func `a refreshed lifetime publishes nothing; a route to elsewhere asks the kernel, and publishes nothing`() {
@@ -209,10 +209,10 @@ import Testing
     @Test func `messages that say nothing are counted and ask nothing`() {
         var bench = PathBench.online()
         bench.questions = []
-        let neighbour = Neighbour(interface: 2, address: Net.gateway, state: .reachable)
-        #expect(bench.hear(.ignored, .neighbour(neighbour), .malformed).isEmpty)
+        let neighbor = Neighbor(interface: 2, address: Net.gateway, state: .reachable)
+        #expect(bench.hear(.ignored, .neighbor(neighbor), .malformed).isEmpty)
         #expect(bench.questions.isEmpty)
-        #expect(bench.machine.suppressed == 2)
+        #expect(bench.machine.coalescedEventCount == 2)
         #expect(bench.machine.malformed == 1)
     }
 

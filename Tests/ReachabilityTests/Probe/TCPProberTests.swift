@@ -245,7 +245,7 @@ import Testing
 
     @Test func `an IPv6 host that is not on the link is told by this machine itself`() throws {
         try client.run("ip", "ntable change name ndisc_cache dev v0 retrans 50")
-        // For a link-local address the kernel says nothing: there only the neighbour table tells.
+        // For a link-local address the kernel says nothing: there only the neighbor table tells.
         let address = try #require(IPAddress("2001:db8::63"))
         let result = try probe(ProbeAttempt(id: 1, address: address, port: 9))
         #expect(result?.errno == EHOSTUNREACH)

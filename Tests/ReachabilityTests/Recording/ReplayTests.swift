@@ -1,6 +1,7 @@
 import FoundationEssentials
 import NetlinkBytes
 import Pacing
+import ReachabilityTestKit
 import Testing
 
 @testable import Reachability
@@ -73,6 +74,31 @@ import Testing
         #expect(damage == nil)
         #expect(statuses(events) == [.satisfied, .unsatisfied])
         #expect(try replay(recording()).events == events)
+    }
+
+    @Test func `a recorded network plays its paths in the recording's own time`() async throws {
+        let lines = recording().dropLast()
+        // The last five inputs, with the loss of the carrier, come 5 s after the others.
+        let text = lines.dropLast(5) + lines.suffix(5).map { $0.replacing(#""t":1000000000"#, with: #""t":6000000000"#) }
+        let network = try RecordedNetwork((text + [end(of: Array(text))]).joined(separator: "\n"))
+        #expect(network.monitor.current == nil)
+        #expect(try network.advance(by: .zero))
+        #expect(network.monitor.currentPath?.status == .satisfied)
+        #expect(try network.advance(by: .milliseconds(4_999)))
+        #expect(network.monitor.currentPath?.status == .satisfied)
+        #expect(try !network.advance(by: .milliseconds(1)))
+        #expect(network.monitor.currentPath?.status == .unsatisfied)
+        #expect(try !network.advance(by: .seconds(1)))
+    }
+
+    @Test func `a recorded network in real time comes to the recording's end, and names a damaged line`() async throws {
+        let network = try RecordedNetwork(recording().joined(separator: "\n"))
+        try await network.play(speed: 1_000)
+        #expect(network.monitor.currentPath?.status == .unsatisfied)
+        let damaged = try RecordedNetwork(recording().dropLast().joined(separator: "\n"))
+        await #expect(throws: RecordedNetwork.ReadError.self) { try await damaged.play(speed: 1_000) }
+        #expect(damaged.monitor.currentPath?.status == .unsatisfied)
+        #expect(throws: RecordedNetwork.ReadError.self) { try RecordedNetwork("nonsense") }
     }
 
     @Test func `cut off anywhere: the line is named, what came before is kept`() throws {

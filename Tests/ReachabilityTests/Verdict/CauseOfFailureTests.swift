@@ -10,7 +10,7 @@ import Testing
         _ number: SystemErrorNumber, call: String = "handshake", origin: UInt8 = 2, icmp: (UInt8, UInt8)? = nil,
         from: String? = nil,
         to address: String = "192.0.2.1", over gateway: String? = CauseOfFailureTests.gateway, source: String? = "10.0.0.2",
-        kind: Route.Kind = .unicast, neighbour: NeighbourAnswer = .unknown
+        kind: Route.Kind = .unicast, neighbor: NeighborAnswer = .unknown
     ) throws -> Cause {
         let reporter = icmp.map {
             ProbeResult.Reporter(origin: origin, type: $0.0, code: $0.1, offender: from.flatMap { IPAddress($0) })
@@ -19,7 +19,7 @@ import Testing
             kind: kind, interface: 2, gateway: gateway.flatMap { IPAddress($0) }, source: source.flatMap { IPAddress($0) })
         return FailedAttempt(
             candidate: Candidate(address: try #require(IPAddress(address)), port: 443, zone: 0, boundTo: 0), route: route,
-            result: ProbeResult(id: 1, errno: number.rawValue, call: call, reporter: reporter), neighbour: neighbour,
+            result: ProbeResult(id: 1, errno: number.rawValue, call: call, reporter: reporter), neighbor: neighbor,
             elapsedNanoseconds: 7_000_000
         ).cause(in: Transcript.Host().surroundings)
     }
@@ -92,36 +92,36 @@ import Testing
         #expect(name(try cause(.hostUnreachable, icmp: (3, 13), from: from)) == "firewall/local-reject")
     }
 
-    @Test(arguments: [.absent, .state(.reachable), .state(.stale), .state(.delay), .state(.probe)] as [NeighbourAnswer])
-    func `host unreachable by this machine itself is its packet filter's where the neighbour has not failed`(
-        neighbour: NeighbourAnswer
+    @Test(arguments: [.absent, .state(.reachable), .state(.stale), .state(.delay), .state(.probe)] as [NeighborAnswer])
+    func `host unreachable by this machine itself is its packet filter's where the neighbor has not failed`(
+        neighbor: NeighborAnswer
     ) throws {
         for gateway in ["10.0.0.1", nil] {
-            let cause = try cause(.hostUnreachable, icmp: (3, 1), from: "10.0.0.2", over: gateway, neighbour: neighbour)
+            let cause = try cause(.hostUnreachable, icmp: (3, 1), from: "10.0.0.2", over: gateway, neighbor: neighbor)
             #expect(name(cause) == "firewall/local-reject")
         }
-        #expect(name(try cause(.hostUnreachable, neighbour: neighbour)) == "network/host-unreachable")
+        #expect(name(try cause(.hostUnreachable, neighbor: neighbor)) == "network/host-unreachable")
     }
 
-    @Test(arguments: [.unknown, .state(.failed), .state(.incomplete)] as [NeighbourAnswer])
-    func `host unreachable by this machine itself is its neighbour discovery's`(neighbour: NeighbourAnswer) throws {
-        let cause = try cause(.hostUnreachable, icmp: (3, 1), from: "10.0.0.2", neighbour: neighbour)
+    @Test(arguments: [.unknown, .state(.failed), .state(.incomplete)] as [NeighborAnswer])
+    func `host unreachable by this machine itself is its neighbor discovery's`(neighbor: NeighborAnswer) throws {
+        let cause = try cause(.hostUnreachable, icmp: (3, 1), from: "10.0.0.2", neighbor: neighbor)
         #expect(name(cause) == "neighbor/gateway-silent")
-        #expect(name(try self.cause(.hostUnreachable, neighbour: neighbour)) == "neighbor/gateway-silent")
+        #expect(name(try self.cause(.hostUnreachable, neighbor: neighbor)) == "neighbor/gateway-silent")
     }
 
     @Test func `host unreachable by this machine itself names who is silent`() throws {
         #expect(name(try cause(.hostUnreachable, icmp: (3, 1), from: "10.0.0.2")) == "neighbor/gateway-silent")
         #expect(name(try cause(.hostUnreachable, icmp: (3, 1), from: "10.0.0.2", over: nil)) == "neighbor/host-silent")
-        // There is no neighbour on the way to itself.
+        // There is no neighbor on the way to itself.
         let toItself = try cause(.hostUnreachable, icmp: (3, 1), from: "10.0.0.2", over: nil, kind: .local)
         #expect(name(toItself) == "firewall/local-reject")
     }
 
-    @Test func `silence behind a silent neighbour is the neighbour's`() throws {
-        #expect(name(try cause(.timedOut, neighbour: .state(.failed))) == "neighbor/gateway-silent")
-        #expect(name(try cause(.timedOut, over: nil, neighbour: .state(.incomplete))) == "neighbor/host-silent")
-        #expect(name(try cause(.timedOut, neighbour: .state(.stale))) == "tcp/timeout")
+    @Test func `silence behind a silent neighbor is the neighbor's`() throws {
+        #expect(name(try cause(.timedOut, neighbor: .state(.failed))) == "neighbor/gateway-silent")
+        #expect(name(try cause(.timedOut, over: nil, neighbor: .state(.incomplete))) == "neighbor/host-silent")
+        #expect(name(try cause(.timedOut, neighbor: .state(.stale))) == "tcp/timeout")
     }
 
     @Test(arguments: Cause.Layer.allCases)

@@ -64,9 +64,9 @@ private let server = "192.0.2.1"
         var target = try up()
         _ = target.at(10_000, .tick)
         _ = target.at(10_000, .route(to: server))
-        #expect(target.at(13_000, .tick) == ["cancel 2", "neighbour? 10.0.0.1 on 2"])
-        let gateway = Neighbour.Key(interface: 2, address: IPAddress(v4: 0x0a00_0001))
-        #expect(target.at(13_001, .neighbour(gateway, .state(.reachable))) == ["report tcp/timeout"])
+        #expect(target.at(13_000, .tick) == ["cancel 2", "neighbor? 10.0.0.1 on 2"])
+        let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0001))
+        #expect(target.at(13_001, .neighbor(gateway, .state(.reachable))) == ["report tcp/timeout"])
         #expect(target.tickDue == 13_001)
     }
 
@@ -115,19 +115,19 @@ private let server = "192.0.2.1"
         _ = target.at(20_000, .route(to: server))
         _ = target.at(20_001, .failed(3, .connectionReset))
         #expect(target.machine.published?.cause?.code == .reset)
-        #expect(target.machine.published?.since == Transcript.moment(10_001))
+        #expect(target.machine.published?.stateMoment == Transcript.moment(10_001))
     }
 
     @Test func `late, doubled and unknown answers change nothing`() throws {
         var target = try up()
         let due = target.tickDue
-        let gateway = Neighbour.Key(interface: 2, address: IPAddress(v4: 0x0a00_0001))
+        let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0001))
         #expect(target.at(1, .connected(1)) == [])
         #expect(target.at(1, .failed(77, .connectionRefused)) == [])
         #expect(target.at(1, .found(1, "192.0.2.9")) == [])
         #expect(target.at(1, .route(to: server)) == [])
         #expect(target.at(1, .noRoute(to: "192.0.2.9")) == [])
-        #expect(target.at(1, .neighbour(gateway, .state(.failed))) == [])
+        #expect(target.at(1, .neighbor(gateway, .state(.failed))) == [])
         #expect(target.at(1, .tick) == [])
         #expect(target.tickDue == due)
     }
@@ -160,7 +160,7 @@ private let server = "192.0.2.1"
         #expect(target.at(5, .surroundingsChanged) == [])
     }
 
-    @Test func `a local server needs no link, and no neighbour is asked for it`() throws {
+    @Test func `a local server needs no link, and no neighbor is asked for it`() throws {
         var target = try Transcript("127.0.0.1:80")
         target.host.levels[1] = .off
         target.host.pathCause = Cause(.link, .noCarrier, detail: "")

@@ -55,11 +55,11 @@ import Testing
         _ = target.at(250, .tick)
         #expect(
             target.at(3000, .tick)
-                == ["cancel 2", "cancel 3", "neighbour? fe80::1 on 2", "neighbour? 10.0.0.1 on 2"])
+                == ["cancel 2", "cancel 3", "neighbor? fe80::1 on 2", "neighbor? 10.0.0.1 on 2"])
         let (v6, v4) = (try #require(IPAddress("fe80::1")), IPAddress(v4: 0x0a00_0001))
-        #expect(target.at(3001, .neighbour(Neighbour.Key(interface: 2, address: v6), .state(.failed))) == [])
+        #expect(target.at(3001, .neighbor(Neighbor.Key(interface: 2, address: v6), .state(.failed))) == [])
         #expect(
-            target.at(3001, .neighbour(Neighbour.Key(interface: 2, address: v4), .state(.incomplete))) == [
+            target.at(3001, .neighbor(Neighbor.Key(interface: 2, address: v4), .state(.incomplete))) == [
                 "report neighbor/gateway-silent"
             ])
         #expect(target.cause?.evidence["neighbor_state"] == .text("FAILED"))
@@ -77,10 +77,10 @@ import Testing
         var target = try Transcript("10.0.0.9:22", ProbeSettings(failAfter: 1))
         _ = target.at(0, .begin)
         _ = target.at(0, .route(to: "10.0.0.9", gateway: nil))
-        #expect(target.at(3000, .tick) == ["cancel 1", "neighbour? 10.0.0.9 on 2"])
-        let host = Neighbour.Key(interface: 2, address: IPAddress(v4: 0x0a00_0009))
+        #expect(target.at(3000, .tick) == ["cancel 1", "neighbor? 10.0.0.9 on 2"])
+        let host = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0009))
         #expect(
-            target.at(3000, .neighbour(host, .state(.incomplete)))
+            target.at(3000, .neighbor(host, .state(.incomplete)))
                 == ["report neighbor/host-silent", "unreachable neighbor/host-silent 10.0.0.9 eth0"])
     }
 

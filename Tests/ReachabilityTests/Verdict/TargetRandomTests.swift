@@ -13,14 +13,14 @@ private struct Model {
     private var used: Set<UInt64> = []
     private var lookup: UInt64?
     private var questions: [RouteQuery] = []
-    private var neighbours: [Neighbour.Key] = []
+    private var neighbors: [Neighbor.Key] = []
     /// What the machine was told last of an address: the interface that a packet would leave by, 0 for none.
     private var exits: [IPAddress: UInt32] = [:]
     private var published: ServerUpdate?
     private var lastReport: ProbeReport?
     private var attemptsSinceSuccess = 0
     private(set) var complaints: [String] = []
-    private(set) var states: [ServerUpdate.State: Int] = [:]
+    private(set) var states: [ServerState: Int] = [:]
 
     init(seed: UInt64) throws {
         dice = Dice(state: seed)
@@ -56,10 +56,10 @@ private struct Model {
             now += Int64(dice.below(dice.chance(90) ? 60_000_000 : 1_500_000_000))
             play(.lookup(found(id)))
         case 88..<91:
-            guard let key = neighbours.popLast() else { return }
-            let states: [Neighbour.State] = [.failed, .incomplete, .reachable, .stale]
-            let answers = [.unknown, .absent] + states.map { NeighbourAnswer.state($0) }
-            play(.neighbour(key, answers[dice.below(answers.count)]))
+            guard let key = neighbors.popLast() else { return }
+            let states: [Neighbor.State] = [.failed, .incomplete, .reachable, .stale]
+            let answers = [.unknown, .absent] + states.map { NeighborAnswer.state($0) }
+            play(.neighbor(key, answers[dice.below(answers.count)]))
         case 91..<95:
             changeHost()
             play(.surroundingsChanged)
@@ -161,9 +161,9 @@ private struct Model {
             attemptsSinceSuccess += 1
         case .cancel(let id):
             expect(attempts.removeValue(forKey: id) != nil, "only what is under way is cancelled")
-        case .askNeighbour(let key):
-            neighbours.append(key)
-            if neighbours.count > 8 { neighbours.removeFirst() }
+        case .askNeighbor(let key):
+            neighbors.append(key)
+            if neighbors.count > 8 { neighbors.removeFirst() }
         case .report(let report):
             expect((report.roundTrip != nil) == (report.cause == nil), "a round trip or a cause")
             lastReport = report
@@ -178,7 +178,7 @@ private struct Model {
     private mutating func judge(_ update: ServerUpdate) {
         expect(update.isInitial == (published == nil), "the first update is the initial one")
         if let published { expect(!published.saysTheSame(as: update), "an update says something new") }
-        expect(update.since <= update.moment, "a state does not begin in the future")
+        expect(update.stateMoment <= update.moment, "a state does not begin in the future")
         switch update.state {
         case .unknown: expect(update.cause == nil && published == nil, "unknown is what it was before, not what it becomes")
         case .up, .degraded:

@@ -3,7 +3,7 @@ import Testing
 @testable import Reachability
 
 private let server = "192.0.2.1"
-private let gateway = Neighbour.Key(interface: 2, address: IPAddress(v4: 0x0a00_0001))
+private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0001))
 
 /// What a probe was told stands while later ones of the same row meet silence.
 @Suite struct TargetStreakTests {
@@ -31,12 +31,12 @@ private let gateway = Neighbour.Key(interface: 2, address: IPAddress(v4: 0x0a00_
 
         /// Ends at the deadline, three seconds after the time.
         mutating func silent(
-            at time: Int64, _ neighbour: NeighbourAnswer = .state(.reachable), over interface: UInt32 = 2
+            at time: Int64, _ neighbor: NeighborAnswer = .state(.reachable), over interface: UInt32 = 2
         ) -> [String] {
             probe(at: time, over: interface)
-            let key = Neighbour.Key(interface: interface, address: gateway.address)
+            let key = Neighbor.Key(interface: interface, address: gateway.address)
             _ = target.at(time + 3000, .tick)
-            return target.at(time + 3000, .neighbour(key, neighbour))
+            return target.at(time + 3000, .neighbor(key, neighbor))
         }
     }
 
@@ -90,7 +90,7 @@ private let gateway = Neighbour.Key(interface: 2, address: IPAddress(v4: 0x0a00_
         _ = row.target.at(5000, .route(to: server))
         _ = row.target.at(8000, .tick)
         #expect(
-            row.target.at(8000, .neighbour(gateway, .state(.reachable)))
+            row.target.at(8000, .neighbor(gateway, .state(.reachable)))
                 == ["report tcp/timeout", "down tcp/timeout 192.0.2.1 eth0"])
     }
 
@@ -109,14 +109,14 @@ private let gateway = Neighbour.Key(interface: 2, address: IPAddress(v4: 0x0a00_
         #expect(row.silent(at: 20_000) == ["report tcp/timeout", "down tcp/timeout 192.0.2.1 eth0"])
     }
 
-    @Test(arguments: [.unknown, .absent, .state(.stale), .state(.probe)] as [NeighbourAnswer])
-    func `a gateway that was silent is so still when its entry says nothing`(neighbour: NeighbourAnswer) throws {
+    @Test(arguments: [.unknown, .absent, .state(.stale), .state(.probe)] as [NeighborAnswer])
+    func `a gateway that was silent is so still when its entry says nothing`(neighbor: NeighborAnswer) throws {
         var row = try Row(ProbeSettings(failAfter: 1))
         #expect(
             row.silent(at: 0, .state(.failed)) == [
                 "report neighbor/gateway-silent", "unreachable neighbor/gateway-silent 192.0.2.1 eth0",
             ])
-        #expect(row.silent(at: 10_000, neighbour) == ["report neighbor/gateway-silent"])
+        #expect(row.silent(at: 10_000, neighbor) == ["report neighbor/gateway-silent"])
     }
 
     @Test func `a gateway that is reachable refutes that it is silent`() throws {
@@ -128,60 +128,60 @@ private let gateway = Neighbour.Key(interface: 2, address: IPAddress(v4: 0x0a00_
 
     // MARK: This machine's own word
 
-    @Test func `the neighbour is asked before it is accused of what this machine itself says`() throws {
+    @Test func `the neighbor is asked before it is accused of what this machine itself says`() throws {
         for (answer, cause) in [
             (.state(.failed), "neighbor/gateway-silent"), (.state(.incomplete), "neighbor/gateway-silent"),
             (.unknown, "neighbor/gateway-silent"), (.absent, "firewall/local-reject"),
             (.state(.reachable), "firewall/local-reject"), (.state(.stale), "firewall/local-reject"),
-        ] as [(NeighbourAnswer, String)] {
+        ] as [(NeighborAnswer, String)] {
             var target = try Transcript("192.0.2.1:443", ProbeSettings(failAfter: 1))
             _ = target.at(0, .begin)
             _ = target.at(0, .route(to: server))
             #expect(
-                target.at(5, .failed(1, .hostUnreachable, icmp: (3, 1), from: "10.0.0.2")) == ["neighbour? 10.0.0.1 on 2"])
+                target.at(5, .failed(1, .hostUnreachable, icmp: (3, 1), from: "10.0.0.2")) == ["neighbor? 10.0.0.1 on 2"])
             #expect(
-                target.at(5, .neighbour(gateway, answer)) == ["report \(cause)", "unreachable \(cause) 192.0.2.1 eth0"],
+                target.at(5, .neighbor(gateway, answer)) == ["report \(cause)", "unreachable \(cause) 192.0.2.1 eth0"],
                 "\(answer)")
         }
     }
 
-    @Test(arguments: [NeighbourAnswer.state(.failed), .state(.incomplete), .state(.reachable)])
-    func `of several gateways any may be the silent one`(other: NeighbourAnswer) throws {
+    @Test(arguments: [NeighborAnswer.state(.failed), .state(.incomplete), .state(.reachable)])
+    func `of several gateways any may be the silent one`(other: NeighborAnswer) throws {
         var target = try Transcript("192.0.2.1:443", ProbeSettings(failAfter: 1))
-        let second = Neighbour.Key(interface: 3, address: IPAddress(v4: 0x0a00_0101))
+        let second = Neighbor.Key(interface: 3, address: IPAddress(v4: 0x0a00_0101))
         target.nextHops = [gateway, second].map { Route.NextHop(interface: $0.interface, gateway: $0.address) }
         let isSilent = other != .state(.reachable)
         // What this machine says itself, and silence.
         _ = target.at(0, .begin)
         _ = target.at(0, .route(to: server))
         _ = target.at(5, .failed(1, .hostUnreachable, icmp: (3, 1), from: "10.0.0.2"))
-        #expect(target.at(5, .neighbour(gateway, .state(.reachable))) == ["neighbour? 10.0.1.1 on 3"])
+        #expect(target.at(5, .neighbor(gateway, .state(.reachable))) == ["neighbor? 10.0.1.1 on 3"])
         let word = isSilent ? "neighbor/gateway-silent" : "firewall/local-reject"
         let place = isSilent ? "192.0.2.1 wlan0" : "192.0.2.1 eth0"
-        #expect(target.at(5, .neighbour(second, other)) == ["report \(word)", "unreachable \(word) \(place)"])
+        #expect(target.at(5, .neighbor(second, other)) == ["report \(word)", "unreachable \(word) \(place)"])
         if isSilent { #expect(target.cause?.evidence["gateway"] == .text("10.0.1.1")) }
 
         _ = target.at(10_000, .tick)
         _ = target.at(10_000, .route(to: server))
         _ = target.at(13_000, .tick)
-        _ = target.at(13_000, .neighbour(gateway, .state(.reachable)))
+        _ = target.at(13_000, .neighbor(gateway, .state(.reachable)))
         let silence = isSilent ? "neighbor/gateway-silent" : "tcp/timeout"
-        #expect(target.at(13_000, .neighbour(second, other)).first == "report \(silence)")
+        #expect(target.at(13_000, .neighbor(second, other)).first == "report \(silence)")
     }
 
     @Test func `a silent gateway is found also where the kernel named the link of a modem, which has none`() throws {
         var target = try Transcript("192.0.2.1:443", ProbeSettings(failAfter: 1))
         target.nextHops = [Route.NextHop(interface: 3), Route.NextHop(interface: 2, gateway: gateway.address)]
-        let modem = Neighbour.Key(interface: 3, address: IPAddress(v4: 0xc000_0201))
+        let modem = Neighbor.Key(interface: 3, address: IPAddress(v4: 0xc000_0201))
         _ = target.at(0, .begin)
         _ = target.at(0, .route(to: server, over: 3, gateway: nil))
         _ = target.at(5, .failed(1, .hostUnreachable, icmp: (3, 1), from: "10.0.0.2"))
-        #expect(target.at(5, .neighbour(modem, .absent)) == ["neighbour? 10.0.0.1 on 2"])
+        #expect(target.at(5, .neighbor(modem, .absent)) == ["neighbor? 10.0.0.1 on 2"])
         let word = "neighbor/gateway-silent"
-        #expect(target.at(5, .neighbour(gateway, .state(.failed))) == ["report \(word)", "unreachable \(word) 192.0.2.1 eth0"])
+        #expect(target.at(5, .neighbor(gateway, .state(.failed))) == ["report \(word)", "unreachable \(word) 192.0.2.1 eth0"])
     }
 
-    @Test func `a router's word and a refusal need no neighbour`() throws {
+    @Test func `a router's word and a refusal need no neighbor`() throws {
         for (number, icmp, from) in [
             (.hostUnreachable, (3, 1), "203.0.113.9"), (.connectionRefused, (3, 3), "10.0.0.2"),
         ] as [(SystemErrorNumber, (UInt8, UInt8), String)] {

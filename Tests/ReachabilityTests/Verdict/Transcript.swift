@@ -85,7 +85,7 @@ struct Transcript {
             "connect \(attempt.id) \(attempt.address)" + (attempt.zone == 0 ? "" : "%\(attempt.zone)")
                 + (attempt.interface.map { " by \($0)" } ?? "")
         case .cancel(let attempt): "cancel \(attempt)"
-        case .askNeighbour(let key): "neighbour? \(key.address) on \(key.interface)"
+        case .askNeighbor(let key): "neighbor? \(key.address) on \(key.interface)"
         case .publish(let update):
             "\(update.isInitial ? "initial " : "")\(update.state.rawValue)" + word(update.cause)
                 + (update.address.map { " \($0)" } ?? "") + (update.interface.map { " \($0.name)" } ?? "")

@@ -267,8 +267,9 @@ import Testing
         let many = (1...7).map { Samples.prefix("203.0.113.\($0)", 24) }
         let (old, new) = (path([], gateways: ["198.18.0.1"]), path(many, gateways: ["198.18.0.2"]))
         let update = PathUpdate(
-            path: new, reasons: [.addressesChanged, .gatewaysChanged], isInitial: false, suppressed: 0, moment: Samples.moment(1))
-        let first = PathUpdate(path: old, reasons: [], isInitial: true, suppressed: 0, moment: Samples.moment(0))
+            path: new, reasons: [.addressesChanged, .gatewaysChanged], isInitial: false, coalescedEventCount: 0,
+            moment: Samples.moment(1))
+        let first = PathUpdate(path: old, reasons: [], isInitial: true, coalescedEventCount: 0, moment: Samples.moment(0))
         for isVerbose in [false, true] {
             for columns in 60...240 {
                 let status = StatusText(

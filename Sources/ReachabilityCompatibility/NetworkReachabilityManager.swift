@@ -1,5 +1,6 @@
 public import Dispatch
 internal import EventLoop
+public import Reachability
 
 /// Reachability in AFNetworking's words: unknown, not reachable, reachable via WWAN, via Wi-Fi, and now via cable.
 ///
@@ -8,7 +9,7 @@ internal import EventLoop
 /// routes only: the host is probed by TCP connects.
 public final class NetworkReachabilityManager: Sendable {
     /// What can be reached, and how.
-    public enum Status: String, Hashable, Sendable, CaseIterable {
+    @nonexhaustive public enum Status: String, Hashable, Sendable, CaseIterable {
         /// Nothing is known yet.
         case unknown
         /// No.
@@ -80,7 +81,7 @@ public final class NetworkReachabilityManager: Sendable {
     public func onStatusChange(on queue: DispatchQueue? = nil, _ body: @escaping @Sendable (Status) -> Void) -> CallbackToken {
         let last = LastStatus()
         switch subject {
-        case .machine(let monitor): return monitor.onChange(on: queue) { last.tell(Status($0), body) }
+        case .machine(let monitor): return monitor.onChange(on: queue) { last.tell(Status($0.path), body) }
         case .host(let monitor): return monitor.onChange(on: queue) { last.tell(Status($0), body) }
         }
     }
@@ -101,8 +102,8 @@ extension NetworkReachabilityManager.Status {
     init(_ update: ServerUpdate?) {
         switch update?.status {
         case nil, .unknown: self = .unknown
-        case .reachable(let via): self = Self(over: via.interface, under: nil)
-        case .unreachable: self = .notReachable
+        case .up(let route), .degraded(let route, _): self = Self(over: route.interface, under: nil)
+        case .down, .unreachable: self = .notReachable
         }
     }
 

@@ -1,0 +1,184 @@
+extension Kernel {
+    /// Everything the kernel says of one network namespace's links, addresses, routes and rules, as a value.
+    ///
+    /// It changes only by ``Kernel/Change``: applying the published changes to an earlier snapshot gives the later one.
+    public struct Snapshot: Hashable, Sendable {
+        /// The devices by index.
+        public private(set) var links: [UInt32: Link] = [:]
+        /// The addresses by interface, address and prefix.
+        public private(set) var addresses: [Address.Key: Address] = [:]
+        /// The routes by key; several where they share it.
+        package private(set) var routes = RouteTable()
+        /// The policy rules.
+        public private(set) var rules: Set<Rule> = []
+        /// The nexthop objects by number.
+        public private(set) var nexthops: [UInt32: NexthopObject] = [:]
+        /// Keys of routes to everywhere, so that a full Internet table need not be searched for them.
+        package private(set) var defaultRoutes: Set<Route.Key> = []
+        private(set) var index = RouteIndex()
+
+        /// An empty snapshot.
+        public init() {}
+
+        /// The addresses of one interface, in order.
+        public func addresses(of interface: UInt32) -> [Address] {
+            addresses.values.filter { $0.key.interface == interface }.sorted { $0.key < $1.key }
+        }
+
+        /// All routes, in no order.
+        public var allRoutes: some Sequence<Route> { routes.lazy.flatMap { $0.value.list } }
+
+        /// The routes that share `key`.
+        public func routes(_ key: Route.Key) -> Set<Route> { routes[key]?.all ?? [] }
+
+        /// Whether this very route is there.
+        public func contains(_ route: Route) -> Bool {
+            switch routes[route.key] {
+            case .one(let only): only == route
+            case .several(let routes): routes.contains(route)
+            case nil: false
+            }
+        }
+
+        /// Applies one change.
+        public mutating func apply(_ change: Kernel.Change) {
+            switch change {
+            case .link(let link): links[link.index] = link
+            case .linkRemoved(let index): links[index] = nil
+            case .address(let address): addresses[address.key] = address
+            case .addressRemoved(let key): addresses[key] = nil
+            case .routeAdded(let route): add(route)
+            case .routeRemoved(let route): remove(route)
+            case .ruleAdded(let rule): rules.insert(rule)
+            case .ruleRemoved(let rule): rules.remove(rule)
+            case .nexthop(let object): nexthops[object.id] = object
+            case .nexthopRemoved(let id): nexthops[id] = nil
+            }
+        }
+
+        /// Applies changes in order.
+        public mutating func apply(_ changes: some Sequence<Kernel.Change>) {
+            for change in changes { apply(change) }
+        }
+
+        /// Notes that the kernel may have two routes that look alike under this key.
+        mutating func noteDuplicate(_ key: Route.Key) { index.duplicates.insert(key) }
+
+        /// Notes that the kernel may have this rule twice.
+        mutating func noteDuplicate(_ rule: Rule) { index.duplicateRules.insert(rule) }
+
+        /// Forgets that the kernel may have two routes that look alike under this key.
+        mutating func forgetDuplicate(_ key: Route.Key) { index.duplicates.remove(key) }
+
+        private mutating func add(_ route: Route) {
+            guard !contains(route) else { return }
+            if route.key.destination.isDefault { defaultRoutes.insert(route.key) }
+            routes.add(route)
+            index.add(route)
+        }
+
+        private mutating func remove(_ route: Route) {
+            guard contains(route) else { return }
+            routes.remove(route)
+            let others = routes[route.key]
+            index.remove(route, others: others)
+            if route.key.destination.isDefault, others == nil { defaultRoutes.remove(route.key) }
+        }
+    }
+}
+
+extension Kernel.Snapshot {
+    // For the shadow of a dump, which is compared and given up shard by shard.
+
+    /// Takes over the links of another snapshot: whether a route's link is up decides whether the route is there.
+    mutating func takeLinks(of other: Kernel.Snapshot) { links = other.links }
+
+    /// Forgets the routes of one shard; the default routes and the index keep them, for nobody asks a shadow for these.
+    mutating func removeRoutes(inShard number: Int) { routes.removeShard(number) }
+
+    /// Takes over which rules of a family the kernel has twice, from a complete dump of them.
+    mutating func takeDuplicateRules(of dumped: Kernel.Snapshot, _ family: IPAddress.Family) {
+        index.duplicateRules = index.duplicateRules.filter { $0.family != family }.union(dumped.index.duplicateRules)
+    }
+
+    /// Takes over which routes of a shard the kernel may have twice, from a complete dump of it.
+    mutating func takeDuplicates(of dumped: Kernel.Snapshot, inShard number: Int) {
+        guard !index.duplicates.isEmpty || !dumped.index.duplicates.isEmpty else { return }
+        index.duplicates = index.duplicates.filter { RouteTable.shard(of: $0) != number }
+        index.duplicates.formUnion(dumped.index.duplicates.filter { RouteTable.shard(of: $0) == number })
+    }
+}
+
+extension Kernel {
+    /// One difference between two snapshots.
+    @nonexhaustive public enum Change: Hashable, Sendable {
+        /// A device came or is changed.
+        case link(Link)
+        /// A device went, or moved to another namespace.
+        case linkRemoved(UInt32)
+        /// An address came or is changed.
+        case address(Address)
+        /// An address went.
+        case addressRemoved(Address.Key)
+        /// A route came; a changed route is removed and added.
+        case routeAdded(Route)
+        /// A route went.
+        case routeRemoved(Route)
+        /// A rule came.
+        case ruleAdded(Rule)
+        /// A rule went.
+        case ruleRemoved(Rule)
+        /// A nexthop object came or is changed.
+        case nexthop(NexthopObject)
+        /// A nexthop object went.
+        case nexthopRemoved(UInt32)
+    }
+}
+
+extension Kernel.Snapshot {
+    /// The changes that lead from `old` to this snapshot.
+    public func changes(since old: Kernel.Snapshot) -> [Kernel.Change] {
+        KernelTable.allCases.flatMap { changes(since: old, in: $0) }
+    }
+
+    /// The changes of one table.
+    func changes(since old: Kernel.Snapshot, in table: KernelTable) -> [Kernel.Change] {
+        switch table {
+        case .links:
+            old.links.keys.filter { links[$0] == nil }.sorted().map { .linkRemoved($0) }
+                + links.values.filter { old.links[$0.index] != $0 }.sorted { $0.index < $1.index }.map { .link($0) }
+        case .addresses:
+            old.addresses.keys.filter { addresses[$0] == nil }.sorted().map { .addressRemoved($0) }
+                + addresses.values.filter { old.addresses[$0.key] != $0 }.sorted { $0.key < $1.key }.map { .address($0) }
+        case .nexthops:
+            old.nexthops.keys.filter { nexthops[$0] == nil }.sorted().map { .nexthopRemoved($0) }
+                + nexthops.values.filter { old.nexthops[$0.id] != $0 }.sorted { $0.id < $1.id }.map { .nexthop($0) }
+        case .routesV4: routeChanges(since: old, .v4)
+        case .routesV6: routeChanges(since: old, .v6)
+        case .rulesV4: ruleChanges(since: old, .v4)
+        case .rulesV6: ruleChanges(since: old, .v6)
+        }
+    }
+
+    private func routeChanges(since old: Kernel.Snapshot, _ family: IPAddress.Family) -> [Kernel.Change] {
+        RouteTable.shards(of: family).flatMap { routeChanges(since: old, inShard: $0) }
+    }
+
+    /// The changes of one shard of the routes.
+    func routeChanges(since old: Kernel.Snapshot, inShard number: Int) -> [Kernel.Change] {
+        var changes: [Kernel.Change] = []
+        let (known, new) = (old.routes.shards[number], routes.shards[number])
+        for (key, bucket) in known where new[key] != bucket {
+            for route in bucket.all.subtracting(new[key]?.all ?? []) { changes.append(.routeRemoved(route)) }
+        }
+        for (key, bucket) in new where known[key] != bucket {
+            for route in bucket.all.subtracting(known[key]?.all ?? []) { changes.append(.routeAdded(route)) }
+        }
+        return changes
+    }
+
+    private func ruleChanges(since old: Kernel.Snapshot, _ family: IPAddress.Family) -> [Kernel.Change] {
+        old.rules.filter { $0.family == family && !rules.contains($0) }.map { .ruleRemoved($0) }
+            + rules.filter { $0.family == family && !old.rules.contains($0) }.map { .ruleAdded($0) }
+    }
+}

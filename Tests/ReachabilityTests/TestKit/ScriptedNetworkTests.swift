@@ -1,0 +1,91 @@
+import Foundation
+import Reachability
+import ReachabilityTestKit
+import Synchronization
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct ScriptedNetworkTests {
+    private let noCarrier = Cause(.link, .noCarrier, detail: "interface wlan0 has no carrier")
+
+    @Test func `a monitor has the published path at once, and its iterators have it next`() async {
+        let network = ScriptedNetwork(.satisfied(over: .wifi()))
+        #expect(network.monitor.current?.path.interface?.type == .wifi)
+        #expect(network.monitor.current?.isInitial == true)
+        var updates = network.monitor.updates.makeAsyncIterator()
+        #expect(await updates.next()?.isInitial == true)
+        let date = Date(timeIntervalSince1970: 1_000_000)
+        network.publish(.unsatisfied(noCarrier), at: date)
+        let update = await updates.next()
+        #expect(update?.path.cause == noCarrier)
+        #expect(update?.reasons.contains(.interfaceChanged) == true)
+        #expect(update?.isInitial == false)
+        #expect(update.map { abs($0.date.timeIntervalSince(date)) < 0.001 } == true)
+        #expect(network.monitor.currentPath?.status == .unsatisfied)
+    }
+
+    @Test func `without a first path, the first published one is initial and ends the wait for it`() async {
+        let network = ScriptedNetwork()
+        #expect(network.monitor.current == nil)
+        async let first = network.monitor.firstPath()
+        network.publish(.satisfied(over: .wired()))
+        #expect(await first?.interface?.name == "eth0")
+    }
+
+    @Test func `a server monitor receives its server's status, also one that is published before it is made`() async throws {
+        let network = ScriptedNetwork(.satisfied(over: .wired()))
+        let server = try ServerMonitor("api.example.com:443", on: network.monitor)
+        #expect(network.watchedServers.map(\.text) == ["api.example.com:443"])
+        #expect(server.current?.status == .unknown)
+        let refused = Cause(.tcp, .refused, detail: "api.example.com refuses")
+        try network.publish(.down(refused), of: "api.example.com:443")
+        try network.publish(.unknown, of: "other.example.com:443")
+        #expect(server.current?.status == .down(refused))
+        let route = ServerStatus.Route(
+            address: try #require(IPAddress("192.0.2.1")), interface: .wired(), roundTrip: .milliseconds(3))
+        try network.publish(.up(via: route), of: "api.example.com:443")
+        let later = try ServerMonitor("api.example.com:443", on: network.monitor)
+        var updates = later.updates.makeAsyncIterator()
+        let update = await updates.next()
+        #expect(update?.status == .up(via: route))
+        #expect(update?.isInitial == true)
+        #expect(update?.status.isReachable == true)
+        #expect(throws: Endpoint.ParseError.self) { try network.publish(.unknown, of: "no port") }
+    }
+
+    @Test func `callbacks receive each published update, in order`() async throws {
+        let network = ScriptedNetwork()
+        let seen = Mutex<[String]>([])
+        let ended = AsyncStream<Void>.makeStream()
+        let token = network.monitor.onChange { update in
+            let names = seen.withLock { names in
+                names.append(update.path.interface?.name ?? "none")
+                return names
+            }
+            if names.last == "none" { ended.continuation.yield() }
+        }
+        network.publish(.satisfied(over: .wired()))
+        network.publish(.unsatisfied(noCarrier))
+        for await _ in ended.stream { break }
+        #expect(seen.withLock { $0 }.suffix(1) == ["none"])
+        withExtendedLifetime(token) {}
+    }
+
+    @Test func `the end of the network ends the sequences`() async {
+        let network = ScriptedNetwork(.satisfied(over: .wired()))
+        var updates = network.monitor.updates.makeAsyncIterator()
+        _ = await updates.next()
+        network.end()
+        #expect(await updates.next() == nil)
+    }
+
+    @Test func `updates that many threads publish arrive, the last one at last`() async {
+        let network = ScriptedNetwork()
+        await withTaskGroup(of: Void.self) { group in
+            for number in 0..<8 {
+                group.addTask { for _ in 0..<500 { network.publish(.satisfied(over: .wired("eth\(number)"))) } }
+            }
+        }
+        network.publish(.satisfied(over: .wifi("last")))
+        #expect(network.monitor.current?.path.interface?.name == "last")
+    }
+}
