@@ -32,6 +32,7 @@ extension HTTPSessionError {
         case .cannotWriteFile: .cannotWriteToFile
         case .cannotMoveFile: .cannotMoveFile
         case .digestMismatch, .cannotResume: .cannotDecodeRawData
+        default: .unknown
         }
     }
 }

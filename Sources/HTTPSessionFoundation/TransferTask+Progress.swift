@@ -4,7 +4,7 @@ internal import EventLoop
 
 extension TransferTask {
     /// Which half of a task.
-    public enum ProgressKind: Hashable, Sendable {
+    @nonexhaustive public enum ProgressKind: Hashable, Sendable {
         case upload, download
     }
 

@@ -141,7 +141,7 @@ extension SessionConfiguration {
     }
 
     /// Which version of HTTP is asked for.
-    public enum HTTPVersion: Hashable, Sendable, CaseIterable {
+    @nonexhaustive public enum HTTPVersion: Hashable, Sendable, CaseIterable {
         /// HTTP/2 over TLS where the server offers it (ALPN), else HTTP/1.1.
         case automatic
         /// HTTP/1.1.
@@ -152,7 +152,7 @@ extension SessionConfiguration {
     }
 
     /// The way out.
-    public enum Proxy: Hashable, Sendable {
+    @nonexhaustive public enum Proxy: Hashable, Sendable {
         /// `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`, as libcurl reads them.
         case environment
         /// None, whatever the environment says.
@@ -163,7 +163,7 @@ extension SessionConfiguration {
     }
 
     /// Which address families may be used.
-    public enum AddressFamily: Hashable, Sendable, CaseIterable {
+    @nonexhaustive public enum AddressFamily: Hashable, Sendable, CaseIterable {
         case any, ipv4, ipv6
     }
 
@@ -200,7 +200,7 @@ extension SessionConfiguration {
 
     /// Where cookies are kept. For which domains a server may set them is the public-suffix list's word, where libcurl has one
     /// (``knowsPublicSuffixes``). Of more than 3,000, the oldest of those domains go that have the most.
-    public enum CookieStorage: Hashable, Sendable {
+    @nonexhaustive public enum CookieStorage: Hashable, Sendable {
         /// Nowhere: none are kept or sent, but those in a request's own fields.
         case none
         /// In memory, with the session.

@@ -6,7 +6,7 @@ public import FoundationEssentials
 /// whole file or none of it, also after a power loss.
 public struct DownloadDestination: Hashable, Sendable {
     /// What to do when the destination exists.
-    public enum ExistingFile: Hashable, Sendable {
+    @nonexhaustive public enum ExistingFile: Hashable, Sendable {
         /// The download fails (``HTTPSessionError/Code/cannotWriteFile``), before anything is asked of the server.
         case fail
         /// The new file takes the place of the old one, in one step; of a symbolic link's too. What is no file, such as a directory or a
@@ -28,7 +28,7 @@ public struct DownloadDestination: Hashable, Sendable {
     public var expectedDigest: ContentDigest?
 
     /// What becomes of a download that does not become whole: because it failed, or its process was killed.
-    public enum Unfinished: Hashable, Sendable {
+    @nonexhaustive public enum Unfinished: Hashable, Sendable {
         /// Nothing is left of it; of a process that was killed, the hidden file is.
         case removed
         /// Its bytes lie beside the destination as `NAME.netwatch-part`, and beside that, as `NAME.netwatch-part.json`, what tells

@@ -42,7 +42,7 @@ public struct FailedAttempt: Sendable {
 }
 
 /// What follows after an attempt that failed.
-public enum InterceptorDecision: Sendable {
+@nonexhaustive public enum InterceptorDecision: Sendable {
     /// The response or the error stands.
     case proceed
     /// The same once more, adapted anew, after so long.

@@ -3,7 +3,7 @@
 /// then is not heard. `nil` does what the comment says.
 public struct TransferHandlers: Sendable {
     /// What becomes of a response whose head has come.
-    public enum ResponseDisposition: Hashable, Sendable {
+    @nonexhaustive public enum ResponseDisposition: Hashable, Sendable {
         case allow
         /// The task ends as ``HTTPSessionError/Code/cancelled``.
         case cancel
@@ -12,7 +12,7 @@ public struct TransferHandlers: Sendable {
     }
 
     /// What becomes of a redirect.
-    public enum RedirectDisposition: Sendable {
+    @nonexhaustive public enum RedirectDisposition: Sendable {
         case follow
         /// Another request instead of the proposed one. What it has is sent: nothing is dropped from it.
         case modify(TransferRequest)
@@ -21,7 +21,7 @@ public struct TransferHandlers: Sendable {
     }
 
     /// What becomes of a challenge.
-    public enum ChallengeDisposition: Sendable {
+    @nonexhaustive public enum ChallengeDisposition: Sendable {
         /// One that this task has said to the same protection space by the same scheme, and that was refused, is not said again: the
         /// response is the answer.
         case useCredential(Credential)

@@ -1,6 +1,6 @@
 /// How to say who one is (RFC 9110 section 11, the IANA registry of HTTP authentication schemes). Negotiate is GSSAPI's: while that asks
 /// for a ticket, all of the session waits.
-public enum AuthenticationScheme: String, Hashable, Sendable, CaseIterable {
+@nonexhaustive public enum AuthenticationScheme: String, Hashable, Sendable, CaseIterable {
     case basic, digest, bearer, ntlm, negotiate
 
     /// From the scheme's token, in any case of letters.

@@ -3,7 +3,7 @@ public import FoundationEssentials
 /// The digest of a whole file, which says more than any validator: that these are the bytes that were meant.
 public struct ContentDigest: Hashable, Sendable, Codable, CustomStringConvertible {
     /// A hash function of RFC 9530 that is still safe.
-    public enum Algorithm: String, Hashable, Sendable, Codable, CaseIterable {
+    @nonexhaustive public enum Algorithm: String, Hashable, Sendable, Codable, CaseIterable {
         case sha256 = "sha-256"
         case sha512 = "sha-512"
 

@@ -3,7 +3,7 @@ internal import EventLoop
 /// Who one is. Its description hides the secret.
 public struct Credential: Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// How long it is good for.
-    public enum Persistence: Hashable, Sendable {
+    @nonexhaustive public enum Persistence: Hashable, Sendable {
         /// For the one task.
         case none
         /// In the store that it was kept in, until that ends.

@@ -6,54 +6,25 @@ public import Reachability
 /// `code` is for programs, `reason` for people, ``metricLabel`` for counters. Nothing in it holds a secret: credentials, query
 /// strings and header values are left out (``HTTPSessionError/Context``).
 public struct HTTPSessionError: Error, Sendable, CustomStringConvertible {
-    /// What went wrong, as one of a bounded set of names.
-    public enum Code: String, Hashable, Sendable, CaseIterable {
-        // The caller.
-        case cancelled = "cancelled"
-        case invalidRequest = "invalid-request"
-        case invalidConfiguration = "invalid-configuration"
-        case sessionInvalidated = "session-invalidated"
-        case insecureConnectionRefused = "insecure-connection-refused"
-        case networkNotAllowed = "network-not-allowed"
-        case handlerTimedOut = "handler-timed-out"
-        case interceptorFailed = "interceptor-failed"
-        case misuse = "misuse"
-        // The network.
-        case timedOut = "timed-out"
-        case notConnected = "not-connected"
-        case cannotFindHost = "cannot-find-host"
-        case cannotConnectToHost = "cannot-connect-to-host"
-        case connectionLost = "connection-lost"
-        case proxyFailed = "proxy-failed"
-        // TLS.
-        case secureConnectionFailed = "secure-connection-failed"
-        case certificateExpired = "certificate-expired"
-        case certificateNotYetValid = "certificate-not-yet-valid"
-        case certificateHasUnknownRoot = "certificate-has-unknown-root"
-        case certificateRevoked = "certificate-revoked"
-        case certificateUntrusted = "certificate-untrusted"
-        case pinMismatch = "pin-mismatch"
-        case clientCertificateRequired = "client-certificate-required"
-        case clientCertificateRejected = "client-certificate-rejected"
-        // HTTP.
-        case badServerResponse = "bad-server-response"
-        case unacceptableStatus = "unacceptable-status"
-        case unacceptableContentType = "unacceptable-content-type"
-        case authenticationFailed = "authentication-failed"
-        case tooManyRedirects = "too-many-redirects"
-        case redirectRefused = "redirect-refused"
-        case responseTooLarge = "response-too-large"
-        case cannotDecodeContent = "cannot-decode-content"
-        case cannotEncodeRequest = "cannot-encode-request"
-        // Files.
-        case cannotReadFile = "cannot-read-file"
-        case fileChanged = "file-changed"
-        case cannotWriteFile = "cannot-write-file"
-        case cannotMoveFile = "cannot-move-file"
-        case digestMismatch = "digest-mismatch"
-        case cannotResume = "cannot-resume"
-        // What libcurl says and no other code names.
-        case transferFailed = "transfer-failed"
+    /// What went wrong, as one of a bounded set of names. Later versions may add codes.
+    public struct Code: RawRepresentable, Hashable, Sendable, CaseIterable {
+        /// The name in logs, records and metrics: `timed-out`, `pin-mismatch`, ….
+        public let rawValue: String
+
+        /// A code by its name; unknown names are allowed.
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        /// The codes that this version knows.
+        public static let allCases: [Code] = [
+            .cancelled, .invalidRequest, .invalidConfiguration, .sessionInvalidated, .insecureConnectionRefused,
+            .networkNotAllowed, .handlerTimedOut, .interceptorFailed, .misuse, .timedOut, .notConnected, .cannotFindHost,
+            .cannotConnectToHost, .connectionLost, .proxyFailed, .secureConnectionFailed, .certificateExpired,
+            .certificateNotYetValid, .certificateHasUnknownRoot, .certificateRevoked, .certificateUntrusted, .pinMismatch,
+            .clientCertificateRequired, .clientCertificateRejected, .badServerResponse, .unacceptableStatus,
+            .unacceptableContentType, .authenticationFailed, .tooManyRedirects, .redirectRefused, .responseTooLarge,
+            .cannotDecodeContent, .cannotEncodeRequest, .cannotReadFile, .fileChanged, .cannotWriteFile, .cannotMoveFile,
+            .digestMismatch, .cannotResume, .transferFailed,
+        ]
     }
 
     /// Where it happened. A field that is not known is `nil`.

@@ -16,7 +16,7 @@ public struct HTTPRequestSerializer: RequestSerializer {
     public var options = TransferRequest.Options()
 
     /// How parameters become a query string.
-    public enum QueryStringSerialization: Sendable {
+    @nonexhaustive public enum QueryStringSerialization: Sendable {
         /// ``Parameters/queryString()``.
         case percentEscaped
         /// Made by the closure, escaping included. Its error ends the request.

@@ -1,10 +1,10 @@
 /// Media types by file name, without a look at the file.
-public enum MIMEType {
+package enum MIMEType {
     /// What is said of bytes of which nothing is known (RFC 2046 section 4.5.1).
-    public static let unknown = "application/octet-stream"
+    package static let unknown = "application/octet-stream"
 
     /// The type for what follows the name's last dot, in any case of letters; ``unknown`` for extensions that the table does not have.
-    public static func forPathExtension(_ pathExtension: String) -> String {
+    package static func forPathExtension(_ pathExtension: String) -> String {
         table[pathExtension.lowercased()] ?? unknown
     }
 

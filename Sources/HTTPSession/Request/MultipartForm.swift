@@ -68,7 +68,7 @@ public struct MultipartForm: Sendable {
 
     /// A file whose bytes are in memory.
     public mutating func appendPart(
-        data: Data, name: String, fileName: String, mimeType: String = MIMEType.unknown
+        data: Data, name: String, fileName: String, mimeType: String = "application/octet-stream"
     ) throws(HTTPSessionError) {
         append(try MultipartPart(name: name, fileName: fileName, mimeType: mimeType, content: .data(data)))
     }
@@ -76,7 +76,8 @@ public struct MultipartForm: Sendable {
     /// A file whose bytes come from a stream, made anew for every attempt. `length` in bytes; `nil` where only the end tells, which
     /// leaves the whole form without a `Content-Length`.
     public mutating func appendPart(
-        stream: @escaping BodyStreamFactory, length: Int64?, name: String, fileName: String, mimeType: String = MIMEType.unknown
+        stream: @escaping BodyStreamFactory, length: Int64?, name: String, fileName: String,
+        mimeType: String = "application/octet-stream"
     ) throws(HTTPSessionError) {
         guard length ?? 0 >= 0 else { throw HTTPSessionError(.invalidRequest, "a part of less than no bytes") }
         let content = BodySegment.stream(length: length, make: stream)

@@ -4,7 +4,7 @@ public import FoundationEssentials
 ///
 /// Written with literals (`["user": ["name": "Ada", "ids": [1, 2]]]`), made from a dictionary of Swift values
 /// (``init(_:)``) or from an `Encodable` (``init(encoding:encoder:)``).
-public enum Parameters: Hashable, Sendable {
+@nonexhaustive public enum Parameters: Hashable, Sendable {
     /// In a query the key without `=`, in a form the empty string, in JSON `null`; no property list has it.
     case null
     /// In a query and a form `1` or `0`.

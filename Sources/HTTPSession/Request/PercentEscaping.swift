@@ -1,11 +1,11 @@
 /// Percent escaping for query strings and forms (RFC 3986 section 2.1).
-public enum PercentEscaping {
+package enum PercentEscaping {
     /// Every byte escaped but the unreserved characters (`A-Z a-z 0-9 - . _ ~`, RFC 3986 section 2.3), `/` and `?`
     /// (section 3.4). A space becomes `%20`, other text its UTF-8.
-    public static func escape(_ text: String) -> String { escape(bytes: text.utf8) }
+    package static func escape(_ text: String) -> String { escape(bytes: text.utf8) }
 
     /// The same for bytes that are not text.
-    public static func escape(bytes: some Collection<UInt8>) -> String {
+    package static func escape(bytes: some Collection<UInt8>) -> String {
         var escaped: [UInt8] = []
         escaped.reserveCapacity(bytes.count)
         for byte in bytes {

@@ -4,7 +4,7 @@ public import FoundationEssentials
 ///
 /// An answer may come before the request is out, and is the task's result then: over HTTP/2 what is not out stays here (RFC 9113 section
 /// 8.1). ``TransactionMetrics/countOfRequestBodyBytesSent`` says how much of it went.
-public enum RequestBody: Sendable {
+@nonexhaustive public enum RequestBody: Sendable {
     case none
     case data(Data)
     /// The file's bytes; its size is taken when the task is made, and a file that changes meanwhile ends it

@@ -80,7 +80,7 @@ public struct TransferRequest: Sendable {
     }
 
     /// RFC 9218 calls it urgency; here it orders this session's own queue.
-    public enum Priority: Int, Hashable, Sendable, Comparable, CaseIterable {
+    @nonexhaustive public enum Priority: Int, Hashable, Sendable, Comparable, CaseIterable {
         case low = 0
         case `default` = 1
         case high = 2

@@ -76,13 +76,7 @@ struct RetryMachine: Sendable {
         case .timedOut, .notConnected, .cannotFindHost, .cannotConnectToHost, .connectionLost, .proxyFailed: return true
         case .secureConnectionFailed: return !failure.isRefusal
         // The caller's own, what a second try finds again, and what nobody shall try to get around.
-        case .cancelled, .invalidRequest, .invalidConfiguration, .sessionInvalidated, .insecureConnectionRefused,
-            .networkNotAllowed, .handlerTimedOut, .interceptorFailed, .misuse, .certificateExpired, .certificateNotYetValid,
-            .certificateHasUnknownRoot, .certificateRevoked, .certificateUntrusted, .pinMismatch, .clientCertificateRequired,
-            .clientCertificateRejected, .badServerResponse, .unacceptableStatus, .unacceptableContentType, .authenticationFailed,
-            .tooManyRedirects, .redirectRefused, .responseTooLarge, .cannotDecodeContent, .cannotEncodeRequest, .cannotReadFile,
-            .fileChanged, .cannotWriteFile, .cannotMoveFile, .digestMismatch, .cannotResume, .transferFailed:
-            return false
+        default: return false
         }
     }
 }

@@ -14,7 +14,7 @@ public struct ClientCertificateChallenge: Sendable {
 }
 
 /// What a handler says to a ``ClientCertificateChallenge``.
-public enum ClientCertificateDisposition: Sendable, Hashable {
+@nonexhaustive public enum ClientCertificateDisposition: Sendable, Hashable {
     /// This one is shown.
     case use(ClientIdentity)
     /// None is shown, and the server decides what becomes of that.

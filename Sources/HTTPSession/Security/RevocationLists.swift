@@ -7,7 +7,7 @@ public import FoundationEssentials
 /// expired, and a certificate whose authority has none among them, refuse the connection: silence is no proof.
 public struct RevocationLists: Sendable, Hashable {
     /// Which certificates of a chain must be on no list.
-    public enum Scope: Sendable, Hashable, Codable {
+    @nonexhaustive public enum Scope: Sendable, Hashable, Codable {
         /// The server's own, by a list of the authority that issued it.
         case server
         /// All of them, by a list of each authority, the root included.

@@ -10,7 +10,7 @@ internal import FoundationEssentials
 /// in any property.
 public struct SecurityPolicy: Sendable, Hashable, Codable {
     /// What beyond a valid chain is asked of a server's certificates.
-    public enum PinningMode: String, Sendable, Hashable, Codable, CaseIterable {
+    @nonexhaustive public enum PinningMode: String, Sendable, Hashable, Codable, CaseIterable {
         /// Nothing: the authorities decide.
         case none
         /// A certificate of the chain has the public key of a pinned certificate.
@@ -20,7 +20,7 @@ public struct SecurityPolicy: Sendable, Hashable, Codable {
     }
 
     /// Versions of TLS, older ones first.
-    public enum TLSVersion: String, Sendable, Hashable, Codable, Comparable, CaseIterable {
+    @nonexhaustive public enum TLSVersion: String, Sendable, Hashable, Codable, Comparable, CaseIterable {
         /// RFC 5246.
         case v1_2 = "TLSv1.2"
         /// RFC 8446.
@@ -31,7 +31,7 @@ public struct SecurityPolicy: Sendable, Hashable, Codable {
     }
 
     /// The authorities at which a chain may end.
-    public enum Roots: Sendable, Hashable, Codable {
+    @nonexhaustive public enum Roots: Sendable, Hashable, Codable {
         /// Those of the machine, read once: the distribution's bundle. The environment variables `SSL_CERT_FILE`, a file, and `SSL_CERT_DIR`,
         /// directories with hashed names (openssl-rehash(1)), replace it if one of them is set. If one names nothing that has a certificate,
         /// making a session throws ``HTTPSessionError/Code/invalidConfiguration``.

@@ -15,7 +15,7 @@ public struct ServerTrustChallenge: Sendable {
 }
 
 /// What a handler says to a ``ServerTrustChallenge``.
-public enum ServerTrustDisposition: Sendable, Hashable {
+@nonexhaustive public enum ServerTrustDisposition: Sendable, Hashable {
     /// As the policy says.
     case performDefaultHandling
     /// The server is believed, whatever the policy says.

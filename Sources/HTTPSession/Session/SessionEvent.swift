@@ -1,5 +1,5 @@
 /// What happens to a session's tasks, in the order in which it happens to each of them.
-public enum SessionEvent: Sendable {
+@nonexhaustive public enum SessionEvent: Sendable {
     case taskCreated(TransferTask)
     case taskResumed(TransferTask)
     case taskSuspended(TransferTask)

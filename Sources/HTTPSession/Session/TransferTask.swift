@@ -8,7 +8,7 @@ internal import HTTPTypes
 /// A task belongs to its session and goes on without anybody holding it. Whoever awaits its value and is cancelled cancels the task.
 public final class TransferTask: Sendable, Identifiable, CustomStringConvertible {
     /// What becomes of the response, and what was sent.
-    public enum Kind: String, Hashable, Sendable {
+    @nonexhaustive public enum Kind: String, Hashable, Sendable {
         case data
         /// A data task with a body.
         case upload
@@ -17,7 +17,7 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
     }
 
     /// Where the task is.
-    public enum State: Hashable, Sendable {
+    @nonexhaustive public enum State: Hashable, Sendable {
         /// Not started yet, or stopped by ``TransferTask/suspend()``.
         case suspended
         /// For a connection.

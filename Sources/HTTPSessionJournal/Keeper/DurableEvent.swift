@@ -4,7 +4,7 @@ public import HTTPSession
 /// The end of a task, which is delivered at every start until it is acknowledged.
 public struct DurableEvent: Sendable, Identifiable, CustomStringConvertible {
     /// How a task has ended.
-    public enum Outcome: Sendable {
+    @nonexhaustive public enum Outcome: Sendable {
         /// The file is at its destination, or the upload with its server. `nil`: the process that heard the answer was killed before it could
         /// write it down.
         case finished(Response?)

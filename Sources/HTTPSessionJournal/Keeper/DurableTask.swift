@@ -4,7 +4,7 @@ public import HTTPSession
 /// A task of a durable session, as it is at one moment.
 public struct DurableTask: Sendable, Identifiable, CustomStringConvertible {
     /// What it does.
-    public enum Kind: Hashable, Sendable {
+    @nonexhaustive public enum Kind: Hashable, Sendable {
         case download, upload
     }
 

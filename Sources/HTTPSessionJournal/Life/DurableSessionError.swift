@@ -4,28 +4,42 @@ public import Foundation
 ///
 /// `code` is for programs, `reason` for people, ``metricLabel`` for counters. Nothing in it holds a secret.
 public struct DurableSessionError: Error, Sendable, CustomStringConvertible {
-    /// What went wrong, as one of a bounded set of names.
-    public enum Code: String, Hashable, Sendable, CaseIterable {
+    /// What went wrong, as one of a bounded set of names. Later versions may add codes.
+    public struct Code: RawRepresentable, Hashable, Sendable, CaseIterable {
+        /// The name in logs and metrics: `in-use`, `closed`, ….
+        public let rawValue: String
+
+        /// A code by its name; unknown names are allowed.
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        private init(_ name: String) { rawValue = name }
+
         /// Another session, of this process or another, has this identifier open.
-        case inUse = "in-use"
+        public static let inUse = Code("in-use")
         /// A later version of this library has written the journal: it is left as it is.
-        case journalIsNewer = "journal-is-newer"
+        public static let journalIsNewer = Code("journal-is-newer")
         /// The journal, or its directory, cannot be read or written.
-        case journalFailed = "journal-failed"
+        public static let journalFailed = Code("journal-failed")
         /// Not 1 to 100 letters, digits, `.`, `-` and `_` of ASCII, or begins with a dot.
-        case invalidIdentifier = "invalid-identifier"
+        public static let invalidIdentifier = Code("invalid-identifier")
         /// What ``HTTPSession/HTTPSessionManager`` said to the configuration; ``DurableSessionError/underlying`` is its error.
-        case invalidConfiguration = "invalid-configuration"
+        public static let invalidConfiguration = Code("invalid-configuration")
         /// The task cannot be written down, or not without secrets.
-        case invalidTask = "invalid-task"
+        public static let invalidTask = Code("invalid-task")
         /// No handler has been registered under this name.
-        case unknownHandler = "unknown-handler"
+        public static let unknownHandler = Code("unknown-handler")
         /// One of ``DurableLimits``.
-        case limitReached = "limit-reached"
+        public static let limitReached = Code("limit-reached")
         /// There is no such task, or it has not ended, or its event has been acknowledged.
-        case unknownTask = "unknown-task"
+        public static let unknownTask = Code("unknown-task")
         /// The session has been closed.
-        case closed = "closed"
+        public static let closed = Code("closed")
+
+        /// The codes that this version knows.
+        public static let allCases: [Code] = [
+            .inUse, .journalIsNewer, .journalFailed, .invalidIdentifier, .invalidConfiguration, .invalidTask,
+            .unknownHandler, .limitReached, .unknownTask, .closed,
+        ]
     }
 
     /// What went wrong.

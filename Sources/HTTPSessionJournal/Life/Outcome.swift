@@ -59,8 +59,7 @@ extension Failure: Codable {
 
     init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: CodingKeys.self)
-        // A code of a later version is one that this one has no name for.
-        let code = HTTPSessionError.Code(rawValue: try values.decode(String.self, forKey: .code)) ?? .transferFailed
+        let code = HTTPSessionError.Code(rawValue: try values.decode(String.self, forKey: .code))
         self.init(code, try values.decode(String.self, forKey: .reason))
         url = try values.decodeIfPresent(String.self, forKey: .url)
         method = try values.decodeIfPresent(String.self, forKey: .method)

@@ -77,12 +77,7 @@ extension Trouble {
             case .noSpace, .quotaExceeded, .fileTooLarge, .inputOutput: return .file(code: ExitCode.inputOutput)
             default: return .file(code: ExitCode.cannotCreate)
             }
-        case .cancelled, .invalidRequest, .invalidConfiguration, .sessionInvalidated, .insecureConnectionRefused,
-            .networkNotAllowed, .handlerTimedOut, .misuse, .interceptorFailed, .certificateExpired, .certificateNotYetValid,
-            .certificateHasUnknownRoot, .certificateRevoked, .certificateUntrusted, .pinMismatch, .clientCertificateRequired,
-            .clientCertificateRejected, .unacceptableContentType, .authenticationFailed, .tooManyRedirects, .redirectRefused,
-            .responseTooLarge, .cannotDecodeContent, .cannotEncodeRequest, .fileChanged, .digestMismatch, .cannotResume:
-            return .lasting
+        default: return .lasting
         }
     }
 
@@ -125,11 +120,7 @@ extension Trouble {
         case .cannotReadFile: (.local, .cannotRead)
         case .fileChanged: (.local, .fileChanged)
         case .cannotWriteFile, .cannotMoveFile: (.local, .cannotWrite)
-        case .cancelled, .invalidRequest, .invalidConfiguration, .sessionInvalidated, .insecureConnectionRefused,
-            .networkNotAllowed, .handlerTimedOut, .misuse, .interceptorFailed, .badServerResponse, .unacceptableContentType,
-            .tooManyRedirects,
-            .redirectRefused, .responseTooLarge, .cannotDecodeContent, .cannotEncodeRequest, .cannotResume, .transferFailed:
-            (.http, .invalidResponse)
+        default: (.http, .invalidResponse)
         }
     }
 }

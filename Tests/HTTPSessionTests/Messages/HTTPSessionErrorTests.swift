@@ -33,6 +33,15 @@ import Testing
         #expect(HTTPSessionError(code, "").urlErrorCode.rawValue == Self.urlErrors[code])
     }
 
+    @Test func `each code of the source is in the list of all codes`() throws {
+        let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent()
+        let source = try String(
+            contentsOf: folder.appending(path: "Sources/HTTPSession/Messages/HTTPSessionError+Codes.swift"), encoding: .utf8)
+        let names = source.matches(of: /HTTPSessionError\.Code\("([^"]+)"\)/).map { String($0.1) }
+        #expect(names == HTTPSessionError.Code.allCases.map(\.rawValue))
+    }
+
     @Test func `the labels of metrics are as many as there are codes, in words of small letters`() {
         let labels = HTTPSessionError.Code.allCases.map { HTTPSessionError($0, "s3cret").metricLabel }
         #expect(Set(labels).count == Self.urlErrors.count)
