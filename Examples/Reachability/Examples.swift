@@ -7,8 +7,9 @@ import Reachability
         case "path": try await watchPath()
         case "causes": try await watchCauses()
         case "server": try await watchServer()
+        case "group": try await watchGroup()
         case "callbacks": try await watchWithCallbacks()
-        default: print("usage: ReachabilityExamples path|causes|server|callbacks")
+        default: print("usage: ReachabilityExamples path|causes|server|group|callbacks")
         }
     }
 
@@ -36,6 +37,12 @@ import Reachability
             default: break  // .unknown
             }
         }
+    }
+
+    static func watchGroup() async throws {
+        let monitor = try PathMonitor()
+        let group = try ServerGroup(["api.example.com:443", "db.example.com:5432"], on: monitor)
+        for await update in group.updates { print(update.endpoint, update.status) }  // one stream for many servers
     }
 
     static func watchWithCallbacks() async throws {

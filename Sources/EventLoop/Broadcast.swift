@@ -4,6 +4,17 @@ package protocol Coalescing: Sendable {
     func following(_ earlier: Self) -> Self
     /// This value as the first that a subscriber sees.
     func asInitial() -> Self
+    /// Makes `latest`, which subscribers begin with, the state after this value; by default this value itself.
+    ///
+    /// - Returns: a value that is no longer needed, for the publisher to free.
+    func accumulate(into latest: inout Self?) -> Self?
+}
+
+extension Coalescing {
+    package func accumulate(into latest: inout Self?) -> Self? {
+        defer { latest = self }
+        return latest.take()
+    }
 }
 
 /// Hands the latest value to any number of subscribers. The publisher is never held up: each subscriber has room for one value,
@@ -83,11 +94,8 @@ package final class Broadcast<Value: Coalescing>: Sendable {
 
     /// Publishes a value.
     package func publish(_ value: Value) {
-        var former: Value?
-        let subscriptions = state.withLock { state in
-            former = state.latest
-            state.latest = value
-            return state.places.compactMap(\.subscription)
+        let (subscriptions, former) = state.withLock { state in
+            (state.places.compactMap(\.subscription), value.accumulate(into: &state.latest))
         }
         for subscription in subscriptions { subscription.offer(value) }
         // Freed when the subscribers are on their way.

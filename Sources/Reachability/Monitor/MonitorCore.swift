@@ -74,7 +74,7 @@ final class MonitorCore: Sendable {
     func followPath(_ body: @escaping @Sendable (NetworkPath) -> Bool) { source.followPath(body) }
 
     /// Adds a target whose events go to each of `hubs`.
-    func add(_ endpoint: Endpoint, settings: ProbeSettings, hubs: [Broadcast<ServerUpdate>]) -> TargetID {
+    func add(_ endpoint: Endpoint, settings: ProbeSettings, hubs: [Broadcast<ServerBatch>]) -> TargetID {
         let id = source.newTarget()
         servers.add(hubs, for: id)
         source.add(id, endpoint, settings: settings)
@@ -90,13 +90,13 @@ final class MonitorCore: Sendable {
 /// The broadcasts of each target.
 private final class ServerHubs: Sendable {
     private struct State: Sendable {
-        var hubs: [TargetID: [Broadcast<ServerUpdate>]] = [:]
+        var hubs: [TargetID: [Broadcast<ServerBatch>]] = [:]
         var hasFinished = false
     }
 
     private let state = Locked(State())
 
-    func add(_ hubs: [Broadcast<ServerUpdate>], for id: TargetID) {
+    func add(_ hubs: [Broadcast<ServerBatch>], for id: TargetID) {
         let hasFinished = state.withLock { state in
             state.hubs[id] = hubs
             return state.hasFinished
@@ -107,7 +107,9 @@ private final class ServerHubs: Sendable {
     func remove(_ id: TargetID) { state.withLock { $0.hubs[id] = nil } }
 
     func publish(_ update: ServerUpdate, of id: TargetID) {
-        for hub in state.withLock({ $0.hubs[id] }) ?? [] { hub.publish(update) }
+        let hubs = state.withLock { $0.hubs[id] } ?? []
+        let batch = ServerBatch(update)
+        for hub in hubs { hub.publish(batch) }
     }
 
     func finish() {

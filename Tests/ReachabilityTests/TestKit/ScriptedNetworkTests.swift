@@ -52,6 +52,29 @@ import Testing
         #expect(throws: Endpoint.ParseError.self) { try network.publish(.unknown, of: "no port") }
     }
 
+    @Test func `a group has one stream for many servers, and the latest update of each for a slow reader`() async throws {
+        let network = ScriptedNetwork(.satisfied(over: .wired()))
+        let names = ["a.example:1", "b.example:2", "c.example:3", "a.example:1"]
+        let group = try ServerGroup(names, on: network.monitor)
+        #expect(group.endpoints.map(\.text) == ["a.example:1", "b.example:2", "c.example:3"])
+        #expect(group.current.map(\.status) == [.unknown, .unknown, .unknown])
+        var updates = group.updates.makeAsyncIterator()
+        for _ in 0..<3 { #expect(await updates.next()?.isInitial == true) }
+        for number in 0..<10 {
+            let cause = Cause(.tcp, .refused, detail: "\(number)")
+            try network.publish(.down(cause), of: "b.example:2")
+            try network.publish(.unreachable(cause), of: "c.example:3")
+        }
+        let (first, second) = (await updates.next(), await updates.next())
+        #expect(Set([first, second].compactMap { $0?.endpoint.text }) == ["b.example:2", "c.example:3"])
+        #expect([first, second].allSatisfy { $0?.cause?.detail == "9" && $0?.isInitial == false })
+        #expect(group.current.map { $0.cause?.detail } == [nil, "9", "9"])
+        #expect(group.current(group.endpoints[1])?.status.isReachable == false)
+        group.cancel()
+        #expect(await updates.next() == nil)
+        #expect(network.watchedServers == [])
+    }
+
     @Test func `callbacks receive each published update, in order`() async throws {
         let network = ScriptedNetwork()
         let seen = Mutex<[String]>([])
