@@ -35,20 +35,20 @@ public final class HTTPSessionManager: Sendable {
     /// A session for programs that need no other, made when it is first asked for, with ``SessionConfiguration/default``. It cannot be
     /// invalidated.
     ///
-    /// Throws what the system refused to the first who asked: descriptors or a thread.
+    /// - Throws: what the system refuses: descriptors or a thread. The next access tries again.
     public static var shared: HTTPSessionManager {
-        get throws(HTTPSessionError) { try sharedResult.get() }
+        get throws(HTTPSessionError) {
+            try sharedManager.withLock { (shared) throws(HTTPSessionError) in
+                if let shared { return shared }
+                let manager = try HTTPSessionManager()
+                manager.core.neverEnds()
+                shared = manager
+                return manager
+            }
+        }
     }
 
-    private static let sharedResult: Result<HTTPSessionManager, HTTPSessionError> = {
-        do throws(HTTPSessionError) {
-            let manager = try HTTPSessionManager()
-            manager.core.neverEnds()
-            return .success(manager)
-        } catch {
-            return .failure(error)
-        }
-    }()
+    private static let sharedManager = Locked<HTTPSessionManager?>(nil)
 
     /// Makes a session and its thread.
     ///

@@ -4,7 +4,7 @@ public import HTTPSession
 /// The objects that `JSONSerialization` makes of a JSON body, for code that works with dictionaries of `Any`; `nil` for a body that is
 /// empty or a single space.
 public struct JSONObjectResponseSerializer: ResponseSerializer {
-    /// What a response must be; by default ``JSONResponseSerializer/contentTypes``.
+    /// What a response must be; by default `JSONResponseSerializer.contentTypes`.
     public var validation: ResponseValidation
     /// How the text is read.
     public var readingOptions: JSONSerialization.ReadingOptions

@@ -3,7 +3,7 @@ internal import HTTPSession
 
 extension Parameters {
     /// The value as `PropertyListSerialization` takes it; `nil` for what a property list cannot hold: sets and null. At most
-    /// ``HTTPSession/Parameters/maximumDepth`` deep.
+    /// `Parameters.maximumDepth` deep.
     var propertyList: Any? {
         switch self {
         case .null, .set: return nil

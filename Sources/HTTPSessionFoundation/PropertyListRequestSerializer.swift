@@ -2,7 +2,7 @@ public import Foundation
 public import HTTPSession
 import HTTPTypes
 
-/// Parameters as a property list; for methods without a body in the query, as ``HTTPRequestSerializer`` does it.
+/// Parameters as a property list; for methods without a body in the query, as `HTTPRequestSerializer` does it.
 public struct PropertyListRequestSerializer: RequestSerializer {
     /// The fields, the methods and the options of every request.
     public var base: HTTPRequestSerializer
@@ -10,7 +10,9 @@ public struct PropertyListRequestSerializer: RequestSerializer {
     public var format: PropertyListSerialization.PropertyListFormat
 
     /// A serializer of property lists over the rules of `base`.
-    public init(base: HTTPRequestSerializer, format: PropertyListSerialization.PropertyListFormat = .xml) {
+    public init(
+        base: HTTPRequestSerializer = HTTPRequestSerializer(), format: PropertyListSerialization.PropertyListFormat = .xml
+    ) {
         self.base = base
         self.format = format
     }
@@ -20,7 +22,7 @@ public struct PropertyListRequestSerializer: RequestSerializer {
 
     /// Without parameters there is neither body nor `Content-Type`.
     ///
-    /// Throws ``HTTPSessionError/Code/cannotEncodeRequest`` for what a property list cannot say: null and sets.
+    /// Throws `HTTPSessionError.Code.cannotEncodeRequest` for what a property list cannot say: null and sets.
     public func encode(_ parameters: Parameters?, into request: TransferRequest) throws -> TransferRequest {
         guard !base.encodesParametersInURI(request.method) else { return try base.encode(parameters, into: request) }
         var request = base.applyingDefaults(to: request)

@@ -9,8 +9,8 @@ extension TransferRequest {
     /// URL, method, fields and `httpBody` are taken over, and `timeoutInterval`, `allowsCellularAccess` and `httpShouldHandleCookies` if they
     /// differ from their defaults. `Content-Length` is left out, because the session counts the body. Nothing is cached: `cachePolicy` has no effect.
     ///
-    /// - Throws: ``HTTPSession/HTTPSessionError/Code/invalidRequest`` for a request without a URL, with a method or fields that HTTP does not
-    ///   allow, or with an `httpBodyStream`: a stream cannot be sent twice (``HTTPSession/RequestBody``).
+    /// - Throws: `HTTPSessionError.Code.invalidRequest` for a request without a URL, with a method or fields that HTTP does not
+    ///   allow, or with an `httpBodyStream`: a stream cannot be sent twice (`RequestBody`).
     public init(_ request: URLRequest) throws(HTTPSessionError) {
         guard let url = request.url else { throw HTTPSessionError(.invalidRequest, "the URLRequest has no URL") }
         guard let method = HTTPRequest.Method(request.httpMethod ?? "GET") else {
@@ -34,7 +34,7 @@ extension TransferRequest {
     }
 
     private static let defaults = URLRequest(url: URL(fileURLWithPath: "/"))
-    /// The longest timeout of a request (``HTTPSession/TransferRequest/Options``), which may be infinite in a URLRequest.
+    /// The longest timeout of a request (`TransferRequest.Options`), which may be infinite in a URLRequest.
     private static let tenYears = 315_360_000.0
 }
 
@@ -42,7 +42,7 @@ extension URLRequest {
     /// The `URLRequest` with the URL, the method, the fields, the body and the timeout of `request`. Several fields of a name become one, with
     /// commas between their values, or semicolons between cookies.
     ///
-    /// - Throws: ``HTTPSession/HTTPSessionError/Code/invalidRequest`` for a body that is not in memory.
+    /// - Throws: `HTTPSessionError.Code.invalidRequest` for a body that is not in memory.
     public init(_ request: TransferRequest) throws(HTTPSessionError) {
         self.init(url: request.url)
         httpMethod = request.method.rawValue

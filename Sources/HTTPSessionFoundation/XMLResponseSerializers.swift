@@ -5,7 +5,7 @@ public import HTTPSession
 ///
 /// The body is screened first, because FoundationXML on Linux (Swift 6.3) ends the process for some texts. A body with an internal DTD
 /// subset, a processing instruction without data, a malformed token, an unknown encoding, more than 256 levels of elements, 1,000 attributes
-/// of one element or 10,000,000 bytes throws ``HTTPSessionError/Code/cannotDecodeContent``. The parser receives the text in UTF-8.
+/// of one element or 10,000,000 bytes throws `HTTPSessionError.Code.cannotDecodeContent`. The parser receives the text in UTF-8.
 ///
 /// Other mistakes (mismatched tags, unknown entities) show when the parser runs. Look at its `parserError` then: on Linux `parse()` is
 /// `true` for some texts that are no XML. External entities stay unread unless the parser is told otherwise.

@@ -31,7 +31,7 @@ public import Reachability
 /// ### Secrets
 /// Addresses, fields and small bodies are written to the journal, which only its owner can read. A request with `Authorization`,
 /// `Proxy-Authorization`, `Cookie` or a user in its address is refused, unless the caller asks for it to be written (`writesSecrets`):
-/// the session's ``RequestInterceptor``s add such fields anew in every process.
+/// the session's `RequestInterceptor`s add such fields anew in every process.
 ///
 /// ### When something is wrong with the journal
 /// A second session of one identifier is refused (``DurableSessionError/Code/inUse``), and so is a journal of a later version. A damaged

@@ -33,7 +33,7 @@ public final class NetworkReachabilityManager: Sendable {
 
     /// Watches the machine: is there a path to anywhere?
     ///
-    /// - Throws: ``MonitorError`` as ``PathMonitor/init(namespace:)``.
+    /// - Throws: `MonitorError` as `PathMonitor.init(namespace:)`.
     public init() throws(MonitorError) { subject = .machine(try PathMonitor()) }
 
     /// Watches a host by name, or by address as text.
@@ -42,7 +42,7 @@ public final class NetworkReachabilityManager: Sendable {
     ///   - host: the name or address, without a scheme or port; IPv6 addresses with or without brackets, link-local ones with their
     ///     interface: `fe80::1%eth0`.
     ///   - port: the TCP port that is connected to.
-    /// - Throws: ``Endpoint/ParseError``, or ``MonitorError`` as ``PathMonitor/init(namespace:)``.
+    /// - Throws: `Endpoint.ParseError`, or `MonitorError` as `PathMonitor.init(namespace:)`.
     public init(host: String, port: UInt16 = 443) throws {
         subject = .host(try ServerMonitor(Endpoint(host: host, port: port).text))
     }
@@ -52,7 +52,7 @@ public final class NetworkReachabilityManager: Sendable {
     /// - Parameters:
     ///   - address: the address.
     ///   - port: the TCP port that is connected to.
-    /// - Throws: ``Endpoint/ParseError`` for port 0, or ``MonitorError`` as ``PathMonitor/init(namespace:)``.
+    /// - Throws: `Endpoint.ParseError` for port 0, or `MonitorError` as `PathMonitor.init(namespace:)`.
     public convenience init(address: IPAddress, port: UInt16 = 443) throws { try self.init(host: "\(address)", port: port) }
 
     /// The status as last known.

@@ -8,7 +8,7 @@ public import Reachability
 /// let model = NetworkModel(monitor: network.monitor)
 /// network.publish(.unsatisfied(Cause(.link, .noCarrier, detail: "interface wlan0 has no carrier")))
 /// ```
-/// Nothing is opened, asked or waited for. When ``publish(_:reasons:at:)`` returns, ``PathMonitor/current`` is the new update, and iterators
+/// Nothing is opened, asked or waited for. When ``publish(_:reasons:at:)`` returns, `PathMonitor.current` is the new update, and iterators
 /// and callbacks have it next.
 public final class ScriptedNetwork: Sendable {
     /// The path monitor of this network. A `ServerMonitor` on it receives what ``publish(_:of:at:)`` publishes.

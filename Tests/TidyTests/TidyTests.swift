@@ -7,7 +7,10 @@ struct TidyTests {
         let files = try repositoryFiles()
         try #require(files.contains { $0.path == "Package.swift" } && files.contains { $0.path.hasPrefix("Sources/") })
         let architecture = try #require(files.first { $0.path == FolderOrder.document })
-        let findings = files.flatMap { file in Rules.all.flatMap { $0(file) } } + FolderOrder(architecture).findings(files)
+        let compared = try #require(files.first { $0.path == NamedTests.document })
+        let findings =
+            files.flatMap { file in Rules.all.flatMap { $0(file) } } + FolderOrder(architecture).findings(files)
+            + NamedTests.findings(compared, in: files)
         for finding in findings { print(finding) }
         let count = findings.count
         #expect(count == 0, "see the lines above")
@@ -17,6 +20,25 @@ struct TidyTests {
     func exceptions() throws {
         let paths = Set(try repositoryFiles().map(\.path))
         for path in Rules.edges.union(Rules.longFiles.keys) { #expect(paths.contains(path)) }
+    }
+}
+
+struct NamedTestsTests {
+    @Test func `a test that a table names and that does not exist is found`() {
+        let document = SourceFile(
+            NamedTests.document,
+            """
+            | capability | shown by, or why |
+            |---|---|
+            | one | `it works` and `identifier` |
+            | two | `it does not exist` · `by display name` |
+
+            | another | table |
+            | three | `not a test` |
+            """)
+        let tests = SourceFile("Tests/A/B.swift", "@Test func `it works`() {}\n@Test(\"by display name\") func c() {}")
+        let findings = NamedTests.findings(document, in: [tests])
+        #expect(findings == [Finding(path: NamedTests.document, line: 4, what: "there is no test `it does not exist`")])
     }
 }
 

@@ -72,7 +72,7 @@ public struct SessionConfiguration: Sendable {
 
     /// When tasks try again by themselves.
     public var retryPolicy = RetryPolicy.default
-    /// Where the session has a ``PathMonitor``: a task whose network is gone, or is one that it may not use, waits for another, however
+    /// Where the session has a `PathMonitor`: a task whose network is gone, or is one that it may not use, waits for another, however
     /// long, under its resource timeout. `false`: it ends with ``HTTPSessionError/Code/notConnected`` when its retries are used up, and
     /// at once with ``HTTPSessionError/Code/networkNotAllowed``. At most 64 servers out of reach are watched at a time: the tasks of any
     /// further one have their ``retryPolicy`` alone.
@@ -99,7 +99,7 @@ public struct SessionConfiguration: Sendable {
     /// Obey Strict-Transport-Security: an address of http becomes one of https where its server has asked for that. Where
     /// ``insecureHTTP`` does not allow http at all, the address is refused before.
     public var enforcesHSTS = true
-    /// `false`: nothing goes over a cellular interface (``PathMonitor`` tells; without one nothing is known and nothing is held back).
+    /// `false`: nothing goes over a cellular interface (`PathMonitor` tells; without one nothing is known and nothing is held back).
     public var allowsCellularAccess = true
     /// `false`: nothing goes over an interface that Reachability calls expensive.
     public var allowsExpensiveAccess = true

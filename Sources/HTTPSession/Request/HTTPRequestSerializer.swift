@@ -37,7 +37,7 @@ public struct HTTPRequestSerializer: RequestSerializer {
 
     /// Sets a field for every request; `nil` removes it.
     ///
-    /// Throws ``HTTPSessionError/Code/invalidRequest`` for a name or value that would break the header (``HTTPTypes/HTTPFields``).
+    /// Throws ``HTTPSessionError/Code/invalidRequest`` for a name or value that would break the header (`HTTPFields`).
     public mutating func setValue(_ value: String?, forHTTPHeaderField name: String) throws(HTTPSessionError) {
         try headerFields.set(value, forFieldNamed: name)
     }

@@ -12,7 +12,8 @@ public struct JSONRequestSerializer: RequestSerializer {
 
     /// A serializer of JSON over the rules of `base`.
     public init(
-        base: HTTPRequestSerializer, outputFormatting: JSONEncoder.OutputFormatting = [], allowsFragments: Bool = false
+        base: HTTPRequestSerializer = HTTPRequestSerializer(), outputFormatting: JSONEncoder.OutputFormatting = [],
+        allowsFragments: Bool = false
     ) {
         self.base = base
         self.outputFormatting = outputFormatting

@@ -3,7 +3,7 @@ public import FoundationEssentials
 /// What a request is to say, before a serializer decides how: in the query, as a form, as JSON, as a property list.
 ///
 /// Written with literals (`["user": ["name": "Ada", "ids": [1, 2]]]`), made from a dictionary of Swift values
-/// (``init(_:)``) or from an `Encodable` (``init(encoding:encoder:)``).
+/// (`init(_:)`) or from an `Encodable` (``init(encoding:encoder:)``).
 @nonexhaustive public enum Parameters: Hashable, Sendable {
     /// In a query the key without `=`, in a form the empty string, in JSON `null`; no property list has it.
     case null

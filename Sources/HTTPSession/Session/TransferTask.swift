@@ -56,7 +56,8 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         var result: Result<TransferResponse, HTTPSessionError>?
         /// Of a task that has failed; a response has its own.
         var metrics: TransferMetrics?
-        var waiters: [CheckedContinuation<Void, Never>] = []
+        var waiters: [Waiter] = []
+        var nextWaiter: UInt64 = 0
         var completions: [Completion] = []
         var progress = TransferProgress()
         /// Made when somebody wants to hear of the progress.
@@ -156,19 +157,45 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
 
     // MARK: Results
 
+    /// One who waits for the end.
+    fileprivate struct Waiter: Sendable {
+        let number: UInt64
+        let continuation: CheckedContinuation<Void, Never>
+    }
+
+    /// How many wait for the end.
+    package var awaiterCount: Int { shared.withLock { $0.waiters.count } }
+
+    /// Ends one wait, and with the only one the task. A wait that has not begun yet looks itself whether it is cancelled.
+    private func endWait(_ number: UInt64) {
+        let (waiter, isOnly) = shared.withLock { shared -> (Waiter?, Bool) in
+            guard let index = shared.waiters.firstIndex(where: { $0.number == number }) else { return (nil, false) }
+            return shared.waiters.count == 1 ? (nil, true) : (shared.waiters.remove(at: index), false)
+        }
+        if isOnly { cancel() }
+        waiter?.continuation.resume()
+    }
+
     /// Waits for the end. Any status is a value here; see ``data()`` for what checks it.
+    ///
+    /// If the waiting Swift task is cancelled, this throws ``HTTPSessionError/Code/cancelled``, and the transfer is cancelled, unless others wait
+    /// for it too.
     public var value: TransferResponse {
         get async throws(HTTPSessionError) {
+            let number = shared.withLock { shared in
+                shared.nextWaiter += 1
+                return shared.nextWaiter
+            }
             await withTaskCancellationHandler {
                 await withCheckedContinuation { continuation in
                     let isFinished = shared.withLock { shared in
-                        if shared.result == nil { shared.waiters.append(continuation) }
+                        if shared.result == nil { shared.waiters.append(Waiter(number: number, continuation: continuation)) }
                         return shared.result != nil
                     }
-                    if isFinished { continuation.resume() }
+                    if isFinished { continuation.resume() } else if Task.isCancelled { endWait(number) }
                 }
             } onCancel: {
-                cancel()
+                endWait(number)
             }
             guard let result else { throw HTTPSessionError(.cancelled, "the task ended without a result", context: context) }
             return try result.get()
@@ -283,14 +310,14 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
 
     /// Who waits for the task when it ends. They are resumed outside of every lock: an executor may run their code at once.
     struct Awaiters: Sendable {
-        fileprivate var waiters: [CheckedContinuation<Void, Never>] = []
+        fileprivate var waiters: [Waiter] = []
         fileprivate var news: Broadcast<TransferProgress>?
         fileprivate var progress = TransferProgress()
 
         var isEmpty: Bool { waiters.isEmpty && news == nil }
 
         func resume() {
-            for waiter in waiters { waiter.resume() }
+            for waiter in waiters { waiter.continuation.resume() }
             // Once more: who hears of it finds the task at its end.
             news?.publish(progress)
             news?.finish()

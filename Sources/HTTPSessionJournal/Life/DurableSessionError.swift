@@ -22,7 +22,7 @@ public struct DurableSessionError: Error, Sendable, CustomStringConvertible {
         public static let journalFailed = Code("journal-failed")
         /// Not 1 to 100 letters, digits, `.`, `-` and `_` of ASCII, or begins with a dot.
         public static let invalidIdentifier = Code("invalid-identifier")
-        /// What ``HTTPSession/HTTPSessionManager`` said to the configuration; ``DurableSessionError/underlying`` is its error.
+        /// What `HTTPSessionManager` said to the configuration; ``DurableSessionError/underlying`` is its error.
         public static let invalidConfiguration = Code("invalid-configuration")
         /// The task cannot be written down, or not without secrets.
         public static let invalidTask = Code("invalid-task")

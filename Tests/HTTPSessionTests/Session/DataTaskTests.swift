@@ -66,6 +66,23 @@ import Testing
         #expect(session.tasks.isEmpty)
     }
 
+    @Test func `cancelling one of several awaiters leaves the task to the others`() async throws {
+        let gate = try Gate()
+        let server = try MisbehavingServer { _ in Reply(body: "x").held(by: gate) }
+        let session = try localSession()
+        let task = session.data(TransferRequest(url: server.url()))
+        let (first, second) = (Task { try await task.value }, Task { try await task.string() })
+        _ = try await server.awaitRequests(1)
+        while task.awaiterCount < 2 { await Task.yield() }
+        first.cancel()
+        let error = await #expect(throws: HTTPSessionError.self) { try await first.value }
+        #expect(error?.code == .cancelled)
+        #expect(task.state == .running)
+        gate.open()
+        #expect(try await second.value == "x")
+        #expect(try await task.value.statusCode == 200)
+    }
+
     @Test func `cancelling whoever awaits the value cancels the task`() async throws {
         let server = try MisbehavingServer { _ in .never }
         let session = try localSession()

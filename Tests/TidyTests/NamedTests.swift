@@ -1,0 +1,29 @@
+/// The tests that docs/compared.md names as evidence.
+enum NamedTests {
+    static let document = "docs/compared.md"
+    /// The title of the column in which tests are named.
+    static let column = "shown by, or why"
+
+    /// Names of tests, in the tables of the document, that no file of `files` declares.
+    static func findings(_ document: SourceFile, in files: [SourceFile]) -> [Finding] {
+        let declared = Set(
+            files.filter { $0.isSwift && $0.isIn(["Tests"]) }.flatMap(\.lines).flatMap { line in
+                line.matches(of: /func `([^`]+)`/).map { String($0.1) }
+                    + line.matches(of: /@Test\("([^"]+)"/).map { String($0.1) }
+            })
+        var isInTable = false
+        return zip(1..., document.lines).flatMap { number, line -> [Finding] in
+            guard line.hasPrefix("|") else {
+                isInTable = false
+                return []
+            }
+            let last = line.split(separator: "|", omittingEmptySubsequences: false).dropLast().last ?? ""
+            if last.contains(column) { isInTable = true }
+            guard isInTable else { return [] }
+            // What has no space is an identifier.
+            return last.matches(of: /`([^`]+)`/).map { String($0.1) }.filter { $0.contains(" ") && !declared.contains($0) }.map {
+                Finding(path: document.path, line: number, what: "there is no test `\($0)`")
+            }
+        }
+    }
+}
