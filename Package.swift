@@ -9,6 +9,7 @@ let package = Package(
         .library(name: "ReachabilityCompatibility", targets: ["ReachabilityCompatibility"]),
         .library(name: "HTTPSession", targets: ["HTTPSession"]),
         .library(name: "HTTPSessionFoundation", targets: ["HTTPSessionFoundation"]),
+        .library(name: "HTTPSessionCompatibility", targets: ["HTTPSessionCompatibility"]),
         .library(name: "HTTPSessionJournal", targets: ["HTTPSessionJournal"]),
         .library(name: "HTTPSessionTestKit", targets: ["HTTPSessionTestKit"]),
         .executable(name: "netwatch", targets: ["netwatch"]),
@@ -58,6 +59,8 @@ let package = Package(
             name: "HTTPSessionFoundation",
             dependencies: ["HTTPSession", "EventLoop", .product(name: "HTTPTypes", package: "swift-http-types")]
         ),
+        // What only people from AFNetworking look for: callbacks for any task, and their notifications.
+        .target(name: "HTTPSessionCompatibility", dependencies: ["HTTPSession"]),
         // Sessions that outlive their process: apart, so that whoever needs none carries no database.
         .target(
             name: "HTTPSessionJournal",
@@ -141,7 +144,8 @@ let package = Package(
         .testTarget(
             name: "HTTPSessionTests",
             dependencies: [
-                "HTTPSession", "HTTPSessionFoundation", "HTTPSessionTestKit", "Certificates", "EventLoop", "Pacing", "NetworkLab",
+                "HTTPSession", "HTTPSessionFoundation", "HTTPSessionCompatibility", "HTTPSessionTestKit", "Certificates", "EventLoop",
+                "Pacing", "NetworkLab",
                 "CLinux", "COpenSSL", "CCurl",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),

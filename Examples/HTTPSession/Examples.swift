@@ -34,7 +34,7 @@ struct User: Decodable, Sendable {
             default: break
             }
         }
-        print(try await task.value.statusCode)
+        print(try await task.response.statusCode)
         withExtendedLifetime(observer) {}
     }
 

@@ -22,7 +22,7 @@ import HTTPSessionFoundation
         let document = try await session.get("feed.xml").serialized(by: XMLDocumentResponseSerializer())
         let download = session.download("models/big.bin", to: file)
         let progress = download.foundationProgress(.download)
-        let task = session.data(try TransferRequest(signedURLRequest))
+        let task = session.dataTask(for: try TransferRequest(signedURLRequest))
 
         print("document", document.rootElement()?.name as Any)
         try await download.file()

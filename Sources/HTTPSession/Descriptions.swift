@@ -113,16 +113,3 @@ extension TransferResponse: CustomStringConvertible, CustomReflectable {
             ])
     }
 }
-
-extension ReceivedResponse: CustomStringConvertible, CustomReflectable {
-    /// The method, the address and the status.
-    public var description: String { "\(method) \(url.withoutSecrets) \(head.status.code)" }
-    /// The same, and how long the body is; neither that nor the fields.
-    public var customMirror: Mirror {
-        Mirror(
-            self,
-            children: [
-                "method": method.rawValue, "url": url.withoutSecrets, "statusCode": head.status.code, "bytes": body.count,
-            ])
-    }
-}

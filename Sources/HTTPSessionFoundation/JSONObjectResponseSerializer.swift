@@ -26,8 +26,8 @@ public struct JSONObjectResponseSerializer: ResponseSerializer {
     }
 
     /// The body's objects: dictionaries, arrays, strings, `NSNumber`, `NSNull`.
-    public func decode(_ response: ReceivedResponse) throws -> sending Any? {
-        let body = try preprocessor.preprocess(response.body)
+    public func decode(_ response: TransferResponse) throws -> sending Any? {
+        let body = try preprocessor.preprocess(response.data)
         guard !body.isBlankJSON else { return nil }
         let object = try JSONSerialization.jsonObject(with: body, options: readingOptions)
         return removesKeysWithNullValues ? Self.removingNullValues(from: object) : object

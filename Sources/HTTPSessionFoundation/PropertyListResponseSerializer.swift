@@ -21,8 +21,8 @@ public struct PropertyListResponseSerializer: ResponseSerializer {
     }
 
     /// The body's objects: dictionaries, arrays, strings, numbers, dates, data.
-    public func decode(_ response: ReceivedResponse) throws -> sending Any? {
-        guard !response.body.isEmpty else { return nil }
-        return try PropertyListBounds.read(response.body, options: readOptions)
+    public func decode(_ response: TransferResponse) throws -> sending Any? {
+        guard !response.data.isEmpty else { return nil }
+        return try PropertyListBounds.read(response.data, options: readOptions)
     }
 }

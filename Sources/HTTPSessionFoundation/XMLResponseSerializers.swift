@@ -22,8 +22,8 @@ public struct XMLParserResponseSerializer: ResponseSerializer {
     }
 
     /// A new parser.
-    public func decode(_ response: ReceivedResponse) throws -> sending XMLParser {
-        XMLParser(data: try XMLScreening.parserText(response.body))
+    public func decode(_ response: TransferResponse) throws -> sending XMLParser {
+        XMLParser(data: try XMLScreening.parserText(response.data))
     }
 }
 
@@ -51,8 +51,8 @@ public struct XMLDocumentResponseSerializer: ResponseSerializer {
     }
 
     /// The document.
-    public func decode(_ response: ReceivedResponse) throws -> sending XMLDocument {
-        let text = try XMLScreening.documentText(response.body)
+    public func decode(_ response: TransferResponse) throws -> sending XMLDocument {
+        let text = try XMLScreening.documentText(response.data)
         return try XMLDocument(data: text, options: options.subtracting(XMLScreening.loadingOptions))
     }
 }

@@ -114,7 +114,7 @@ public final class DurableSession: Sendable {
     ///
     /// - Parameters:
     ///   - request: its body is none or data. Its resource timeout is the task's, over all processes.
-    ///   - destination: ``DownloadDestination/unfinished`` has no say: what is not whole is kept.
+    ///   - destination: `DownloadDestination.partialFile` has no say: what is not whole is kept.
     ///   - handler: the name of a registered handler.
     ///   - context: the application's own, given back with the event.
     ///   - writesSecrets: fields and addresses that hold secrets may be written to the disk.

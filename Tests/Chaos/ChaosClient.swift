@@ -59,14 +59,14 @@ struct ChaosClient {
         var tasks: [(String, TransferTask)] = []
         for download in manifest.downloads where !download.isDurable && !done.contains(download.name) {
             let place = DownloadDestination(
-                URL(fileURLWithPath: download.file), existingFile: .replace, unfinished: .kept)
+                URL(fileURLWithPath: download.file), existingFile: .replace, partialFile: .keep)
             tasks.append(
-                (download.name, session.download(try ChaosClient.request(download.url), to: place, startsNow: false)))
+                (download.name, session.downloadTask(for: try ChaosClient.request(download.url), to: place, startsImmediately: false)))
         }
         for upload in manifest.uploads where !upload.isDurable && !done.contains(upload.name) {
             let request = try ChaosClient.request(upload.url, file: upload.file)
             tasks.append(
-                (upload.name, session.upload(request, resumably: ChaosClient.protocolOf(upload), startsNow: false)))
+                (upload.name, session.uploadTask(for: request, resumableUsing: ChaosClient.protocolOf(upload), startsImmediately: false)))
         }
         // In another order each time, so that none always comes last.
         tasks.shuffle()
@@ -74,7 +74,7 @@ struct ChaosClient {
         var isGood = true
         for (name, task) in tasks {
             do throws(HTTPSessionError) {
-                let response = try await task.value
+                let response = try await task.response
                 guard (200...299).contains(response.statusCode) else {
                     throw HTTPSessionError(.unacceptableStatus, "\(response.statusCode)")
                 }
@@ -84,7 +84,7 @@ struct ChaosClient {
             }
         }
         // What has been told is in the log.
-        session.invalidate(cancelsTasks: false)
+        session.finishTasksAndInvalidate()
         for await _ in ear.over.stream { break }
         return isGood
     }

@@ -30,7 +30,7 @@ struct QueueLoad {
         let queued = (ContinuousClock.now - start) / .seconds(1)
         let memory = OwnFigures.residentKibibytes
         guard tasks.allSatisfy({ $0.state == .waiting }) else { throw NotQueued() }
-        session.invalidate(cancelsTasks: true)
+        session.invalidateAndCancel()
         return String(format: "%.6f %.6f %d %d", made, queued, before, memory)
     }
 

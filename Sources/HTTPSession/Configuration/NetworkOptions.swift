@@ -16,7 +16,8 @@ package struct NetworkOptions: Sendable {
     package var lowSpeedSeconds = 0
     package var maximumReceiveRate: Int64 = 0
     package var maximumSendRate: Int64 = 0
-    package var cookies = SessionConfiguration.CookieStorage.ephemeral
+    /// `nil`: no cookies are kept or sent.
+    package var cookieStore: CookieStore?
     package var hstsPath: String?
     package var enforcesHSTS = true
 
@@ -81,7 +82,13 @@ package struct NetworkOptions: Sendable {
         hostOverrides = configuration.hostOverrides
         maximumReceiveRate = configuration.maximumReceiveRate ?? 0
         maximumSendRate = configuration.maximumSendRate ?? 0
-        cookies = configuration.cookies
+        cookieStore =
+            switch configuration.cookies {
+            case .none: nil
+            case .ephemeral: CookieStore()
+            case .file(let url): try CookieStore(file: url, logger: configuration.logger)
+            case .shared(let store): store
+            }
         hstsPath = configuration.hstsFile?.path
         enforcesHSTS = configuration.enforcesHSTS
     }

@@ -80,7 +80,7 @@ public struct SessionConfiguration: Sendable {
     /// Where the session keeps what its resume data stands for: made when it is needed, readable by its owner only. A download that ends
     /// with an error, or is cancelled, then leaves a hidden part beside its destination, and resume data in its error
     /// (``HTTPSessionError/resumeData``), if anything has come of it under a strong validator or a digest, and if its
-    /// destination does not keep the part itself (``DownloadDestination/Unfinished``); at most 1,000 of them for seven days. `nil`: nothing
+    /// destination does not keep the part itself (``DownloadDestination/partialFile-swift.property``); at most 1,000 of them for seven days. `nil`: nothing
     /// is left.
     public var resumeDirectory: URL?
     /// Sent with every request that does not have the field itself. `Proxy-Authorization` is refused: a tunnel would lead it to the
@@ -105,8 +105,6 @@ public struct SessionConfiguration: Sendable {
     public var allowsExpensiveAccess = true
     /// `false`: nothing goes over an interface that Reachability calls constrained.
     public var allowsConstrainedAccess = true
-    /// Post the messages of ``TransferTask`` to `NotificationCenter.default`, as AFNetworking does.
-    public var postsNotifications = true
     /// Where the session writes: its own faults as warnings, the life of tasks at `debug`. Never a secret.
     public var logger = Logger(label: "HTTPSession")
     /// A name for logs and threads, at most 15 bytes.

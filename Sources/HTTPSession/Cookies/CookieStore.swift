@@ -3,8 +3,10 @@ public import FoundationEssentials
 public import Logging
 internal import Synchronization
 
-/// Cookies for any number of sessions, what `HTTPCookieStorage.shared` is to those of URLSession: the program makes one, and names it in
-/// the configurations that are to have it.
+/// The cookies of one session or of several, as `HTTPCookieStorage` keeps them for URLSession.
+///
+/// Each session has a store (``HTTPSessionManager/cookieStore``). A program that wants several sessions to share their cookies makes a store and
+/// names it in their configurations:
 ///
 /// ```swift
 /// let cookies = CookieStore()
@@ -13,10 +15,12 @@ internal import Synchronization
 /// let (one, other) = try (HTTPSessionManager(configuration: configuration), HTTPSessionManager(configuration: configuration))
 /// ```
 ///
-/// What one session is given, the others send with their next request: it is here before anybody hears of the response that brought it.
-/// Nothing else is shared; connections, TLS sessions and Strict-Transport-Security stay with each session. Of more than 3,000 cookies,
-/// the oldest of those domains go that have the most; what is over goes first. A response that did not come over https changes, removes
-/// and covers no cookie for https alone, whichever session was given that (RFC 6265bis section 5.7).
+/// A cookie is in the store before the response that set it is delivered, and the next request of each session sends it. Connections, TLS
+/// sessions and Strict-Transport-Security are not shared.
+///
+/// A store has at most 3,000 cookies. If there are more, expired cookies are evicted first, then the oldest cookies of the domains that have the
+/// most. A response that did not come over https cannot change, remove or hide a cookie that is for https alone, whichever session received it
+/// (RFC 6265bis section 5.7).
 public final class CookieStore: Sendable, Hashable {
     private let ledger: Locked<CookieLedger>
     private let writer: CookieWriter?
@@ -44,29 +48,39 @@ public final class CookieStore: Sendable, Hashable {
         writer = try CookieWriter(file, written: lines, ledger, logger: logger)
     }
 
-    /// All of them, but what has expired.
-    public func all() -> [Cookie] {
+    /// All cookies that have not expired.
+    public var cookies: [Cookie] {
         let now = Date()
         return present.lines.compactMap { Cookie(line: $0.text) }.filter { !$0.hasExpired(at: now) }
     }
 
-    /// Those that a request to the address gets, longer paths first (RFC 6265 section 5.4).
+    /// The cookies that a request for the URL sends, those with longer paths first (RFC 6265 section 5.4).
     public func cookies(for url: URL) -> [Cookie] {
-        all().filter { $0.matches(url) }.sorted { $0.path.utf8.count > $1.path.utf8.count }
+        cookies.filter { $0.matches(url) }.sorted { $0.path.utf8.count > $1.path.utf8.count }
     }
 
-    /// Keeps a cookie, in the place of one of the same name, domain and path. One that has expired removes that one.
+    /// Stores a cookie and replaces one with the same name, domain and path. An expired cookie removes the other one.
     ///
-    /// - Throws: ``HTTPSessionError/Code/invalidRequest`` for one that no server could set, as ``CookieJar/set(_:)``.
-    public func set(_ cookie: Cookie) throws(HTTPSessionError) { _ = try replace(cookie) }
+    /// - Throws: ``HTTPSessionError/Code/invalidRequest`` for a cookie that no server could set: with control characters, or with a name
+    ///   whose prefix (`__Secure-`, `__Host-`) demands other attributes.
+    public func setCookie(_ cookie: Cookie) throws(HTTPSessionError) {
+        let line = CookieLine(try cookie.line)
+        let isValid = !cookie.hasExpired(at: Date())
+        change { ledger in
+            // To libcurl a cookie of a host and one of its domain are two cookies.
+            let former = ledger.lines.filter { $0.key == line.key || Cookie(line: $0.text)?.isSame(as: cookie) == true }
+            return CookieChanges(
+                removed: former.filter { $0.key != line.key } + (isValid ? [] : [line]), set: isValid ? [line] : [])
+        }
+    }
 
-    /// Removes the cookie of that name, domain and path, if there is one.
-    public func delete(_ cookie: Cookie) {
+    /// Removes the cookie with the same name, domain and path, if there is one.
+    public func deleteCookie(_ cookie: Cookie) {
         change { ledger in CookieChanges(removed: ledger.lines.filter { Cookie(line: $0.text)?.isSame(as: cookie) == true }) }
     }
 
     /// Removes all cookies.
-    public func deleteAll() { change { CookieChanges(removed: $0.lines) } }
+    public func deleteAllCookies() { change { CookieChanges(removed: $0.lines) } }
 
     /// Has the file written now, if there is one and it would change.
     ///
@@ -85,28 +99,6 @@ public final class CookieStore: Sendable, Hashable {
     public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 
     // MARK: For sessions
-
-    /// As ``set(_:)``. - Returns: the cookies whose place it has taken.
-    func replace(_ cookie: Cookie) throws(HTTPSessionError) -> [CookieLine] {
-        let line = CookieLine(try cookie.line)
-        let isThere = !cookie.hasExpired(at: Date())
-        var former: [CookieLine] = []
-        change { ledger in
-            // One for the host and one for its domain are two to libcurl.
-            former = ledger.lines.filter { $0.key == line.key || Cookie(line: $0.text)?.isSame(as: cookie) == true }
-            return CookieChanges(
-                removed: former.filter { $0.key != line.key } + (isThere ? [] : [line]), set: isThere ? [line] : [])
-        }
-        return former
-    }
-
-    /// No jar takes the cookie: those whose place it had taken are back.
-    func takeBack(_ cookie: Cookie, for former: [CookieLine]) {
-        change { ledger in
-            let wrong = ledger.lines.filter { Cookie(line: $0.text)?.isSame(as: cookie) == true }
-            return CookieChanges(removed: wrong, set: former)
-        }
-    }
 
     /// Another number after every change.
     var version: UInt64 { changes.load(ordering: .acquiring) }

@@ -25,7 +25,7 @@ extension CurlEngine {
     }
 
     func attachStores(to handle: EasyHandle, handlesCookies: Bool) throws(HTTPSessionError) {
-        let keepsCookies = handlesCookies && network.cookies != .none
+        let keepsCookies = handlesCookies && network.cookieStore != nil
         try handle.set(CURLOPT_SHARE, pointer: keepsCookies ? share : cookielessShare)
         // Since 7.88 a shared jar alone does nothing: each handle has to ask for cookies, by a file that need not be there.
         if keepsCookies { try handle.set(CURLOPT_COOKIEFILE, "") }

@@ -1,54 +1,57 @@
 public import FoundationEssentials
 
-/// Where a download goes, and what happens to a file that is already there.
+/// The file of a download, and the rules for an existing file and for a partial file.
 ///
-/// The bytes go to a hidden temporary file in the same directory, which is synced and then renamed: at the destination there is the
-/// whole file or none of it, also after a power loss.
+/// The bytes are written to a hidden temporary file in the same directory, which is synced and then renamed. The destination never has an
+/// incomplete file, not even after a power loss.
 public struct DownloadDestination: Hashable, Sendable {
-    /// What to do when the destination exists.
+    /// The rule for a file that exists at the destination.
     @nonexhaustive public enum ExistingFile: Hashable, Sendable {
-        /// The download fails (``HTTPSessionError/Code/cannotWriteFile``), before anything is asked of the server.
+        /// The download fails with ``HTTPSessionError/Code/cannotWriteFile`` before a request is sent.
         case fail
-        /// The new file takes the place of the old one, in one step; of a symbolic link's too. What is no file, such as a directory or a
-        /// device, is left alone: the download fails as with ``fail``.
+        /// The new file replaces the old one, or a symbolic link, in one step (rename(2)). A directory, a device and the like are not replaced:
+        /// the download fails as with ``fail``.
         case replace
     }
 
-    /// The file to be.
+    /// The file that the download creates.
     public var file: URL
-    /// What to do when it exists.
+    /// The rule for a file that exists; ``ExistingFile/fail`` by default.
     public var existingFile: ExistingFile
-    /// Make the directories above it where they are missing.
+    /// Whether missing directories above ``file`` are created; `false` by default.
     public var createsDirectories: Bool
-    /// What becomes of a download that does not become whole.
-    public var unfinished: Unfinished
-    /// The digest that the file has to have. It is checked when all has come, before the file gets its name; another file is
-    /// ``HTTPSessionError/Code/digestMismatch``. Without one, the server's own is checked where it sends one (`Repr-Digest`, RFC 9530),
-    /// with the whole or with its rest, but for bodies that are decoded.
+    /// The rule for the partial file of a download that fails, or whose process is killed; ``PartialFilePolicy/remove`` by default.
+    public var partialFile: PartialFilePolicy
+    /// The digest that the complete file must have; `nil` for none.
+    ///
+    /// It is checked before the file gets its name; another digest is ``HTTPSessionError/Code/digestMismatch``. If this is `nil`, the server's
+    /// digest (`Repr-Digest`, RFC 9530) is checked if there is one and the body is not decoded.
     public var expectedDigest: ContentDigest?
 
-    /// What becomes of a download that does not become whole: because it failed, or its process was killed.
-    @nonexhaustive public enum Unfinished: Hashable, Sendable {
-        /// Nothing is left of it; of a process that was killed, the hidden file is.
-        case removed
-        /// Its bytes lie beside the destination as `NAME.netwatch-part`, and beside that, as `NAME.netwatch-part.json`, what tells
-        /// which of them are valid. A later download to the same place goes on from there: of the same address, or of another one with
-        /// the same ``DownloadDestination/expectedDigest``. One task at a time has the part; another is refused
-        /// (``HTTPSessionError/Code/cannotWriteFile``).
-        case kept
-        /// As `kept`, but what lies there already is dropped when the first byte comes.
-        case keptAnew
+    /// The rule for the partial file of a download that fails, or whose process is killed.
+    @nonexhaustive public enum PartialFilePolicy: Hashable, Sendable {
+        /// The partial file is removed. If the process is killed, the hidden file stays.
+        case remove
+        /// The partial file stays beside the destination as `NAME.netwatch-part`, with a sidecar `NAME.netwatch-part.json` that says which of
+        /// its bytes are valid.
+        ///
+        /// A later download to the same destination continues it, if it is of the same URL, or of another URL with the same
+        /// ``DownloadDestination/expectedDigest``. One task at a time has the partial file; another one fails with
+        /// ``HTTPSessionError/Code/cannotWriteFile``.
+        case keep
+        /// The same as `keep`, but an existing partial file is not continued: it is dropped when the first byte arrives.
+        case restart
     }
 
-    /// A destination that replaces nothing and leaves nothing unless told to.
+    /// Creates a destination. By default it replaces no file, and leaves no partial file.
     public init(
-        _ file: URL, existingFile: ExistingFile = .fail, createsDirectories: Bool = false, unfinished: Unfinished = .removed,
-        expectedDigest: ContentDigest? = nil
+        _ file: URL, existingFile: ExistingFile = .fail, createsDirectories: Bool = false,
+        partialFile: PartialFilePolicy = .remove, expectedDigest: ContentDigest? = nil
     ) {
         self.file = file
         self.existingFile = existingFile
         self.createsDirectories = createsDirectories
-        self.unfinished = unfinished
+        self.partialFile = partialFile
         self.expectedDigest = expectedDigest
     }
 

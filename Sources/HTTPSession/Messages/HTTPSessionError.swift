@@ -65,7 +65,7 @@ public struct HTTPSessionError: Error, Sendable, CustomStringConvertible {
         get { details.value.context }
         _modify { yield &details.value.context }
     }
-    /// What ``HTTPSessionManager/download(resuming:of:to:handlers:startsNow:)`` goes on from; `nil` where nothing was kept
+    /// What ``HTTPSessionManager/download(resuming:of:to:handlers:startsImmediately:)`` goes on from; `nil` where nothing was kept
     /// (``SessionConfiguration/resumeDirectory``).
     public internal(set) var resumeData: Data? {
         get { details.value.resumeData }

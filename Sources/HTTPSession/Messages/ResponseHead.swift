@@ -15,6 +15,17 @@ public struct ResponseHead: Hashable, Sendable {
         self.bytes = bytes
     }
 
+    /// A head with these values, as a test or another transport makes it.
+    ///
+    /// - Parameter response: The status, the reason phrase and the header fields. A status outside of 100 to 999 becomes 500.
+    public init(_ response: HTTPResponse) {
+        let code = (100...999).contains(response.status.code) ? response.status.code : 500
+        var text = "HTTP/1.1 \(code) \(response.status.reasonPhrase)\r\n"
+        for field in response.headerFields { text += "\(field.name.rawName): \(field.value)\r\n" }
+        statusCode = code
+        bytes = Array((text + "\r\n").utf8)
+    }
+
     private static func statusCode(of bytes: [UInt8]) -> Int? {
         // `HTTP/1.1 200 OK`, `HTTP/2 200 `: three digits after the first space (RFC 9112 section 4).
         guard let space = bytes.firstIndex(of: 0x20), bytes.count >= space + 4 else { return nil }
@@ -112,8 +123,8 @@ public struct ResponseHead: Hashable, Sendable {
         return fields
     }
 
-    /// Status, reason phrase and fields.
-    public var response: HTTPResponse {
+    /// The status, the reason phrase and the header fields.
+    public var httpResponse: HTTPResponse {
         HTTPResponse(
             status: .init(code: statusCode, reasonPhrase: reasonPhrase), headerFields: headerFields)
     }
@@ -127,11 +138,10 @@ public struct ResponseHead: Hashable, Sendable {
         return parts[2].map { $0 < 0x20 || $0 == 0x7F ? 0x20 : $0 }.withUnsafeBufferPointer(ResponseHead.text)
     }
 
-    /// The media type's text before any parameter, in lower case.
-    public var mediaType: String? {
-        firstValue(of: "content-type").map {
-            String($0.prefix { $0 != ";" }).trimmingSuffix { $0 == " " || $0 == "\t" }.lowercased()
-        }
+    /// The media type of the body; `nil` if the response has none, or one that cannot be parsed.
+    public var mediaType: MediaType? {
+        // The last of several fields counts (Fetch standard, "extract a MIME type").
+        values(of: "content-type").last.flatMap(MediaType.init)
     }
 
     /// The lines behind the status line, without their ends, until `body` wants no more.
@@ -181,13 +191,5 @@ public struct ResponseHead: Hashable, Sendable {
             return !isFound
         }
         return isFound
-    }
-}
-
-extension String {
-    fileprivate func trimmingSuffix(_ isDropped: (Character) -> Bool) -> String {
-        var text = self
-        while let last = text.last, isDropped(last) { text.removeLast() }
-        return text
     }
 }

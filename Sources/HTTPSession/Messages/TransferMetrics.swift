@@ -20,6 +20,9 @@ public struct TransferMetrics: Hashable, Sendable {
     /// makes, are one. Of a task that has made more, the latest 1,000.
     public internal(set) var transactions: [TransactionMetrics] = []
 
+    /// Creates metrics without transactions, for responses that a test makes.
+    public init() {}
+
     static let maximumTransactions = 1_000
 }
 

@@ -1,22 +1,30 @@
 internal import EventLoop
 
-/// How far a task has come. Numbers are bytes of bodies, after decompression.
+/// The progress of a task. Numbers are bytes of bodies, after decompression.
 public struct TransferProgress: Hashable, Sendable {
-    /// Received of the final response.
-    public var received: Int64 = 0
-    /// The response's length, where the server says it.
+    /// The bytes received of the final response.
+    public var received: Int64
+    /// The length of the response; `nil` if the server does not announce it.
     public var expectedToReceive: Int64?
-    /// Sent with the present request; of an upload that goes on where it stopped, behind what its server has.
-    public var sent: Int64 = 0
-    /// The body's length, where it is known.
+    /// The bytes sent with the present request. A resumed upload counts the bytes that its server already has.
+    public var sent: Int64
+    /// The length of the request's body; `nil` if it is not known.
     public var expectedToSend: Int64?
 
-    /// 0 to 1, of sending and receiving together; `nil` while a length is not known.
+    /// Creates a progress; without arguments that of a task that has not started.
+    public init(received: Int64 = 0, expectedToReceive: Int64? = nil, sent: Int64 = 0, expectedToSend: Int64? = nil) {
+        self.received = received
+        self.expectedToReceive = expectedToReceive
+        self.sent = sent
+        self.expectedToSend = expectedToSend
+    }
+
+    /// The fraction from 0 to 1 of all bytes to send and to receive; `nil` while a length is not known.
     public var fractionCompleted: Double? {
         guard let expectedToReceive else { return nil }
-        // What a server says may be the greatest number there is.
-        let whole = Double(expectedToReceive) + Double(expectedToSend ?? 0)
-        return whole > 0 ? min(1, (Double(received) + Double(sent)) / whole) : nil
+        // As floating-point numbers, because a server may announce the largest integer.
+        let total = Double(expectedToReceive) + Double(expectedToSend ?? 0)
+        return total > 0 ? min(1, (Double(received) + Double(sent)) / total) : nil
     }
 }
 

@@ -7,7 +7,7 @@ public import HTTPTypes
 /// ``SessionConfiguration``.
 public struct TransferRequest: Sendable {
     /// `http` or `https`. A user and a password in it are sent at once over TLS (Basic, RFC 7617), and over http when the server asks for
-    /// them, unless ``Options/sendsCredentialsUnasked`` is set. They are never sent in a `Referer` or to the origin of a redirect. A host of
+    /// them, unless ``Options/sendsCredentialsPreemptively`` is set. They are never sent in a `Referer` or to the origin of a redirect. A host of
     /// other scripts is kept in ASCII (`xn--…`, RFC 5891).
     public var url: URL {
         get { parts.value.url }
@@ -61,7 +61,7 @@ public struct TransferRequest: Sendable {
         /// `false`: no cookie is sent or kept.
         public var handlesCookies: Bool?
         /// `true`: the user and the password of an http URL are sent before the server asks for them, where everybody on the path reads them.
-        public var sendsCredentialsUnasked: Bool?
+        public var sendsCredentialsPreemptively: Bool?
         /// `false`: never over a cellular interface.
         public var allowsCellularAccess: Bool?
         /// `false`: never over an interface that Reachability calls expensive.

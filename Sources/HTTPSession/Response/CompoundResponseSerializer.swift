@@ -14,7 +14,7 @@ public struct CompoundResponseSerializer<Value>: ResponseSerializer {
     }
 
     /// The value of the first serializer that succeeds. Where none does, the last one's error stands below.
-    public func decode(_ response: ReceivedResponse) throws -> sending Value {
+    public func decode(_ response: TransferResponse) throws -> sending Value {
         var last: HTTPSessionError?
         for serializer in serializers {
             do throws(HTTPSessionError) {

@@ -67,9 +67,9 @@ public struct DecodableResponseSerializer<Value: Decodable & SendableMetatype>: 
     }
 
     /// The body's value.
-    public func decode(_ response: ReceivedResponse) throws -> sending Value {
-        guard !response.body.isEmpty else { return try emptyValue(response) }
-        let body = try preprocessor.preprocess(response.body)
+    public func decode(_ response: TransferResponse) throws -> sending Value {
+        guard !response.data.isEmpty else { return try emptyValue(response) }
+        let body = try preprocessor.preprocess(response.data)
         try decoder.check(body)
         do {
             return try decoder.decode(Value.self, from: body)
@@ -79,8 +79,8 @@ public struct DecodableResponseSerializer<Value: Decodable & SendableMetatype>: 
         }
     }
 
-    private func emptyValue(_ response: ReceivedResponse) throws -> sending Value {
-        guard emptyStatusCodes.contains(response.head.status.code) || emptyMethods.contains(response.method) else {
+    private func emptyValue(_ response: TransferResponse) throws -> sending Value {
+        guard emptyStatusCodes.contains(response.statusCode) || emptyMethods.contains(response.method) else {
             throw HTTPSessionError(.cannotDecodeContent, "the body is empty")
         }
         guard let type = Value.self as? any EmptyResponse.Type, let value = type.emptyValue() as? Value else {

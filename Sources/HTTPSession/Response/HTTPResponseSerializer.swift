@@ -11,5 +11,5 @@ public struct HTTPResponseSerializer: ResponseSerializer {
     }
 
     /// The body.
-    public func decode(_ response: ReceivedResponse) -> sending Data { response.body }
+    public func decode(_ response: TransferResponse) -> sending Data { response.data }
 }

@@ -23,8 +23,8 @@ public struct JSONResponseSerializer: ResponseSerializer {
     }
 
     /// The body's value.
-    public func decode(_ response: ReceivedResponse) throws -> sending JSONValue? {
-        let body = try preprocessor.preprocess(response.body)
+    public func decode(_ response: TransferResponse) throws -> sending JSONValue? {
+        let body = try preprocessor.preprocess(response.data)
         guard !body.isBlankJSON else { return nil }
         let value = try JSONValue(parsing: body)
         return removesKeysWithNullValues ? value.removingNullValues : value

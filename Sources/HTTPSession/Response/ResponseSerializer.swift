@@ -14,7 +14,7 @@ public protocol ResponseSerializer<Value>: Sendable {
     ///
     /// May throw any error; callers of ``serialize(_:)`` see it beneath an ``HTTPSessionError``. After an unacceptable status it makes
     /// the error page's value, as from ``HTTPSessionError/Context/responseBody``.
-    func decode(_ response: ReceivedResponse) throws -> sending Value
+    func decode(_ response: TransferResponse) throws -> sending Value
 }
 
 extension ResponseSerializer {
@@ -25,14 +25,14 @@ extension ResponseSerializer {
     ///
     /// Throws as ``ResponseValidation/validate(_:)`` does, and ``HTTPSessionError/Code/cannotDecodeContent`` with the decoder's error
     /// below and the body beside it.
-    public func serialize(_ response: ReceivedResponse) throws(HTTPSessionError) -> sending Value {
+    public func serialize(_ response: TransferResponse) throws(HTTPSessionError) -> sending Value {
         try validation.validate(response)
         do {
             return try decode(response)
         } catch var error as HTTPSessionError {
             error.context.url = error.context.url ?? response.url.withoutSecrets
             error.context.method = error.context.method ?? response.method.rawValue
-            error.context.statusCode = error.context.statusCode ?? response.head.status.code
+            error.context.statusCode = error.context.statusCode ?? response.statusCode
             error.context.responseBody = error.context.responseBody ?? response.errorContext(keepingBody: true).responseBody
             throw error
         } catch {
@@ -64,7 +64,7 @@ public struct MappedResponseSerializer<Base: ResponseSerializer, Value>: Respons
     public var validation: ResponseValidation { base.validation }
 
     /// The transformed value.
-    public func decode(_ response: ReceivedResponse) throws -> sending Value {
+    public func decode(_ response: TransferResponse) throws -> sending Value {
         try transform(base.decode(response))
     }
 }

@@ -10,7 +10,7 @@ public struct ResponseValidation: Sendable {
     public var checks: [Check]
 
     /// Throws what is wrong with a response.
-    public typealias Check = @Sendable (ReceivedResponse) throws -> Void
+    public typealias Check = @Sendable (TransferResponse) throws -> Void
 
     /// 200 to 299.
     public static let successfulStatusCodes = Set(200...299)
@@ -28,7 +28,7 @@ public struct ResponseValidation: Sendable {
     /// Throws ``HTTPSessionError/Code/unacceptableStatus``, with the type's error below where both are wrong, or
     /// ``HTTPSessionError/Code/unacceptableContentType``. The body is kept beside both (``HTTPSessionError/Context/responseBody``).
     /// A check's error that is no ``HTTPSessionError`` stands below ``HTTPSessionError/Code/badServerResponse``.
-    public func validate(_ response: ReceivedResponse) throws(HTTPSessionError) {
+    public func validate(_ response: TransferResponse) throws(HTTPSessionError) {
         let typeError = contentTypeError(response)
         if let error = statusError(response, beside: typeError) ?? typeError { throw error }
         for check in checks {
@@ -45,8 +45,8 @@ public struct ResponseValidation: Sendable {
     }
 
     /// Without a body the type says nothing: a 204 called `text/html` is fine for a serializer of JSON.
-    private func contentTypeError(_ response: ReceivedResponse) -> HTTPSessionError? {
-        guard let acceptableContentTypes, !response.body.isEmpty else { return nil }
+    private func contentTypeError(_ response: TransferResponse) -> HTTPSessionError? {
+        guard let acceptableContentTypes, !response.data.isEmpty else { return nil }
         let type = response.mediaType
         let isAcceptable = acceptableContentTypes.contains { range in
             type?.matches(range) ?? range.hasPrefix("*/*")
@@ -57,12 +57,12 @@ public struct ResponseValidation: Sendable {
             context: response.errorContext(keepingBody: true))
     }
 
-    private func statusError(_ response: ReceivedResponse, beside typeError: HTTPSessionError?) -> HTTPSessionError? {
-        let status = response.head.status
-        guard let acceptableStatusCodes, !acceptableStatusCodes.contains(status.code) else { return nil }
-        let phrase = status.reasonPhrase.isEmpty ? "" : " \(status.reasonPhrase.prefix(100))"
+    private func statusError(_ response: TransferResponse, beside typeError: HTTPSessionError?) -> HTTPSessionError? {
+        guard let acceptableStatusCodes, !acceptableStatusCodes.contains(response.statusCode) else { return nil }
+        let reason = response.head.reasonPhrase
+        let phrase = reason.isEmpty ? "" : " \(reason.prefix(100))"
         return HTTPSessionError(
-            .unacceptableStatus, "unacceptable status: \(status.code)\(phrase)",
+            .unacceptableStatus, "unacceptable status: \(response.statusCode)\(phrase)",
             context: response.errorContext(keepingBody: true), underlying: typeError)
     }
 }

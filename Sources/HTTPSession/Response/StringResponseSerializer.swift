@@ -23,10 +23,10 @@ public struct StringResponseSerializer: ResponseSerializer {
     ///
     /// All encodings but UTF-8, UTF-16, UTF-32, ASCII and ISO 8859-1 are read by the C library (iconv(3)), whose tables are a package of
     /// their own on some systems (`libc-gconv-modules-extra`, `glibc-gconv-extra`).
-    public func decode(_ response: ReceivedResponse) throws -> sending String {
+    public func decode(_ response: TransferResponse) throws -> sending String {
         let name = response.mediaType?.parameters["charset"]
         let encoding = try encoding ?? name.map(named) ?? .utf8
-        guard let text = try Charset.decode(try preprocessor.preprocess(response.body), as: encoding) else {
+        guard let text = try Charset.decode(try preprocessor.preprocess(response.data), as: encoding) else {
             throw HTTPSessionError(.cannotDecodeContent, "the body is not \(name?.prefix(40).debugDescription ?? "UTF-8") text")
         }
         return text

@@ -1,22 +1,28 @@
 public import FoundationEssentials
 public import HTTPTypes
 
-/// What a task brought: the response, the body in the form that was asked for, and what was measured on the way.
+/// A complete response: its head, its body in memory or in a file, and the metrics of its task.
+///
+/// Response serializers decode it. Tests of serializers make one of values:
+///
+/// ```swift
+/// let response = TransferResponse(head: ResponseHead(HTTPResponse(status: .ok)), url: url, data: Data("[]".utf8))
+/// ```
 public struct TransferResponse: Sendable {
-    /// The final response's status and fields.
+    /// The status and header fields of the final response.
     public var head: ResponseHead { parts.head }
-    /// Where it came from, after redirects.
+    /// The URL that sent the response, after redirects.
     public var url: URL { parts.url }
-    /// The request's method at that place: a redirect may have changed it.
+    /// The method of the request for ``url``: a redirect may have changed it.
     public var method: HTTPRequest.Method { parts.method }
-    /// The body of a data task; empty for other kinds.
+    /// The body of a data or upload task, decompressed; empty for other kinds of tasks.
     public var data: Data { parts.data }
-    /// The file of a download; `nil` for other kinds.
+    /// The file of a download task; `nil` for other kinds of tasks.
     public var file: URL? { parts.file }
-    /// One transaction for each request that was sent.
+    /// The metrics of the task, with one transaction for each attempt.
     public var metrics: TransferMetrics { parts.metrics }
 
-    // Behind one reference: a response goes through many hands before its reader has it.
+    // One reference, because a response passes through many functions before its reader receives it.
     private let parts: Parts
 
     private final class Parts: Sendable {
@@ -39,12 +45,40 @@ public struct TransferResponse: Sendable {
         }
     }
 
-    init(head: ResponseHead, url: URL, method: HTTPRequest.Method, data: Data, file: URL?, metrics: TransferMetrics) {
+    /// Creates a response of values, for tests.
+    ///
+    /// - Parameters:
+    ///   - head: The status and header fields.
+    ///   - url: The URL that sent the response.
+    ///   - method: The method of the request.
+    ///   - data: The body.
+    ///   - file: The file of a download.
+    ///   - metrics: The metrics of the task; empty by default.
+    public init(
+        head: ResponseHead, url: URL, method: HTTPRequest.Method = .get, data: Data = Data(), file: URL? = nil,
+        metrics: TransferMetrics = TransferMetrics()
+    ) {
         parts = Parts(head, url, method, data, file, metrics)
     }
 
-    /// RFC 9110 section 15.
+    /// The status code (RFC 9110 section 15).
     public var statusCode: Int { head.statusCode }
-    /// Status, reason phrase and fields.
-    public var response: HTTPResponse { head.response }
+    /// The header fields, in their order.
+    public var headerFields: HTTPFields { head.headerFields }
+    /// The status, the reason phrase and the header fields.
+    public var httpResponse: HTTPResponse { head.httpResponse }
+    /// The media type of the body; `nil` if the response has none, or one that cannot be parsed.
+    public var mediaType: MediaType? { head.mediaType }
+
+    /// The context of an error in this response: URL, method and status.
+    ///
+    /// - Parameter keepingBody: Whether the context has the first 64 KiB of the body.
+    func errorContext(keepingBody: Bool) -> HTTPSessionError.Context {
+        HTTPSessionError.Context(
+            url: url.withoutSecrets, method: method.rawValue, statusCode: statusCode,
+            // A copy, so that 64 KiB do not keep a large body in memory.
+            responseBody: keepingBody ? Data(Array(data.prefix(Self.maximumErrorBody))) : nil)
+    }
+
+    private static let maximumErrorBody = 64 * 1024
 }

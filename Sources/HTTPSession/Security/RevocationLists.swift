@@ -11,7 +11,7 @@ public struct RevocationLists: Sendable, Hashable {
         /// The server's own, by a list of the authority that issued it.
         case server
         /// All of them, by a list of each authority, the root included.
-        case wholeChain
+        case completeChain
     }
 
     /// The lists in DER.

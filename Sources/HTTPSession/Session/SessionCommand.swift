@@ -23,7 +23,6 @@ enum SessionCommand: Sendable {
     case uploadVerified(UInt64, Bool)
     case invalidate(cancelsTasks: Bool)
     case list(@Sendable ([TransferTask]) -> Void)
-    case cookies(CookieWish, @Sendable (Result<[CookieLine], HTTPSessionError>) -> Void)
     indirect case pathChanged(NetworkPath)
     /// The monitor has something to say of the kernel's routes: ``KernelNotices``.
     case waysChanged

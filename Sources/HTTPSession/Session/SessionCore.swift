@@ -15,13 +15,12 @@ final class SessionCore: Sendable {
     private let unstarted = Locked(Unstarted())
     private static let lastID = Atomic<UInt64>(0)
 
-    init(settings: SessionSettings, monitors: [any EventMonitor], postsNotifications: Bool) throws(HTTPSessionError) {
+    init(settings: SessionSettings, monitors: [any EventMonitor]) throws(HTTPSessionError) {
         let mailbox = Mailbox<SessionCommand>()
         let namespace = settings.configuration.networkNamespace
         let outbox = SessionOutbox(
             name: settings.configuration.name, isElsewhere: namespace != nil || HomeThread.isElsewhere,
-            telemetry: Telemetry(logger: settings.configuration.logger), monitors: monitors,
-            postsNotifications: postsNotifications)
+            telemetry: Telemetry(logger: settings.configuration.logger), monitors: monitors)
         let failure = Locked<HTTPSessionError?>(nil)
         do throws(LoopThread.StartError) {
             thread = try LoopThread(name: String(settings.configuration.name.prefix(15)), namespace: namespace?.path) {
@@ -125,19 +124,12 @@ final class SessionCore: Sendable {
         outbox.flush()
     }
 
-    /// The tasks that the session's thread has under way. It answers within its turn, which waits for nothing; on that thread itself,
-    /// where nobody could wait for it, there are none.
-    var tasks: [TransferTask] {
-        guard !thread.isCurrent else { return [] }
-        let answer = Locked<[TransferTask]>([])
-        let answered = DispatchSemaphore(value: 0)
-        let isOpen = mailbox.post(
-            .list { tasks in
-                answer.withLock { $0 = tasks }
-                answered.signal()
-            })
-        if isOpen { answered.wait() }
-        return answer.withLock { $0 }
+    /// The tasks that the session's thread has under way; none if the session has ended.
+    func tasks() async -> [TransferTask] {
+        await withCheckedContinuation { continuation in
+            let isPosted = mailbox.post(.list { tasks in HomeThread.run { continuation.resume(returning: tasks) } })
+            if !isPosted { continuation.resume(returning: []) }
+        }
     }
 
     /// It cannot be invalidated.
@@ -145,19 +137,19 @@ final class SessionCore: Sendable {
 
     func deliver(_ body: @escaping @Sendable () -> Void) { outbox.deliver(body) }
 
-    func close(cancelsTasks: Bool, post: @escaping @Sendable () -> Void) async {
+    func close(cancelsTasks: Bool, session: HTTPSessionManager) async {
         guard !isPermanent.load(ordering: .relaxed) else { return }
         await withCheckedContinuation { continuation in
             outbox.onInvalidation { continuation.resume() }
-            invalidate(cancelsTasks: cancelsTasks, post: post)
+            invalidate(cancelsTasks: cancelsTasks, session: session)
         }
     }
 
-    /// `post` tells observers of the end, when it has come.
-    func invalidate(cancelsTasks: Bool, post: @escaping @Sendable () -> Void) {
+    /// - Parameter session: The session that observers receive when it has ended.
+    func invalidate(cancelsTasks: Bool, session: HTTPSessionManager) {
         guard !isPermanent.load(ordering: .relaxed) else { return }
         // Once: behind the end nobody would let go of the manager again.
-        if !isInvalidated.exchange(true, ordering: .sequentiallyConsistent) { outbox.invalidationComes(post) }
+        if !isInvalidated.exchange(true, ordering: .sequentiallyConsistent) { outbox.invalidationBegins(session) }
         refuseUnstarted()
         mailbox.post(.invalidate(cancelsTasks: cancelsTasks))
     }

@@ -30,6 +30,8 @@
     case fileMoveFailed(TransferTask, HTTPSessionError)
     case taskCompleted(TransferTask, Result<TransferResponse, HTTPSessionError>)
     case sessionInvalidated
+    /// A reader of ``HTTPSessionManager/events`` was too slow: this stands for `count` events that were dropped. Monitors never receive it.
+    case eventsDropped(count: Int)
 }
 
 /// Hears of every event, on the session's delivery queue: one after another, never on the session's own thread.

@@ -10,7 +10,7 @@ final class SessionLoop {
     let engine: CurlEngine
     let settings: SessionSettings
     let outbox: SessionOutbox
-    /// The session's part in a store of cookies; `nil`: they are in libcurl's jar alone.
+    /// The session's view of its cookie store; `nil` if the session keeps no cookies.
     let cookieShare: CookieShare?
     // Unchecked, as below: every mutation of these returns before anything is called that could come back to the loop; the checks of
     // exclusive access at run time took 4,600 instructions a request.
@@ -18,8 +18,6 @@ final class SessionLoop {
     private let mailbox: Mailbox<SessionCommand>
     // Unchecked: as above.
     @exclusivity(unchecked) private var runs: [UInt64: TransferDriver] = [:]
-    /// How many cookies there may be.
-    var cookiesCome = 0
     /// What the turn has done with, and the user's objects may be part of: the delivery queue lets go of it.
     private var spent: [any Sendable] = []
     private var raisedHosts: Set<String> = []
@@ -47,7 +45,7 @@ final class SessionLoop {
     init(settings: SessionSettings, mailbox: Mailbox<SessionCommand>, outbox: SessionOutbox)
         throws(HTTPSessionError)
     {
-        if case .shared(let store) = settings.network.cookies { cookieShare = CookieShare(store) } else { cookieShare = nil }
+        cookieShare = settings.network.cookieStore.map { CookieShare($0) }
         var network = settings.network
         // Here, because this thread is in the session's network namespace.
         network.interface = network.interface.map(InterfaceNames.firstName)
@@ -72,7 +70,6 @@ final class SessionLoop {
             switch command {
             case .add(let task, let job): refuse(task, job)
             case .list(let reader): reader([])
-            case .cookies(let wish, let answer): answer(fulfil(wish))
             // Of tasks that have ended, or of a network that nobody uses any more.
             case .answered(_, _, let answer): letGo(answer)
             case .resume, .suspend, .cancel, .sourceReady, .sinkReady, .breakOff, .delivered, .partOpened, .verified,
@@ -133,7 +130,6 @@ final class SessionLoop {
             isInvalidating = true
             if cancelsTasks { for run in Array(runs.values) { run.send(.cancel) } }
         case .list(let reader): reader(runs.values.map(\.task))
-        case .cookies(let wish, let answer): answer(fulfil(wish))
         case .pathChanged(let path): pathChanged(path)
         case .waysChanged: waysChanged()
         case .serverChanged(let origin, let watch, let update): serverChanged(origin, watch: watch, update)

@@ -1,13 +1,18 @@
 internal import Dispatch
 internal import EventLoop
 internal import FoundationEssentials
+internal import Synchronization
 
 /// What leaves a session's thread: results to those who wait, events to monitors and observers, on the delivery queue.
 final class SessionOutbox: Sendable {
     /// Serial: events and callbacks come one after another.
     let queue: DispatchQueue
     private let monitors: [any EventMonitor]
-    private let postsNotifications: Bool
+    /// The monitors that also receive results of callbacks and the session's end.
+    private let observers: [any SessionObserver]
+    private let subscriptions = Locked(Subscriptions())
+    /// How many ``SessionEvents`` receive events.
+    private let subscriptionCount = Atomic(0)
     /// Collected in a turn, and handed over at its end in one piece: waking whoever waits costs more than most of a small request, and
     /// one that is awake takes the next without.
     private let batch = Locked(Batch())
@@ -22,11 +27,16 @@ final class SessionOutbox: Sendable {
     private let invalidation = Locked(Invalidation())
 
     private struct Invalidation: Sendable {
-        /// Tells observers, and keeps what it tells them of until it has.
-        var post: (@Sendable () -> Void)?
+        /// The session that observers receive, kept until then.
+        var session: HTTPSessionManager?
         /// Called when they have been told.
         var closers: [@Sendable () -> Void] = []
         var isAnnounced = false
+    }
+
+    private struct Subscriptions: Sendable {
+        var buffers: [EventBuffer] = []
+        var haveEnded = false
     }
 
     private struct Batch: Sendable {
@@ -37,16 +47,48 @@ final class SessionOutbox: Sendable {
         var isEmpty: Bool { results.isEmpty && events.isEmpty }
     }
 
-    init(name: String, isElsewhere: Bool, telemetry: Telemetry, monitors: [any EventMonitor], postsNotifications: Bool) {
+    init(name: String, isElsewhere: Bool, telemetry: Telemetry, monitors: [any EventMonitor]) {
         queue = DispatchQueue(label: name)
         self.isElsewhere = isElsewhere
-        tellsEverything = !monitors.isEmpty
+        hasMonitors = !monitors.isEmpty
         self.monitors = [telemetry] + monitors
-        self.postsNotifications = postsNotifications
+        observers = monitors.compactMap { $0 as? any SessionObserver }
     }
 
-    /// Whether there are monitors: what neither the log nor the counters nor the notifications tell of is made for them alone.
-    let tellsEverything: Bool
+    private let hasMonitors: Bool
+
+    /// Whether somebody receives the events that neither the log nor the counters need.
+    var reportsDetails: Bool { hasMonitors || subscriptionCount.load(ordering: .relaxed) > 0 }
+
+    // MARK: Events as a sequence
+
+    func subscribe() -> EventBuffer {
+        let buffer = EventBuffer()
+        let haveEnded = subscriptions.withLock { subscriptions in
+            if !subscriptions.haveEnded { subscriptions.buffers.append(buffer) }
+            return subscriptions.haveEnded
+        }
+        if haveEnded { buffer.finish() } else { subscriptionCount.add(1, ordering: .relaxed) }
+        return buffer
+    }
+
+    func unsubscribe(_ buffer: EventBuffer) {
+        let wasSubscribed = subscriptions.withLock { subscriptions in
+            guard let index = subscriptions.buffers.firstIndex(where: { $0 === buffer }) else { return false }
+            subscriptions.buffers.remove(at: index)
+            return true
+        }
+        if wasSubscribed { subscriptionCount.subtract(1, ordering: .relaxed) }
+    }
+
+    private func endSubscriptions() {
+        var buffers: [EventBuffer] = []
+        subscriptions.withLock { subscriptions in
+            subscriptions.haveEnded = true
+            swap(&buffers, &subscriptions.buffers)
+        }
+        for buffer in buffers { buffer.finish() }
+    }
 
     func announce(_ event: SessionEvent) {
         batch.withLock { $0.events.append(event) }
@@ -54,7 +96,7 @@ final class SessionOutbox: Sendable {
 
     /// An event that only monitors hear of.
     func detail(_ event: @autoclosure () -> SessionEvent) {
-        if tellsEverything { announce(event()) }
+        if reportsDetails { announce(event()) }
     }
 
     /// The task has ended: it, and who waits for it, hear of it with the next ``flush()``.
@@ -97,16 +139,24 @@ final class SessionOutbox: Sendable {
     private func tell(_ told: Batch) {
         var callbacks: [UInt64: EndCallbacks] = [:]
         for (task, ending) in told.endings { callbacks[task.id] = ending.tell(task) }
+        let buffers = subscriptionCount.load(ordering: .relaxed) > 0 ? subscriptions.withLock { $0.buffers } : []
         for event in told.events {
             for monitor in monitors { monitor.handle(event) }
+            for buffer in buffers { buffer.append(event) }
             event.tellHandlers()
-            guard postsNotifications else { continue }
-            if case .taskCompleted(let task, _) = event, let callbacks = callbacks[task.id] {
-                callbacks.notify(queue) { SessionNotifications.post(event, $0) }
-            } else {
-                SessionNotifications.post(event)
-            }
+            guard !observers.isEmpty, case .taskCompleted(let task, let result) = event else { continue }
+            report(task, result, callbacks[task.id])
         }
+    }
+
+    /// Reports the end of a task to the observers, after its callbacks have run.
+    private func report(
+        _ task: TransferTask, _ result: Result<TransferResponse, HTTPSessionError>, _ callbacks: EndCallbacks?
+    ) {
+        let report = { @Sendable [observers] (serializations: [TransferTask.Serialization]) in
+            for observer in observers { observer.taskDidComplete(task, result, serializations) }
+        }
+        if let callbacks { callbacks.notify(queue, report) } else { report([]) }
     }
 
     /// Runs `body` on the delivery queue, and lets go of it there.
@@ -123,8 +173,8 @@ final class SessionOutbox: Sendable {
         if isElsewhere { HomeThread.relay(body) } else { body() }
     }
 
-    /// The session's end begins: `post` tells observers when it is over.
-    func invalidationComes(_ post: @escaping @Sendable () -> Void) { invalidation.withLock { $0.post = post } }
+    /// The session's end begins: observers receive the session when it has ended.
+    func invalidationBegins(_ session: HTTPSessionManager) { invalidation.withLock { $0.session = session } }
 
     /// Calls `body` when the session has ended and all have heard of it, on the delivery queue; at once if that was before.
     func onInvalidation(_ body: @escaping @Sendable () -> Void) {
@@ -138,9 +188,11 @@ final class SessionOutbox: Sendable {
     func announceInvalidation() {
         announce(.sessionInvalidated)
         flush()
-        let parcel = Parcel(invalidation.withLock { $0.post.take() })
+        let parcel = Parcel(invalidation.withLock { $0.session.take() })
         deliver { [self] in
-            if let post = parcel.take() ?? nil, postsNotifications { post() }
+            let session = parcel.take() ?? nil
+            if let session { for observer in observers { observer.sessionDidInvalidate(session) } }
+            endSubscriptions()
             var closers: [@Sendable () -> Void] = []
             invalidation.withLock { invalidation in
                 invalidation.isAnnounced = true

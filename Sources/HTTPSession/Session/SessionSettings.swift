@@ -39,10 +39,6 @@ final class SessionSettings: Sendable {
         if !proxies.isEmpty { network.maximumConnectionsPerHost = nil }
         // libcurl would look for them in the environment for each request.
         if !proxies.areNamed { network.proxy = .none }
-        // A file of the session's own is a store that no other session has.
-        if case .file(let url) = network.cookies {
-            network.cookies = .shared(try CookieStore(file: url, logger: configuration.logger))
-        }
         self.network = network
         if let url = configuration.resumeDirectory, !url.isFileURL {
             throw HTTPSessionError(.invalidConfiguration, "resumeDirectory is no file URL: \(excerpt(of: url.absoluteString))")

@@ -8,7 +8,7 @@ struct TaskSpecification: Sendable {
     var acceptableStatusCodes: ClosedRange<Int>?
     /// The task's own; `nil`: the session's.
     var handlers: TransferHandlers?
-    var startsNow = true
+    var startsImmediately = true
     /// Why there is no such request; the task ends with it.
     var failure: HTTPSessionError?
     /// What the download goes on from; `nil`: nothing, or what lies at its destination.

@@ -53,8 +53,7 @@ final class Telemetry: EventMonitor {
             logger.debug("download lost its place", metadata: metadata(task, ["reason": "\(error.reason)"]))
         case .sessionInvalidated: logger.debug("session invalidated")
         case .taskCreated, .taskResumed, .taskSuspended, .requestStarted, .receivedInterimResponse, .receivedResponse,
-            .transactionFinished,
-            .fileMoved:
+            .transactionFinished, .fileMoved, .eventsDropped:
             break
         }
     }

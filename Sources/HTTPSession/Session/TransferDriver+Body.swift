@@ -17,9 +17,9 @@ extension TransferDriver {
         var keeping = PartialFile.Keeping(resumes: settings.resumes, record: job.record)
         if let record = job.record {
             keeping.path = record.part
-        } else if destination.unfinished != .removed {
+        } else if destination.partialFile != .remove {
             keeping.path = destination.file.path + DownloadDestination.partSuffix
-            keeping.continues = destination.unfinished == .kept
+            keeping.continues = destination.partialFile == .keep
             // It is found by its place.
             keeping.resumes = nil
         }

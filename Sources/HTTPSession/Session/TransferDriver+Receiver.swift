@@ -21,17 +21,17 @@ extension TransferDriver: TransferReceiver {
         send(.connected)
     }
 
-    func transferReceived(challenge: ResponseHead) { loop.noteCookies(in: challenge, isSecure: isTrustedWithCookies) }
+    func transferReceived(challenge: ResponseHead) { loop.storeCookies(of: challenge, isSecure: isTrustedWithCookies) }
 
     func transferReceived(interim: ResponseHead) {
-        loop.noteCookies(in: interim, isSecure: isTrustedWithCookies)
+        loop.storeCookies(of: interim, isSecure: isTrustedWithCookies)
         send(.interim(interim))
         loop.outbox.detail(.receivedInterimResponse(task, interim))
     }
 
     func transferReceived(head: ResponseHead) -> Intake {
         loop.answered(task.id, at: machine.origin)
-        loop.noteCookies(in: head, isSecure: isTrustedWithCookies)
+        loop.storeCookies(of: head, isSecure: isTrustedWithCookies)
         loop.outbox.detail(.receivedResponse(task, head))
         let intake = machine.received(head, at: Date(), now: loop.now)
         perform()

@@ -166,7 +166,7 @@ final class TransferDriver {
                 trust = settings.security.trust(
                     for: machine.origin, isSecure: isSecure, decisions: task.decisions, identities: task.identities)
             }
-            loop.takeCookies()
+            loop.loadCookies()
             transfer = try loop.engine.start(plan, for: self, trust: trust, now: loop.now)
             loop.judgesAttempt()
             loop.outbox.detail(.requestStarted(task, attempt: machine.life.attempts))
@@ -206,7 +206,7 @@ final class TransferDriver {
     }
 
     private func tellTransaction() {
-        guard loop.outbox.tellsEverything, let last = machine.metrics.transactions.last else { return }
+        guard loop.outbox.reportsDetails, let last = machine.metrics.transactions.last else { return }
         loop.outbox.detail(.transactionFinished(task, last))
     }
 

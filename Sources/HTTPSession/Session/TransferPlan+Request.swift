@@ -41,7 +41,7 @@ extension TransferPlan {
     /// The URL's own user and password go at once over TLS, by Basic: nobody else reads them. Over http they wait for a challenge, which may
     /// ask for them by a scheme that hides them, unless the request says otherwise.
     private mutating func sendCredentialUnasked(of request: TransferRequest) {
-        guard isSecure || request.options.sendsCredentialsUnasked == true, let credential = request.url.credential,
+        guard isSecure || request.options.sendsCredentialsPreemptively == true, let credential = request.url.credential,
             let value = try? RequestFields.basicAuthorization(username: credential.user, password: credential.secret)
         else { return }
         unaskedCredential = credential

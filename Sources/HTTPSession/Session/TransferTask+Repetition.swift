@@ -13,11 +13,11 @@ extension TransferTask {
         defer { become(repeatedBy: nil) }
         while true {
             do throws(HTTPSessionError) {
-                return try serializer.serialize(response.received)
+                return try serializer.serialize(response)
             } catch {
                 task = try await task.repetition(after: error, response)
                 become(repeatedBy: task)
-                response = try await task.value
+                response = try await task.response
             }
         }
     }
@@ -71,5 +71,5 @@ extension TransferTask {
 struct BodySerializer: ResponseSerializer {
     let validation: ResponseValidation
 
-    func decode(_ response: ReceivedResponse) -> sending Data { response.body }
+    func decode(_ response: TransferResponse) -> sending Data { response.data }
 }

@@ -1,56 +1,63 @@
 public import FoundationEssentials
 
-/// Values made of a response that has been checked (``HTTPSessionManager/validation``): another status is an error here.
+/// Values of a response that has passed the session's ``HTTPSessionManager/validation``: a status outside of 200 to 299 is an error by default.
 extension TransferTask {
-    /// The body.
+    /// The body of the response.
     public func data() async throws(HTTPSessionError) -> Data {
-        let response = try await value
-        // Most sessions ask for no more than a status: then the fields need not be read.
+        let response = try await self.response
+        // Most sessions validate the status alone; then the header fields need not be parsed.
         if validation.checksStatusOnly, validation.acceptableStatusCodes?.contains(response.statusCode) ?? true {
             return response.data
         }
         return try await serialized(by: BodySerializer(validation: validation))
     }
 
-    /// The body as text, by the charset that the server gives, or UTF-8.
+    /// The body as text, in the charset of `Content-Type`, or UTF-8 if there is none.
     public func string() async throws(HTTPSessionError) -> String {
         try await serialized(by: StringResponseSerializer(validation: validation))
     }
 
-    /// The body as JSON; `nil` for an empty one.
+    /// The body as JSON; `nil` for an empty body.
     public func json() async throws(HTTPSessionError) -> JSONValue? {
         var serializer = JSONResponseSerializer()
         serializer.validation = validation
         return try await serialized(by: serializer)
     }
 
-    /// The body, decoded from JSON unless another decoder is given.
+    /// The body, decoded.
+    ///
+    /// ```swift
+    /// let user = try await session.get("users/7").decode(as: User.self)
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - type: The type of the value; may be left out if the context says it.
+    ///   - decoder: The decoder; a `JSONDecoder` by default.
+    /// - Throws: The task's error, ``HTTPSessionError/Code/unacceptableStatus`` and the like from the validation, or
+    ///   ``HTTPSessionError/Code/cannotDecodeContent``.
     public func decode<Value: Decodable & SendableMetatype>(
-        _ type: Value.Type = Value.self, decoder: any DataDecoder = JSONDecoder()
+        as type: Value.Type = Value.self, decoder: any DataDecoder = JSONDecoder()
     ) async throws(HTTPSessionError) -> sending Value {
         try await serialized(by: DecodableResponseSerializer<Value>(decoder: decoder, validation: validation))
     }
 
-    /// What the serializer makes of it, checked as the serializer says.
+    /// The value that the serializer makes of the response, after the serializer's own validation.
     public func serialized<Serializer: ResponseSerializer>(
         by serializer: Serializer
     ) async throws(HTTPSessionError) -> sending Serializer.Value {
-        try await serialized(value, by: serializer)
+        try await serialized(response, by: serializer)
     }
 
-    /// The file of a download, once it is there.
+    /// The file of a download task, when it is complete.
+    ///
+    /// - Throws: The task's error, or ``HTTPSessionError/Code/misuse`` for a task of another kind.
     @discardableResult
     public func file() async throws(HTTPSessionError) -> URL {
-        guard let file = try await value.file else {
+        guard let file = try await response.file else {
             throw HTTPSessionError(.misuse, "only a download has a file", context: context)
         }
         return file
     }
-}
-
-extension TransferResponse {
-    /// As serializers see it.
-    public var received: ReceivedResponse { ReceivedResponse(head: response, body: data, url: url, method: method) }
 }
 
 extension ResponseValidation {

@@ -176,11 +176,11 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         waiter?.continuation.resume()
     }
 
-    /// Waits for the end. Any status is a value here; see ``data()`` for what checks it.
+    /// The response, when the task has finished. Every status is a response here; ``data()`` and the other methods validate it.
     ///
     /// If the waiting Swift task is cancelled, this throws ``HTTPSessionError/Code/cancelled``, and the transfer is cancelled, unless others wait
     /// for it too.
-    public var value: TransferResponse {
+    public var response: TransferResponse {
         get async throws(HTTPSessionError) {
             let number = shared.withLock { shared in
                 shared.nextWaiter += 1

@@ -8,7 +8,7 @@ extension TransferMachine {
     /// Looks for what an earlier download left, before the first request. - Returns: whether ``Event/partOpened(_:)`` follows.
     mutating func opensPart() -> Bool {
         guard partState != .open, case .file(let destination) = rules.destination,
-            rules.hasRecord || destination.unfinished != .removed
+            rules.hasRecord || destination.partialFile != .remove
         else { return false }
         guard partState == .unknown else { return true }
         partState = .opening

@@ -84,7 +84,7 @@ final class FileSink: BodySink {
 
     private static func finished(_ destination: DownloadDestination) -> FileValidator? {
         // A file that has the digest needs no request, and one that has another is of no use.
-        guard destination.keepsValidator, destination.unfinished == .kept, destination.expectedDigest == nil else { return nil }
+        guard destination.keepsValidator, destination.partialFile == .keep, destination.expectedDigest == nil else { return nil }
         return ValidatorAttribute.read(destination.file.path)
     }
 

@@ -4,7 +4,7 @@ internal import Glibc
 internal import HTTPSession
 
 /// The file of a download until its end is in the journal: beside the destination, under a name made of the task's identifier, so that
-/// any process finds it. Its part lies beside it, as of any download that is kept (``DownloadDestination/Unfinished/kept``).
+/// any process finds it. Its part lies beside it, as of any download that is kept (`DownloadDestination.PartialFilePolicy.keep`).
 struct HiddenFile: Sendable {
     let path: String
     private let intended: Intent.Destination
@@ -21,7 +21,7 @@ struct HiddenFile: Sendable {
     var download: DownloadDestination {
         DownloadDestination(
             URL(fileURLWithPath: path), existingFile: .replace, createsDirectories: intended.createsDirectories,
-            unfinished: .kept, expectedDigest: intended.digest)
+            partialFile: .keep, expectedDigest: intended.digest)
     }
 
     /// `nil` where no regular file is.

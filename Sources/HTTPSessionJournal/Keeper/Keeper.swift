@@ -277,7 +277,7 @@ final class Keeper: @unchecked Sendable {
             state.closers.append { withExtendedLifetime(self) { done() } }
             if phase == .open { phase = .closing }
             deliveries.continuation.finish()
-            manager.invalidate(cancelsTasks: true)
+            manager.invalidateAndCancel()
         }
     }
 

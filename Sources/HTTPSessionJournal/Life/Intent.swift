@@ -36,7 +36,7 @@ struct Intent: Hashable, Sendable, Codable {
         var connectTimeout: Duration?
         var priority: Int
         var handlesCookies: Bool?
-        var sendsCredentialsUnasked: Bool?
+        var sendsCredentialsPreemptively: Bool?
         var allowsCellularAccess: Bool?
         var allowsExpensiveAccess: Bool?
         var allowsConstrainedAccess: Bool?
@@ -157,7 +157,7 @@ extension Intent.Options {
         connectTimeout = options.connectTimeout
         priority = options.priority.rawValue
         handlesCookies = options.handlesCookies
-        sendsCredentialsUnasked = options.sendsCredentialsUnasked
+        sendsCredentialsPreemptively = options.sendsCredentialsPreemptively
         allowsCellularAccess = options.allowsCellularAccess
         allowsExpensiveAccess = options.allowsExpensiveAccess
         allowsConstrainedAccess = options.allowsConstrainedAccess
@@ -176,7 +176,7 @@ extension Intent.Options {
         options.connectTimeout = connectTimeout
         options.priority = .init(rawValue: priority) ?? .default
         options.handlesCookies = handlesCookies
-        options.sendsCredentialsUnasked = sendsCredentialsUnasked
+        options.sendsCredentialsPreemptively = sendsCredentialsPreemptively
         options.allowsCellularAccess = allowsCellularAccess
         options.allowsExpensiveAccess = allowsExpensiveAccess
         options.allowsConstrainedAccess = allowsConstrainedAccess

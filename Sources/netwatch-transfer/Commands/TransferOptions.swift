@@ -66,7 +66,6 @@ struct TransferOptions: ParsableArguments {
             maximumRetries: nil, maximumRetryAfter: Transfers.forever, statusCodes: Trouble.temporaryStatuses)
         configuration.maximumConnectionsPerHost = max(6, parallel)
         configuration.additionalHeaderFields[.userAgent] = "netwatch/\(CommandProgram.version)"
-        configuration.postsNotifications = false
         // What there is to say is said in our own words.
         configuration.logger = Logger(label: "netwatch-\(command)") { _ in SwiftLogNoOpLogHandler() }
         configuration.name = "netwatch-\(command)"

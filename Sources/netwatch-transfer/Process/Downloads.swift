@@ -17,12 +17,12 @@ struct Downloads: TransferWork {
         let continues = !plan.beginsAnew || attempts > 0
         var destination = DownloadDestination(
             URL(fileURLWithPath: item.file), existingFile: plan.isNamedByServer ? .fail : .replace,
-            unfinished: continues ? .kept : .keptAnew, expectedDigest: item.digest)
+            partialFile: continues ? .keep : .restart, expectedDigest: item.digest)
         destination.keepsValidator = true
         if plan.isNamedByServer {
             destination.naming = ResponseNaming { [name = item.name] in $0.map(FileName.safe) ?? name }
         }
-        return session.download(request, to: destination)
+        return session.downloadTask(for: request, to: destination)
     }
 
     func presentSize(_ index: Int) -> Int64? { plan.items[index].presentSize }

@@ -64,7 +64,7 @@ final class EventInbox: EventMonitor {
             waker.wake()
         case .transactionFinished(let task, let metrics): put(task, .measured(AttemptStage(metrics)))
         case .taskCreated, .taskResumed, .taskSuspended, .receivedInterimResponse, .challenged, .serverTrustChallenged,
-            .clientCertificateChallenged, .becameDownload, .fileMoved, .fileMoveFailed:
+            .clientCertificateChallenged, .becameDownload, .fileMoved, .fileMoveFailed, .eventsDropped:
             break
         }
     }

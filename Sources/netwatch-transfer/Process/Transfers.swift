@@ -316,7 +316,7 @@ final class Transfers {
         work.close()
         report.refresh(statuses, at: now)
         report.erase(statuses, at: now)
-        session.invalidate(cancelsTasks: true)
+        session.invalidateAndCancel()
         while Clock.nanoseconds < limit || ending == nil {
             _ = inbox.takeAll()
             report.refresh(statuses, at: Clock.now)

@@ -31,7 +31,7 @@ struct Upload: TransferWork {
             // That a server has no OPTIONS is an answer, also where it calls that a fault of its own.
             request.options.retryPolicy = RetryPolicy(
                 maximumRetries: nil, maximumRetryAfter: Transfers.forever, statusCodes: [408, 429, 502, 503, 504])
-            return session.data(request)
+            return session.dataTask(for: request)
         }
         request.body = .file(URL(fileURLWithPath: plan.file))
         if dialect == .tus {
@@ -40,11 +40,11 @@ struct Upload: TransferWork {
         }
         request.url = plan.target
         request.method = .put
-        return dialect == .draft ? task(request, .draft, session) : session.data(request)
+        return dialect == .draft ? task(request, .draft, session) : session.dataTask(for: request)
     }
 
     private func task(_ request: TransferRequest, _ kind: UploadProtocol, _ session: HTTPSessionManager) -> TransferTask {
-        guard let note else { return session.upload(request, resumably: kind) }
+        guard let note else { return session.uploadTask(for: request, resumableUsing: kind) }
         var task = task(request, kind, session, note)
         // The task's look at the file comes after the note's: of what was replaced in between, nothing is gone on from.
         if note.hasChanged {

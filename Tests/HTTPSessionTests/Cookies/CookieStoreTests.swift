@@ -17,7 +17,7 @@ import Testing
     }
 
     private func said(_ session: HTTPSessionManager, _ url: URL) async throws -> Set<String> {
-        let text = String(decoding: try await session.data(TransferRequest(url: url)).value.data, as: UTF8.self)
+        let text = String(decoding: try await session.dataTask(for: TransferRequest(url: url)).response.data, as: UTF8.self)
         return Set(text.components(separatedBy: "; ").filter { !$0.isEmpty })
     }
 
@@ -36,7 +36,7 @@ import Testing
         let (one, other) = (try session(store), try session(store))
         #expect(try await said(other, server.url("/")) == [])
         try await set("a=1", at: server, by: one)
-        #expect(store.all().map(\.name) == ["a"])
+        #expect(store.cookies.map(\.name) == ["a"])
         #expect(try await said(other, server.url("/")) == ["a=1"])
         try await set("a=2; Max-Age=1000", at: server, by: other)
         try await set("b=1; Path=/; HttpOnly", at: server, by: other)
@@ -52,25 +52,25 @@ import Testing
         let store = CookieStore()
         let (one, other) = (try session(store), try session(store))
         let cookie = Cookie(name: "own", value: "1", domain: "127.0.0.1")
-        try store.set(cookie)
+        try store.setCookie(cookie)
         #expect(try await said(one, server.url("/")) == ["own=1"])
         #expect(try await said(other, server.url("/")) == ["own=1"])
-        try await one.cookies.set(Cookie(name: "more", value: "2", domain: "127.0.0.1"))
+        try one.store.setCookie(Cookie(name: "more", value: "2", domain: "127.0.0.1"))
         #expect(try await said(other, server.url("/")) == ["own=1", "more=2"])
-        #expect(Set(try await other.cookies.all()) == Set(store.all()))
-        try await other.cookies.delete(cookie)
-        #expect(store.all().map(\.name) == ["more"])
+        #expect(Set(try other.store.cookies) == Set(store.cookies))
+        try other.store.deleteCookie(cookie)
+        #expect(store.cookies.map(\.name) == ["more"])
         #expect(try await said(one, server.url("/")) == ["more=2"])
         // The other of the same name, domain and path.
-        try store.set(Cookie(name: "more", value: "3", domain: "127.0.0.1", includesSubdomains: true))
-        #expect(store.all().count == 1)
+        try store.setCookie(Cookie(name: "more", value: "3", domain: "127.0.0.1", includesSubdomains: true))
+        #expect(store.cookies.count == 1)
         #expect(try await said(one, server.url("/")) == ["more=3"])
-        try store.set(Cookie(name: "more", value: "", domain: "127.0.0.1", includesSubdomains: true, expires: .distantPast))
+        try store.setCookie(Cookie(name: "more", value: "", domain: "127.0.0.1", includesSubdomains: true, expires: .distantPast))
         #expect(try await said(one, server.url("/")) == [])
-        try store.set(cookie)
-        store.deleteAll()
+        try store.setCookie(cookie)
+        store.deleteAllCookies()
         #expect(try await said(other, server.url("/")) == [])
-        #expect(store.all() == [])
+        #expect(store.cookies == [])
     }
 
     @Test func `what no server could set is refused`() async throws {
@@ -81,11 +81,11 @@ import Testing
             Cookie(name: "__Host-a", value: "1", domain: "host.example", includesSubdomains: true, isSecure: true),
             Cookie(name: "__Secure-a", value: "1", domain: "host.example"),
         ] {
-            #expect(#expect(throws: HTTPSessionError.self) { try store.set(bad) }?.code == .invalidRequest)
-            let error = await #expect(throws: HTTPSessionError.self) { try await session.cookies.set(bad) }
+            #expect(#expect(throws: HTTPSessionError.self) { try store.setCookie(bad) }?.code == .invalidRequest)
+            let error = #expect(throws: HTTPSessionError.self) { try session.store.setCookie(bad) }
             #expect(error?.code == .invalidRequest)
         }
-        #expect(store.all() == [])
+        #expect(store.cookies == [])
     }
 
     @Test func `sessions at work at the same time lose nothing, and end with the same cookies`() async throws {
@@ -100,14 +100,14 @@ import Testing
                 }
             }
             for number in 0..<60 {
-                group.addTask { try store.set(Cookie(name: "own\(number)", value: "", domain: "127.0.0.1")) }
-                group.addTask { store.delete(Cookie(name: "own\(number - 1)", value: "", domain: "127.0.0.1")) }
+                group.addTask { try store.setCookie(Cookie(name: "own\(number)", value: "", domain: "127.0.0.1")) }
+                group.addTask { store.deleteCookie(Cookie(name: "own\(number - 1)", value: "", domain: "127.0.0.1")) }
             }
             try await group.waitForAll()
         }
-        let all = Set(store.all())
+        let all = Set(store.cookies)
         #expect(all.count { $0.name.hasPrefix("c") } == 3 * 60 + 1)
-        for session in sessions { #expect(Set(try await session.cookies.all()) == all) }
+        for session in sessions { #expect(Set(try session.store.cookies) == all) }
     }
 
     @Test func `one session's end is not the others', and brings what there is to the file`() async throws {
@@ -118,7 +118,7 @@ import Testing
         let store = try CookieStore(file: file)
         let sessions = [try session(store, [log]), try session(store, [otherLog])]
         try await set("a=1", at: server, by: sessions[0])
-        sessions[0].invalidate(cancelsTasks: false)
+        sessions[0].finishTasksAndInvalidate()
         _ = await log.awaitInvalidation()
         #expect(try String(contentsOf: file, encoding: .utf8).contains("a\t1\n"))
         let attributes = try FileManager.default.attributesOfItem(atPath: file.path)
@@ -128,10 +128,10 @@ import Testing
         try await store.save()
         #expect(try String(contentsOf: file, encoding: .utf8).contains("b\t2\n"))
         try await set("c=3", at: server, by: sessions[1])
-        sessions[1].invalidate(cancelsTasks: false)
+        sessions[1].finishTasksAndInvalidate()
         _ = await otherLog.awaitInvalidation()
         let next = try CookieStore(file: file)
-        #expect(Set(next.all().map(\.name)) == ["a", "b", "c"])
+        #expect(Set(next.cookies.map(\.name)) == ["a", "b", "c"])
         #expect(try await said(session(next), server.url("/")) == ["a=1", "b=2", "c=3"])
     }
 
@@ -140,7 +140,7 @@ import Testing
         let good = Cookie(name: "a", value: "good", domain: "host.example", isSecure: true)
         let server = try MisbehavingServer { _ in
             // As another session's response would, after this one's request has left.
-            try? store.set(good)
+            try? store.setCookie(good)
             return Reply(body: "x").field("Set-Cookie", "a=evil").field("Set-Cookie", "b=own")
         }
         let session = try localSession {
@@ -148,9 +148,9 @@ import Testing
             $0.hostOverrides = [.init(host: "host.example", port: Int(server.port), addresses: ["127.0.0.1"])]
         }
         let url = try #require(URL(string: "http://host.example:\(server.port)/"))
-        _ = try await session.data(TransferRequest(url: url)).value
-        #expect(Set(store.all().map(\.value)) == ["good", "own"])
-        #expect(Set(try await session.cookies.all()) == Set(store.all()))
+        _ = try await session.dataTask(for: TransferRequest(url: url)).response
+        #expect(Set(store.cookies.map(\.value)) == ["good", "own"])
+        #expect(Set(try session.store.cookies) == Set(store.cookies))
     }
 
     @Test func `what is over is neither read from the file nor left in it`() async throws {
@@ -159,7 +159,7 @@ import Testing
         let start = "host.example\tFALSE\t/\tFALSE"
         try Data("\(start)\t100\tdead\tv\n\(start)\t0\talive\tv\n".utf8).write(to: file)
         let store = try CookieStore(file: file)
-        #expect(store.all().map(\.name) == ["alive"])
+        #expect(store.cookies.map(\.name) == ["alive"])
         try await store.save()
         let text = try String(contentsOf: file, encoding: .utf8)
         #expect(text.contains("alive") && !text.contains("dead"))
@@ -169,7 +169,7 @@ import Testing
         let folder = try ScratchDirectory()
         let store = try CookieStore(file: folder.url("cookies"))
         #expect(folder.names == [])
-        for number in 0..<100 { try store.set(Cookie(name: "c\(number)", value: "", domain: "host.example")) }
+        for number in 0..<100 { try store.setCookie(Cookie(name: "c\(number)", value: "", domain: "host.example")) }
         var count = 0
         while count < 101 {
             count = (try? String(contentsOf: folder.url("cookies"), encoding: .utf8))?.split(separator: "\n").count ?? 0
@@ -181,8 +181,8 @@ import Testing
 
     @Test func `what was set last is in the file when the store is gone`() throws {
         let folder = try ScratchDirectory()
-        do { try CookieStore(file: folder.url("cookies")).set(Cookie(name: "a", value: "1", domain: "host.example")) }
-        #expect(try CookieStore(file: folder.url("cookies")).all().map(\.value) == ["1"])
+        do { try CookieStore(file: folder.url("cookies")).setCookie(Cookie(name: "a", value: "1", domain: "host.example")) }
+        #expect(try CookieStore(file: folder.url("cookies")).cookies.map(\.value) == ["1"])
     }
 
     @Test func `a file that cannot be read or written is said`() async throws {
@@ -193,12 +193,12 @@ import Testing
         }
         let store = try CookieStore(file: folder.url("none/cookies"))
         try await store.save()
-        try store.set(Cookie(name: "a", value: "", domain: "host.example"))
+        try store.setCookie(Cookie(name: "a", value: "", domain: "host.example"))
         await #expect(throws: HTTPSessionError.self) { try await store.save() }
-        #expect(store.all().count == 1)
+        #expect(store.cookies.count == 1)
         try FileManager.default.createDirectory(at: folder.url("none"), withIntermediateDirectories: false)
         try await store.save()
-        #expect(try CookieStore(file: folder.url("none/cookies")).all() == store.all())
+        #expect(try CookieStore(file: folder.url("none/cookies")).cookies == store.cookies)
     }
 
     @Test func `requests without cookies and sessions without the store have no part in it`() async throws {
@@ -209,7 +209,7 @@ import Testing
         try await set("b=1", at: server, by: stranger)
         var request = TransferRequest(url: server.url("/"))
         request.options.handlesCookies = false
-        #expect(try await one.data(request).value.data.isEmpty)
+        #expect(try await one.dataTask(for: request).response.data.isEmpty)
         #expect(try await said(stranger, server.url("/")) == ["b=1"])
         #expect(try await said(one, server.url("/")) == ["a=1"])
     }
@@ -231,7 +231,7 @@ import Testing
             credentials: credentials)
         let other = try session(store)
         #expect(try await said(one, server.url("/")) == ["in"])
-        #expect(store.all().map(\.name) == ["seen"])
-        #expect(try await said(other, server.url("/say")) == Set(store.all().map { "seen=\($0.value)" }))
+        #expect(store.cookies.map(\.name) == ["seen"])
+        #expect(try await said(other, server.url("/say")) == Set(store.cookies.map { "seen=\($0.value)" }))
     }
 }

@@ -171,9 +171,9 @@ struct ForeignFileTests {
         try put("old", "file")
         let server = try MisbehavingServer { _ in Reply(status) }
         let session = try HTTPSessionManager(configuration: localConfiguration { _ in })
-        let task = session.download(
-            TransferRequest(url: server.url("/")), to: DownloadDestination(folder.url("file"), existingFile: .replace))
-        await #expect { try await task.value } throws: { ($0 as? HTTPSessionError)?.context.statusCode == status }
+        let task = session.downloadTask(
+            for: TransferRequest(url: server.url("/")), to: DownloadDestination(folder.url("file"), existingFile: .replace))
+        await #expect { try await task.response } throws: { ($0 as? HTTPSessionError)?.context.statusCode == status }
         #expect(try Data(contentsOf: folder.url("file")) == Data("old".utf8))
     }
 }

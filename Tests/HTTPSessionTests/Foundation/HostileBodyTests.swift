@@ -8,10 +8,10 @@ import Testing
 
 /// Bodies that are made to hurt whoever reads them.
 @Suite struct HostileBodyTests {
-    private func response(_ body: Data, _ type: String) throws -> ReceivedResponse {
-        ReceivedResponse(
-            head: HTTPResponse(status: .ok, headerFields: [.contentType: type]), body: body,
-            url: try #require(URL(string: "https://example.com/")))
+    private func response(_ body: Data, _ type: String) throws -> TransferResponse {
+        TransferResponse(
+            head: ResponseHead(HTTPResponse(status: .ok, headerFields: [.contentType: type])),
+            url: try #require(URL(string: "https://example.com/")), data: body)
     }
 
     private func code<Serializer: ResponseSerializer>(

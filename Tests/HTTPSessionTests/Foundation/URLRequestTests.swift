@@ -78,6 +78,6 @@ import Testing
         var original = URLRequest(url: server.url("/"))
         original.setValue("b", forHTTPHeaderField: "X-A")
         let session = try localSession()
-        #expect(try await session.data(TransferRequest(original)).string() == "b")
+        #expect(try await session.dataTask(for: TransferRequest(original)).string() == "b")
     }
 }

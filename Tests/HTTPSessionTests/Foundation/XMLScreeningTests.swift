@@ -9,10 +9,10 @@ import Testing
 
 /// XML bodies that end the process inside FoundationXML, and bodies that only look like them.
 @Suite struct XMLScreeningTests {
-    private static func response(_ body: Data) -> ReceivedResponse {
-        ReceivedResponse(
-            head: HTTPResponse(status: .ok, headerFields: [.contentType: "application/xml"]), body: body,
-            url: URL(filePath: "/"))
+    private static func response(_ body: Data) -> TransferResponse {
+        TransferResponse(
+            head: ResponseHead(HTTPResponse(status: .ok, headerFields: [.contentType: "application/xml"])),
+            url: URL(filePath: "/"), data: body)
     }
 
     /// Reads the body with both serializers, runs the parser, and returns the errors of the two.

@@ -59,8 +59,9 @@ import HTTPSessionFoundation
         #expect(error?.reason.contains("secret") == false)
     }
 
-    private func received(_ body: String) throws -> ReceivedResponse {
-        ReceivedResponse(head: HTTPResponse(status: .ok), body: Data(body.utf8), url: try #require(URL(string: "http://a/")))
+    private func received(_ body: String) throws -> TransferResponse {
+        TransferResponse(
+            head: ResponseHead(HTTPResponse(status: .ok)), url: try #require(URL(string: "http://a/")), data: Data(body.utf8))
     }
 
     @Test func `a relative address without a base URL says that it needs one`() {

@@ -16,7 +16,7 @@ import Testing
         #expect(head.firstValue(of: "empty") == "")
         #expect(head.firstValue(of: "c") == nil)
         #expect(head.headerFields.map { "\($0.name.rawName)=\($0.value)" } == ["A=1", "b=2", "A=3", "Empty="])
-        #expect(head.response.status == .init(code: 200, reasonPhrase: "All right"))
+        #expect(head.httpResponse.status == .init(code: 200, reasonPhrase: "All right"))
     }
 
     @Test func `HTTP/2 has no reason, and lines may end in LF alone`() throws {
@@ -38,8 +38,20 @@ import Testing
     }
 
     @Test func `media types without their parameters`() throws {
-        #expect(try #require(parsed("HTTP/1.1 200 OK\r\nContent-Type: Text/HTML ; charset=x\r\n\r\n")).mediaType == "text/html")
+        #expect(try #require(parsed("HTTP/1.1 200 OK\r\nContent-Type: Text/HTML ; charset=x\r\n\r\n")).mediaType?.essence == "text/html")
         #expect(try #require(parsed("HTTP/1.1 200 OK\r\n\r\n")).mediaType == nil)
+    }
+
+    @Test func `a head is made of an HTTPResponse and gives it back`() {
+        var response = HTTPResponse(status: .init(code: 404, reasonPhrase: "Not Found"))
+        response.headerFields[.contentType] = "text/html; charset=utf-8"
+        response.headerFields.append(HTTPField(name: .setCookie, value: "a=1"))
+        response.headerFields.append(HTTPField(name: .setCookie, value: "b=2"))
+        let head = ResponseHead(response)
+        #expect(head.statusCode == 404)
+        #expect(head.reasonPhrase == "Not Found")
+        #expect(head.httpResponse == response)
+        #expect(head.mediaType?.parameters == ["charset": "utf-8"])
     }
 
     @Test func `bytes beyond ASCII are read as UTF-8 or repaired`() throws {
@@ -51,13 +63,13 @@ import Testing
         #expect(head.reasonPhrase == "ü\u{FFFD}")
         #expect(head.firstValue(of: "x") == "ä")
         #expect(head.firstValue(of: "y") == "\u{FFFD}")
-        _ = head.response
+        _ = head.httpResponse
     }
 
     @Test(arguments: ["000", "099", "199", "599", "999"]) func `every status of three digits has a response`(_ code: String)
         throws
     {
-        #expect(try #require(parsed("HTTP/1.1 \(code) X\r\n\r\n")).response.status.code == Int(code))
+        #expect(try #require(parsed("HTTP/1.1 \(code) X\r\n\r\n")).httpResponse.status.code == Int(code))
     }
 
     @Test func `at random, every head can be read`() {
@@ -68,7 +80,7 @@ import Testing
             let tail = (0..<Int.random(in: 0...60, using: &generator)).map { _ in alphabet.randomElement(using: &generator) ?? 0 }
             guard let head = ResponseHead(bytes: Array("HTTP/1.1 200".utf8) + tail) else { continue }
             #expect(head.statusCode == 200, "seed \(seed)")
-            #expect(head.response.headerFields.count <= tail.count, "seed \(seed)")
+            #expect(head.httpResponse.headerFields.count <= tail.count, "seed \(seed)")
             _ = (head.reasonPhrase, head.mediaType, head.values(of: "a"), head.firstValue(of: "ab"))
         }
     }

@@ -171,7 +171,7 @@ import Testing
         serializer.options.waitsForConnectivity = false
         serializer.options.retryPolicy = .never
         serializer.options.maximumResponseSize = 4
-        serializer.options.sendsCredentialsUnasked = true
+        serializer.options.sendsCredentialsPreemptively = true
         let (set, unset) = (Mirror(reflecting: serializer.options), Mirror(reflecting: TransferRequest.Options()))
         for (one, other) in zip(set.children, unset.children) {
             #expect("\(one.value)" != "\(other.value)", "\(one.label ?? "") is not set above")

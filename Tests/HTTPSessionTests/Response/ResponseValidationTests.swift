@@ -88,8 +88,9 @@ import Testing
         let untyped = HTTPSessionError.thrown { try serializer.serialize(response("a", type: "text/plain")) }
         #expect(untyped?.code == .badServerResponse)
         #expect(untyped?.underlying is Refusal)
-        var tagged = response("a", type: "text/plain")
-        tagged.head.headerFields[.eTag] = "\"1\""
+        let tagged = TransferResponse(
+            head: ResponseHead(HTTPResponse(status: .ok, headerFields: [.contentType: "text/plain", .eTag: "\"1\""])),
+            url: URL(filePath: "/things"), data: Data("a".utf8))
         #expect(HTTPSessionError.thrown { try serializer.serialize(tagged) }?.code == .cancelled)
         #expect(
             HTTPSessionError.thrown { try serializer.serialize(response("a", type: "a/b")) }?.code == .unacceptableContentType)
@@ -104,7 +105,7 @@ import Testing
 
     @Test func `a serializer that throws an error of its own stands below ours`() {
         struct Failing: ResponseSerializer {
-            func decode(_ response: ReceivedResponse) throws -> sending Int { throw Refusal() }
+            func decode(_ response: TransferResponse) throws -> sending Int { throw Refusal() }
         }
         let error = HTTPSessionError.thrown { try Failing().serialize(response("body", method: .post)) }
         #expect(error?.code == .cannotDecodeContent)
@@ -132,9 +133,9 @@ import Testing
     }
 
     @Test func `of several fields the last counts`() {
-        var sample = response("")
-        sample.head.headerFields[values: .contentType] = ["a/b", "c/d"]
-        #expect(sample.mediaType?.essence == "c/d")
+        var head = HTTPResponse(status: .ok)
+        head.headerFields[values: .contentType] = ["a/b", "c/d"]
+        #expect(TransferResponse(head: ResponseHead(head), url: URL(filePath: "/")).mediaType?.essence == "c/d")
     }
 
     @Test func `reading never fails on any bytes`() {

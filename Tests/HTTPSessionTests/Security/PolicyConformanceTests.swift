@@ -156,7 +156,7 @@ import HTTPSessionFoundation
             policy.validatesDomainName = false
             policy.hostPins = [try HostPins("*.example.test", pins: [MintedCertificates.one("leaf").publicKeyPin.description])]
             policy.roots = .systemAnd(try MintedCertificates.set("root"))
-            policy.revocation = try RevocationLists(MintedCertificates.data("intermediate.crl"), scope: .wholeChain)
+            policy.revocation = try RevocationLists(MintedCertificates.data("intermediate.crl"), scope: .completeChain)
             policy.maximumTLSVersion = .v1_3
             policy.cipherList = "ECDHE+AESGCM"
             return policy

@@ -126,9 +126,9 @@ import Testing
     }
 
     @Test func `the whole chain needs a list of each authority`() throws {
-        let some = try Self.revocation("intermediate.crl", scope: .wholeChain)
+        let some = try Self.revocation("intermediate.crl", scope: .completeChain)
         #expect(try connect(some, to: "leaf-chain", host: "localhost") == .refused(.certificateUntrusted))
-        let all = try Self.revocation("intermediate.crl", "root.crl", scope: .wholeChain)
+        let all = try Self.revocation("intermediate.crl", "root.crl", scope: .completeChain)
         #expect(try connect(all, to: "leaf-chain", host: "localhost") == .accepted)
         #expect(try connect(all, to: "revoked-chain", host: "localhost") == .refused(.certificateRevoked))
     }

@@ -40,7 +40,7 @@ final class TusServer: Sendable {
             let offset = HTTPField.Name("Upload-Offset")
         else { return 0 }
         let request = TransferRequest(url: try url().appending(path: id), method: .head, headerFields: [version: "1.0.0"])
-        return Int64(try await session.data(request).value.response.headerFields[offset] ?? "") ?? 0
+        return Int64(try await session.dataTask(for: request).response.httpResponse.headerFields[offset] ?? "") ?? 0
     }
 
     /// What it has of an upload.

@@ -62,7 +62,7 @@ import Testing
         let server = try MisbehavingServer { _ in Reply(body: "x") }
         let session = try session(server.port)
         func network() async throws -> [Bool?] {
-            let metrics = try await session.data(request(server)).value.metrics
+            let metrics = try await session.dataTask(for: request(server)).response.metrics
             return metrics.transactions.flatMap { [$0.isCellular, $0.isExpensive, $0.isConstrained] }
         }
         tell(.cellular, isExpensive: true)
@@ -70,7 +70,7 @@ import Testing
         tell(.wifi, isConstrained: true)
         #expect(try await network() == [false, false, true])
         // This machine itself is reached over none of them, and without a path nobody knows.
-        let local = try await session.data(TransferRequest(url: server.url())).value.metrics.transactions
+        let local = try await session.dataTask(for: TransferRequest(url: server.url())).response.metrics.transactions
         #expect(local.map(\.isCellular) == [nil] && local.map(\.isExpensive) == [nil] && local.map(\.isConstrained) == [nil])
         tell(NetworkPath(status: .unsatisfied))
         #expect(try await network() == [nil, nil, nil])
@@ -80,19 +80,19 @@ import Testing
         let server = try MisbehavingServer { _ in Reply(body: "x") }
         tell(.cellular, isExpensive: true)
         let anyway = try session(server.port)
-        #expect(try await anyway.data(request(server)).value.data == Data("x".utf8))
-        let error = await failure(anyway.data(try request(server) { $0.allowsCellularAccess = false }))
+        #expect(try await anyway.dataTask(for: request(server)).response.data == Data("x".utf8))
+        let error = await failure(anyway.dataTask(for: try request(server) { $0.allowsCellularAccess = false }))
         #expect(error?.code == .networkNotAllowed)
         #expect(error?.urlErrorCode == .dataNotAllowed)
         let sparing = try session(server.port) { $0.allowsCellularAccess = false }
-        #expect(await failure(sparing.data(try request(server)))?.code == .networkNotAllowed)
-        #expect(try await sparing.data(request(server) { $0.allowsCellularAccess = true }).value.statusCode == 200)
+        #expect(await failure(sparing.dataTask(for: try request(server)))?.code == .networkNotAllowed)
+        #expect(try await sparing.dataTask(for: request(server) { $0.allowsCellularAccess = true }).response.statusCode == 200)
         // A tunnel is as cellular as what carries it.
         tell(.tunnel, below: .cellular)
-        #expect(await failure(sparing.data(try request(server)))?.code == .networkNotAllowed)
+        #expect(await failure(sparing.dataTask(for: try request(server)))?.code == .networkNotAllowed)
         // Each request is judged by the network of its moment.
         tell(.wifi)
-        #expect(try await sparing.data(request(server)).value.statusCode == 200)
+        #expect(try await sparing.dataTask(for: request(server)).response.statusCode == 200)
         #expect(server.requests.count == 3)
     }
 
@@ -101,13 +101,13 @@ import Testing
         let sparing = try session(server.port) { $0.allowsExpensiveAccess = false }
         let gentle = try session(server.port) { $0.allowsConstrainedAccess = false }
         tell(.usb, isExpensive: true)
-        #expect(await failure(sparing.data(try request(server)))?.code == .networkNotAllowed)
-        #expect(try await sparing.data(request(server) { $0.allowsExpensiveAccess = true }).value.statusCode == 200)
-        #expect(try await gentle.data(request(server)).value.statusCode == 200)
+        #expect(await failure(sparing.dataTask(for: try request(server)))?.code == .networkNotAllowed)
+        #expect(try await sparing.dataTask(for: request(server) { $0.allowsExpensiveAccess = true }).response.statusCode == 200)
+        #expect(try await gentle.dataTask(for: request(server)).response.statusCode == 200)
         tell(.wifi, isConstrained: true)
-        #expect(await failure(gentle.data(try request(server)))?.code == .networkNotAllowed)
-        #expect(try await gentle.data(request(server) { $0.allowsConstrainedAccess = true }).value.statusCode == 200)
-        #expect(try await sparing.data(request(server)).value.statusCode == 200)
+        #expect(await failure(gentle.dataTask(for: try request(server)))?.code == .networkNotAllowed)
+        #expect(try await gentle.dataTask(for: request(server) { $0.allowsConstrainedAccess = true }).response.statusCode == 200)
+        #expect(try await sparing.dataTask(for: request(server)).response.statusCode == 200)
         #expect(server.requests.count == 4)
     }
 
@@ -121,7 +121,7 @@ import Testing
         }
         tell(.wired)
         let session = try session(server.port) { $0.allowsCellularAccess = false }
-        #expect(await failure(session.data(try request(server)))?.code == .networkNotAllowed)
+        #expect(await failure(session.dataTask(for: try request(server)))?.code == .networkNotAllowed)
         #expect(server.requests.map(\.path) == ["/"])
     }
 
@@ -129,17 +129,17 @@ import Testing
         let server = try MisbehavingServer { _ in Reply(body: "x") }
         tell(.cellular)
         let session = try session(server.port) { ($0.allowsCellularAccess, $0.waitsForConnectivity) = (false, true) }
-        let task = session.data(try request(server))
+        let task = session.dataTask(for: try request(server))
         await log.await("waiting for connectivity")
         #expect(task.state == .waitingForConnectivity)
         // Neither none, nor another of the same kind.
         tell(NetworkPath(status: .unsatisfied))
         tell(.tunnel, below: .cellular)
-        let impatient = session.data(try request(server) { $0.waitsForConnectivity = false })
+        let impatient = session.dataTask(for: try request(server) { $0.waitsForConnectivity = false })
         #expect(await failure(impatient)?.code == .networkNotAllowed)
         #expect(server.requests.isEmpty)
         tell(.wifi)
-        let response = try await task.value
+        let response = try await task.response
         #expect(response.data == Data("x".utf8))
         #expect(response.metrics.retryCount == 0)
         #expect(response.metrics.timeWaitingForConnectivity > .zero)
@@ -155,10 +155,10 @@ import Testing
         }
         tell(.wired)
         let session = try session(server.port) { ($0.allowsCellularAccess, $0.waitsForConnectivity) = (false, true) }
-        let task = session.data(try request(server))
+        let task = session.dataTask(for: try request(server))
         await log.await("waiting for connectivity")
         tell(.wifi)
-        #expect(try await task.value.data == Data("x".utf8))
+        #expect(try await task.response.data == Data("x".utf8))
         #expect(server.requests.map(\.path) == ["/", "/next"])
     }
 
@@ -168,9 +168,9 @@ import Testing
             ($0.allowsCellularAccess, $0.allowsExpensiveAccess, $0.allowsConstrainedAccess) = (false, false, false)
         }
         tell(.cellular, isExpensive: true, isConstrained: true)
-        #expect(try await none.data(TransferRequest(url: server.url())).value.statusCode == 200)
+        #expect(try await none.dataTask(for: TransferRequest(url: server.url())).response.statusCode == 200)
         tell(NetworkPath(status: .unsatisfied))
-        #expect(try await none.data(request(server)).value.statusCode == 200)
+        #expect(try await none.dataTask(for: request(server)).response.statusCode == 200)
     }
 
     @Test func `where there is no network, that is why`() async throws {
@@ -179,9 +179,9 @@ import Testing
         server.stop()
         tell(NetworkPath(status: .unsatisfied))
         let session = try session(port)
-        #expect(await failure(session.data(try request(server)))?.code == .notConnected)
+        #expect(await failure(session.dataTask(for: try request(server)))?.code == .notConnected)
         tell(.wired)
-        #expect(await failure(session.data(try request(server)))?.code == .cannotConnectToHost)
+        #expect(await failure(session.dataTask(for: try request(server)))?.code == .cannotConnectToHost)
     }
 
     /// Two networks of a machine's: by cable to a server at 192.0.2.1, by radio to the same at 198.51.100.1, where the default route goes.
@@ -227,15 +227,15 @@ import Testing
         func get(_ host: String, _ change: (inout TransferRequest.Options) -> Void = { _ in }) throws -> TransferTask {
             var request = TransferRequest(url: try #require(URL(string: "http://\(host):\(server.port)/")))
             change(&request.options)
-            return session.data(request)
+            return session.dataTask(for: request)
         }
-        #expect(try await get("cable.example").value.metrics.transactions.last?.localAddress == "192.0.2.2")
+        #expect(try await get("cable.example").response.metrics.transactions.last?.localAddress == "192.0.2.2")
         #expect(await failure(try get("radio.example"))?.code == .networkNotAllowed)
         #expect(await failure(try get("198.51.100.1"))?.code == .networkNotAllowed)
-        #expect(try await get("both.example").value.metrics.transactions.last?.localAddress == "192.0.2.2")
+        #expect(try await get("both.example").response.metrics.transactions.last?.localAddress == "192.0.2.2")
         #expect(server.requests.count == 2)
         // A connection that another request may have made is none for this one.
-        _ = try await get("radio.example") { ($0.allowsCellularAccess, $0.allowsExpensiveAccess) = (true, true) }.value
+        _ = try await get("radio.example") { ($0.allowsCellularAccess, $0.allowsExpensiveAccess) = (true, true) }.response
         #expect(await failure(try get("radio.example"))?.code == .networkNotAllowed)
         #expect(server.requests.count == 3)
     }
@@ -250,11 +250,11 @@ import Testing
             ($0.networkNamespace, $0.securityPolicy) = (NetworkNamespace(client.path), policy)
         }
         let request = TransferRequest(url: try nginx.tlsURL("/1k"))
-        #expect(try await session.data(request).value.metrics.transactions.last?.networkProtocolName == "h2")
+        #expect(try await session.dataTask(for: request).response.metrics.transactions.last?.networkProtocolName == "h2")
         var sparing = request
         sparing.options.allowsCellularAccess = false
-        #expect(await failure(session.data(sparing))?.code == .networkNotAllowed)
-        #expect(try await session.data(request).value.metrics.transactions.last?.isReusedConnection == true)
+        #expect(await failure(session.dataTask(for: sparing))?.code == .networkNotAllowed)
+        #expect(try await session.dataTask(for: request).response.metrics.transactions.last?.isReusedConnection == true)
     }
 
     @Test func `a session that is bound to an interface is judged by that one`() async throws {
@@ -266,7 +266,7 @@ import Testing
                 $0.allowsCellularAccess = false
                 $0.hostOverrides = [.init(host: "named.example", port: Int(server.port), addresses: [address])]
             }
-            let error = await failure(session.data(try request(server)))
+            let error = await failure(session.dataTask(for: try request(server)))
             #expect(error?.code == (isAllowed ? nil : .networkNotAllowed), "\(error.map { "\($0)" } ?? "no error")")
         }
         #expect(server.requests.count == 1)

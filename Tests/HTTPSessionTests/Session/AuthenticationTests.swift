@@ -60,14 +60,14 @@ private struct DigestLock: Sendable {
         let server = try MisbehavingServer { _ in .unauthorized("Basic realm=\"\(asked.add())\"") }
         var parts = try #require(URLComponents(url: server.url(), resolvingAgainstBaseURL: false))
         (parts.user, parts.password) = ("user", "word")
-        let response = try await localSession().data(TransferRequest(url: try #require(parts.url))).value
+        let response = try await localSession().dataTask(for: TransferRequest(url: try #require(parts.url))).response
         #expect(response.statusCode == 401)
         #expect(server.requests.count == 21)
     }
 
     @Test func `without anybody to ask, the challenge is the answer`() async throws {
         let server = try locked()
-        let response = try await localSession().data(TransferRequest(url: server.url())).value
+        let response = try await localSession().dataTask(for: TransferRequest(url: server.url())).response
         #expect(response.statusCode == 401)
         #expect(response.data == Data("who are you?".utf8))
         #expect(server.requests.count == 1)
@@ -76,7 +76,7 @@ private struct DigestLock: Sendable {
     @Test func `a user and a password in the address are said when asked for`() async throws {
         let server = try locked(user: "us er", password: "w:o/rd")
         let url = try #require(URL(string: "http://us%20er:w%3Ao%2Frd@127.0.0.1:\(server.port)/x"))
-        let response = try await localSession().data(TransferRequest(url: url)).value
+        let response = try await localSession().dataTask(for: TransferRequest(url: url)).response
         #expect(response.statusCode == 200)
         #expect(server.requests.map { $0["authorization"] == nil } == [true, false])
         #expect(server.requests.allSatisfy { $0.target == "/x" && $0["host"] == "127.0.0.1:\(server.port)" })
@@ -91,8 +91,8 @@ private struct DigestLock: Sendable {
             configuration: localConfiguration(), handlers: answering(Credential(user: "user", password: "word"), asked: asked),
             credentials: store)
         let upload = TransferRequest(url: server.url(), method: .post, body: .data(Data("body".utf8)))
-        #expect(try await session.data(upload).value.data == Data("POST body".utf8))
-        #expect(try await session.data(TransferRequest(url: server.url("/again"))).value.data == Data("GET ".utf8))
+        #expect(try await session.dataTask(for: upload).response.data == Data("POST body".utf8))
+        #expect(try await session.dataTask(for: TransferRequest(url: server.url("/again"))).response.data == Data("GET ".utf8))
         #expect(asked.count == 1)
         #expect(server.requests.filter { $0.method == "POST" }.map(\.text) == ["body", "body"])
         let origin = try #require(Origin(server.url()))
@@ -104,7 +104,7 @@ private struct DigestLock: Sendable {
         let asked = Counter()
         let session = try localSession(
             handlers: answering(Credential(user: "user", password: "word", persistence: .none), asked: asked))
-        for _ in 0..<2 { #expect(try await session.data(TransferRequest(url: server.url())).value.statusCode == 200) }
+        for _ in 0..<2 { #expect(try await session.dataTask(for: TransferRequest(url: server.url())).response.statusCode == 200) }
         #expect(asked.count == 2)
     }
 
@@ -120,7 +120,7 @@ private struct DigestLock: Sendable {
         })
         let store = CredentialStore()
         let session = try HTTPSessionManager(configuration: localConfiguration(), handlers: handlers, credentials: store)
-        #expect(try await session.data(TransferRequest(url: server.url())).value.statusCode == 200)
+        #expect(try await session.dataTask(for: TransferRequest(url: server.url())).response.statusCode == 200)
         #expect(counts.withLock { $0 } == [0, 1, 2])
         let origin = try #require(Origin(server.url()))
         #expect(store[.init(origin: origin, realm: "r", isProxy: false)]?.secret == "word")
@@ -136,13 +136,13 @@ private struct DigestLock: Sendable {
         let session = try HTTPSessionManager(
             configuration: localConfiguration(), handlers: answering(Credential(user: "user", password: "word")),
             credentials: store, monitors: [log])
-        #expect(try await session.data(TransferRequest(url: url)).value.statusCode == 200)
+        #expect(try await session.dataTask(for: TransferRequest(url: url)).response.statusCode == 200)
         #expect(
             server.requests.map { $0["authorization"] } == [
                 nil, basic("user", "typo"), basic("user", "old"), basic("user", "word"),
             ])
         // Monitors hear of each, whoever has the answer.
-        session.invalidate(cancelsTasks: false)
+        session.finishTasksAndInvalidate()
         #expect(
             await log.awaitInvalidation().filter { $0.hasPrefix("started") || $0.hasPrefix("challenged") } == [
                 "started 1", "challenged basic", "started 2", "challenged basic", "started 3", "challenged basic", "started 4",
@@ -152,12 +152,12 @@ private struct DigestLock: Sendable {
     @Test func `a handler may cancel, reject, leave it or misunderstand`() async throws {
         let server = try locked()
         func task(_ disposition: TransferHandlers.ChallengeDisposition) throws -> TransferTask {
-            try localSession(handlers: TransferHandlers(challenge: { _ in disposition })).data(TransferRequest(url: server.url()))
+            try localSession(handlers: TransferHandlers(challenge: { _ in disposition })).dataTask(for: TransferRequest(url: server.url()))
         }
         #expect(await failure(try task(.cancel))?.code == .authenticationFailed)
         #expect(await failure(try task(.useCredential(Credential(token: "t"))))?.code == .authenticationFailed)
         for disposition in [TransferHandlers.ChallengeDisposition.performDefaultHandling, .rejectProtectionSpace] {
-            let response = try await task(disposition).value
+            let response = try await task(disposition).response
             #expect(response.statusCode == 401)
             #expect(response.data == Data("who are you?".utf8))
         }
@@ -175,7 +175,7 @@ private struct DigestLock: Sendable {
             return challenge.scheme == .basic
                 ? .useCredential(Credential(user: "user", password: "word")) : .rejectProtectionSpace
         })
-        #expect(try await localSession(handlers: handlers).data(TransferRequest(url: server.url())).value.data == Data("in".utf8))
+        #expect(try await localSession(handlers: handlers).dataTask(for: TransferRequest(url: server.url())).response.data == Data("in".utf8))
         #expect(schemes.withLock { $0 } == [.bearer, .digest, .basic])
     }
 
@@ -186,7 +186,7 @@ private struct DigestLock: Sendable {
             return .cancel
         })
         let session = try localSession({ $0.handlerTimeout = .milliseconds(100) }, handlers: handlers)
-        #expect(await failure(session.data(TransferRequest(url: server.url())))?.code == .handlerTimedOut)
+        #expect(await failure(session.dataTask(for: TransferRequest(url: server.url())))?.code == .handlerTimedOut)
     }
 
     @Test func `a token is said as Bearer`() async throws {
@@ -194,14 +194,14 @@ private struct DigestLock: Sendable {
             $0["authorization"] == "Bearer t0ken" ? Reply(body: "in") : .unauthorized("Bearer realm=\"x\"")
         }
         let session = try localSession(handlers: answering(Credential(token: "t0ken")))
-        #expect(try await session.data(TransferRequest(url: server.url())).value.data == Data("in".utf8))
+        #expect(try await session.dataTask(for: TransferRequest(url: server.url())).response.data == Data("in".utf8))
     }
 
     @Test func `Digest never sends the word, with and without a body`() async throws {
         let lock = DigestLock()
         let server = try MisbehavingServer { lock.reply(to: $0) }
         let session = try localSession(handlers: answering(Credential(user: "user", password: "word", persistence: .none)))
-        #expect(try await session.data(TransferRequest(url: server.url("/a?b"))).value.data == Data("GET ".utf8))
+        #expect(try await session.dataTask(for: TransferRequest(url: server.url("/a?b"))).response.data == Data("GET ".utf8))
         let made = Counter()
         let body = RequestBody.stream(length: nil) {
             made.add()
@@ -211,7 +211,7 @@ private struct DigestLock: Sendable {
             }
         }
         for body in [RequestBody.data(Data("memory".utf8)), body] {
-            let response = try await session.data(TransferRequest(url: server.url(), method: .put, body: body)).value
+            let response = try await session.dataTask(for: TransferRequest(url: server.url(), method: .put, body: body)).response
             #expect(response.statusCode == 200)
             #expect(String(decoding: response.data, as: UTF8.self).hasPrefix("PUT "))
             #expect(response.data.count > 4)
@@ -227,7 +227,7 @@ private struct DigestLock: Sendable {
                 ? .performDefaultHandling
                 : .useCredential(Credential(user: "user", password: "wrong\(challenge.previousFailureCount)"))
         })
-        #expect(try await localSession(handlers: handlers).data(TransferRequest(url: server.url())).value.statusCode == 401)
+        #expect(try await localSession(handlers: handlers).dataTask(for: TransferRequest(url: server.url())).response.statusCode == 401)
     }
 
     @Test func `a credential said to one origin is not said to another`() async throws {
@@ -236,16 +236,16 @@ private struct DigestLock: Sendable {
             request["authorization"] == nil ? .unauthorized("Basic realm=r") : .redirect(307, to: other.url().absoluteString)
         }
         let session = try localSession(handlers: answering(Credential(user: "user", password: "word")))
-        #expect(try await session.data(TransferRequest(url: server.url())).value.data == Data("-".utf8))
+        #expect(try await session.dataTask(for: TransferRequest(url: server.url())).response.data == Data("-".utf8))
         let url = try #require(URL(string: "http://user:word@127.0.0.1:\(server.port)/"))
-        #expect(try await localSession().data(TransferRequest(url: url)).value.data == Data("-".utf8))
+        #expect(try await localSession().dataTask(for: TransferRequest(url: url)).response.data == Data("-".utf8))
     }
 
     @Test func `a field that was refused gives way to the handler's credential`() async throws {
         let server = try locked()
         let session = try localSession(handlers: answering(Credential(user: "user", password: "word")))
         let request = TransferRequest(url: server.url(), headerFields: [.authorization: "Bearer expired"])
-        #expect(try await session.data(request).value.statusCode == 200)
+        #expect(try await session.dataTask(for: request).response.statusCode == 200)
         #expect(server.requests.map { $0.values("authorization") } == [["Bearer expired"], [basic("user", "word")]])
     }
 
@@ -253,7 +253,7 @@ private struct DigestLock: Sendable {
         let server = try locked()
         let session = try localSession(handlers: answering(Credential(user: "user", password: "word", persistence: .none)))
         var data = Data()
-        for try await chunk in session.stream(TransferRequest(url: server.url())).chunks { data.append(chunk) }
+        for try await chunk in session.streamTask(for: TransferRequest(url: server.url())).chunks { data.append(chunk) }
         #expect(data == Data("GET ".utf8))
     }
 
@@ -261,7 +261,7 @@ private struct DigestLock: Sendable {
         let server = try locked()
         let asked = Counter()
         let session = try localSession(handlers: answering(Credential(user: "user", password: "wrong"), asked: asked))
-        let response = try await session.data(TransferRequest(url: server.url())).value
+        let response = try await session.dataTask(for: TransferRequest(url: server.url())).response
         #expect(response.statusCode == 401)
         #expect(response.data == Data("who are you?".utf8))
         #expect((asked.count, server.requests.count) == (2, 2))
@@ -275,7 +275,7 @@ private struct DigestLock: Sendable {
         let session = try HTTPSessionManager(
             configuration: localConfiguration(), handlers: answering(Credential(user: "user", password: "wrong")),
             credentials: store)
-        #expect(try await session.data(TransferRequest(url: server.url())).value.statusCode == 401)
+        #expect(try await session.dataTask(for: TransferRequest(url: server.url())).response.statusCode == 401)
         let origin = try #require(Origin(server.url()))
         #expect(store[.init(origin: origin, realm: "r")] == nil)
     }
@@ -286,6 +286,6 @@ private struct DigestLock: Sendable {
             return Reply(401, fields: ["WWW-Authenticate": "Basic realm=r"], body: .pattern(1_000)).cut(afterBodyBytes: 100)
         }
         let session = try localSession(handlers: answering(Credential(user: "user", password: "word")))
-        #expect(try await session.data(TransferRequest(url: server.url())).value.data == Data("in".utf8))
+        #expect(try await session.dataTask(for: TransferRequest(url: server.url())).response.data == Data("in".utf8))
     }
 }

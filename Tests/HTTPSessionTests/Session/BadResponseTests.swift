@@ -21,7 +21,7 @@ private func peakMemory() throws -> Int {
             $0.requestTimeout = .seconds(20)
             change(&$0)
         }
-        return await failure(session.data(TransferRequest(url: server.url())))
+        return await failure(session.dataTask(for: TransferRequest(url: server.url())))
     }
 
     @Test(arguments: Reply.ChunkFault.allCases) func `a broken chunked body is an error`(_ fault: Reply.ChunkFault) async throws {
@@ -40,13 +40,13 @@ private func peakMemory() throws -> Int {
             Reply(body: "short HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil").lyingLength(5)
         }
         let session = try localSession()
-        #expect(try await session.data(TransferRequest(url: server.url())).value.data == Data("short".utf8))
+        #expect(try await session.dataTask(for: TransferRequest(url: server.url())).response.data == Data("short".utf8))
         // Where the rest comes late it is in the next one's way, which then fails: it is no HTTP as it stands here.
-        let second = session.data(TransferRequest(url: server.url()))
+        let second = session.dataTask(for: TransferRequest(url: server.url()))
         if let error = await failure(second) {
             #expect(error.code == .badServerResponse)
         } else {
-            #expect(try await second.value.data == Data("short".utf8))
+            #expect(try await second.response.data == Data("short".utf8))
         }
     }
 
@@ -96,8 +96,8 @@ private func peakMemory() throws -> Int {
             return .gzip(.bytes(bytes))
         }
         let session = try localSession()
-        #expect(try await session.data(TransferRequest(url: server.url())).value.data == text)
-        #expect(await failure(session.data(TransferRequest(url: server.url("/broken"))))?.code == .cannotDecodeContent)
+        #expect(try await session.dataTask(for: TransferRequest(url: server.url())).response.data == text)
+        #expect(await failure(session.dataTask(for: TransferRequest(url: server.url("/broken"))))?.code == .cannotDecodeContent)
     }
 
     @Test(.skippedUnderSanitizers) func `a bomb ends a data task, within bounds`() async throws {
@@ -114,10 +114,10 @@ private func peakMemory() throws -> Int {
         let server = try MisbehavingServer { _ in .gzipBomb(inflatedBytes: 8 << 30) }
         let session = try localSession()
         for waits in [false, true] {
-            let task = session.stream(TransferRequest(url: server.url()))
+            let task = session.streamTask(for: TransferRequest(url: server.url()))
             if waits {
                 let other = try MisbehavingServer { _ in Reply().delayed(.milliseconds(100)) }
-                _ = try await session.data(TransferRequest(url: other.url())).value
+                _ = try await session.dataTask(for: TransferRequest(url: other.url())).response
             }
             var received = 0
             let error = await #expect(throws: HTTPSessionError.self) {
@@ -132,7 +132,7 @@ private func peakMemory() throws -> Int {
     @Test func `a bomb is a small file, for downloads are not decoded`() async throws {
         let folder = try ScratchDirectory()
         let server = try MisbehavingServer { _ in .gzipBomb(inflatedBytes: 64 << 20) }
-        _ = try await localSession().download(TransferRequest(url: server.url()), to: .init(folder.url("bomb"))).value
+        _ = try await localSession().downloadTask(for: TransferRequest(url: server.url()), to: .init(folder.url("bomb"))).response
         let size = try FileManager.default.attributesOfItem(atPath: folder.file("bomb"))[.size] as? NSNumber
         #expect((size?.intValue ?? .max) < 1 << 20)
     }
@@ -159,7 +159,7 @@ private func peakMemory() throws -> Int {
         let session = try HTTPSessionManager(
             configuration: localConfiguration { $0.retryPolicy = RetryPolicy(maximumRetries: 1, baseDelay: .milliseconds(1)) })
         for path in ["/", "/rest"] {
-            let task = session.download(TransferRequest(url: server.url(path)), to: .init(folder.url("bomb")))
+            let task = session.downloadTask(for: TransferRequest(url: server.url(path)), to: .init(folder.url("bomb")))
             let error = await failure(task)
             // While the file's queue is full, libcurl keeps at most 64 MiB of what it has decoded, and then gives up by itself.
             #expect(error?.code == .responseTooLarge || error?.code == .transferFailed, "\(String(describing: error))")
@@ -185,7 +185,7 @@ private func peakMemory() throws -> Int {
 
     @Test func `a connection that ends without a word is lost, and not tried again`() async throws {
         let server = try MisbehavingServer { _ in .none() }
-        #expect(await failure(try localSession().data(TransferRequest(url: server.url())))?.code == .connectionLost)
+        #expect(await failure(try localSession().dataTask(for: TransferRequest(url: server.url())))?.code == .connectionLost)
         #expect(server.requests.count == 1)
         #expect(try await error(.none(.reset))?.code == .connectionLost)
         #expect(try await error(.raw(.text("HTTP/1.1 20")))?.code == .connectionLost)
@@ -198,8 +198,8 @@ private func peakMemory() throws -> Int {
         }
         let log = EventLog()
         let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
-        #expect(try await session.data(TransferRequest(url: server.url())).value.data == Data("x".utf8))
-        session.invalidate(cancelsTasks: false)
+        #expect(try await session.dataTask(for: TransferRequest(url: server.url())).response.data == Data("x".utf8))
+        session.finishTasksAndInvalidate()
         #expect(
             await log.awaitInvalidation().filter { $0.hasPrefix("interim") } == ["interim 103", "interim 102", "interim 103"])
     }
@@ -208,12 +208,12 @@ private func peakMemory() throws -> Int {
         let text = String(repeating: "HTTP/1.1 103 Early Hints\r\nX: y\r\n\r\n", count: 1_000)
         let server = try MisbehavingServer { _ in .raw(ReplyBody([.bytes(Array(text.utf8)), .wait(.forever)])) }
         let session = try localSession { $0.requestTimeout = .milliseconds(300) }
-        #expect(await failure(session.data(TransferRequest(url: server.url())))?.code == .timedOut)
+        #expect(await failure(session.dataTask(for: TransferRequest(url: server.url())))?.code == .timedOut)
     }
 
     @Test func `a body without length ends with its connection`() async throws {
         let server = try MisbehavingServer { _ in Reply(body: .pattern(100_000)).untilClose() }
-        #expect(try await localSession().data(TransferRequest(url: server.url())).value.data == pattern(100_000))
+        #expect(try await localSession().dataTask(for: TransferRequest(url: server.url())).response.data == pattern(100_000))
     }
 
     @Test func `no body where there is none`() async throws {
@@ -221,11 +221,11 @@ private func peakMemory() throws -> Int {
             request.method == "HEAD" ? Reply(body: .pattern(1_000)) : Reply(Int(request.query ?? "") ?? 200, body: "x")
         }
         let session = try localSession()
-        let head = try await session.data(TransferRequest(url: server.url(), method: .head)).value
+        let head = try await session.dataTask(for: TransferRequest(url: server.url(), method: .head)).response
         #expect(head.data.isEmpty)
         #expect(head.head.firstValue(of: "content-length") == "1000")
         for status in [204, 304] {
-            #expect(try await session.data(TransferRequest(url: server.url("/?\(status)"))).value.data.isEmpty)
+            #expect(try await session.dataTask(for: TransferRequest(url: server.url("/?\(status)"))).response.data.isEmpty)
         }
         #expect(server.seen.connections == 1)
     }
@@ -234,7 +234,7 @@ private func peakMemory() throws -> Int {
         let server = try MisbehavingServer { _ in
             Reply(body: "x").chunked(trailers: ["X-Late": "1", "Content-Type": "evil/evil"])
         }
-        let response = try await localSession().data(TransferRequest(url: server.url())).value
+        let response = try await localSession().dataTask(for: TransferRequest(url: server.url())).response
         #expect(response.data == Data("x".utf8))
         #expect(response.head.firstValue(of: "x-late") == nil)
         #expect(response.head.mediaType == nil)
@@ -246,7 +246,7 @@ private func peakMemory() throws -> Int {
                 "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nHTTP/1.1 302 Found: x\r\nLocation: /x\r\n\r\n"
             )
         }
-        let response = try await localSession().data(TransferRequest(url: server.url())).value
+        let response = try await localSession().dataTask(for: TransferRequest(url: server.url())).response
         #expect(response.statusCode == 200)
         #expect(response.data == Data("hello".utf8))
         #expect(server.requests.count == 1)
@@ -256,7 +256,7 @@ private func peakMemory() throws -> Int {
         let server = try MisbehavingServer { _ in .raw("HTTP/1.1 204 No Content\r\nContent-Length: 99999999999999\r\n\r\n") }
         let folder = try ScratchDirectory()
         let file = folder.url("file")
-        let task = try localSession().download(TransferRequest(url: server.url()), to: .init(file))
+        let task = try localSession().downloadTask(for: TransferRequest(url: server.url()), to: .init(file))
         #expect(await failure(task)?.code == .unacceptableStatus)
         #expect(folder.names.isEmpty)
     }
@@ -269,6 +269,6 @@ private func peakMemory() throws -> Int {
                 _ = try? await server.awaitSeen { $0.sentBodyBytes >= 200_000 }
                 return .allow
             }))
-        #expect(await failure(session.data(TransferRequest(url: server.url())))?.code == .responseTooLarge)
+        #expect(await failure(session.dataTask(for: TransferRequest(url: server.url())))?.code == .responseTooLarge)
     }
 }

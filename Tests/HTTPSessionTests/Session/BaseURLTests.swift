@@ -18,14 +18,14 @@ import Testing
     {
         let server = try MisbehavingServer { _ in Reply(body: "{}") }
         let session = try HTTPSessionManager(baseURL: server.origin + base, configuration: localConfiguration())
-        _ = try await session.get(address).value
+        _ = try await session.get(address).response
         #expect(server.requests.map(\.target) == [target])
     }
 
     @Test func `an absolute address stands for itself, and without a base nothing else does`() async throws {
         let server = try MisbehavingServer { _ in Reply(body: "{}") }
         let session = try HTTPSessionManager(baseURL: "http://127.0.0.1:1/v1", configuration: localConfiguration())
-        _ = try await session.get(server.url("/x").absoluteString).value
+        _ = try await session.get(server.url("/x").absoluteString).response
         #expect(server.requests.map(\.target) == ["/x"])
         #expect(await failure(try localSession().get("users"))?.code == .invalidRequest)
     }
@@ -46,7 +46,7 @@ import Testing
             session.delete("d", parameters: parameters), session.post("p", parameters: parameters),
             session.put("u", parameters: parameters), session.patch("c", parameters: parameters),
         ]
-        for task in tasks { _ = try await task.value }
+        for task in tasks { _ = try await task.response }
         let seen = server.requests.map { "\($0.method) \($0.target) \($0.text)" }.sorted()
         #expect(seen == ["DELETE /d?a=1 ", "GET /g?a=1 ", "HEAD /h?a=1 ", "PATCH /c a=1", "POST /p a=1", "PUT /u a=1"])
     }

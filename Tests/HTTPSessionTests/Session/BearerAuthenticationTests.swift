@@ -31,7 +31,7 @@ import Testing
             return "new"
         }
         let session = try session(tokens)
-        let tasks = (0..<20).map { _ in session.data(TransferRequest(url: server.url())) }
+        let tasks = (0..<20).map { _ in session.dataTask(for: TransferRequest(url: server.url())) }
         await begun.wait()
         await log.await("response 401")
         mayEnd.fire()
@@ -44,10 +44,10 @@ import Testing
     @Test func `without a token the first is fetched, and one that is refused anew stands refused`() async throws {
         let server = try guarded()
         let tokens = BearerAuthentication { _ in "new" }
-        #expect(try await session(tokens).data(TransferRequest(url: server.url())).string() == "in")
+        #expect(try await session(tokens).dataTask(for: TransferRequest(url: server.url())).string() == "in")
         let refreshes = Counter()
         let useless = BearerAuthentication(token: "a") { _ in "b\(refreshes.add())" }
-        #expect(try await session(useless).data(TransferRequest(url: server.url())).value.statusCode == 401)
+        #expect(try await session(useless).dataTask(for: TransferRequest(url: server.url())).response.statusCode == 401)
         #expect(refreshes.count == 2)
     }
 
@@ -55,9 +55,9 @@ import Testing
         struct Refused: Error {}
         let server = try guarded()
         let expired = BearerAuthentication(token: "old") { _ in throw Refused() }
-        #expect(try await session(expired).data(TransferRequest(url: server.url())).value.statusCode == 401)
+        #expect(try await session(expired).dataTask(for: TransferRequest(url: server.url())).response.statusCode == 401)
         let none = BearerAuthentication { _ in throw Refused() }
-        #expect(await failure(try session(none).data(TransferRequest(url: server.url())))?.code == .authenticationFailed)
+        #expect(await failure(try session(none).dataTask(for: TransferRequest(url: server.url())))?.code == .authenticationFailed)
     }
 
     @Test func `a token is replaced before it expires, and one that cannot be is used to its end`() async throws {
@@ -76,18 +76,18 @@ import Testing
         }
         let session = try session(tokens)
         // Nobody waits for what is done in good time.
-        for _ in 0..<2 { #expect(try await session.data(TransferRequest(url: server.url())).string() == "Bearer old") }
+        for _ in 0..<2 { #expect(try await session.dataTask(for: TransferRequest(url: server.url())).string() == "Bearer old") }
         await begun.wait()
         mayEnd.fire()
         while tokens.token != "new" { await Task.yield() }
-        #expect(try await session.data(TransferRequest(url: server.url())).string() == "Bearer new")
+        #expect(try await session.dataTask(for: TransferRequest(url: server.url())).string() == "Bearer new")
         #expect(fetches.count == 1)
         struct Away: Error {}
         let stuck = BearerAuthentication(token: old, renewal: TokenRenewal(ahead: .seconds(3_600)), since: .distantPast) { _ in
             throw Away()
         }
         for _ in 0..<9 {
-            #expect(try await self.session(stuck).data(TransferRequest(url: server.url())).string() == "Bearer old")
+            #expect(try await self.session(stuck).dataTask(for: TransferRequest(url: server.url())).string() == "Bearer old")
         }
     }
 
@@ -98,15 +98,15 @@ import Testing
             BearerToken("b\(fetches.add())")
         }
         let session = try session(tokens)
-        for _ in 0..<3 { #expect(try await session.data(TransferRequest(url: server.url())).value.statusCode == 401) }
+        for _ in 0..<3 { #expect(try await session.dataTask(for: TransferRequest(url: server.url())).response.statusCode == 401) }
         #expect(fetches.count == 3)
         // Without a token that has not expired, the limit is an error.
         let expired = BearerAuthentication(renewal: TokenRenewal(maximumCount: 1, period: .seconds(3_600))) { _ in
             BearerToken("a", expiry: .distantPast)
         }
         let other = try self.session(expired)
-        #expect(try await other.data(TransferRequest(url: server.url())).value.statusCode == 401)
-        let error = await failure(other.data(TransferRequest(url: server.url())))
+        #expect(try await other.dataTask(for: TransferRequest(url: server.url())).response.statusCode == 401)
+        let error = await failure(other.dataTask(for: TransferRequest(url: server.url())))
         #expect(error?.code == .authenticationFailed)
         #expect(error?.reason.contains("too many tokens") == true)
     }

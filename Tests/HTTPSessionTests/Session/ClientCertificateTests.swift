@@ -66,14 +66,14 @@ import Testing
         let (server, identity) = (try server(version), try identity())
         let wallet = Wallet { _ in .use(identity) }
         let session = try session(wallet)
-        for _ in 0..<3 { #expect(await failure(session.data(request(server))) == nil) }
+        for _ in 0..<3 { #expect(await failure(session.dataTask(for: request(server))) == nil) }
         #expect(wallet.asked.map(\.host) == ["127.0.0.1"])
         #expect(wallet.asked.first?.authorities == [try MintedCertificates.one("client-root").subject])
         #expect(server.requests.map(\.text) == ["said", "said", "said"])
         #expect(server.requests.allSatisfy { $0.tls?.clientCertificate.map { Data($0) } == identity.certificate.derBytes })
         // What one session has chosen is not another's.
         let other = Wallet { _ in .cancel }
-        #expect(await failure(try self.session(other).data(request(server)))?.code == .clientCertificateRequired)
+        #expect(await failure(try self.session(other).dataTask(for: request(server)))?.code == .clientCertificateRequired)
         #expect(other.asked.count == 1)
     }
 
@@ -82,9 +82,9 @@ import Testing
     {
         let wallet = Wallet { _ in .performDefaultHandling }
         let (kind, strict) = (try server(version, .requested), try server(version))
-        #expect(await failure(try session(wallet).data(request(kind))) == nil)
+        #expect(await failure(try session(wallet).dataTask(for: request(kind))) == nil)
         #expect(kind.requests.map { $0.tls?.clientCertificate == nil } == [true])
-        #expect(await failure(try session(wallet).data(request(strict)))?.code == .clientCertificateRequired)
+        #expect(await failure(try session(wallet).dataTask(for: request(strict)))?.code == .clientCertificateRequired)
         #expect(strict.requests.isEmpty)
         #expect(wallet.asked.count == 2)
     }
@@ -95,8 +95,8 @@ import Testing
         let (server, right, wrong) = (try server(version), try identity(), try identity("foreign-leaf"))
         let wallet = Wallet { $0 == 1 ? .use(wrong) : .use(right) }
         let session = try session(wallet)
-        #expect(await failure(session.data(request(server)))?.code == .clientCertificateRejected)
-        #expect(await failure(session.data(request(server))) == nil)
+        #expect(await failure(session.dataTask(for: request(server)))?.code == .clientCertificateRejected)
+        #expect(await failure(session.dataTask(for: request(server))) == nil)
         #expect(wallet.asked.count == 2)
         #expect(server.requests.count == 1)
     }
@@ -105,12 +105,12 @@ import Testing
         let identity = try identity()
         let wallet = Wallet { _ in .use(identity) }
         let (foreign, plain) = (try server(chain: "foreign-leaf-chain"), try server(.v1_3, .ignored))
-        let error = await failure(try session(wallet).data(request(foreign)))
+        let error = await failure(try session(wallet).dataTask(for: request(foreign)))
         #expect(error?.code == .certificateHasUnknownRoot)
-        #expect(await failure(try session(wallet).data(request(plain))) == nil)
+        #expect(await failure(try session(wallet).dataTask(for: request(plain))) == nil)
         // What is given beforehand is shown unasked.
         let server = try server()
-        #expect(await failure(try session(wallet) { $0.clientIdentity = identity }.data(request(server))) == nil)
+        #expect(await failure(try session(wallet) { $0.clientIdentity = identity }.dataTask(for: request(server))) == nil)
         #expect(wallet.asked.isEmpty)
     }
 
@@ -118,9 +118,9 @@ import Testing
         let (server, identity) = (try server(), try identity())
         let (sessions, own) = (Wallet { _ in .cancel }, Wallet { _ in .use(identity) })
         let session = try session(sessions)
-        #expect(await failure(session.data(request(server), handlers: own.handlers)) == nil)
-        #expect(await failure(session.data(request(server), handlers: own.handlers)) == nil)
-        #expect(await failure(session.data(request(server)))?.code == .clientCertificateRequired)
+        #expect(await failure(session.dataTask(for: request(server), handlers: own.handlers)) == nil)
+        #expect(await failure(session.dataTask(for: request(server), handlers: own.handlers)) == nil)
+        #expect(await failure(session.dataTask(for: request(server)))?.code == .clientCertificateRequired)
         #expect((own.asked.count, sessions.asked.count) == (2, 1))
     }
 
@@ -133,9 +133,9 @@ import Testing
         let session = try session(Wallet { _ in .cancel })
         let wallet = Wallet { _ in .use(identity) }
         let url = TransferRequest(url: server.url())
-        #expect(await failure(session.data(url, handlers: TransferHandlers())) == nil)
-        #expect(await failure(session.data(url, handlers: wallet.handlers)) == nil)
-        #expect(await failure(session.data(url, handlers: TransferHandlers())) == nil)
+        #expect(await failure(session.dataTask(for: url, handlers: TransferHandlers())) == nil)
+        #expect(await failure(session.dataTask(for: url, handlers: wallet.handlers)) == nil)
+        #expect(await failure(session.dataTask(for: url, handlers: TransferHandlers())) == nil)
         #expect(wallet.asked.map(\.port) == [Int(server.port)])
         #expect(server.requests.map { $0.tls?.clientCertificate != nil } == [false, true, false])
     }
@@ -146,8 +146,8 @@ import Testing
         let session = try HTTPSessionManager(
             configuration: localConfiguration { $0.securityPolicy.roots = .given(roots) },
             handlers: Wallet { _ in .use(identity) }.handlers, monitors: [log])
-        for _ in 0..<2 { #expect(await failure(session.data(request(server))) == nil) }
-        session.invalidate(cancelsTasks: false)
+        for _ in 0..<2 { #expect(await failure(session.dataTask(for: request(server))) == nil) }
+        session.finishTasksAndInvalidate()
         let events = await log.awaitInvalidation()
         #expect(events.filter { $0.hasPrefix("certificate challenged") } == ["certificate challenged 127.0.0.1"])
     }
@@ -159,6 +159,6 @@ import Testing
             return .cancel
         }
         let session = try session(wallet) { $0.handlerTimeout = .milliseconds(200) }
-        #expect(await failure(session.data(request(server)))?.code == .handlerTimedOut)
+        #expect(await failure(session.dataTask(for: request(server)))?.code == .handlerTimedOut)
     }
 }

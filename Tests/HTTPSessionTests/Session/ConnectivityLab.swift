@@ -22,13 +22,15 @@ struct ConnectivityLab: Sendable {
         try client.ip("route add default via \(gateway) metric \(metric)")
     }
 
-    func session(_ monitor: PathMonitor, _ change: (inout SessionConfiguration) -> Void = { _ in }) throws -> HTTPSessionManager {
+    func session(
+        _ monitor: PathMonitor, monitors: [any EventMonitor] = [], _ change: (inout SessionConfiguration) -> Void = { _ in }
+    ) throws -> HTTPSessionManager {
         let configuration = localConfiguration { configuration in
             configuration.networkNamespace = NetworkNamespace(client.path)
             configuration.retryPolicy = RetryPolicy(baseDelay: .milliseconds(1), maximumDelay: .milliseconds(1))
             change(&configuration)
         }
-        return try HTTPSessionManager(configuration: configuration, reachability: monitor, monitors: [log])
+        return try HTTPSessionManager(configuration: configuration, reachability: monitor, monitors: [log] + monitors)
     }
 
     /// A monitor that has a path, or at least knows that there is none.
@@ -69,8 +71,8 @@ struct ConnectivityLab: Sendable {
         var monitor = monitor
         if monitor == nil { monitor = try await settledMonitor() }
         guard let monitor else { throw CancellationError() }
-        let task = try session(monitor).download(
-            TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file")))
+        let task = try session(monitor).downloadTask(
+            for: TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file")))
         await task.awaitProgress { $0.received == 500_000 }
         return task
     }

@@ -26,12 +26,12 @@ import Testing
         let session = try lab.session(monitor) { $0.retryPolicy = .never }
         try client.ip("link set one down")
         for await update in monitor.updates where update.path.status == .unsatisfied { break }
-        let task = session.data(TransferRequest(url: server.url()))
+        let task = session.dataTask(for: TransferRequest(url: server.url()))
         await log.await("waiting for connectivity")
         #expect(task.state == .waitingForConnectivity)
         try client.ip("link set one up")
         try lab.route("10.9.1.1")
-        let response = try await task.value
+        let response = try await task.response
         #expect(response.data == Data("well".utf8))
         #expect(response.metrics.retryCount == 0)
         #expect(response.metrics.timeWaitingForConnectivity > .zero)
@@ -47,12 +47,12 @@ import Testing
         // The cable: addresses and routes stay, and TCP would wait for a minute.
         try site.ip("link set one down")
         for await update in monitor.updates where update.path.status == .unsatisfied { break }
-        let tasks = (0..<50).map { _ in session.data(TransferRequest(url: server.url())) }
+        let tasks = (0..<50).map { _ in session.dataTask(for: TransferRequest(url: server.url())) }
         await log.await("waiting for connectivity", times: tasks.count)
         #expect(tasks.allSatisfy { $0.state == .waitingForConnectivity })
         try site.ip("link set one up")
         for task in tasks {
-            let response = try await task.value
+            let response = try await task.response
             #expect(response.data == Data("well".utf8) && response.metrics.retryCount == 0)
             #expect(response.metrics.timeWaitingForConnectivity > .zero)
         }
@@ -65,7 +65,7 @@ import Testing
         let server = try lab.server { ConnectivityLab.half($0, until: gate) }
         let task = try await lab.halfDownload(server)
         try lab.route("10.9.2.1", metric: 1)
-        let response = try await task.value
+        let response = try await task.response
         #expect(try Data(contentsOf: folder.url("file")) == pattern(1_000_000))
         #expect(response.metrics.bytesResumed == 500_000)
         #expect(response.metrics.transactions.last?.localAddress == "10.9.2.2")
@@ -85,7 +85,7 @@ import Testing
         // Whoever connects when the link is back would wait for the next question, up to a second.
         #expect(try client.ip("neigh show dev one nud incomplete") == "")
         try site.ip("link set one up")
-        #expect(try await task.value.metrics.bytesResumed == 500_000)
+        #expect(try await task.response.metrics.bytesResumed == 500_000)
         gate.open()
     }
 
@@ -96,7 +96,7 @@ import Testing
         let session = try lab.session(await lab.settledMonitor()) { $0.securityPolicy = policy }
         // So long that it does not end before the cable is out, however late this test comes to it.
         let request = TransferRequest(url: try nginx.tlsURL("/slow/huge?rate=400k"))
-        let task = session.download(request, to: DownloadDestination(folder.url("file")))
+        let task = session.downloadTask(for: request, to: DownloadDestination(folder.url("file")))
         await task.awaitProgress { $0.received > 0 }
         try site.ip("link set one down")
         await log.await("waiting for connectivity")
@@ -121,10 +121,10 @@ import Testing
         let monitor = try await lab.settledMonitor()
         let session = try lab.session(monitor) { $0.retryPolicy = .never }
         try swallow("one", "10.9.1.1")
-        let task = session.data(TransferRequest(url: server.url(), method: .post, body: .data(Data("pay".utf8))))
+        let task = session.dataTask(for: TransferRequest(url: server.url(), method: .post, body: .data(Data("pay".utf8))))
         await log.await("started 1")
         try lab.route("10.9.2.1", metric: 1)
-        let response = try await task.value
+        let response = try await task.response
         #expect(response.data == Data("POST".utf8))
         #expect(response.metrics.retryCount == 0)
         #expect(response.metrics.transactions.last?.localAddress == "10.9.2.2")
@@ -139,15 +139,15 @@ import Testing
         }
         let monitor = try await lab.settledMonitor()
         let session = try lab.session(monitor)
-        let task = session.data(TransferRequest(url: server.url(), method: .post, body: .data(Data("pay".utf8))))
-        let download = session.download(TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file")))
+        let task = session.dataTask(for: TransferRequest(url: server.url(), method: .post, body: .data(Data("pay".utf8))))
+        let download = session.downloadTask(for: TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file")))
         await download.awaitProgress { $0.received == 500_000 }
         try await server.awaitRequests(2)
         try lab.route("10.9.2.1", metric: 1)
         // The one goes on elsewhere, the other where it was.
-        #expect(try await download.value.metrics.transactions.last?.localAddress == "10.9.2.2")
+        #expect(try await download.response.metrics.transactions.last?.localAddress == "10.9.2.2")
         paid.open()
-        let response = try await task.value
+        let response = try await task.response
         #expect(response.data == Data("paid".utf8))
         #expect(response.metrics.transactions.map(\.localAddress) == ["10.9.1.2"])
         file.open()
@@ -163,11 +163,11 @@ import Testing
         let session = try lab.session(monitor) { $0.retryPolicy = policy }
         try site.ip("addr del 10.9.1.1/24 dev one")
         try client.ip("neigh flush dev one")
-        let task = session.data(TransferRequest(url: server.url()))
+        let task = session.dataTask(for: TransferRequest(url: server.url()))
         await log.await("waiting for connectivity")
         try site.ip("addr add 10.9.1.1/24 dev one")
         // All tries are left for what the server does.
-        let response = try await task.value
+        let response = try await task.response
         #expect(response.data == Data("well".utf8))
     }
 
@@ -176,7 +176,7 @@ import Testing
         let server = try lab.server { ConnectivityLab.half($0, until: gate) }
         let monitor = try await lab.settledMonitor()
         let session = try lab.session(monitor) { $0.retryPolicy = .never }
-        let task = session.download(TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file")))
+        let task = session.downloadTask(for: TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file")))
         await task.awaitProgress { $0.received == 500_000 }
         // Another task has it known that the gateway is silent.
         try client.set("ipv4.neigh.one.retrans_time_ms", "40")
@@ -185,7 +185,7 @@ import Testing
         var patient = TransferRequest(url: server.url())
         patient.options.retryPolicy = RetryPolicy(
             maximumRetries: nil, baseDelay: .milliseconds(1), maximumDelay: .milliseconds(1))
-        let other = session.data(patient)
+        let other = session.dataTask(for: patient)
         await log.await("waiting for connectivity")
         try client.ip("addr flush dev one")
         #expect(await failure(task)?.code == .connectionLost)
@@ -202,7 +202,7 @@ import Testing
         await log.await("waiting for connectivity")
         try client.ip("addr add 10.9.1.7/24 dev one")
         try lab.route("10.9.1.1")
-        let response = try await task.value
+        let response = try await task.response
         #expect(try Data(contentsOf: folder.url("file")) == pattern(1_000_000))
         #expect(response.metrics.bytesResumed == 500_000)
         #expect(response.metrics.transactions.last?.localAddress == "10.9.1.7")
@@ -221,13 +221,13 @@ import Testing
         }
         let monitor = try await lab.settledMonitor()
         let body = RequestBody.data(pattern(32 << 20))
-        let task = try lab.session(monitor).upload(TransferRequest(url: server.url, method: .post, body: body), resumably: kind)
+        let task = try lab.session(monitor).uploadTask(for: TransferRequest(url: server.url, method: .post, body: body), resumableUsing: kind)
         try await server.awaitBodyBytes(500_000)
         try client.ip("addr flush dev one")
         await log.await("waiting for connectivity")
         try client.ip("addr add 10.9.1.7/24 dev one")
         try lab.route("10.9.1.1")
-        let response = try await task.value
+        let response = try await task.response
         #expect(server.uploads.map { Data($0.bytes) } == [pattern(32 << 20)])
         #expect(response.metrics.bytesResumed >= 500_000)
         #expect(response.metrics.transactions.last?.localAddress == "10.9.1.7")
@@ -240,13 +240,13 @@ import Testing
         try client.ip("link set one down")
         for await update in monitor.updates where update.path.status == .unsatisfied { break }
         let url = try #require(URL(string: "http://203.0.113.9:1/"))
-        #expect(await failure(session.data(TransferRequest(url: url)))?.code == .notConnected)
+        #expect(await failure(session.dataTask(for: TransferRequest(url: url)))?.code == .notConnected)
         // So it is where a proxy's name cannot be looked up. A proxy on this machine needs no network to be gone.
         for (proxy, code) in [
             ("http://proxy.invalid:1", HTTPSessionError.Code.notConnected), ("http://127.0.0.1:1", .proxyFailed),
         ] {
             let through = try lab.session(monitor) { ($0.waitsForConnectivity, $0.proxy) = (false, .explicit(proxy)) }
-            let error = await failure(through.data(TransferRequest(url: url)))
+            let error = await failure(through.dataTask(for: TransferRequest(url: url)))
             #expect(error?.code == code, "\(proxy): \(String(describing: error))")
         }
     }
@@ -257,19 +257,19 @@ import Testing
         try client.ip("link set one down")
         for await update in monitor.updates where update.path.status == .unsatisfied { break }
         let url = try #require(URL(string: "http://203.0.113.9:1/"))
-        let task = session.data(TransferRequest(url: url))
+        let task = session.dataTask(for: TransferRequest(url: url))
         await log.await("waiting for connectivity")
         task.cancel()
         #expect(await failure(task)?.code == .cancelled)
         var brief = TransferRequest(url: url)
         brief.options.resourceTimeout = .milliseconds(300)
-        #expect(await failure(session.data(brief))?.code == .timedOut)
+        #expect(await failure(session.dataTask(for: brief))?.code == .timedOut)
     }
 
     @Test func `a server that refuses is the retry policy's, not the gate's`() async throws {
         let monitor = try await lab.settledMonitor()
         let url = try #require(URL(string: "http://203.0.113.9:1/"))
-        let error = await failure(try lab.session(monitor).data(TransferRequest(url: url)))
+        let error = await failure(try lab.session(monitor).dataTask(for: TransferRequest(url: url)))
         #expect(error?.code == .cannotConnectToHost)
         await log.await("failed cannot-connect-to-host")
         #expect(!log.names.contains("waiting for connectivity"))
@@ -284,14 +284,14 @@ import Testing
         for await update in monitor.updates where update.path.status == .unsatisfied { break }
         let session = try lab.session(monitor)
         let url = try #require(URL(string: "http://203.0.113.9:1/"))
-        let error = try #require(await failure(session.data(TransferRequest(url: url))))
+        let error = try #require(await failure(session.dataTask(for: TransferRequest(url: url))))
         await log.await("failed \(error.code.rawValue)")
         #expect(!log.names.contains("waiting for connectivity"))
         // And what goes over that route is left alone.
-        let task = session.download(TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file")))
+        let task = session.downloadTask(for: TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file")))
         await task.awaitProgress { $0.received == 500_000 }
         gate.open()
-        let response = try await task.value
+        let response = try await task.response
         #expect(response.metrics.transactions.count == 1)
     }
 
@@ -299,15 +299,15 @@ import Testing
         let server = try lab.server { Reply(body: .text($0.target)) }
         let monitor = try await lab.settledMonitor()
         let session = try lab.session(monitor)
-        _ = try await session.data(TransferRequest(url: server.url("/1"))).value
-        let reused = try await session.data(TransferRequest(url: server.url("/2"))).value
+        _ = try await session.dataTask(for: TransferRequest(url: server.url("/1"))).response
+        let reused = try await session.dataTask(for: TransferRequest(url: server.url("/2"))).response
         #expect(reused.metrics.transactions.last?.isReusedConnection == true)
         try lab.route("10.9.2.1", metric: 1)
         for await update in monitor.updates where update.path.interface?.name == "two" { break }
         // The session hears of it at about the same moment as this test.
         var isReused: Bool? = true
         for _ in 0..<100 where isReused == true {
-            let response = try await session.data(TransferRequest(url: server.url("/3"))).value
+            let response = try await session.dataTask(for: TransferRequest(url: server.url("/3"))).response
             isReused = response.metrics.transactions.last?.isReusedConnection
         }
         #expect(isReused == false)

@@ -65,7 +65,7 @@ import Testing
                 let server = try MisbehavingServer { _ in
                     .raw(.text("HTTP/1.1 \(status)\r\n\(fields)\r\n\(close)\r\nhello"), .orderly)
                 }
-                let error = await failure(try localSession().data(TransferRequest(url: server.url())))
+                let error = await failure(try localSession().dataTask(for: TransferRequest(url: server.url())))
                 #expect(error?.code == .badServerResponse, "\(status) \(String(describing: error))")
             }
         }
@@ -77,7 +77,7 @@ import Testing
             return .raw(.text("HTTP/1.1 200 OK\r\n\(fields)\r\n\r\nhello"), .orderly)
         }
         for path in ["/list", "/lines"] {
-            let response = try await localSession().data(TransferRequest(url: server.url(path))).value
+            let response = try await localSession().dataTask(for: TransferRequest(url: server.url(path))).response
             #expect(response.data == Data("hello".utf8))
             #expect(response.head.bodyLength == 5)
         }
@@ -88,7 +88,7 @@ import Testing
             let server = try MisbehavingServer { _ in
                 .raw(.text("HTTP/1.1 \(status) X\r\nContent-Length: +5\r\nContent-Length: 7\r\n\r\n"), .orderly)
             }
-            let response = try await localSession().data(TransferRequest(url: server.url(), method: method)).value
+            let response = try await localSession().dataTask(for: TransferRequest(url: server.url(), method: method)).response
             #expect(response.statusCode == status)
             #expect(response.data.isEmpty)
         }
@@ -111,11 +111,11 @@ import Testing
             let session = try localSession { $0.securityPolicy = policy }
             let base = try #require(URL(string: "\(tls == nil ? "http" : "https")://localhost:\(server.port)/"))
             for _ in 0..<2 {
-                let both = try await session.data(TransferRequest(url: base.appending(path: "both"))).value
+                let both = try await session.dataTask(for: TransferRequest(url: base.appending(path: "both"))).response
                 #expect(both.data == Data("hello".utf8))
                 #expect(both.head.bodyLength == nil)
                 // Its own handle forbids reuse no longer: of these two one connection is enough.
-                for _ in 0..<2 { _ = try await session.data(TransferRequest(url: base)).value }
+                for _ in 0..<2 { _ = try await session.dataTask(for: TransferRequest(url: base)).response }
             }
             #expect(server.requests.map(\.connection) == [1, 2, 2, 2, 3, 3])
         }

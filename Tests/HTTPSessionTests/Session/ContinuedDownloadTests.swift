@@ -24,8 +24,8 @@ import Testing
     private func download(_ server: MisbehavingServer, _ path: String = "/file", retries: Int? = 4) async throws
         -> TransferResponse
     {
-        try await session(retries).download(TransferRequest(url: server.url(path)), to: DownloadDestination(folder.url("file")))
-            .value
+        try await session(retries).downloadTask(for: TransferRequest(url: server.url(path)), to: DownloadDestination(folder.url("file")))
+            .response
     }
 
     /// A server whose first answer is cut off; `next` gives the answers behind it.
@@ -56,9 +56,9 @@ import Testing
     @Test func `the rest is asked for, and put behind what is here`() async throws {
         let server = try server { Self.rest($0) }
         let resumptions = Resumptions()
-        let response = try await session().download(
-            TransferRequest(url: server.url("/file")), to: DownloadDestination(folder.url("file")), handlers: resumptions.handlers
-        ).value
+        let response = try await session().downloadTask(
+            for: TransferRequest(url: server.url("/file")), to: DownloadDestination(folder.url("file")), handlers: resumptions.handlers
+        ).response
         try expectWholeFile()
         #expect(response.metrics.retryCount == 1)
         #expect(response.metrics.bytesResumed == cut)
@@ -116,7 +116,7 @@ import Testing
         let session = try HTTPSessionManager(
             configuration: localConfiguration { $0.retryPolicy = policy },
             handlers: TransferHandlers(response: { _ in .becomeDownload(place) }), monitors: [log])
-        let response = try await session.data(TransferRequest(url: server.url())).value
+        let response = try await session.dataTask(for: TransferRequest(url: server.url())).response
         try await expectWholeResponse(response, length: "1000000")
     }
 
@@ -129,7 +129,7 @@ import Testing
             reply.pieceBytes = 10_000
             return reply
         }
-        let task = try session(2).download(TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file")))
+        let task = try session(2).downloadTask(for: TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file")))
         #expect(await failure(task)?.code == .connectionLost)
         #expect(server.requests.count == 3)
     }
@@ -178,7 +178,7 @@ import Testing
                 return reply
             }
             let place = DownloadDestination(folder.url("file"))
-            _ = try await session().download(TransferRequest(url: server.url()), to: place).value
+            _ = try await session().downloadTask(for: TransferRequest(url: server.url()), to: place).response
             #expect(try Data(contentsOf: folder.url("file")) == pattern(1_000_000))
             #expect(server.requests.map { $0["range"] } == [nil, "bytes=600000-", nil])
         }
@@ -224,7 +224,7 @@ import Testing
             reply.pieceBytes = 10_000
             return reply.cut(afterBodyBytes: Int64(count.add()) * 50_000, .truncated)
         }
-        let task = try session(2).download(TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file")))
+        let task = try session(2).downloadTask(for: TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file")))
         #expect(await failure(task)?.code == .connectionLost)
         #expect(count.count == 3)
     }
@@ -248,7 +248,7 @@ import Testing
     @Test func `an end without the rest leaves nothing behind`() async throws {
         let server = try server { _ in Reply(404, body: "gone") }
         let error = await failure(
-            try session().download(TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file"))))
+            try session().downloadTask(for: TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file"))))
         #expect(error?.code == .unacceptableStatus)
         #expect(error?.context.statusCode == 404)
         #expect(folder.names == [])
@@ -276,12 +276,12 @@ import Testing
             let whole = Reply(fields: ["ETag": "\"1\""], body: .pattern(size))
             return cuts.add() == 1 ? whole.cut(afterBodyBytes: cut, .truncated) : whole
         }
-        let place = DownloadDestination(folder.url("file"), unfinished: .kept)
-        let first = try session(0).download(TransferRequest(url: server.url("/start")), to: place)
+        let place = DownloadDestination(folder.url("file"), partialFile: .keep)
+        let first = try session(0).downloadTask(for: TransferRequest(url: server.url("/start")), to: place)
         #expect(await failure(first)?.code == .connectionLost)
         #expect(first.metrics?.transactions.map(\.statusCode) == [302, 200])
         #expect(first.metrics?.redirectCount == 1)
-        let second = try await session(0).download(TransferRequest(url: server.url("/start")), to: place).value
+        let second = try await session(0).downloadTask(for: TransferRequest(url: server.url("/start")), to: place).response
         try expectWholeFile()
         #expect(second.metrics.bytesResumed == cut)
         #expect(server.requests.map { $0["range"] } == [nil, nil, nil, "bytes=600000-"])
@@ -307,7 +307,7 @@ import Testing
             return Reply(fields: ["ETag": "\"1\""], body: .pattern(size)).cut(afterBodyBytes: cut, .truncated)
         }
         let place = DownloadDestination(folder.url("gone"))
-        let error = await failure(try session().download(TransferRequest(url: gone.url("/start")), to: place))
+        let error = await failure(try session().downloadTask(for: TransferRequest(url: gone.url("/start")), to: place))
         #expect(error?.context.statusCode == 410)
     }
 
@@ -318,7 +318,7 @@ import Testing
             return reply.chunked()
         }
         let error = await failure(
-            try session().download(TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file"))))
+            try session().downloadTask(for: TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file"))))
         #expect(error?.code == .badServerResponse)
         #expect(folder.names == [])
     }
@@ -328,7 +328,7 @@ import Testing
             Reply(206, fields: ["Content-Range": "bytes 0-9/20"], body: .pattern(10))
         }
         let error = await failure(
-            try session().download(TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file"))))
+            try session().downloadTask(for: TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file"))))
         #expect(error?.code == .badServerResponse)
         #expect(folder.names == [])
     }
@@ -339,7 +339,7 @@ import Testing
                 206, fields: ["ETag": "\"1\"", "Content-Range": "bytes 5-9/20"], body: ReplyBody([.pattern(from: 5, count: 5)]))
         }
         let request = TransferRequest(url: server.url(), headerFields: [.range: "bytes=5-9"])
-        _ = try await session().download(request, to: DownloadDestination(folder.url("file"))).value
+        _ = try await session().downloadTask(for: request, to: DownloadDestination(folder.url("file"))).response
         #expect(try Data(contentsOf: folder.url("file")) == pattern(10).suffix(5))
     }
 }

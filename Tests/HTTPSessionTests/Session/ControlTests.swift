@@ -15,13 +15,13 @@ import Testing
     @Test func `a task that has not been started asks nothing`() async throws {
         let server = try MisbehavingServer { _ in Reply(body: "x") }
         let session = try localSession()
-        let task = session.data(request(server), startsNow: false)
+        let task = session.dataTask(for: request(server), startsImmediately: false)
         #expect(task.state == .suspended)
-        _ = try await session.data(request(server, "/other")).value
+        _ = try await session.dataTask(for: request(server, "/other")).response
         #expect(server.requests.map(\.path) == ["/other"])
         task.resume()
         task.resume()
-        #expect(try await task.value.data == Data("x".utf8))
+        #expect(try await task.response.data == Data("x".utf8))
         #expect(task.state == .finished)
         #expect(server.requests.count == 2)
     }
@@ -29,7 +29,7 @@ import Testing
     @Test func `a task cancelled before its start never starts`() async throws {
         let server = try MisbehavingServer { _ in Reply() }
         let session = try localSession()
-        let task = session.data(request(server), startsNow: false)
+        let task = session.dataTask(for: request(server), startsImmediately: false)
         task.cancel()
         task.resume()
         #expect(await failure(task)?.code == .cancelled)
@@ -40,22 +40,22 @@ import Testing
         let gate = try Gate()
         let server = try MisbehavingServer { request in request.path == "/first" ? Reply().held(by: gate) : Reply(body: "x") }
         let session = try localSession { $0.maximumConnectionsPerHost = 1 }
-        let first = session.data(request(server, "/first"))
+        let first = session.dataTask(for: request(server, "/first"))
         try await server.awaitRequests(1)
-        let second = session.data(request(server, "/second"))
-        let third = session.data(request(server, "/third"))
+        let second = session.dataTask(for: request(server, "/second"))
+        let third = session.dataTask(for: request(server, "/third"))
         // Away and back, and away: it is once in line, then not at all.
         second.suspend()
         second.resume()
         second.suspend()
         gate.open()
-        _ = try await third.value
-        _ = try await session.data(request(server, "/fourth")).value
+        _ = try await third.response
+        _ = try await session.dataTask(for: request(server, "/fourth")).response
         #expect(server.requests.map(\.path) == ["/first", "/third", "/fourth"])
         #expect(second.state == .suspended)
         second.resume()
-        _ = try await second.value
-        _ = try await first.value
+        _ = try await second.response
+        _ = try await first.response
         #expect(server.requests.last?.path == "/second")
     }
 
@@ -66,16 +66,16 @@ import Testing
         }
         let log = EventLog()
         let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
-        let task = session.data(request(server))
+        let task = session.dataTask(for: request(server))
         try await server.awaitRequests(1)
         task.suspend()
         await log.await("suspended")
         gate.open()
-        _ = try await session.data(request(server, "/other")).value
+        _ = try await session.dataTask(for: request(server, "/other")).response
         #expect(task.state == .suspended)
         #expect(task.result == nil)
         task.resume()
-        #expect(try await task.value.data == Data("late".utf8))
+        #expect(try await task.response.data == Data("late".utf8))
     }
 
     @Test func `a task suspended in the middle of a body goes on where it stopped`() async throws {
@@ -86,17 +86,17 @@ import Testing
                 body: ReplyBody([.pattern(from: 0, count: 50_000), .wait(.gate(gate)), .pattern(from: 50_000, count: 5_000_000)]))
         }
         let session = try localSession()
-        let task = session.data(request(server))
+        let task = session.dataTask(for: request(server))
         await task.awaitProgress { $0.received > 0 }
         task.suspend()
-        _ = try await session.data(request(server, "/other")).value
+        _ = try await session.dataTask(for: request(server, "/other")).response
         #expect(task.state == .suspended)
         let before = task.currentProgress.received
         gate.open()
-        _ = try await session.data(request(server, "/other")).value
+        _ = try await session.dataTask(for: request(server, "/other")).response
         #expect(task.currentProgress.received == before)
         task.resume()
-        #expect(try await task.value.data == pattern(5_050_000))
+        #expect(try await task.response.data == pattern(5_050_000))
     }
 
     @Test func `an upload is held and goes on`() async throws {
@@ -106,15 +106,15 @@ import Testing
         options.onHead = { $0.path == "/" ? .readBody(after: [.gate(gate)]) : .readBody() }
         let server = try MisbehavingServer(options: options) { Reply(body: "\($0.bodyLength)") }
         let session = try localSession()
-        let task = session.data(TransferRequest(url: server.url(), method: .post, body: .data(Data(count: 32 << 20))))
+        let task = session.dataTask(for: TransferRequest(url: server.url(), method: .post, body: .data(Data(count: 32 << 20))))
         await task.awaitProgress { $0.sent > 0 }
         task.suspend()
         gate.open()
         let other = try MisbehavingServer { _ in Reply().delayed(.milliseconds(200)) }
-        _ = try await session.data(request(other)).value
+        _ = try await session.dataTask(for: request(other)).response
         #expect(server.requests.isEmpty)
         task.resume()
-        #expect(try await task.value.data == Data("\(32 << 20)".utf8))
+        #expect(try await task.response.data == Data("\(32 << 20)".utf8))
     }
 
     @Test func `a download suspended and cancelled leaves nothing`() async throws {
@@ -122,7 +122,7 @@ import Testing
         let server = try MisbehavingServer { _ in
             Reply(body: ReplyBody([.pattern(from: 0, count: 500_000), .wait(.forever)])).chunked()
         }
-        let task = try localSession().download(request(server), to: .init(folder.url("file")))
+        let task = try localSession().downloadTask(for: request(server), to: .init(folder.url("file")))
         await task.awaitProgress { $0.received > 0 }
         task.suspend()
         task.cancel()
@@ -135,31 +135,31 @@ import Testing
         let gate = try Gate()
         let server = try MisbehavingServer { _ in Reply().held(by: gate) }
         let session = try localSession { $0.maximumConnectionsPerHost = 1 }
-        let first = session.data(request(server, "/first"))
+        let first = session.dataTask(for: request(server, "/first"))
         try await server.awaitRequests(1)
-        let second = session.data(request(server, "/second"))
+        let second = session.dataTask(for: request(server, "/second"))
         second.cancel()
         #expect(await failure(second)?.code == .cancelled)
         gate.open()
-        _ = try await first.value
-        _ = try await session.data(request(server, "/third")).value
+        _ = try await first.response
+        _ = try await session.dataTask(for: request(server, "/third")).response
         #expect(server.requests.map(\.path) == ["/first", "/third"])
     }
 
     @Test func `what is said to a task that has ended changes nothing`() async throws {
         let server = try MisbehavingServer { _ in Reply(body: "x") }
-        let task = try localSession().data(request(server))
-        _ = try await task.value
+        let task = try localSession().dataTask(for: request(server))
+        _ = try await task.response
         task.cancel()
         task.suspend()
         task.resume()
-        #expect(try await task.value.data == Data("x".utf8))
+        #expect(try await task.response.data == Data("x".utf8))
         #expect(task.state == .finished)
     }
 
     @Test func `the resource timeout ends a task that is suspended`() async throws {
         let server = try MisbehavingServer { _ in .never }
-        let task = try localSession { $0.resourceTimeout = .milliseconds(300) }.data(request(server))
+        let task = try localSession { $0.resourceTimeout = .milliseconds(300) }.dataTask(for: request(server))
         try await server.awaitRequests(1)
         task.suspend()
         #expect(await failure(task)?.code == .timedOut)
@@ -183,9 +183,9 @@ import Testing
                     let request = request(server, "/?\(number % 4)")
                     let task =
                         switch number % 3 {
-                        case 0: session.data(request)
-                        case 1: session.download(request, to: .init(folder.url("\(number)"), existingFile: .replace))
-                        default: session.stream(request)
+                        case 0: session.dataTask(for: request)
+                        case 1: session.downloadTask(for: request, to: .init(folder.url("\(number)"), existingFile: .replace))
+                        default: session.streamTask(for: request)
                         }
                     for _ in 0..<number % 7 { await Task.yield() }
                     if number % 5 == 0 { task.suspend() }
@@ -200,7 +200,7 @@ import Testing
         #expect(ends.count == 300)
         #expect(folder.names.allSatisfy { !$0.hasPrefix(".") })
         // The session is as good as new.
-        #expect(try await session.data(request(server, "/?0")).value.data == pattern(200_000))
+        #expect(try await session.dataTask(for: request(server, "/?0")).response.data == pattern(200_000))
     }
 
     @Test func `a task suspended before its connection stands sends nothing until it goes on, and its time stands still`()
@@ -220,7 +220,7 @@ import Testing
             $0.securityPolicy = policy
             $0.connectTimeout = .seconds(3)
         }
-        let task = session.data(request(server), startsNow: false)
+        let task = session.dataTask(for: request(server), startsImmediately: false)
         held.withLock { $0 = task }
         task.resume()
         // The handshake gets no answer; when its time has passed, the connection goes.
@@ -228,7 +228,7 @@ import Testing
         #expect(task.state == .suspended)
         #expect(task.result == nil)
         task.resume()
-        #expect(try await task.value.data == Data("x".utf8))
+        #expect(try await task.response.data == Data("x".utf8))
     }
 
     @Test func `a task suspended while it connects asks nothing`() async throws {
@@ -244,7 +244,7 @@ import Testing
         let policy = try SecurityPolicy.trusting(certificate)
         let log = EventLog()
         let session = try HTTPSessionManager(configuration: localConfiguration { $0.securityPolicy = policy }, monitors: [log])
-        let task = session.data(request(server))
+        let task = session.dataTask(for: request(server))
         try await server.awaitSeen { $0.connections == 1 }
         task.suspend()
         await log.await("suspended")
@@ -253,7 +253,7 @@ import Testing
         #expect(server.requests.isEmpty)
         #expect(task.state == .suspended)
         task.resume()
-        #expect(try await task.value.data == Data("x".utf8))
+        #expect(try await task.response.data == Data("x".utf8))
         #expect(server.requests.count == 1)
     }
 
@@ -286,15 +286,15 @@ import Testing
         let policy = try SecurityPolicy.trusting(certificate)
         let session = try localSession { $0.securityPolicy = policy }
         let put = TransferRequest(url: server.url(), method: .put, body: .data(Data("body".utf8)))
-        let first = session.data(put)
+        let first = session.dataTask(for: put)
         await first.awaitProgress { $0.sent == 4 }
         first.suspend()
-        let second = session.data(put)
+        let second = session.dataTask(for: put)
         await second.awaitProgress { $0.sent == 4 }
         gate.open()
-        #expect(try await second.value.data == Data("second".utf8))
+        #expect(try await second.response.data == Data("second".utf8))
         first.resume()
-        let response = try await first.value
+        let response = try await first.response
         #expect(response.data == Data("first".utf8))
         #expect(response.metrics.retryCount == 0 && server.seen.connections == 1)
     }
@@ -304,8 +304,8 @@ import Testing
         let server = try MisbehavingServer { _ in Reply(204).held(by: gate) }
         let log = EventLog()
         let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
-        let task = session.data(
-            TransferRequest(url: server.url(), method: .put, body: .data(Data("body".utf8))))
+        let task = session.dataTask(
+            for: TransferRequest(url: server.url(), method: .put, body: .data(Data("body".utf8))))
         try await server.awaitRequests(1)
         task.suspend()
         await log.await("suspended")
@@ -313,6 +313,6 @@ import Testing
         await log.await("response 204")
         #expect(task.state == .suspended && task.result == nil)
         task.resume()
-        #expect(try await task.value.statusCode == 204)
+        #expect(try await task.response.statusCode == 204)
     }
 }

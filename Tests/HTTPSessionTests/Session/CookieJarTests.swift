@@ -17,15 +17,15 @@ import Testing
     }
 
     private func said(_ session: HTTPSessionManager, _ url: URL) async throws -> String {
-        String(decoding: try await session.data(TransferRequest(url: url)).value.data, as: UTF8.self)
+        String(decoding: try await session.dataTask(for: TransferRequest(url: url)).response.data, as: UTF8.self)
     }
 
     @Test func `what a server has set can be read, all and by address`() async throws {
         let server = try server()
         let session = try localSession()
-        #expect(try await session.cookies.all().isEmpty)
+        #expect(try session.store.cookies.isEmpty)
         _ = try await said(session, server.url("/set"))
-        let all = try await session.cookies.all().sorted { $0.name < $1.name }
+        let all = try session.store.cookies.sorted { $0.name < $1.name }
         #expect(all.map(\.name) == ["a", "b"])
         #expect(all.map(\.value) == ["1", "2"])
         #expect(all.map(\.domain) == ["127.0.0.1", "127.0.0.1"])
@@ -33,8 +33,8 @@ import Testing
         #expect(all.map(\.isHTTPOnly) == [false, true])
         #expect(all[0].expires == nil)
         #expect((3_000...3_700).contains(try #require(all[1].expires).timeIntervalSinceNow))
-        #expect(try await session.cookies.cookies(for: server.url("/")).map(\.name) == ["a"])
-        #expect(try await session.cookies.cookies(for: server.url("/deep/er")).map(\.name) == ["b", "a"])
+        #expect(try session.store.cookies(for: server.url("/")).map(\.name) == ["a"])
+        #expect(try session.store.cookies(for: server.url("/deep/er")).map(\.name) == ["b", "a"])
         #expect(try await said(session, server.url("/deep/er")) == "b=2; a=1")
     }
 
@@ -42,36 +42,36 @@ import Testing
         let server = try server()
         let session = try localSession()
         let cookie = Cookie(name: "own", value: "x y=", domain: "127.0.0.1")
-        try await session.cookies.set(cookie)
-        try await session.cookies.set(Cookie(name: "empty", value: "", domain: "127.0.0.1"))
+        try session.store.setCookie(cookie)
+        try session.store.setCookie(Cookie(name: "empty", value: "", domain: "127.0.0.1"))
         #expect(Set(try await said(session, server.url()).components(separatedBy: "; ")) == ["own=x y=", "empty="])
-        #expect(try await session.cookies.all().contains(cookie))
+        #expect(try session.store.cookies.contains(cookie))
         var changed = cookie
         (changed.value, changed.includesSubdomains) = ("z", true)
-        try await session.cookies.set(changed)
+        try session.store.setCookie(changed)
         #expect(try await said(session, server.url()).contains("own=z"))
-        #expect(try await session.cookies.all().count { $0.name == "own" } == 1)
-        try await session.cookies.delete(cookie)
-        try await session.cookies.delete(cookie)
+        #expect(try session.store.cookies.count { $0.name == "own" } == 1)
+        try session.store.deleteCookie(cookie)
+        try session.store.deleteCookie(cookie)
         #expect(try await said(session, server.url()) == "empty=")
-        try await session.cookies.deleteAll()
+        try session.store.deleteAllCookies()
         #expect(try await said(session, server.url()) == "")
-        #expect(try await session.cookies.all().isEmpty)
+        #expect(try session.store.cookies.isEmpty)
     }
 
     @Test func `one that has expired removes its like, and is not there`() async throws {
         let session = try localSession()
         var cookie = Cookie(name: "a", value: "1", domain: "host.example", expires: Date(timeIntervalSinceNow: 1_000))
-        try await session.cookies.set(cookie)
+        try session.store.setCookie(cookie)
         cookie.expires = Date(timeIntervalSince1970: 0)
-        try await session.cookies.set(cookie)
-        #expect(try await session.cookies.all().isEmpty)
+        try session.store.setCookie(cookie)
+        #expect(try session.store.cookies.isEmpty)
     }
 
     @Test func `what no server could set is refused, and changes nothing`() async throws {
         let session = try localSession()
         let good = Cookie(name: "a", value: "1", domain: "host.example")
-        try await session.cookies.set(good)
+        try session.store.setCookie(good)
         for bad in [
             Cookie(name: "", value: "1", domain: "host.example"), Cookie(name: "a\tb", value: "1", domain: "host.example"),
             Cookie(name: "a=b", value: "1", domain: "host.example"),
@@ -82,36 +82,41 @@ import Testing
             Cookie(name: "__Host-a", value: "1", domain: "host.example", includesSubdomains: true, isSecure: true),
             Cookie(name: "__Secure-a", value: "1", domain: "host.example"),
         ] {
-            let error = await #expect(throws: HTTPSessionError.self) { try await session.cookies.set(bad) }
+            let error = #expect(throws: HTTPSessionError.self) { try session.store.setCookie(bad) }
             #expect(error?.code == .invalidRequest, "\(bad)")
         }
-        #expect(try await session.cookies.all() == [good])
-        try await session.cookies.set(Cookie(name: "__Host-a", value: "1", domain: "host.example", isSecure: true))
-        #expect(try await session.cookies.all().count == 2)
+        #expect(try session.store.cookies == [good])
+        try session.store.setCookie(Cookie(name: "__Host-a", value: "1", domain: "host.example", isSecure: true))
+        #expect(try session.store.cookies.count == 2)
     }
 
-    @Test func `a session without cookies, and one that has ended, say so`() async throws {
+    @Test func `a session that keeps no cookies has no store, and the store of an ended session stays`() async throws {
         let none = try localSession { $0.cookies = .none }
+        #expect(none.cookieStore == nil)
+        let ended = try localSession()
+        await ended.close()
         let cookie = Cookie(name: "a", value: "1", domain: "host.example")
-        #expect(try await none.cookies.all().isEmpty)
-        let refusal = await #expect(throws: HTTPSessionError.self) { try await none.cookies.set(cookie) }
-        #expect(refusal?.code == .invalidConfiguration)
-        let log = EventLog()
-        let ended = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
-        ended.invalidate(cancelsTasks: true)
-        _ = await log.awaitInvalidation()
-        let error = await #expect(throws: HTTPSessionError.self) { try await ended.cookies.all() }
-        #expect(error?.code == .sessionInvalidated)
+        try ended.store.setCookie(cookie)
+        #expect(try ended.store.cookies == [cookie])
     }
 
-    @Test func `whoever asks while the session ends is answered`() async throws {
+    @Test func `two sessions with the default configuration do not share their cookies`() async throws {
+        let server = try server()
+        let (one, other) = (try localSession(), try localSession())
+        _ = try await said(one, server.url("/set"))
+        #expect(try one.store.cookies.count == 2)
+        #expect(try other.store.cookies.isEmpty)
+        #expect(try await said(other, server.url("/deep/er")) == "")
+    }
+
+    @Test func `cookies are read and set while the session ends`() async throws {
         for _ in 0..<50 {
             let session = try localSession()
             await withTaskGroup(of: Void.self) { group in
-                for _ in 0..<10 { group.addTask { _ = try? await session.cookies.all() } }
-                group.addTask { session.invalidate(cancelsTasks: true) }
+                for _ in 0..<10 { group.addTask { _ = try? session.store.cookies } }
+                group.addTask { session.invalidateAndCancel() }
                 for number in 0..<10 {
-                    group.addTask { try? await session.cookies.set(Cookie(name: "a\(number)", value: "", domain: "a")) }
+                    group.addTask { try? session.store.setCookie(Cookie(name: "a\(number)", value: "", domain: "a")) }
                 }
             }
         }
@@ -155,10 +160,10 @@ import Testing
         let log = EventLog()
         let session = try HTTPSessionManager(
             configuration: localConfiguration { $0.cookies = .file(folder.url("jar")) }, monitors: [log])
-        try await session.cookies.set(Cookie(name: "b", value: "1", domain: "127.0.0.1"))
-        try await session.cookies.set(Cookie(name: "b", value: "2", domain: "127.0.0.1"))
-        #expect(try await session.cookies.all().map(\.value).sorted() == ["2", "caf\u{FFFD}"])
-        session.invalidate(cancelsTasks: true)
+        try session.store.setCookie(Cookie(name: "b", value: "1", domain: "127.0.0.1"))
+        try session.store.setCookie(Cookie(name: "b", value: "2", domain: "127.0.0.1"))
+        #expect(try session.store.cookies.map(\.value).sorted() == ["2", "caf\u{FFFD}"])
+        session.invalidateAndCancel()
         _ = await log.awaitInvalidation()
         #expect(try Data(contentsOf: folder.url("jar")).split(separator: 0x0A).contains(Data(latin)))
     }
@@ -182,8 +187,8 @@ import Testing
             return reply
         }
         let session = try localSession()
-        for _ in 0..<70 { _ = try await session.data(TransferRequest(url: server.url())).value }
-        let all = try await session.cookies.all()
+        for _ in 0..<70 { _ = try await session.dataTask(for: TransferRequest(url: server.url())).response }
+        let all = try session.store.cookies
         #expect((2_700...3_300).contains(all.count))
         #expect(all.contains { $0.name == "c70-49" })
         #expect(!all.contains { $0.name == "c1-0" })

@@ -23,7 +23,7 @@ import Testing
     {
         var request = TransferRequest(url: url)
         change(&request)
-        return String(decoding: try await session.data(request).value.data, as: UTF8.self)
+        return String(decoding: try await session.dataTask(for: request).response.data, as: UTF8.self)
     }
 
     private func sorted(_ cookies: String) -> [String] { cookies.components(separatedBy: "; ").sorted() }
@@ -64,7 +64,7 @@ import Testing
         let jar = folder.url("jar")
         let session = try HTTPSessionManager(configuration: localConfiguration { $0.cookies = .file(jar) }, monitors: [log])
         _ = try await said(session, server.url("/set"))
-        session.invalidate(cancelsTasks: false)
+        session.finishTasksAndInvalidate()
         _ = await log.awaitInvalidation()
         #expect(folder.names == ["jar"])
         let attributes = try FileManager.default.attributesOfItem(atPath: folder.file("jar"))
@@ -87,12 +87,12 @@ import Testing
         #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
         _ = try await said(session, server.url("/login"))
         _ = try await text(of: jar) { $0.contains("login") }
-        try await session.cookies.deleteAll()
+        try session.store.deleteAllCookies()
         _ = try await text(of: jar) { !$0.contains("127.0.0.1") }
         // Nothing changes, nothing is written.
         try FileManager.default.removeItem(at: jar)
         _ = try await said(session, server.url("/"))
-        session.invalidate(cancelsTasks: false)
+        session.finishTasksAndInvalidate()
         _ = await log.awaitInvalidation()
         #expect(folder.names == [])
     }
@@ -113,7 +113,7 @@ import Testing
         let session = try HTTPSessionManager(configuration: localConfiguration { $0.cookies = .file(jar) }, monitors: [log])
         _ = try await said(session, server.url("/set"))
         #expect(sorted(try await said(session, server.url("/"))) == ["a=1", "kept=2"])
-        session.invalidate(cancelsTasks: false)
+        session.finishTasksAndInvalidate()
         _ = await log.awaitInvalidation()
         #expect(folder.names == [])
     }

@@ -1,6 +1,7 @@
 import Foundation
 import HTTPSession
 import HTTPSessionFoundation
+import HTTPSessionCompatibility
 import HTTPSessionTestKit
 import HTTPTypes
 import Testing
@@ -9,10 +10,10 @@ import Testing
     @Test func `a response's status, fields and body arrive`() async throws {
         let server = try MisbehavingServer { _ in Reply(body: "hello").field("X-Kind", "greeting") }
         let session = try localSession()
-        let response = try await session.data(TransferRequest(url: server.url("/a?b=c"))).value
+        let response = try await session.dataTask(for: TransferRequest(url: server.url("/a?b=c"))).response
         #expect(response.statusCode == 200)
         #expect(response.data == Data("hello".utf8))
-        #expect(response.response.headerFields[HTTPField.Name("X-Kind")!] == "greeting")
+        #expect(response.httpResponse.headerFields[HTTPField.Name("X-Kind")!] == "greeting")
         #expect(server.requests.map(\.target) == ["/a?b=c"])
         #expect(response.metrics.transactions.count == 1)
         #expect(response.metrics.transactions.first?.remotePort == Int(server.port))
@@ -22,14 +23,14 @@ import Testing
         let server = try MisbehavingServer { Reply(body: "\($0.method) \($0["content-length"] ?? "-") \($0.text)") }
         let session = try localSession()
         let request = TransferRequest(url: server.url(), method: .post, body: .data(Data("abc".utf8)))
-        #expect(try await session.data(request).value.data == Data("POST 3 abc".utf8))
+        #expect(try await session.dataTask(for: request).response.data == Data("POST 3 abc".utf8))
     }
 
     @Test func `a second request uses the first one's connection`() async throws {
         let server = try MisbehavingServer { _ in Reply(body: "x") }
         let session = try localSession()
-        _ = try await session.data(TransferRequest(url: server.url())).value
-        let second = try await session.data(TransferRequest(url: server.url())).value
+        _ = try await session.dataTask(for: TransferRequest(url: server.url())).response
+        let second = try await session.dataTask(for: TransferRequest(url: server.url())).response
         #expect(second.metrics.transactions.first?.isReusedConnection == true)
         #expect(server.seen.connections == 1)
     }
@@ -39,7 +40,7 @@ import Testing
         let url = server.url("/secret?token=1")
         server.stop()
         let session = try localSession()
-        let error = await #expect(throws: HTTPSessionError.self) { try await session.data(TransferRequest(url: url)).value }
+        let error = await #expect(throws: HTTPSessionError.self) { try await session.dataTask(for: TransferRequest(url: url)).response }
         #expect(error?.code == .cannotConnectToHost)
         #expect(error?.context.systemError == ECONNREFUSED)
         #expect(error?.context.url?.contains("token") == false)
@@ -49,7 +50,7 @@ import Testing
         let server = try MisbehavingServer { _ in Reply() }
         let session = try HTTPSessionManager()
         let error = await #expect(throws: HTTPSessionError.self) {
-            try await session.data(TransferRequest(url: server.url())).value
+            try await session.dataTask(for: TransferRequest(url: server.url())).response
         }
         #expect(error?.code == .insecureConnectionRefused)
         #expect(server.seen.connections == 0)
@@ -58,20 +59,20 @@ import Testing
     @Test func `a cancelled task ends as cancelled`() async throws {
         let server = try MisbehavingServer { _ in .never }
         let session = try localSession()
-        let task = session.data(TransferRequest(url: server.url()))
+        let task = session.dataTask(for: TransferRequest(url: server.url()))
         _ = try await server.awaitRequests(1)
         task.cancel()
-        let error = await #expect(throws: HTTPSessionError.self) { try await task.value }
+        let error = await #expect(throws: HTTPSessionError.self) { try await task.response }
         #expect(error?.code == .cancelled)
-        #expect(session.tasks.isEmpty)
+        #expect(await session.tasks.isEmpty)
     }
 
     @Test func `cancelling one of several awaiters leaves the task to the others`() async throws {
         let gate = try Gate()
         let server = try MisbehavingServer { _ in Reply(body: "x").held(by: gate) }
         let session = try localSession()
-        let task = session.data(TransferRequest(url: server.url()))
-        let (first, second) = (Task { try await task.value }, Task { try await task.string() })
+        let task = session.dataTask(for: TransferRequest(url: server.url()))
+        let (first, second) = (Task { try await task.response }, Task { try await task.string() })
         _ = try await server.awaitRequests(1)
         while task.awaiterCount < 2 { await Task.yield() }
         first.cancel()
@@ -80,14 +81,14 @@ import Testing
         #expect(task.state == .running)
         gate.open()
         #expect(try await second.value == "x")
-        #expect(try await task.value.statusCode == 200)
+        #expect(try await task.response.statusCode == 200)
     }
 
     @Test func `cancelling whoever awaits the value cancels the task`() async throws {
         let server = try MisbehavingServer { _ in .never }
         let session = try localSession()
-        let task = session.data(TransferRequest(url: server.url()))
-        let waiting = Task { try await task.value }
+        let task = session.dataTask(for: TransferRequest(url: server.url()))
+        let waiting = Task { try await task.response }
         _ = try await server.awaitRequests(1)
         waiting.cancel()
         let error = await #expect(throws: HTTPSessionError.self) { try await waiting.value }
@@ -98,7 +99,7 @@ import Testing
         let server = try MisbehavingServer { _ in .never }
         let session = try localSession { $0.requestTimeout = .milliseconds(100) }
         let error = await #expect(throws: HTTPSessionError.self) {
-            try await session.data(TransferRequest(url: server.url())).value
+            try await session.dataTask(for: TransferRequest(url: server.url())).response
         }
         #expect(error?.code == .timedOut)
     }
@@ -106,14 +107,14 @@ import Testing
     @Test func `a server that says something in time is not given up`() async throws {
         let server = try MisbehavingServer { _ in Reply(body: .pattern(6)).pieces(of: 1, after: .delay(.milliseconds(600))) }
         let session = try localSession { $0.requestTimeout = .seconds(1) }
-        #expect(try await session.data(TransferRequest(url: server.url())).value.data == pattern(6))
+        #expect(try await session.dataTask(for: TransferRequest(url: server.url())).response.data == pattern(6))
     }
 
     @Test func `the resource timeout ends a transfer that goes on and on`() async throws {
         let server = try MisbehavingServer { _ in Reply(body: .pattern(1 << 20)).slow(bytesPerSecond: 2_000) }
         let session = try localSession { $0.resourceTimeout = .milliseconds(300) }
         let error = await #expect(throws: HTTPSessionError.self) {
-            try await session.data(TransferRequest(url: server.url())).value
+            try await session.dataTask(for: TransferRequest(url: server.url())).response
         }
         #expect(error?.code == .timedOut)
         #expect(error?.reason.contains("not done within") == true)
@@ -123,7 +124,7 @@ import Testing
         let server = try MisbehavingServer { _ in Reply(body: .pattern(100_000)) }
         let session = try localSession { $0.maximumResponseSize = 10_000 }
         let error = await #expect(throws: HTTPSessionError.self) {
-            try await session.data(TransferRequest(url: server.url())).value
+            try await session.dataTask(for: TransferRequest(url: server.url())).response
         }
         #expect(error?.code == .responseTooLarge)
     }
@@ -132,7 +133,7 @@ import Testing
         let server = try MisbehavingServer { _ in Reply(body: .pattern(10_000)).cut(afterBodyBytes: 5_000) }
         let session = try localSession()
         let error = await #expect(throws: HTTPSessionError.self) {
-            try await session.data(TransferRequest(url: server.url())).value
+            try await session.dataTask(for: TransferRequest(url: server.url())).response
         }
         #expect(error?.code == .connectionLost)
     }
@@ -142,9 +143,9 @@ import Testing
             request.method == "GET" ? Reply(body: "x").endingOnNextRequest() : Reply(body: "done")
         }
         let session = try localSession()
-        _ = try await session.data(TransferRequest(url: server.url())).value
+        _ = try await session.dataTask(for: TransferRequest(url: server.url())).response
         let error = await #expect(throws: HTTPSessionError.self) {
-            try await session.data(TransferRequest(url: server.url(), method: .post, body: .data(Data("pay".utf8)))).value
+            try await session.dataTask(for: TransferRequest(url: server.url(), method: .post, body: .data(Data("pay".utf8)))).response
         }
         #expect(error?.code == .connectionLost)
         #expect(server.requests.filter { $0.method == "POST" }.isEmpty)
@@ -155,17 +156,17 @@ import Testing
             request.arrival <= 1 ? Reply(body: "x").endingOnNextRequest() : Reply(body: "second")
         }
         let session = try localSession()
-        _ = try await session.data(TransferRequest(url: server.url())).value
-        let response = try await session.data(TransferRequest(url: server.url("/again"))).value
+        _ = try await session.dataTask(for: TransferRequest(url: server.url())).response
+        let response = try await session.dataTask(for: TransferRequest(url: server.url("/again"))).response
         #expect(response.statusCode == 200)
         #expect(response.metrics.retryCount == 1)
     }
 
     @Test func `tasks after the end of a session are errors, not traps`() async throws {
         let session = try localSession()
-        session.invalidate(cancelsTasks: true)
+        session.invalidateAndCancel()
         let error = await #expect(throws: HTTPSessionError.self) {
-            try await session.data(TransferRequest(url: URL(string: "http://127.0.0.1:1/")!)).value
+            try await session.dataTask(for: TransferRequest(url: URL(string: "http://127.0.0.1:1/")!)).response
         }
         #expect(error?.code == .sessionInvalidated)
     }
@@ -173,13 +174,13 @@ import Testing
     @Test func `HEAD with a body is refused, not waited for`() async throws {
         let server = try MisbehavingServer { _ in Reply(body: "hello") }
         let request = TransferRequest(url: server.url(), method: .head, body: .data(Data("x".utf8)))
-        #expect(await failure(try localSession().data(request))?.code == .invalidRequest)
+        #expect(await failure(try localSession().dataTask(for: request))?.code == .invalidRequest)
     }
 
     @Test func `the progress of a body without a length is whole in the end`() async throws {
         let server = try MisbehavingServer { _ in Reply(body: .pattern(50_000)).chunked() }
         let session = try localSession()
-        let task = session.data(TransferRequest(url: server.url()), startsNow: false)
+        let task = session.dataTask(for: TransferRequest(url: server.url()), startsImmediately: false)
         let progress = task.foundationProgress(.download)
         #expect(progress.totalUnitCount == -1)
         let end = Signal()
@@ -201,11 +202,11 @@ import Testing
         ] {
             var request = TransferRequest(url: server.url())
             request.options[keyPath: option] = timeout
-            let error = await failure(session.data(request))
+            let error = await failure(session.dataTask(for: request))
             #expect(error?.code == .invalidRequest && error?.reason.contains("10 years") == true)
         }
         var request = TransferRequest(url: server.url())
         request.options.maximumResponseSize = -1
-        #expect(await failure(session.data(request))?.code == .invalidRequest)
+        #expect(await failure(session.dataTask(for: request))?.code == .invalidRequest)
     }
 }

@@ -28,7 +28,7 @@ import Testing
         ])
         let server = try MisbehavingServer { _ in Reply(fields: ["Content-Encoding": "zstd"], body: body) }
         let session = try localSession()
-        let response = try await session.data(TransferRequest(url: server.url())).value
+        let response = try await session.dataTask(for: TransferRequest(url: server.url())).response
         let codings = server.requests.first?["accept-encoding"]?.split(separator: ",").map { $0.drop { $0 == " " } }
         #expect(codings?.contains("zstd") == true)
         #expect(response.data == Data(("what was " + String(repeating: "o", count: 100_000) + "nce short").utf8))
@@ -38,7 +38,7 @@ import Testing
     @Test func `zstd with a block that does not exist, and what is no zstd, cannot be decoded`() async throws {
         for body in [zstd([raw("what", isLast: false), block(3, [1], size: 1, isLast: true)]), .text("plain")] {
             let server = try MisbehavingServer { _ in Reply(fields: ["Content-Encoding": "zstd"], body: body) }
-            let error = await failure(try localSession().data(TransferRequest(url: server.url())))
+            let error = await failure(try localSession().dataTask(for: TransferRequest(url: server.url())))
             #expect(error?.code == .cannotDecodeContent, "\(String(describing: error))")
         }
     }
@@ -47,7 +47,7 @@ import Testing
         let body = zstd([raw("what", isLast: true)])
         let server = try MisbehavingServer { _ in Reply(fields: ["Content-Encoding": "zstd"], body: body) }
         let session = try localSession { $0.decompressesResponses = false }
-        let response = try await session.data(TransferRequest(url: server.url())).value
+        let response = try await session.dataTask(for: TransferRequest(url: server.url())).response
         #expect(response.data.prefix(4) == Data([0x28, 0xB5, 0x2F, 0xFD]) && response.data.count == body.count)
         #expect(server.requests.first?["accept-encoding"] == nil)
     }
@@ -58,12 +58,12 @@ import Testing
             .gzipBomb(inflatedBytes: request.path == "/short" ? 8 << 20 : 9 << 20)
         }
         let strict = try localSession()
-        let error = await failure(strict.data(TransferRequest(url: server.url())))
+        let error = await failure(strict.dataTask(for: TransferRequest(url: server.url())))
         #expect(error?.code == .responseTooLarge)
         #expect(error?.reason == "the response decompresses to more than 250 times its size")
-        #expect(try await strict.data(TransferRequest(url: server.url("/short"))).value.data.count == 8 << 20)
+        #expect(try await strict.dataTask(for: TransferRequest(url: server.url("/short"))).response.data.count == 8 << 20)
         let trusting = try localSession { $0.maximumDecompressionRatio = 1_100 }
-        #expect(try await trusting.data(TransferRequest(url: server.url())).value.data == Data(count: 9 << 20))
+        #expect(try await trusting.dataTask(for: TransferRequest(url: server.url())).response.data == Data(count: 9 << 20))
         let refusal = HTTPSessionError.thrown { try localSession { $0.maximumDecompressionRatio = 0 } }
         #expect(refusal?.reason == "maximumDecompressionRatio is below 1")
     }
@@ -73,8 +73,8 @@ import Testing
         let body = zstd(zeros)
         let server = try MisbehavingServer { _ in Reply(fields: ["Content-Encoding": "zstd"], body: body) }
         let session = try localSession { $0.maximumDecompressionRatio = 1_100 }
-        #expect(await failure(session.data(TransferRequest(url: server.url())))?.code == .responseTooLarge)
+        #expect(await failure(session.dataTask(for: TransferRequest(url: server.url())))?.code == .responseTooLarge)
         let trusting = try localSession { $0.maximumDecompressionRatio = 33_000 }
-        #expect(try await trusting.data(TransferRequest(url: server.url())).value.data == Data(count: 80 * 128 << 10))
+        #expect(try await trusting.dataTask(for: TransferRequest(url: server.url())).response.data == Data(count: 80 * 128 << 10))
     }
 }

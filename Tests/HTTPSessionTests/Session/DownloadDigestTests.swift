@@ -39,12 +39,12 @@ import Testing
     }
 
     private func download(_ request: TransferRequest) throws -> TransferTask {
-        try session().download(request, to: DownloadDestination(folder.url("file")))
+        try session().downloadTask(for: request, to: DownloadDestination(folder.url("file")))
     }
 
     @Test func `a digest that comes with the rest is the whole's`() async throws {
         let server = try source(digest(of: pattern(size)))
-        let response = try await download(TransferRequest(url: server.url())).value
+        let response = try await download(TransferRequest(url: server.url())).response
         #expect(response.metrics.bytesResumed == 600_000)
         #expect(try Data(contentsOf: folder.url("file")) == pattern(size))
         #expect(server.requests.count == 2)
@@ -69,7 +69,7 @@ import Testing
             #expect(folder.names.isEmpty)
             return
         }
-        _ = try await task.value
+        _ = try await task.response
         #expect(folder.names == ["file"])
     }
 
@@ -79,7 +79,7 @@ import Testing
         }
         var request = TransferRequest(url: server.url())
         request.headerFields[.acceptEncoding] = "gzip"
-        _ = try await download(request).value
+        _ = try await download(request).response
         #expect(folder.names == ["file"])
     }
 }

@@ -14,11 +14,11 @@ import Testing
 
     private func download(
         _ server: MisbehavingServer, to name: String = "file", _ session: HTTPSessionManager? = nil,
-        existingFile: DownloadDestination.ExistingFile = .fail, createsDirectories: Bool = false, startsNow: Bool = true
+        existingFile: DownloadDestination.ExistingFile = .fail, createsDirectories: Bool = false, startsImmediately: Bool = true
     ) throws -> TransferTask {
         let destination = DownloadDestination(
             folder.url(name), existingFile: existingFile, createsDirectories: createsDirectories)
-        return try (session ?? localSession()).download(TransferRequest(url: server.url()), to: destination, startsNow: startsNow)
+        return try (session ?? localSession()).downloadTask(for: TransferRequest(url: server.url()), to: destination, startsImmediately: startsImmediately)
     }
 
     @Test func `a file is there when it is whole, and not before`() async throws {
@@ -31,7 +31,7 @@ import Testing
         await task.awaitProgress { $0.received > 0 }
         #expect(!FileManager.default.fileExists(atPath: folder.file("file")))
         gate.open()
-        let response = try await task.value
+        let response = try await task.response
         #expect(response.file == folder.url("file"))
         #expect(response.data.isEmpty)
         #expect(try Data(contentsOf: folder.url("file")) == pattern(1_000_000))
@@ -45,10 +45,10 @@ import Testing
             request.path == "/empty" ? Reply() : Reply(body: .pattern(600_000)).chunked()
         }
         let session = try localSession()
-        _ = try await download(server, to: "chunked", session).value
+        _ = try await download(server, to: "chunked", session).response
         #expect(try Data(contentsOf: folder.url("chunked")) == pattern(600_000))
-        let empty = session.download(TransferRequest(url: server.url("/empty")), to: DownloadDestination(folder.url("empty")))
-        _ = try await empty.value
+        let empty = session.downloadTask(for: TransferRequest(url: server.url("/empty")), to: DownloadDestination(folder.url("empty")))
+        _ = try await empty.response
         #expect(try Data(contentsOf: folder.url("empty")).isEmpty)
         #expect(server.requests.allSatisfy { $0["accept-encoding"] == "identity" })
     }
@@ -61,7 +61,7 @@ import Testing
         #expect(error?.context.systemError == EEXIST)
         #expect(try Data(contentsOf: folder.url("file")) == Data("old".utf8))
         #expect(server.requests.isEmpty)
-        _ = try await download(server, existingFile: .replace).value
+        _ = try await download(server, existingFile: .replace).response
         #expect(try Data(contentsOf: folder.url("file")) == Data("new".utf8))
         #expect(folder.names == ["file"])
     }
@@ -70,7 +70,7 @@ import Testing
         let server = try MisbehavingServer { _ in Reply(body: "new") }
         try FileManager.default.createSymbolicLink(atPath: folder.file("file"), withDestinationPath: folder.file("target"))
         #expect(await failure(try download(server))?.code == .cannotWriteFile)
-        _ = try await download(server, existingFile: .replace).value
+        _ = try await download(server, existingFile: .replace).response
         #expect(folder.names == ["file"])
     }
 
@@ -89,7 +89,7 @@ import Testing
         #expect(await failure(task)?.code == .cannotMoveFile)
         #expect(try Data(contentsOf: folder.url("file")) == Data("other".utf8))
         #expect(folder.names == ["file"])
-        session.invalidate(cancelsTasks: false)
+        session.finishTasksAndInvalidate()
         let events = await log.awaitInvalidation()
         #expect(events.suffix(3) == ["move failed cannot-move-file", "failed cannot-move-file", "invalidated"])
     }
@@ -100,7 +100,7 @@ import Testing
         #expect(error?.code == .cannotWriteFile)
         #expect(error?.context.systemError == ENOENT)
         #expect(folder.names == [])
-        _ = try await download(server, to: "a/b/file", createsDirectories: true).value
+        _ = try await download(server, to: "a/b/file", createsDirectories: true).response
         #expect(try Data(contentsOf: folder.url("a/b/file")) == Data("x".utf8))
     }
 
@@ -127,7 +127,7 @@ import Testing
         let server = try MisbehavingServer { _ in Reply(body: "new") }
         try Data("old".utf8).write(to: folder.url("real"))
         try FileManager.default.createSymbolicLink(atPath: folder.file("link"), withDestinationPath: "real")
-        _ = try await download(server, to: "link", existingFile: .replace).value
+        _ = try await download(server, to: "link", existingFile: .replace).response
         #expect(try Data(contentsOf: folder.url("link")) == Data("new".utf8))
         #expect(try Data(contentsOf: folder.url("real")) == Data("old".utf8))
     }
@@ -136,11 +136,11 @@ import Testing
         let server = try MisbehavingServer { _ in Reply(body: .pattern(5_000_000)) }
         let session = try localSession()
         let place = DownloadDestination(URL(fileURLWithPath: "/sys/kernel/netwatch-test"))
-        let error = await failure(session.download(TransferRequest(url: server.url()), to: place))
+        let error = await failure(session.downloadTask(for: TransferRequest(url: server.url()), to: place))
         #expect(error?.code == .cannotWriteFile)
         #expect(error?.context.systemError != nil)
         let nowhere = try #require(URL(string: "http://a/b"))
-        #expect(await failure(session.download(TransferRequest(url: server.url()), to: .init(nowhere)))?.code == .cannotWriteFile)
+        #expect(await failure(session.downloadTask(for: TransferRequest(url: server.url()), to: .init(nowhere)))?.code == .cannotWriteFile)
     }
 
     @Test(.requiresMounts, arguments: [true, false]) func `a full disk is an error, and its space is given back`(
@@ -158,8 +158,8 @@ import Testing
         let error = await failure(try download(server, session))
         #expect(error?.code == .cannotWriteFile)
         #expect(error?.context.systemError == ENOSPC)
-        let small = session.download(TransferRequest(url: server.url("/small")), to: DownloadDestination(folder.url("file")))
-        #expect(try await small.value.statusCode == 200)
+        let small = session.downloadTask(for: TransferRequest(url: server.url("/small")), to: DownloadDestination(folder.url("file")))
+        #expect(try await small.response.statusCode == 200)
     }
 
     @Test func `a length that no disk has is refused at once`() async throws {
@@ -207,7 +207,7 @@ import Testing
     @Test func `a name as long as names can be`() async throws {
         let server = try MisbehavingServer { _ in Reply(body: "x") }
         let name = String(repeating: "ü", count: 127)
-        _ = try await download(server, to: name).value
+        _ = try await download(server, to: name).response
         #expect(folder.names == [name])
         #expect(await failure(try download(server, to: String(repeating: "n", count: 256)))?.code == .cannotWriteFile)
         #expect(folder.names == [name])
@@ -221,7 +221,7 @@ import Testing
         let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
         let task = try download(server, session)
         await task.awaitProgress { $0.received > 0 }
-        session.invalidate(cancelsTasks: true)
+        session.invalidateAndCancel()
         _ = await log.awaitInvalidation()
         #expect(folder.names == [])
     }
@@ -230,8 +230,8 @@ import Testing
         let server = try MisbehavingServer { _ in
             Reply(fields: ["ETag": "\"1\""], body: ReplyBody([.pattern(from: 0, count: 1_000), .wait(.forever)])).chunked()
         }
-        let place = DownloadDestination(folder.url("file"), unfinished: .kept)
-        let task = try localSession().download(TransferRequest(url: server.url()), to: place)
+        let place = DownloadDestination(folder.url("file"), partialFile: .keep)
+        let task = try localSession().downloadTask(for: TransferRequest(url: server.url()), to: place)
         let part = folder.url("file.netwatch-part")
         while (try? Data(contentsOf: part)) != pattern(1_000) { await Task.yield() }
         task.cancel()
@@ -246,7 +246,7 @@ import Testing
         ]
             as [(String, HTTPSessionError.Code?)]
         {
-            let task = session.download(TransferRequest(url: server.url()), to: .init(folder.url(name)))
+            let task = session.downloadTask(for: TransferRequest(url: server.url()), to: .init(folder.url(name)))
             #expect(await failure(task)?.code == code)
         }
         #expect(server.requests.count == 1)

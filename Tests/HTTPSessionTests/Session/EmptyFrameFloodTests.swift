@@ -28,9 +28,9 @@ import Testing
             $0.retryPolicy = .never
             $0.requestTimeout = .seconds(5)
         }
-        let task = session.data(TransferRequest(url: flooding.url()))
+        let task = session.dataTask(for: TransferRequest(url: flooding.url()))
         try await flooding.awaitRequests(1)
-        #expect(try await session.data(TransferRequest(url: calm.url())).value.data == Data("calm".utf8))
+        #expect(try await session.dataTask(for: TransferRequest(url: calm.url())).response.data == Data("calm".utf8))
         // A client that reads faster than the server writes runs into its request timeout.
         let code = await failure(task)?.code
         #expect(code == .connectionLost || code == .timedOut, "\(String(describing: code))")

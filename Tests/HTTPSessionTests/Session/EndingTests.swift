@@ -13,16 +13,16 @@ import Testing
         let server = try MisbehavingServer { _ in Reply() }
         let log = EventLog()
         let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
-        let task = session.data(TransferRequest(url: server.url()), startsNow: false)
-        let stream = session.stream(TransferRequest(url: server.url()), startsNow: false)
+        let task = session.dataTask(for: TransferRequest(url: server.url()), startsImmediately: false)
+        let stream = session.streamTask(for: TransferRequest(url: server.url()), startsImmediately: false)
         async let result = failure(task)
         let reader = Task { try await stream.chunks.first { _ in true } }
-        session.invalidate(cancelsTasks: cancelsTasks)
+        if cancelsTasks { session.invalidateAndCancel() } else { session.finishTasksAndInvalidate() }
         #expect(await result?.code == .sessionInvalidated)
         await #expect(throws: HTTPSessionError.self) { try await reader.value }
         #expect(task.state == .finished)
         // What is made afterwards ends as well, and is not started by any word.
-        let late = session.data(TransferRequest(url: server.url()), startsNow: false)
+        let late = session.dataTask(for: TransferRequest(url: server.url()), startsImmediately: false)
         #expect(await failure(late)?.code == .sessionInvalidated)
         for task in [task, late] {
             task.resume()
@@ -42,8 +42,8 @@ import Testing
                 policy.roots = .given(try MintedCertificates.set("root"))
                 policy.validatesDomainName = false
                 let session = try localSession { [policy] in $0.securityPolicy = policy }
-                let tasks = (0..<200).map { _ in session.data(TransferRequest(url: server.url())) }
-                for task in tasks.prefix(20) { _ = try await task.value }
+                let tasks = (0..<200).map { _ in session.dataTask(for: TransferRequest(url: server.url())) }
+                for task in tasks.prefix(20) { _ = try await task.response }
                 // OpenSSL must not be torn down under the threads that use it.
                 exit(3)
             }
@@ -55,11 +55,11 @@ import Testing
         let session = try localSession()
         weak var forgotten: TransferTask?
         for number in 0..<1_000 {
-            let task = session.data(TransferRequest(url: server.url("/\(number)")), startsNow: false)
+            let task = session.dataTask(for: TransferRequest(url: server.url("/\(number)")), startsImmediately: false)
             if number == 0 { forgotten = task }
             if number == 999 {
                 task.resume()
-                _ = try await task.value
+                _ = try await task.response
             }
         }
         #expect(forgotten == nil)
@@ -73,7 +73,7 @@ import Testing
             let session = try localSession()
             await withTaskGroup(of: Void.self) { group in
                 for number in 0..<8 {
-                    let task = session.data(TransferRequest(url: server.url()), startsNow: number % 2 == 0)
+                    let task = session.dataTask(for: TransferRequest(url: server.url()), startsImmediately: number % 2 == 0)
                     group.addTask {
                         if await failure(task)?.code ?? .cancelled == .cancelled || task.result != nil { ends.add() }
                     }
@@ -86,10 +86,12 @@ import Testing
                         }
                     }
                 }
-                group.addTask { _ = session.tasks }
-                group.addTask { session.invalidate(cancelsTasks: round % 2 == 0) }
+                group.addTask { _ = await session.tasks }
+                group.addTask {
+                    if round % 2 == 0 { session.invalidateAndCancel() } else { session.finishTasksAndInvalidate() }
+                }
             }
-            #expect(session.tasks.isEmpty)
+            #expect(await session.tasks.isEmpty)
         }
         #expect(ends.count == 400)
     }
@@ -98,7 +100,7 @@ import Testing
         let server = try MisbehavingServer { _ in .never }
         let session = try localSession()
         for _ in 0..<200 {
-            let task = session.data(TransferRequest(url: server.url()), startsNow: false)
+            let task = session.dataTask(for: TransferRequest(url: server.url()), startsImmediately: false)
             await withTaskGroup(of: Void.self) { group in
                 group.addTask { task.resume() }
                 group.addTask { task.cancel() }
@@ -150,7 +152,7 @@ import Testing
                 $0.securityPolicy = policy
                 if !isCancelled { $0.handlerTimeout = .milliseconds(200) }
             }, handlers: handlers)
-        let task = session.data(TransferRequest(url: server.url()))
+        let task = session.dataTask(for: TransferRequest(url: server.url()))
         await asked.wait()
         if isCancelled { task.cancel() }
         #expect(await failure(task)?.code == (isCancelled ? .cancelled : .handlerTimedOut))

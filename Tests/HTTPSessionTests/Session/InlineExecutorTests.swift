@@ -25,11 +25,11 @@ private final class InlineExecutor: TaskExecutor {
     @Test func `a task that is resumed by the end of a request may start a request that is refused`() async throws {
         let server = try MisbehavingServer { _ in Reply() }
         let session = try localSession()
-        let task = session.data(TransferRequest(url: server.url()), startsNow: false)
+        let task = session.dataTask(for: TransferRequest(url: server.url()), startsImmediately: false)
         let refusal = Task(executorPreference: executor) {
-            _ = try? await task.value
-            session.invalidate(cancelsTasks: true)
-            return await failure(session.data(task.request))
+            _ = try? await task.response
+            session.invalidateAndCancel()
+            return await failure(session.dataTask(for: task.request))
         }
         task.resume()
         #expect(await refusal.value?.code == .sessionInvalidated)
@@ -38,7 +38,7 @@ private final class InlineExecutor: TaskExecutor {
     @Test func `a reader of the progress may ask the task`() async throws {
         let gate = try Gate()
         let server = try MisbehavingServer { _ in Reply(body: .texts(["one", "two"], between: .gate(gate))).chunked() }
-        let task = try localSession().data(TransferRequest(url: server.url()), startsNow: false)
+        let task = try localSession().dataTask(for: TransferRequest(url: server.url()), startsImmediately: false)
         let hasBegun = Signal()
         let states = Task(executorPreference: executor) {
             var states: Set<TransferTask.State> = []
@@ -51,14 +51,14 @@ private final class InlineExecutor: TaskExecutor {
         await hasBegun.wait()
         task.resume()
         gate.open()
-        _ = try await task.value
+        _ = try await task.response
         #expect(await states.value.contains(.finished))
     }
 
     @Test func `two readers of one stream wait at a time`() async throws {
         let gate = try Gate()
         let server = try MisbehavingServer { _ in Reply(body: .texts(["one", "two"], between: .gate(gate))).chunked() }
-        let task = try localSession().stream(TransferRequest(url: server.url()))
+        let task = try localSession().streamTask(for: TransferRequest(url: server.url()))
         let (first, second) = (Signal(), Signal())
         let one = drain(task, first)
         await first.wait()

@@ -60,7 +60,7 @@ import Testing
                 if count.add() < 3 { throw Trouble() }
                 return request
             })
-        let task = manager.data(TransferRequest(url: server.url()))
+        let task = manager.dataTask(for: TransferRequest(url: server.url()))
         #expect(try await task.string() == "done")
         #expect(server.requests.count == 1)
         #expect(task.metrics?.retryCount == 2)
@@ -73,7 +73,7 @@ import Testing
     @Test func `an adapter that always fails ends the task after ten retries with its error`() async throws {
         let server = try server("done")
         let manager = try session(retrying { _ in throw HTTPSessionError(.authenticationFailed, "logged out") })
-        #expect(await failure(manager.data(TransferRequest(url: server.url())))?.code == .authenticationFailed)
+        #expect(await failure(manager.dataTask(for: TransferRequest(url: server.url())))?.code == .authenticationFailed)
         #expect(seen.withLock { $0.count } == 10)
         #expect(server.requests.isEmpty)
     }
@@ -87,7 +87,7 @@ import Testing
                     guard request.url == fresh else { throw Trouble() }
                     return request
                 }, retrying: { _ in .retryWith(TransferRequest(url: fresh)) }))
-        #expect(try await manager.data(TransferRequest(url: server.url("/stale"))).string() == "done")
+        #expect(try await manager.dataTask(for: TransferRequest(url: server.url("/stale"))).string() == "done")
         #expect(server.requests.map(\.target) == ["/fresh"])
     }
 
@@ -95,15 +95,15 @@ import Testing
 
     @Test func `a body that its serializer refuses is asked for again when an interceptor decides so`() async throws {
         let server = try server("no JSON", #"{"name": 1}"#, #"{"name": "Ada"}"#)
-        let task = try session(retrying()).data(TransferRequest(url: server.url(), method: .post, body: .data(Data("x".utf8))))
-        #expect(try await task.decode(User.self) == User(name: "Ada"))
+        let task = try session(retrying()).dataTask(for: TransferRequest(url: server.url(), method: .post, body: .data(Data("x".utf8))))
+        #expect(try await task.decode(as: User.self) == User(name: "Ada"))
         #expect(server.requests.map(\.method) == ["POST", "POST", "POST"])
         #expect(server.requests.map { String(decoding: $0.body, as: UTF8.self) } == ["x", "x", "x"])
         let attempts = seen.withLock { $0 }
         #expect(attempts.map(\.error?.code) == [.cannotDecodeContent, .cannotDecodeContent])
         #expect(attempts.map(\.response?.statusCode) == [200, 200])
         #expect(attempts.map(\.retryCount) == [0, 1])
-        #expect(try await String(decoding: task.value.data, as: UTF8.self) == "no JSON", "the first task keeps its response")
+        #expect(try await String(decoding: task.response.data, as: UTF8.self) == "no JSON", "the first task keeps its response")
     }
 
     @Test func `a response that fails its validation is asked for again when an interceptor decides so`() async throws {
@@ -112,7 +112,7 @@ import Testing
             Reply(body: count.add() == 1 ? "portal" : "done").field("Content-Type", count.count == 1 ? "text/html" : "text/plain")
         }
         let validation = ResponseValidation(acceptableContentTypes: ["text/plain"])
-        let data = try await session(retrying(), validation: validation).data(TransferRequest(url: server.url())).data()
+        let data = try await session(retrying(), validation: validation).dataTask(for: TransferRequest(url: server.url())).data()
         #expect(String(decoding: data, as: UTF8.self) == "done")
         #expect(seen.withLock { $0.map(\.error?.code) } == [.unacceptableContentType])
     }
@@ -160,7 +160,7 @@ import Testing
         let server = try MisbehavingServer { _ in
             count.add() == 1 ? Reply(body: "no JSON") : Reply(body: "{}").held(by: gate)
         }
-        let task = try session(retrying()).data(TransferRequest(url: server.url()))
+        let task = try session(retrying()).dataTask(for: TransferRequest(url: server.url()))
         async let value = task.json()
         try await server.awaitRequests(2)
         task.cancel()

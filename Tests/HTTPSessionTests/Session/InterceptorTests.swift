@@ -40,7 +40,7 @@ import Testing
         let manager = try HTTPSessionManager(
             configuration: localConfiguration { $0.retryPolicy = RetryPolicy(baseDelay: .milliseconds(1)) },
             handlers: TransferHandlers(interceptors: [Self.adding("a"), Self.adding("b")]))
-        #expect(try await manager.data(TransferRequest(url: server.url())).string() == "done")
+        #expect(try await manager.dataTask(for: TransferRequest(url: server.url())).string() == "done")
         #expect(server.requests.map { $0["x-seen"] } == ["a,b", "a,b"])
     }
 
@@ -54,7 +54,7 @@ import Testing
             default: Reply(404)
             }
         }
-        _ = try await session(Self.adding("a")).data(TransferRequest(url: server.url("/first"))).value
+        _ = try await session(Self.adding("a")).dataTask(for: TransferRequest(url: server.url("/first"))).response
         #expect(server.requests.map { $0["x-seen"] } == ["a", "a"])
         #expect(other.requests.map { $0["x-seen"] } == [nil])
     }
@@ -63,12 +63,12 @@ import Testing
         struct Trouble: Error {}
         let server = try MisbehavingServer { _ in Reply() }
         let throwing = try session(Interceptor(adapting: { _ in throw Trouble() }))
-        let error = await failure(throwing.data(TransferRequest(url: server.url())))
+        let error = await failure(throwing.dataTask(for: TransferRequest(url: server.url())))
         #expect(error?.code == .interceptorFailed)
         #expect(error?.underlying is Trouble)
         let elsewhere = try #require(URL(string: "http://127.0.0.1:1/"))
         let leading = try session(Interceptor(adapting: { _ in TransferRequest(url: elsewhere) }))
-        #expect(await failure(leading.data(TransferRequest(url: server.url())))?.code == .interceptorFailed)
+        #expect(await failure(leading.dataTask(for: TransferRequest(url: server.url())))?.code == .interceptorFailed)
         #expect(server.requests.isEmpty)
     }
 
@@ -81,8 +81,8 @@ import Testing
         let manager = try HTTPSessionManager(
             configuration: localConfiguration { $0.handlerTimeout = .milliseconds(50) },
             handlers: TransferHandlers(interceptors: [hanging]))
-        #expect(await failure(manager.data(TransferRequest(url: server.url())))?.code == .handlerTimedOut)
-        let patient = try session(hanging).data(TransferRequest(url: server.url()))
+        #expect(await failure(manager.dataTask(for: TransferRequest(url: server.url())))?.code == .handlerTimedOut)
+        let patient = try session(hanging).dataTask(for: TransferRequest(url: server.url()))
         patient.suspend()
         patient.resume()
         patient.cancel()
@@ -96,7 +96,7 @@ import Testing
         let stubborn = Interceptor(retrying: { attempt in
             attempt.response?.statusCode == 418 ? .retry(after: .milliseconds(1)) : .proceed
         })
-        let response = try await session(stubborn).data(TransferRequest(url: server.url(), method: .post)).value
+        let response = try await session(stubborn).dataTask(for: TransferRequest(url: server.url(), method: .post)).response
         #expect(response.statusCode == 418)
         #expect(String(decoding: response.data, as: UTF8.self) == "no")
         #expect(server.requests.count == 11)
@@ -115,7 +115,7 @@ import Testing
             told.withLock { $0.append(attempt.error?.code) }
             return .retry()
         })
-        #expect(try await session(interceptor).data(TransferRequest(url: server.url())).string() == "done")
+        #expect(try await session(interceptor).dataTask(for: TransferRequest(url: server.url())).string() == "done")
         #expect(told.withLock { $0 } == [.connectionLost])
     }
 
@@ -137,9 +137,9 @@ import Testing
             attempt.error != nil
                 ? .retry() : attempt.response?.statusCode == 403 ? .retryWith(TransferRequest(url: fresh)) : .proceed
         })
-        let response = try await session(signing).download(
-            TransferRequest(url: server.url("/file?signature=1")), to: DownloadDestination(folder.url("file"))
-        ).value
+        let response = try await session(signing).downloadTask(
+            for: TransferRequest(url: server.url("/file?signature=1")), to: DownloadDestination(folder.url("file"))
+        ).response
         #expect(try Data(contentsOf: folder.url("file")) == pattern(1_000_000))
         #expect(response.metrics.bytesResumed == 600_000)
         #expect(server.requests.map(\.target) == ["/file?signature=1", "/file?signature=1", "/file?signature=2"])
@@ -154,13 +154,13 @@ import Testing
             return .proceed
         })
         let error = await failure(
-            try session(Interceptor(retrying: { _ in .fail(Enough()) }), later).data(TransferRequest(url: server.url())))
+            try session(Interceptor(retrying: { _ in .fail(Enough()) }), later).dataTask(for: TransferRequest(url: server.url())))
         #expect(error?.code == .interceptorFailed)
         #expect(error?.underlying is Enough)
         #expect(error?.context.statusCode == 409)
         let named = HTTPSessionError(.authenticationFailed, "logged out")
         let second = await failure(
-            try session(Interceptor(retrying: { _ in .fail(named) }), later).data(TransferRequest(url: server.url())))
+            try session(Interceptor(retrying: { _ in .fail(named) }), later).dataTask(for: TransferRequest(url: server.url())))
         #expect(second?.code == .authenticationFailed)
         #expect(asked.count == 0)
         #expect(server.requests.count == 2)

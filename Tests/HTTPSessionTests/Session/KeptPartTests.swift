@@ -62,9 +62,9 @@ import Testing
     }
 
     private func place(
-        _ name: String = "file", _ unfinished: DownloadDestination.Unfinished = .kept, _ digest: ContentDigest? = nil
+        _ name: String = "file", _ partialFile: DownloadDestination.PartialFilePolicy = .keep, _ digest: ContentDigest? = nil
     ) -> DownloadDestination {
-        DownloadDestination(folder.url(name), unfinished: unfinished, expectedDigest: digest)
+        DownloadDestination(folder.url(name), partialFile: partialFile, expectedDigest: digest)
     }
 
     private var digest: ContentDigest {
@@ -75,7 +75,7 @@ import Testing
 
     /// A download that ends in the middle.
     private func fail(_ source: Source, to place: DownloadDestination, path: String = "/file") async throws {
-        let error = await failure(try session().download(TransferRequest(url: source.server.url(path)), to: place))
+        let error = await failure(try session().downloadTask(for: TransferRequest(url: source.server.url(path)), to: place))
         #expect(error?.code == .connectionLost)
         #expect(error?.resumeData == nil)
     }
@@ -83,7 +83,7 @@ import Testing
     private func download(
         _ source: Source, to place: DownloadDestination, path: String = "/file"
     ) async throws -> TransferResponse {
-        try await session().download(TransferRequest(url: source.server.url(path)), to: place).value
+        try await session().downloadTask(for: TransferRequest(url: source.server.url(path)), to: place).response
     }
 
     private func expectWholeFile(_ name: String = "file", besides others: [String] = []) throws {
@@ -125,7 +125,7 @@ import Testing
 
     @Test func `where nothing is to be left, nothing is`() async throws {
         let source = try Source()
-        try await fail(source, to: place("file", .removed))
+        try await fail(source, to: place("file", .remove))
         #expect(folder.names.isEmpty)
     }
 
@@ -141,7 +141,7 @@ import Testing
         let source = try Source()
         try await fail(source, to: place())
         source.heal()
-        _ = try await download(source, to: place("file", .keptAnew))
+        _ = try await download(source, to: place("file", .restart))
         try expectWholeFile()
         #expect(source.ranges == [nil, nil])
     }
@@ -155,9 +155,9 @@ import Testing
         #expect(source.ranges == [nil, nil])
 
         let digested = try Source()
-        try await fail(digested, to: place("second", .kept, try digest))
+        try await fail(digested, to: place("second", .keep, try digest))
         digested.heal()
-        _ = try await download(digested, to: place("second", .kept, try digest), path: "/other")
+        _ = try await download(digested, to: place("second", .keep, try digest), path: "/other")
         try expectWholeFile("second", besides: ["file"])
         #expect(digested.ranges == [nil, "bytes=600000-"])
         #expect(digested.server.requests.last?["if-range"] == nil)
@@ -167,7 +167,7 @@ import Testing
         let source = try Source()
         try await fail(source, to: place())
         let broken = try MisbehavingServer { _ in Reply(404) }
-        let task = try session().download(TransferRequest(url: broken.url("/file")), to: place())
+        let task = try session().downloadTask(for: TransferRequest(url: broken.url("/file")), to: place())
         #expect(await failure(task)?.code == .unacceptableStatus)
         source.heal()
         #expect(try await download(source, to: place()).metrics.bytesResumed == cut)
@@ -215,7 +215,7 @@ import Testing
         let source = try Source()
         try await fail(source, to: place())
         try Data(#"{"version":2}"#.utf8).write(to: folder.url("file.netwatch-part.json"))
-        let error = await failure(try session().download(TransferRequest(url: source.server.url("/file")), to: place()))
+        let error = await failure(try session().downloadTask(for: TransferRequest(url: source.server.url("/file")), to: place()))
         #expect(error?.code == .cannotReadFile)
         #expect(try Data(contentsOf: folder.url("file.netwatch-part")).count == Int(cut))
         #expect(source.server.requests.count == 1)
@@ -228,13 +228,13 @@ import Testing
                 body: ReplyBody([.pattern(from: 0, count: 700_000), .wait(.gate(gate)), .pattern(from: 700_000, count: 300_000)]))
         }
         let session = try session()
-        let first = session.download(TransferRequest(url: server.url()), to: place())
+        let first = session.downloadTask(for: TransferRequest(url: server.url()), to: place())
         await first.awaitProgress { $0.received > 0 }
-        let error = await failure(session.download(TransferRequest(url: server.url()), to: place()))
+        let error = await failure(session.downloadTask(for: TransferRequest(url: server.url()), to: place()))
         #expect(error?.code == .cannotWriteFile)
         #expect(error?.reason.hasSuffix("is being downloaded already") == true)
         gate.open()
-        _ = try await first.value
+        _ = try await first.response
         try expectWholeFile()
     }
 
@@ -244,7 +244,7 @@ import Testing
             at: folder.url("file.netwatch-part"), withDestinationURL: folder.url("elsewhere"))
         #expect(mkfifo(folder.file("pipe.netwatch-part"), 0o600) == 0)
         for name in ["file", "pipe"] {
-            _ = try await session().download(TransferRequest(url: server.url()), to: place(name)).value
+            _ = try await session().downloadTask(for: TransferRequest(url: server.url()), to: place(name)).response
             #expect(try String(contentsOf: folder.url(name), encoding: .utf8) == "done")
         }
         #expect(folder.names == ["file", "file.netwatch-part", "pipe", "pipe.netwatch-part"])
@@ -255,11 +255,11 @@ import Testing
         source.heal()
         let session = try session()
         for number in 0..<20 {
-            let task = session.download(TransferRequest(url: source.server.url()), to: place("file\(number)"))
+            let task = session.downloadTask(for: TransferRequest(url: source.server.url()), to: place("file\(number)"))
             task.suspend()
             task.resume()
-            _ = try await task.value
-            let cancelled = session.download(TransferRequest(url: source.server.url()), to: place("cancelled\(number)"))
+            _ = try await task.response
+            let cancelled = session.downloadTask(for: TransferRequest(url: source.server.url()), to: place("cancelled\(number)"))
             cancelled.cancel()
             // It may have been faster.
             let error = await failure(cancelled)
@@ -273,12 +273,12 @@ import Testing
     @Test func `a file whose digest is right gets its name, another is dropped`() async throws {
         let source = try Source()
         source.heal()
-        _ = try await download(source, to: place("file", .kept, try digest))
+        _ = try await download(source, to: place("file", .keep, try digest))
         try expectWholeFile()
         let wrong = try #require(ContentDigest(.sha256, Data(repeating: 0, count: 32)))
-        for unfinished in [DownloadDestination.Unfinished.kept, .removed] {
-            let task = try session().download(
-                TransferRequest(url: source.server.url()), to: place("wrong", unfinished, wrong))
+        for partialFile in [DownloadDestination.PartialFilePolicy.keep, .remove] {
+            let task = try session().downloadTask(
+                for: TransferRequest(url: source.server.url()), to: place("wrong", partialFile, wrong))
             #expect(await failure(task)?.code == .digestMismatch)
         }
         #expect(folder.names == ["file"])
@@ -286,11 +286,11 @@ import Testing
 
     @Test func `a part that does not belong to the rest shows in the digest, and the whole is taken`() async throws {
         let source = try Source()
-        try await fail(source, to: place("file", .kept, try digest))
+        try await fail(source, to: place("file", .keep, try digest))
         // What the server calls the same, and the length too.
         try Data(repeating: 0, count: Int(cut)).write(to: folder.url("file.netwatch-part"))
         source.heal()
-        let response = try await download(source, to: place("file", .kept, try digest))
+        let response = try await download(source, to: place("file", .keep, try digest))
         try expectWholeFile()
         #expect(source.ranges == [nil, "bytes=600000-", nil])
         #expect(response.statusCode == 200)
@@ -303,7 +303,7 @@ import Testing
         _ = try await download(source, to: place())
         try expectWholeFile()
         source.says("sha-256=:\(Data(repeating: 0, count: 32).base64EncodedString()):")
-        let task = try session().download(TransferRequest(url: source.server.url()), to: place("wrong"))
+        let task = try session().downloadTask(for: TransferRequest(url: source.server.url()), to: place("wrong"))
         #expect(await failure(task)?.code == .digestMismatch)
         #expect(folder.names == ["file"])
     }
@@ -311,7 +311,7 @@ import Testing
     // MARK: Resume data
 
     private func resumeData(_ source: Source) async throws -> Data {
-        let task = try resumingSession().download(TransferRequest(url: source.server.url("/file")), to: place("file", .removed))
+        let task = try resumingSession().downloadTask(for: TransferRequest(url: source.server.url("/file")), to: place("file", .remove))
         let error = await failure(task)
         #expect(error?.code == .connectionLost)
         return try #require(error?.resumeData)
@@ -322,25 +322,25 @@ import Testing
         let data = try await resumeData(source)
         #expect(!String(decoding: data, as: UTF8.self).contains("/"))
         source.heal()
-        let response = try await resumingSession().download(resuming: data, to: place("elsewhere", .removed)).value
+        let response = try await resumingSession().downloadTask(withResumeData: data, to: place("elsewhere", .remove)).response
         #expect(response.metrics.bytesResumed == cut)
         try expectWholeFile("elsewhere", besides: ["resume"])
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.file("resume")).isEmpty)
         // It has been used up.
-        #expect(await failure(try resumingSession().download(resuming: data, to: place("again")))?.code == .cannotResume)
+        #expect(await failure(try resumingSession().downloadTask(withResumeData: data, to: place("again")))?.code == .cannotResume)
     }
 
     @Test func `resume data stays good until the file is whole`() async throws {
         let source = try Source()
         let data = try await resumeData(source)
         let refusing = try MisbehavingServer { _ in Reply(503) }
-        let again = try resumingSession().download(
-            resuming: data, of: TransferRequest(url: refusing.url("/file")), to: place("file", .removed))
+        let again = try resumingSession().downloadTask(
+            withResumeData: data, for: TransferRequest(url: refusing.url("/file")), to: place("file", .remove))
         let error = await failure(again)
         #expect(error?.code == .unacceptableStatus)
         #expect(error?.resumeData == data)
         source.heal()
-        _ = try await resumingSession().download(resuming: data, to: place("file", .removed)).value
+        _ = try await resumingSession().downloadTask(withResumeData: data, to: place("file", .remove)).response
         try expectWholeFile(besides: ["resume"])
     }
 
@@ -352,7 +352,7 @@ import Testing
             )
             .field("ETag", "\"1\"")
         }
-        let task = try resumingSession().download(TransferRequest(url: server.url()), to: place("file", .removed))
+        let task = try resumingSession().downloadTask(for: TransferRequest(url: server.url()), to: place("file", .remove))
         await task.awaitProgress { $0.received >= 700_000 }
         task.cancel()
         let error = await failure(task)
@@ -369,9 +369,9 @@ import Testing
         let source = try Source()
         source.heal()
         let session = try resumingSession()
-        #expect(await failure(session.download(resuming: Data(text.utf8), to: place("file", .removed)))?.code == .cannotResume)
+        #expect(await failure(session.downloadTask(withResumeData: Data(text.utf8), to: place("file", .remove)))?.code == .cannotResume)
         let request = TransferRequest(url: source.server.url())
-        _ = try await session.download(resuming: Data(text.utf8), of: request, to: place("file", .removed)).value
+        _ = try await session.downloadTask(withResumeData: Data(text.utf8), for: request, to: place("file", .remove)).response
         try expectWholeFile()
     }
 
@@ -380,8 +380,8 @@ import Testing
         let data = try await resumeData(source)
         source.heal()
         let request = TransferRequest(url: source.server.url("/file?signature=2"))
-        let task = try resumingSession().download(resuming: data, of: request, to: place("file", .removed))
-        #expect(try await task.value.metrics.bytesResumed == cut)
+        let task = try resumingSession().downloadTask(withResumeData: data, for: request, to: place("file", .remove))
+        #expect(try await task.response.metrics.bytesResumed == cut)
         try expectWholeFile(besides: ["resume"])
     }
 
@@ -390,7 +390,7 @@ import Testing
         let data = try await resumeData(source)
         for name in folder.names where name.hasSuffix(".part") { try FileManager.default.removeItem(at: folder.url(name)) }
         source.heal()
-        #expect(try await resumingSession().download(resuming: data, to: place("file", .removed)).value.metrics.bytesResumed == 0)
+        #expect(try await resumingSession().downloadTask(withResumeData: data, to: place("file", .remove)).response.metrics.bytesResumed == 0)
         #expect(try Data(contentsOf: folder.url("file")) == pattern(size))
     }
 }

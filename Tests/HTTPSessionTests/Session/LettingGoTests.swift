@@ -18,7 +18,7 @@ import Testing
         let session = try localSession()
         let (ends, ended) = AsyncStream.makeStream(of: TransferTask.State.self)
         for _ in 0..<20 {
-            let tasks = (0..<20).map { _ in session.data(TransferRequest(url: server.url()), startsNow: false) }
+            let tasks = (0..<20).map { _ in session.dataTask(for: TransferRequest(url: server.url()), startsImmediately: false) }
             for task in tasks {
                 let held = Held { ended.yield(task.state) }
                 task.respond(
@@ -26,7 +26,7 @@ import Testing
                     success: { _, _ in }, failure: { _, _ in })
             }
             for task in tasks { task.resume() }
-            for task in tasks { _ = try await task.value }
+            for task in tasks { _ = try await task.response }
         }
         var states = ends.makeAsyncIterator()
         for _ in 0..<400 { #expect(await states.next() == .finished) }
@@ -41,8 +41,12 @@ import Testing
         var session: HTTPSessionManager? = try localSession { $0.name = "letting-go" }
         for number in 0..<200 {
             let held = Held { [weak session] in
-                _ = session?.tasks
-                ended.yield(threadName())
+                let name = threadName()
+                guard let session else { return _ = ended.yield(name) }
+                Task {
+                    _ = await session.tasks
+                    ended.yield(name)
+                }
             }
             var request = TransferRequest(url: server.url(number % 2 == 0 ? "/" : "/redirect"))
             var handlers = TransferHandlers()
@@ -59,9 +63,9 @@ import Testing
                 handlers.response = { _ in withExtendedLifetime(held) { .allow } }
             }
             // Nobody but the session holds it.
-            _ = session?.data(request, handlers: handlers)
+            _ = session?.dataTask(for: request, handlers: handlers)
         }
-        if place == "session" { session?.invalidate(cancelsTasks: true) }
+        if place == "session" { session?.invalidateAndCancel() }
         if place == "session" { session = nil }
         var threads = ends.makeAsyncIterator()
         for _ in 0..<200 { #expect(await threads.next() != "letting-go") }
@@ -74,7 +78,7 @@ import Testing
         do {
             let held = Held { released.fire() }
             let session = try localSession()
-            let task = session.data(TransferRequest(url: server.url()), startsNow: false)
+            let task = session.dataTask(for: TransferRequest(url: server.url()), startsImmediately: false)
             forgotten = task
             task.respond(
                 with: HTTPResponseSerializer(), on: .global(), group: group,
@@ -87,7 +91,7 @@ import Testing
 
     @Test func `readers of progress that have left are let go of`() async throws {
         let server = try MisbehavingServer { _ in .never }
-        let task = try localSession().data(TransferRequest(url: server.url()))
+        let task = try localSession().dataTask(for: TransferRequest(url: server.url()))
         for _ in 0..<100 { for await _ in task.progress { break } }
         #expect(task.progressReaderCount == 0)
         task.cancel()

@@ -1,6 +1,7 @@
 import EventLoop
 import Foundation
 import HTTPSession
+import HTTPSessionCompatibility
 import HTTPSessionTestKit
 import HTTPTypes
 import NetworkLab
@@ -16,12 +17,12 @@ import Testing
         let log = EventLog()
         let session = try HTTPSessionManager(
             configuration: localConfiguration { $0.maximumConnectionsPerHost = 1 }, monitors: [log])
-        let (running, waiting) = (session.data(request(server)), session.data(request(server)))
+        let (running, waiting) = (session.dataTask(for: request(server)), session.dataTask(for: request(server)))
         try await server.awaitRequests(1)
-        session.invalidate(cancelsTasks: true)
+        session.invalidateAndCancel()
         #expect(await failure(running)?.code == .cancelled)
         #expect(await failure(waiting)?.code == .cancelled)
-        #expect(await failure(session.data(request(server)))?.code == .sessionInvalidated)
+        #expect(await failure(session.dataTask(for: request(server)))?.code == .sessionInvalidated)
         let events = await log.awaitInvalidation()
         #expect(events.count { $0 == "invalidated" } == 1)
         try await server.awaitOpenConnections(0)
@@ -33,12 +34,12 @@ import Testing
         let log = EventLog()
         let session = try HTTPSessionManager(
             configuration: localConfiguration { $0.maximumConnectionsPerHost = 1 }, monitors: [log])
-        let tasks = [session.data(request(server)), session.data(request(server))]
-        session.invalidate(cancelsTasks: false)
-        session.invalidate(cancelsTasks: false)
-        #expect(await failure(session.data(request(server)))?.code == .sessionInvalidated)
+        let tasks = [session.dataTask(for: request(server)), session.dataTask(for: request(server))]
+        session.finishTasksAndInvalidate()
+        session.finishTasksAndInvalidate()
+        #expect(await failure(session.dataTask(for: request(server)))?.code == .sessionInvalidated)
         gate.open()
-        for task in tasks { #expect(try await task.value.data == Data("x".utf8)) }
+        for task in tasks { #expect(try await task.response.data == Data("x".utf8)) }
         #expect(await log.awaitInvalidation().last == "invalidated")
         try await server.awaitOpenConnections(0)
     }
@@ -54,10 +55,10 @@ import Testing
         let log = EventLog()
         let session = try HTTPSessionManager(
             configuration: localConfiguration { $0.cookies = .file(folder.url("cookies")) }, monitors: [log])
-        let task = session.data(request(server))
+        let task = session.dataTask(for: request(server))
         try await server.awaitRequests(1)
         if !cancelsTasks { gate.open() }
-        await session.close(cancelsTasks: cancelsTasks)
+        await session.close(cancelingTasks: cancelsTasks)
         #expect((try? task.result?.get()) == nil ? cancelsTasks : !cancelsTasks)
         #expect(log.names.last == "invalidated")
         #expect(folder.names == (cancelsTasks ? [] : ["cookies"]))
@@ -70,10 +71,10 @@ import Testing
     @Test func `a manager that is dropped leaves its tasks running, and its connections end with them`() async throws {
         let gate = try Gate()
         let server = try MisbehavingServer { _ in Reply(body: "x").held(by: gate) }
-        var task: TransferTask? = try localSession().data(request(server))
+        var task: TransferTask? = try localSession().dataTask(for: request(server))
         try await server.awaitRequests(1)
         gate.open()
-        #expect(try await task?.value.data == Data("x".utf8))
+        #expect(try await task?.response.data == Data("x".utf8))
         task = nil
         try await server.awaitOpenConnections(0)
     }
@@ -89,8 +90,8 @@ import Testing
         let log = EventLog()
         let handlers = TransferHandlers(challenge: { _ in .useCredential(Credential(user: "u", password: "p")) })
         let session = try HTTPSessionManager(configuration: localConfiguration(), handlers: handlers, monitors: [log])
-        _ = try await session.data(request(server)).value
-        session.invalidate(cancelsTasks: false)
+        _ = try await session.dataTask(for: request(server)).response
+        session.finishTasksAndInvalidate()
         #expect(
             await log.awaitInvalidation() == [
                 "created", "resumed", "started 1", "response 302", "transaction 302", "redirected 302", "started 2",
@@ -108,8 +109,8 @@ import Testing
         }
         let log = EventLog()
         let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
-        _ = try await session.data(request(server)).value
-        let task = session.download(request(server, "/second"), to: .init(folder.url("file")))
+        _ = try await session.dataTask(for: request(server)).response
+        let task = session.downloadTask(for: request(server, "/second"), to: .init(folder.url("file")))
         try await server.awaitRequests(2)
         task.suspend()
         task.suspend()
@@ -118,7 +119,7 @@ import Testing
         await log.await("suspended")
         gate.open()
         #expect(await failure(task)?.code == .unacceptableStatus)
-        session.invalidate(cancelsTasks: false)
+        session.finishTasksAndInvalidate()
         let events = await log.awaitInvalidation()
         #expect(
             Array(events.drop { $0 != "completed" }.dropFirst()) == [
@@ -130,8 +131,8 @@ import Testing
     @Test func `Foundation's notifications tell of starts, stops, ends and files`() async throws {
         let folder = try ScratchDirectory()
         let server = try MisbehavingServer { _ in Reply(body: "x") }
-        let session = try localSession()
-        let task = session.download(request(server), to: .init(folder.url("file")), startsNow: false)
+        let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [NotificationMonitor()])
+        let task = session.downloadTask(for: request(server), to: .init(folder.url("file")), startsImmediately: false)
         let told = Locked<[String]>([])
         let end = Signal()
         @Sendable func tell(_ text: String) {
@@ -166,9 +167,9 @@ import Testing
         let (stream, posted) = AsyncStream.makeStream(of: Void.self)
         var notifications = stream.makeAsyncIterator()
         var session: HTTPSessionManager? = try HTTPSessionManager(
-            configuration: localConfiguration { $0.postsNotifications = isWanted }, monitors: [log])
+            configuration: localConfiguration(), monitors: isWanted ? [log, NotificationMonitor()] : [log])
         let center = NotificationCenter.default
-        let task = try #require(session?.data(request(server)))
+        let task = try #require(session?.dataTask(for: request(server)))
         let tokens = [
             center.addObserver(of: task, for: .taskDidComplete) { _ in
                 told.withLock { $0.append("task") }
@@ -180,8 +181,8 @@ import Testing
             },
         ]
         try await server.awaitRequests(1)
-        session?.invalidate(cancelsTasks: true)
-        session?.invalidate(cancelsTasks: true)
+        session?.invalidateAndCancel()
+        session?.invalidateAndCancel()
         weak var gone: HTTPSessionManager?
         gone = session
         // Nobody has to hold it for that.
@@ -197,12 +198,12 @@ import Testing
     @Test func `the shared session is one, and goes on`() async throws {
         let session = try HTTPSessionManager.shared
         #expect(try HTTPSessionManager.shared === session)
-        session.invalidate(cancelsTasks: true)
+        session.invalidateAndCancel()
         await session.close()
         let server = try MisbehavingServer { _ in Reply() }
         // What it is asked here it refuses, being as strict as any: it has not ended.
-        #expect(await failure(session.data(request(server)))?.code == .insecureConnectionRefused)
-        #expect(try await session.cookies.all().isEmpty)
+        #expect(await failure(session.dataTask(for: request(server)))?.code == .insecureConnectionRefused)
+        #expect(try session.store.cookies.isEmpty)
     }
 
     @Test func `what a session does not keep is on no disk`() async throws {
@@ -227,9 +228,9 @@ import Testing
                 let session = try HTTPSessionManager(configuration: configuration, monitors: [log])
                 let url = try #require(URL(string: "https://named.example:\(server.port)/"))
                 for cookie in [keptBefore, "a=1"] {
-                    try #require(try await session.data(TransferRequest(url: url)).value.data == Data(cookie.utf8))
+                    try #require(try await session.dataTask(for: TransferRequest(url: url)).response.data == Data(cookie.utf8))
                 }
-                session.invalidate(cancelsTasks: false)
+                session.finishTasksAndInvalidate()
                 _ = await log.awaitInvalidation()
             }
             try #require(try FileManager.default.contentsOfDirectory(atPath: path).isEmpty)
@@ -242,9 +243,9 @@ import Testing
         }
         let session = try localSession()
         let before = Date()
-        let metrics = try await session.data(
-            TransferRequest(url: server.url("/?secret=1"), method: .put, body: .data(Data(count: 5_000)))
-        ).value.metrics
+        let metrics = try await session.dataTask(
+            for: TransferRequest(url: server.url("/?secret=1"), method: .put, body: .data(Data(count: 5_000)))
+        ).response.metrics
         #expect(metrics.redirectCount == 1)
         #expect(metrics.retryCount == 0)
         #expect(metrics.taskInterval.start >= before && metrics.taskInterval.end <= Date())
@@ -275,7 +276,7 @@ import Testing
         let server = try MisbehavingServer(tls: certificate.serverTLS) { _ in Reply(body: "x") }
         let policy = try SecurityPolicy.trusting(certificate)
         let session = try HTTPSessionManager(configuration: localConfiguration { $0.securityPolicy = policy })
-        let transaction = try #require(try await session.data(request(server)).value.metrics.transactions.first)
+        let transaction = try #require(try await session.dataTask(for: request(server)).response.metrics.transactions.first)
         #expect(transaction.negotiatedTLSProtocolVersion == "TLSv1.3")
         #expect(transaction.negotiatedTLSCipherSuite?.hasPrefix("TLS_") == true)
         let (start, end) = (try #require(transaction.secureConnectionStart), try #require(transaction.secureConnectionEnd))
@@ -286,11 +287,11 @@ import Testing
         let server = try MisbehavingServer { _ in Reply(body: .pattern(1_000)).cut(afterBodyBytes: 10) }
         let log = EventLog()
         let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
-        let error = await failure(session.data(TransferRequest(url: server.url("/?password=x"), method: .delete)))
+        let error = await failure(session.dataTask(for: TransferRequest(url: server.url("/?password=x"), method: .delete)))
         #expect(error?.context.method == "DELETE")
         #expect(error?.context.url == server.url("/").absoluteString)
         #expect(error?.context.statusCode == 200)
-        session.invalidate(cancelsTasks: false)
+        session.finishTasksAndInvalidate()
         #expect(await log.awaitInvalidation().contains("transaction 200"))
     }
 
@@ -298,8 +299,8 @@ import Testing
         let server = try MisbehavingServer { _ in Reply(body: "x") }
         let log = EventLog()
         var session: HTTPSessionManager? = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
-        _ = try await session?.data(request(server)).value
-        _ = session?.data(request(server), startsNow: false)
+        _ = try await session?.dataTask(for: request(server)).response
+        _ = session?.dataTask(for: request(server), startsImmediately: false)
         session = nil
         _ = await log.awaitInvalidation()
         try await server.awaitOpenConnections(0)
@@ -307,10 +308,10 @@ import Testing
 
     @Test func `the end is posted behind the callbacks`() async throws {
         let server = try MisbehavingServer { _ in Reply(fields: ["Content-Type": "application/json"], body: "{}") }
-        let session = try localSession()
+        let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [NotificationMonitor()])
         for _ in 0..<100 {
             let (told, end) = (Locked<[String]>([]), Signal())
-            let task = session.data(TransferRequest(url: server.url()), startsNow: false)
+            let task = session.dataTask(for: TransferRequest(url: server.url()), startsImmediately: false)
             let token = NotificationCenter.default.addObserver(of: task, for: .taskDidComplete) { _ in
                 told.withLock { $0.append("posted") }
                 end.fire()

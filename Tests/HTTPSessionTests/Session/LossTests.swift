@@ -1,6 +1,7 @@
 import EventLoop
 import Foundation
 import HTTPSession
+import HTTPSessionCompatibility
 import HTTPSessionTestKit
 import HTTPTypes
 import NetworkLab
@@ -36,21 +37,21 @@ import Testing
         let monitor = try await lab.settledMonitor()
         let session = try lab.session(monitor)
         var file = lab.folder.url("file")
-        var task = session.download(TransferRequest(url: server.url()), to: DownloadDestination(file))
+        var task = session.downloadTask(for: TransferRequest(url: server.url()), to: DownloadDestination(file))
         await task.awaitProgress { $0.received == 500_000 }
         // A machine that has more to do than this may make it a longer one.
         while try await flap(monitor) > .milliseconds(200) {
             task.cancel()
             file = lab.folder.url("file-\(UUID())")
-            task = session.download(TransferRequest(url: server.url()), to: DownloadDestination(file))
+            task = session.downloadTask(for: TransferRequest(url: server.url()), to: DownloadDestination(file))
             await task.awaitProgress { $0.received == 500_000 }
         }
         // On the session's own thread, behind what it may have had to do.
         var brief = TransferRequest(url: server.url("/late"))
         brief.options.resourceTimeout = .milliseconds(400)
-        #expect(await failure(session.data(brief))?.code == .timedOut)
+        #expect(await failure(session.dataTask(for: brief))?.code == .timedOut)
         gate.open()
-        let response = try await task.value
+        let response = try await task.response
         #expect(try Data(contentsOf: file) == pattern(1_000_000))
         #expect(response.metrics.transactions.count == 1)
         #expect(response.metrics.retryCount == 0 && response.metrics.bytesResumed == 0)
@@ -75,7 +76,7 @@ import Testing
             try lab.route("10.9.1.1")
             try await server.awaitRequests(loss + 1)
         }
-        let response = try await task.value
+        let response = try await task.response
         #expect(try Data(contentsOf: lab.folder.url("file")) == pattern(1_000_000))
         #expect(response.metrics.retryCount == 0)
         #expect(response.metrics.bytesResumed == 500_000)
@@ -85,10 +86,10 @@ import Testing
     @Test func `that a task waits is posted, with the reason`() async throws {
         let server = try lab.server { _ in Reply(body: "well") }
         let monitor = try await lab.settledMonitor()
-        let session = try lab.session(monitor)
+        let session = try lab.session(monitor, monitors: [NotificationMonitor()])
         try lab.client.ip("link set one down")
         for await update in monitor.updates where update.path.status == .unsatisfied { break }
-        let task = session.data(TransferRequest(url: server.url()), startsNow: false)
+        let task = session.dataTask(for: TransferRequest(url: server.url()), startsImmediately: false)
         let (posted, signal) = (Locked<[HTTPSessionError]>([]), Signal())
         let token = NotificationCenter.default.addObserver(of: task, for: .taskIsWaitingForConnectivity) { message in
             posted.withLock { $0.append(message.error) }
@@ -98,7 +99,7 @@ import Testing
         await signal.wait()
         try lab.client.ip("link set one up")
         try lab.route("10.9.1.1")
-        #expect(try await task.value.statusCode == 200)
+        #expect(try await task.response.statusCode == 200)
         NotificationCenter.default.removeObserver(token)
         let errors = posted.withLock { $0 }
         #expect(errors.map(\.code) == [.notConnected])
@@ -114,10 +115,10 @@ import Testing
         try lab.client.ip("link set one down")
         for await update in monitor.updates where update.path.status == .unsatisfied { break }
         let request = TransferRequest(url: try #require(URL(string: "http://203.0.113.9/x")))
-        #expect(try await session.data(request).value.data == Data("by proxy: http://203.0.113.9/x".utf8))
+        #expect(try await session.dataTask(for: request).response.data == Data("by proxy: http://203.0.113.9/x".utf8))
         // Nor where it is not there: what it could reach is its own to say.
         proxy.stop()
-        #expect(await failure(session.data(request))?.code == .proxyFailed)
+        #expect(await failure(session.dataTask(for: request))?.code == .proxyFailed)
         await lab.log.await("failed proxy-failed")
         #expect(!lab.log.names.contains("waiting for connectivity"))
     }

@@ -3,6 +3,7 @@ import EventLoop
 import Foundation
 import HTTPSession
 import HTTPSessionFoundation
+import HTTPSessionCompatibility
 import HTTPSessionTestKit
 import HTTPTypes
 import NetworkLab
@@ -247,14 +248,14 @@ import Testing
     @Test func `progress reaches the whole, of what is received and of what is sent`() async throws {
         let server = try MisbehavingServer { _ in Reply(body: .pattern(300_000)) }
         let session = try localSession()
-        let task = session.data(
-            TransferRequest(url: server.url(), method: .post, body: .data(Data(count: 200_000))), startsNow: false)
+        let task = session.dataTask(
+            for: TransferRequest(url: server.url(), method: .post, body: .data(Data(count: 200_000))), startsImmediately: false)
         let (down, up) = (task.foundationProgress(.download), task.foundationProgress(.upload))
         task.resume()
-        _ = try await task.value
+        _ = try await task.response
         // The progress objects hear of it on the session's delivery queue.
         let end = Signal()
-        let last = session.data(TransferRequest(url: server.url()))
+        let last = session.dataTask(for: TransferRequest(url: server.url()))
         session.respond(
             to: last, with: HTTPResponseSerializer(), success: { _, _ in end.fire() }, failure: { _, _ in end.fire() })
         await end.wait()
@@ -268,7 +269,7 @@ import Testing
         let server = try MisbehavingServer { _ in Reply(body: body) }
         let log = EventLog()
         let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
-        let task = session.data(TransferRequest(url: server.url()))
+        let task = session.dataTask(for: TransferRequest(url: server.url()))
         let progress = task.foundationProgress(.download)
         await task.awaitProgress { $0.received == 1_000 }
         for round in 1...20 {
@@ -293,11 +294,11 @@ import Testing
         let gate = try Gate()
         let server = try MisbehavingServer { _ in Reply(body: "x").held(by: gate) }
         let folder = try ScratchDirectory()
-        let session = try localSession()
+        let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [NotificationMonitor()])
         let request = TransferRequest(url: server.url(), method: .post, body: kind == .upload ? .data(Data("a".utf8)) : .none)
         let task =
             kind == .download
-            ? session.download(request, to: .init(folder.url("file")), startsNow: false) : session.data(request, startsNow: false)
+            ? session.downloadTask(for: request, to: .init(folder.url("file")), startsImmediately: false) : session.dataTask(for: request, startsImmediately: false)
         #expect(task.kind == kind)
         let told = Locked<[String]>([])
         let end = Signal()

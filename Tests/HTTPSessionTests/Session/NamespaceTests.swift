@@ -63,13 +63,13 @@ import Testing
         var paths = monitor.updates.makeAsyncIterator()
         while let update = await paths.next(), update.path.status != .satisfied {}
         let request = TransferRequest(url: try #require(URL(string: "http://named.example:\(old.port)/")))
-        #expect(try await session.data(request).value.data == Data("old".utf8))
+        #expect(try await session.dataTask(for: request).response.data == Data("old".utf8))
         // In place: the mount is the file's.
         try Data("203.0.113.10 named.example\n".utf8).write(to: hosts)
         try uplinks.take("two")
         while let update = await paths.next(), update.path.interface?.name != "two" {}
         // The session hears of it when this test does, or a little later; libcurl would believe the former word for a minute.
-        for _ in 0..<1_000 where new.requests.isEmpty { _ = try await session.data(request).value }
+        for _ in 0..<1_000 where new.requests.isEmpty { _ = try await session.dataTask(for: request).response }
         #expect(new.requests.count == 1)
     }
 
@@ -79,11 +79,11 @@ import Testing
         let request = TransferRequest(url: server.url())
         for _ in 0..<20 {
             // The session's thread has news of some, while this one has of others.
-            let tasks = (0..<20).map { _ in session.data(request) }
-            for _ in 0..<20 { session.data(request, startsNow: false).cancel() }
-            for task in tasks { #expect(try await task.value.statusCode == 200) }
+            let tasks = (0..<20).map { _ in session.dataTask(for: request) }
+            for _ in 0..<20 { session.dataTask(for: request, startsImmediately: false).cancel() }
+            for task in tasks { #expect(try await task.response.statusCode == 200) }
         }
-        session.invalidate(cancelsTasks: false)
+        session.finishTasksAndInvalidate()
         _ = await names.awaitInvalidation()
         #expect(log.orders == [["created", "resumed", "completed"], ["created", "completed"]])
         #expect(log.completed == 800)
@@ -107,10 +107,10 @@ import Testing
         let monitor = try PathMonitor(namespace: NetworkNamespace(uplinks.client.path))
         let session = try session(monitor)
         for round in 0..<10 {
-            let tasks = (0..<20).map { _ in session.data(TransferRequest(url: server.url())) }
+            let tasks = (0..<20).map { _ in session.dataTask(for: TransferRequest(url: server.url())) }
             for task in tasks {
                 let progress = Task { for await _ in task.progress {} }
-                #expect(try await task.value.data == Data("well".utf8))
+                #expect(try await task.response.data == Data("well".utf8))
                 await progress.value
             }
             try uplinks.client.ip("link set one mtu \(1_400 + round)")

@@ -13,7 +13,7 @@ import Testing
         for user in [nil, "one", "one", "two", nil, nil] as [String?] {
             var request = TransferRequest(url: server.url())
             request.headerFields[.authorization] = user.map { "Negotiate \($0)" }
-            _ = try await session.data(request).value
+            _ = try await session.dataTask(for: request).response
         }
         let byConnection = Dictionary(grouping: server.requests, by: \.connection).mapValues { $0.map { $0["authorization"] } }
         #expect(byConnection.values.allSatisfy { $0.count == 1 || $0.allSatisfy { $0 == nil } }, "\(byConnection)")
@@ -29,10 +29,10 @@ import Testing
                 challenge.previousFailureCount == 0
                     ? .useCredential(Credential(user: "user", password: "word")) : .performDefaultHandling
             }))
-        _ = try await session.data(TransferRequest(url: server.url())).value
+        _ = try await session.dataTask(for: TransferRequest(url: server.url())).response
         // Nobody has a ticket here: libcurl asks without one, and the answer is the challenge again.
-        #expect(try await session.data(TransferRequest(url: server.url("/locked"))).value.statusCode == 401)
-        _ = try await session.data(TransferRequest(url: server.url())).value
+        #expect(try await session.dataTask(for: TransferRequest(url: server.url("/locked"))).response.statusCode == 401)
+        _ = try await session.dataTask(for: TransferRequest(url: server.url())).response
         let requests = server.requests
         let own = try #require(requests.dropFirst(2).first?.connection)
         #expect(requests.map(\.path) == ["/", "/locked", "/locked", "/"])

@@ -1,6 +1,7 @@
 import EventLoop
 import Foundation
 import HTTPSession
+import HTTPSessionCompatibility
 import HTTPSessionTestKit
 import HTTPTypes
 import NetworkLab
@@ -8,6 +9,11 @@ import Testing
 
 /// What Foundation's notification centre is told of tasks.
 @Suite(.timeLimit(.minutes(20))) struct NotificationTests {
+    /// A session that posts notifications.
+    private func postingSession(_ monitors: any EventMonitor...) throws -> HTTPSessionManager {
+        try HTTPSessionManager(configuration: localConfiguration(), monitors: monitors + [NotificationMonitor()])
+    }
+
     /// Notes what is posted of a task. Foundation delivers each message in a task of its own, so that their order is no one's promise.
     private final class Observer: Sendable {
         private let told = AsyncStream.makeStream(of: String.self)
@@ -53,8 +59,8 @@ import Testing
         let server = try MisbehavingServer { _ in
             Reply(body: ReplyBody([.pattern(from: 0, count: 1_000), .wait(.gate(gate)), .bytes([1])]))
         }
-        let task = try localSession().download(
-            TransferRequest(url: server.url()), to: .init(folder.url("file"), existingFile: .fail), startsNow: false)
+        let task = try postingSession().downloadTask(
+            for: TransferRequest(url: server.url()), to: .init(folder.url("file"), existingFile: .fail), startsImmediately: false)
         let observer = Observer(task)
         task.resume()
         await task.awaitProgress { $0.received > 0 }
@@ -76,11 +82,11 @@ import Testing
             if message.error.context.url == server.url().absoluteString { end.fire() }
         }
         let log = EventLog()
-        let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
-        let task = session.download(TransferRequest(url: server.url()), to: .init(folder.url("file"), existingFile: .fail))
+        let session = try postingSession(log)
+        let task = session.downloadTask(for: TransferRequest(url: server.url()), to: .init(folder.url("file"), existingFile: .fail))
         #expect(await failure(task)?.code == .cannotWriteFile)
         await end.wait()
-        session.invalidate(cancelsTasks: false)
+        session.finishTasksAndInvalidate()
         #expect(
             await log.awaitInvalidation() == [
                 "created", "move failed cannot-write-file", "failed cannot-write-file", "invalidated",
@@ -92,8 +98,8 @@ import Testing
     @Test func `a download whose directory is not there is told of too`() async throws {
         let folder = try ScratchDirectory()
         let server = try MisbehavingServer { _ in Reply(body: "x") }
-        let task = try localSession().download(
-            TransferRequest(url: server.url()), to: .init(folder.url("none/file")), startsNow: false)
+        let task = try postingSession().downloadTask(
+            for: TransferRequest(url: server.url()), to: .init(folder.url("none/file")), startsImmediately: false)
         let observer = Observer(task)
         task.resume()
         let told = await observer.messages(3)
@@ -105,8 +111,8 @@ import Testing
         let (folder, gate) = (try ScratchDirectory(), try Gate())
         let server = try MisbehavingServer { _ in Reply(body: "x").held(by: gate) }
         let log = EventLog()
-        let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
-        let task = session.download(TransferRequest(url: server.url()), to: .init(folder.url("file")), startsNow: false)
+        let session = try postingSession(log)
+        let task = session.downloadTask(for: TransferRequest(url: server.url()), to: .init(folder.url("file")), startsImmediately: false)
         let observer = Observer(task)
         for _ in 0..<2 { task.resume() }
         try await server.awaitRequests(1)
@@ -132,8 +138,8 @@ import Testing
             default: Reply(fields: ["Content-Type": "application/json"], body: "{\"a\":1}")
             }
         }
-        let session = try localSession()
-        let task = session.data(TransferRequest(url: server.url(path)), startsNow: false)
+        let session = try postingSession()
+        let task = session.dataTask(for: TransferRequest(url: server.url(path)), startsImmediately: false)
         let (message, signal) = (Locked<TransferTask.DidComplete?>(nil), Signal())
         let token = NotificationCenter.default.addObserver(of: task, for: .taskDidComplete) { posted in
             message.withLock { $0 = posted }
@@ -155,8 +161,8 @@ import Testing
         #expect(end.serializedResponse as? JSONValue == .object(["a": .integer(1)]))
         #expect(end.error == nil)
         #expect(
-            end.serializations.map { "\(type(of: $0.serializer))" } == ["JSONResponseSerializer", "StringResponseSerializer"])
-        #expect(try end.serializations.last?.result.get() as? String == "{\"a\":1}")
+            end.callbackResults.map { "\(type(of: $0.serializer))" } == ["JSONResponseSerializer", "StringResponseSerializer"])
+        #expect(try end.callbackResults.last?.result.get() as? String == "{\"a\":1}")
     }
 
     @Test(arguments: [
@@ -170,14 +176,14 @@ import Testing
         }
         #expect(end.error?.code == code)
         #expect(((try? end.result.get()) != nil) == hasResponse)
-        #expect(end.serializedResponse == nil && end.serializations.count == 1)
-        let told = HTTPSessionError.thrown { try end.serializations.first?.result.get() }
+        #expect(end.serializedResponse == nil && end.callbackResults.count == 1)
+        let told = HTTPSessionError.thrown { try end.callbackResults.first?.result.get() }
         #expect(told?.code == code)
     }
 
     @Test func `without callbacks the end is the response as it came`() async throws {
         let end = try await end(of: "/missing")
         #expect(try end.result.get().statusCode == 404)
-        #expect(end.serializations.isEmpty && end.serializedResponse == nil && end.error == nil)
+        #expect(end.callbackResults.isEmpty && end.serializedResponse == nil && end.error == nil)
     }
 }

@@ -40,7 +40,7 @@ import Testing
         let session = try lab.session(monitor) {
             $0.retryPolicy = RetryPolicy(maximumRetries: nil, baseDelay: .milliseconds(50), maximumDelay: .milliseconds(200))
         }
-        let task = session.download(TransferRequest(url: first.url()), to: DownloadDestination(lab.folder.url("file")))
+        let task = session.downloadTask(for: TransferRequest(url: first.url()), to: DownloadDestination(lab.folder.url("file")))
         await task.awaitProgress { $0.received == 500_000 }
 
         let (paths, path) = AsyncStream.makeStream(of: NetworkPath.Status.self)
@@ -69,7 +69,7 @@ import Testing
             ConnectivityLab.half($0, until: gate)
         }
         for await code in causes where code == nil { break }
-        let response = try await task.value
+        let response = try await task.response
         #expect(response.metrics.bytesResumed == 500_000)
         #expect(response.metrics.timeWaitingForConnectivity > .zero && response.metrics.retryCount > 0)
         #expect(try Data(contentsOf: lab.folder.url("file")) == pattern(1_000_000))

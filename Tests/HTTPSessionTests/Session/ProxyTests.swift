@@ -45,9 +45,9 @@ import Testing
         let plain = try MisbehavingServer { _ in Reply(body: "plain") }
         let secure = try MisbehavingServer(tls: own.serverTLS) { _ in Reply(body: "secure") }
         let session = try session(address)
-        #expect(try await session.data(request("http://named.example:\(plain.port)/")).value.data == Data("plain".utf8))
+        #expect(try await session.dataTask(for: request("http://named.example:\(plain.port)/")).response.data == Data("plain".utf8))
         for _ in 0..<2 {
-            let response = try await session.data(request("https://named.example:\(secure.port)/")).value
+            let response = try await session.dataTask(for: request("https://named.example:\(secure.port)/")).response
             #expect(response.data == Data("secure".utf8))
             #expect(response.metrics.transactions.first?.negotiatedTLSProtocolVersion == "TLSv1.3")
             #expect(response.metrics.transactions.first?.isProxyConnection == true)
@@ -61,12 +61,12 @@ import Testing
         let secure = try MisbehavingServer(tls: own.serverTLS) { _ in Reply() }
         let session = try session(address) { $0.proxySecurityPolicy = .default }
         for url in ["https://named.example:\(secure.port)/", "http://named.example:\(secure.port)/"] {
-            let error = await failure(session.data(try request(url)))
+            let error = await failure(session.dataTask(for: try request(url)))
             #expect(error?.code == .certificateHasUnknownRoot, "\(String(describing: error))")
         }
         // One whose name is another.
         let foreign = try self.session("https://127.0.0.1:\(proxy.port)")
-        #expect(await failure(foreign.data(try request("https://named.example:\(secure.port)/"))) != nil)
+        #expect(await failure(foreign.dataTask(for: try request("https://named.example:\(secure.port)/"))) != nil)
         #expect(proxy.passages.isEmpty)
         #expect(secure.seen.connections == 0)
     }
@@ -75,7 +75,7 @@ import Testing
         let (proxy, address) = try secureProxy()
         let secure = try MisbehavingServer(tls: own.serverTLS) { _ in Reply() }
         let session = try session(address) { $0.securityPolicy = .default }
-        let error = await failure(session.data(try request("https://named.example:\(secure.port)/")))
+        let error = await failure(session.dataTask(for: try request("https://named.example:\(secure.port)/")))
         #expect(error?.code == .certificateHasUnknownRoot)
         #expect(proxy.passages.map(\.outcome) == [.forwarded])
         #expect(secure.requests.isEmpty)
@@ -89,9 +89,9 @@ import Testing
         let pinsOfServer = try HostPins("named.example", pins: nobody)
         let url = "https://named.example:\(secure.port)/"
         let unharmed = try session(address) { $0.securityPolicy.hostPins = [pinsOfProxy] }
-        #expect(try await unharmed.data(request(url)).value.data == Data("x".utf8))
+        #expect(try await unharmed.dataTask(for: request(url)).response.data == Data("x".utf8))
         let refused = try session(address) { $0.securityPolicy.hostPins = [pinsOfProxy, pinsOfServer] }
-        #expect(await failure(refused.data(try request(url)))?.code == .pinMismatch)
+        #expect(await failure(refused.dataTask(for: try request(url)))?.code == .pinMismatch)
         #expect(secure.requests.count == 1)
         #expect(proxy.passages.map(\.outcome) == [.forwarded, .forwarded])
     }
@@ -118,7 +118,7 @@ import Testing
             "https://named.example:\(secure.port)/", "http://named.example:\(plain.port)/", "https://127.0.0.1:\(secure.port)/",
             "http://127.0.0.1:\(plain.port)/",
         ] {
-            let response = try await session.data(request(url)).value
+            let response = try await session.dataTask(for: request(url)).response
             #expect(response.statusCode == 200)
             #expect(response.data == Data("-".utf8))
         }
@@ -143,11 +143,11 @@ import Testing
                 counts.withLock { $0.append(challenge.previousFailureCount) }
                 return .useCredential(Credential(user: "user", password: challenge.previousFailureCount == 0 ? "typo" : "word"))
             }))
-        #expect(try await learning.data(request(url)).value.data == Data("x".utf8))
+        #expect(try await learning.dataTask(for: request(url)).response.data == Data("x".utf8))
         #expect(counts.withLock { $0 } == [0, 1])
         let stubborn = try session(
             address, handlers: TransferHandlers(challenge: { _ in .useCredential(Credential(user: "user", password: "typo")) }))
-        #expect(try await stubborn.data(request(url)).value.statusCode == 407)
+        #expect(try await stubborn.dataTask(for: request(url)).response.statusCode == 407)
         #expect(proxy.passages.count { $0.outcome == .forwarded } == 1)
     }
 
@@ -162,7 +162,7 @@ import Testing
                 asked.add()
                 return .useCredential(Credential(user: "user", password: "word", persistence: .none))
             }))
-        #expect(try await session.data(request("http://named.example:\(plain.port)/")).value.data == Data("there".utf8))
+        #expect(try await session.dataTask(for: request("http://named.example:\(plain.port)/")).response.data == Data("there".utf8))
         #expect(asked.count == 1)
         #expect(proxy.passages.last?.outcome == .forwarded)
     }
@@ -236,7 +236,7 @@ import Testing
                 ("http://127.0.0.1:\(plain.port)/", false), ("http://direct.example:\(plain.port)/", false),
             ] {
                 let url = try #require(URL(string: url))
-                let response = try await session.data(TransferRequest(url: url)).value
+                let response = try await session.dataTask(for: TransferRequest(url: url)).response
                 try #require(response.data == Data("x".utf8))
                 try #require(response.metrics.transactions.map(\.isProxyConnection) == [isProxied])
             }
@@ -247,12 +247,12 @@ import Testing
                 $0.hostOverrides = [.init(host: "named.example", port: Int(plain.port), addresses: ["127.0.0.1"])]
             }
             let named = try #require(URL(string: "http://named.example:\(plain.port)/"))
-            _ = try await none.data(TransferRequest(url: named)).value
+            _ = try await none.dataTask(for: TransferRequest(url: named)).response
             try #require(proxy.seen.connections + other.seen.connections == 2)
             // One that is gone is the proxy's failure, as if it had been named.
             proxy.stop()
             let url = try #require(URL(string: "http://named.example:\(plain.port)/"))
-            try #require(await failure(session.data(TransferRequest(url: url)))?.code == .proxyFailed)
+            try #require(await failure(session.dataTask(for: TransferRequest(url: url)))?.code == .proxyFailed)
         }
     }
 
@@ -289,7 +289,7 @@ import Testing
                 "http://kept.example:\(secure.port)/a",
             ] {
                 let url = try #require(URL(string: url))
-                let error = await failure(session.data(TransferRequest(url: url)))
+                let error = await failure(session.dataTask(for: TransferRequest(url: url)))
                 try #require(error == nil, "\(url): \(String(describing: error))")
             }
             try #require(proxies[0].passages.map(\.kind) == [.absoluteForm])
@@ -305,7 +305,7 @@ import Testing
             for name in ["no_proxy", "NO_PROXY"] { setenv(name, "*", 1) }
             let session = try localSession { $0.proxy = .explicit(proxy.url().absoluteString) }
             let url = try #require(URL(string: "http://named.example:\(server.port)/"))
-            try #require(try await session.data(TransferRequest(url: url)).value.data == Data("x".utf8))
+            try #require(try await session.dataTask(for: TransferRequest(url: url)).response.data == Data("x".utf8))
             try #require(proxy.passages.map(\.kind) == [.absoluteForm])
         }
     }
@@ -315,7 +315,7 @@ import Testing
         let fields: HTTPFields = [.proxyAuthorization: "Basic s3cret"]
         let error = HTTPSessionError.thrown { try localSession { $0.additionalHeaderFields = fields } }
         #expect(error?.code == .invalidConfiguration && error?.reason.contains("challenge handler") == true)
-        let refusal = await failure(try localSession().data(TransferRequest(url: server.url(), headerFields: fields)))
+        let refusal = await failure(try localSession().dataTask(for: TransferRequest(url: server.url(), headerFields: fields)))
         #expect(refusal?.code == .invalidRequest && refusal?.reason.contains("s3cret") == false)
         #expect(server.requests.isEmpty)
     }

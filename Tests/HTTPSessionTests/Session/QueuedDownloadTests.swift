@@ -18,8 +18,8 @@ import Testing
         _ session: HTTPSessionManager, _ server: MisbehavingServer, _ scratch: ScratchDirectory
     ) -> [TransferTask] {
         (0..<40).map {
-            session.download(
-                TransferRequest(url: server.url("/\($0)")), to: DownloadDestination(scratch.url("\($0)"), unfinished: .kept))
+            session.downloadTask(
+                for: TransferRequest(url: server.url("/\($0)")), to: DownloadDestination(scratch.url("\($0)"), partialFile: .keep))
         }
     }
 
@@ -38,7 +38,7 @@ import Testing
         try await server.awaitRequests(44)
         #expect(try descriptors(below: scratch.path) == 4)
         gate.open()
-        for task in tasks { _ = try await task.value }
+        for task in tasks { _ = try await task.response }
         #expect(try descriptors(below: scratch.path) == 0)
     }
 }

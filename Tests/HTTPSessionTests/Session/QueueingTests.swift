@@ -32,17 +32,17 @@ private final class Crowd: Sendable {
         let gate = try Gate()
         let server = try MisbehavingServer { _ in Reply(body: "x").held(by: gate) }
         let session = try localSession { $0.maximumConnectionsPerHost = 3 }
-        let tasks = (0..<10).map { session.data(request(server, "/\($0)")) }
+        let tasks = (0..<10).map { session.dataTask(for: request(server, "/\($0)")) }
         try await server.awaitRequests(3)
         // The thread has had its turn with all ten when this is answered by another server.
         let other = try MisbehavingServer { _ in Reply() }
-        _ = try await session.data(request(other)).value
+        _ = try await session.dataTask(for: request(other)).response
         #expect(server.seen.requestCount == 3)
         #expect(server.seen.connections == 3)
         #expect(tasks.count { $0.state == .waiting } == 7)
         #expect(tasks.count { $0.state == .running } == 3)
         gate.open()
-        for task in tasks { _ = try await task.value }
+        for task in tasks { _ = try await task.response }
         #expect(server.seen.connections == 3)
         #expect(server.requests.count == 10)
     }
@@ -51,12 +51,12 @@ private final class Crowd: Sendable {
         let gate = try Gate()
         let servers = try (0..<4).map { _ in try MisbehavingServer { _ in Reply().held(by: gate) } }
         let session = try localSession { $0.maximumConnections = 3 }
-        let tasks = servers.flatMap { server in (0..<2).map { _ in session.data(request(server)) } }
+        let tasks = servers.flatMap { server in (0..<2).map { _ in session.dataTask(for: request(server)) } }
         try await servers[0].awaitRequests(1)
         #expect(servers.map(\.seen.requestCount).reduce(0, +) <= 3)
         #expect(tasks.count { $0.state == .running } <= 3)
         gate.open()
-        for task in tasks { _ = try await task.value }
+        for task in tasks { _ = try await task.response }
         #expect(servers.allSatisfy { $0.requests.count == 2 })
     }
 
@@ -64,12 +64,12 @@ private final class Crowd: Sendable {
         let gate = try Gate()
         let server = try MisbehavingServer { request in request.path == "/first" ? Reply().held(by: gate) : Reply() }
         let session = try localSession { $0.maximumConnectionsPerHost = 1 }
-        let first = session.data(request(server, "/first"))
+        let first = session.dataTask(for: request(server, "/first"))
         try await server.awaitRequests(1)
         let tasks = [("/low", TransferRequest.Priority.low), ("/one", .default), ("/two", .default), ("/high", .high)]
-            .map { session.data(request(server, $0.0, $0.1)) }
+            .map { session.dataTask(for: request(server, $0.0, $0.1)) }
         gate.open()
-        for task in tasks + [first] { _ = try await task.value }
+        for task in tasks + [first] { _ = try await task.response }
         #expect(server.requests.map(\.path) == ["/first", "/high", "/one", "/two", "/low"])
         #expect(server.seen.connections == 1)
     }
@@ -80,11 +80,11 @@ private final class Crowd: Sendable {
             request.path == "/first" ? Reply.redirect(to: "/second").held(by: gate) : Reply()
         }
         let session = try localSession { $0.maximumConnectionsPerHost = 1 }
-        let first = session.data(request(server, "/first"))
+        let first = session.dataTask(for: request(server, "/first"))
         try await server.awaitRequests(1)
-        let third = session.data(request(server, "/third"))
+        let third = session.dataTask(for: request(server, "/third"))
         gate.open()
-        _ = try await (first.value, third.value)
+        _ = try await (first.response, third.response)
         #expect(server.requests.map(\.path) == ["/first", "/second", "/third"])
     }
 
@@ -100,11 +100,11 @@ private final class Crowd: Sendable {
         }
         let policy = try SecurityPolicy.trusting(certificate)
         let session = try localSession { $0.securityPolicy = policy }
-        let slow = session.data(request(server, "/slow"))
+        let slow = session.dataTask(for: request(server, "/slow"))
         try await server.awaitRequests(1)
-        #expect(try await session.data(request(server, "/quick")).value.data == Data("x".utf8))
+        #expect(try await session.dataTask(for: request(server, "/quick")).response.data == Data("x".utf8))
         gate.open()
-        _ = try await slow.value
+        _ = try await slow.response
     }
 
     @Test func `a thousand tasks all end, within the limits`() async throws {
@@ -115,8 +115,8 @@ private final class Crowd: Sendable {
             return Reply(body: .text(request.path))
         }
         let session = try localSession { $0.maximumConnectionsPerHost = 8 }
-        let tasks = (0..<1_000).map { session.data(request(server, "/\($0)", TransferRequest.Priority.allCases[$0 % 3])) }
-        for (number, task) in tasks.enumerated() { #expect(try await task.value.data == Data("/\(number)".utf8)) }
+        let tasks = (0..<1_000).map { session.dataTask(for: request(server, "/\($0)", TransferRequest.Priority.allCases[$0 % 3])) }
+        for (number, task) in tasks.enumerated() { #expect(try await task.response.data == Data("/\(number)".utf8)) }
         #expect(crowd.most <= 8)
         #expect(server.seen.connections <= 8)
         #expect(server.requests.count == 1_000)

@@ -10,7 +10,7 @@ import Testing
         -> Duration
     {
         let start = ContinuousClock.now
-        let response = try await session.data(TransferRequest(url: server.url(), method: .post, body: body)).value
+        let response = try await session.dataTask(for: TransferRequest(url: server.url(), method: .post, body: body)).response
         #expect(response.statusCode == 200)
         return ContinuousClock.now - start
     }
@@ -51,7 +51,7 @@ import Testing
         let server = try MisbehavingServer { _ in Reply(body: .pattern(4_000_000)) }
         let session = try localSession { $0.maximumReceiveRate = 2_500_000 }
         let start = ContinuousClock.now
-        #expect(try await session.data(TransferRequest(url: server.url())).value.data == pattern(4_000_000))
+        #expect(try await session.dataTask(for: TransferRequest(url: server.url())).response.data == pattern(4_000_000))
         #expect(ContinuousClock.now - start >= .milliseconds(800))
     }
 
@@ -61,8 +61,8 @@ import Testing
                 ? Reply(body: .pattern(1_000_000)).slow(bytesPerSecond: 500) : Reply(body: .pattern(1_000_000))
         }
         let session = try localSession { $0.lowSpeedLimit = .init(bytesPerSecond: 10_000, duration: .seconds(1)) }
-        #expect(try await session.data(TransferRequest(url: server.url())).value.data.count == 1_000_000)
-        let error = await failure(session.data(TransferRequest(url: server.url("/slow"))))
+        #expect(try await session.dataTask(for: TransferRequest(url: server.url())).response.data.count == 1_000_000)
+        let error = await failure(session.dataTask(for: TransferRequest(url: server.url("/slow"))))
         #expect(error?.code == .timedOut)
         #expect(error?.context.statusCode == 200)
         try await server.awaitOpenConnections(0)

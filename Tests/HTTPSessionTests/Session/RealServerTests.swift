@@ -18,13 +18,13 @@ import Testing
     @Test func `many requests share a connection`() async throws {
         let nginx = try Nginx.shared.get()
         let session = try session(nginx)
-        let first = try await session.data(TransferRequest(url: nginx.tlsURL("/1k"))).value
+        let first = try await session.dataTask(for: TransferRequest(url: nginx.tlsURL("/1k"))).response
         #expect(first.metrics.transactions.first?.networkProtocolName == "h2")
         #expect(first.head.reasonPhrase == "")
         let expected = Nginx.pattern(1 << 20)
-        let tasks = try (0..<50).map { _ in session.data(TransferRequest(url: try nginx.tlsURL("/1m"))) }
+        let tasks = try (0..<50).map { _ in session.dataTask(for: TransferRequest(url: try nginx.tlsURL("/1m"))) }
         for task in tasks {
-            let response = try await task.value
+            let response = try await task.response
             #expect(response.data == expected)
             #expect(response.metrics.transactions.first?.isReusedConnection == true)
         }
@@ -33,15 +33,15 @@ import Testing
     @Test func `a slow, a suspended and a cancelled response leave the others of their connection alone`() async throws {
         let nginx = try Nginx.shared.get()
         let session = try session(nginx) { $0.maximumConnectionsPerHost = 1 }
-        _ = try await session.data(TransferRequest(url: nginx.tlsURL("/1k"))).value
-        let slow = session.data(TransferRequest(url: try nginx.tlsURL("/slow/16m?rate=500k")))
+        _ = try await session.dataTask(for: TransferRequest(url: nginx.tlsURL("/1k"))).response
+        let slow = session.dataTask(for: TransferRequest(url: try nginx.tlsURL("/slow/16m?rate=500k")))
         await slow.awaitProgress { $0.received > 0 }
-        #expect(try await session.data(TransferRequest(url: nginx.tlsURL("/1m"))).value.data == Nginx.pattern(1 << 20))
+        #expect(try await session.dataTask(for: TransferRequest(url: nginx.tlsURL("/1m"))).response.data == Nginx.pattern(1 << 20))
         slow.suspend()
-        #expect(try await session.data(TransferRequest(url: nginx.tlsURL("/1m"))).value.data == Nginx.pattern(1 << 20))
+        #expect(try await session.dataTask(for: TransferRequest(url: nginx.tlsURL("/1m"))).response.data == Nginx.pattern(1 << 20))
         slow.cancel()
         #expect(await failure(slow)?.code == .cancelled)
-        let after = try await session.data(TransferRequest(url: nginx.tlsURL("/1k"))).value
+        let after = try await session.dataTask(for: TransferRequest(url: nginx.tlsURL("/1k"))).response
         #expect(after.metrics.transactions.first?.isReusedConnection == true)
     }
 
@@ -52,12 +52,12 @@ import Testing
         let session = try HTTPSessionManager(
             configuration: localConfiguration { $0.securityPolicy = policy }, monitors: [SuspendingMonitor(), log])
         let folder = try ScratchDirectory()
-        let task = session.download(TransferRequest(url: try nginx.tlsURL("/slow/16m?rate=8m")), to: .init(folder.url("file")))
+        let task = session.downloadTask(for: TransferRequest(url: try nginx.tlsURL("/slow/16m?rate=8m")), to: .init(folder.url("file")))
         await log.await("suspended")
-        _ = try await session.data(TransferRequest(url: nginx.tlsURL("/1m"))).value
+        _ = try await session.dataTask(for: TransferRequest(url: nginx.tlsURL("/1m"))).response
         #expect(task.currentProgress.received < 16 << 20)
         task.resume()
-        _ = try await task.value
+        _ = try await task.response
         #expect(try Data(contentsOf: folder.url("file")) == Nginx.pattern(16 << 20))
     }
 
@@ -69,7 +69,7 @@ import Testing
             return AsyncThrowingStream { made.add() > 64 ? nil : Data(count: 16 << 10) }
         }
         for body in [RequestBody.data(Data(count: 3 << 20)), endless] {
-            let response = try await session.data(TransferRequest(url: nginx.tlsURL("/sink"), method: .put, body: body)).value
+            let response = try await session.dataTask(for: TransferRequest(url: nginx.tlsURL("/sink"), method: .put, body: body)).response
             #expect(response.statusCode == 200)
             #expect(response.metrics.transactions.first?.networkProtocolName == "h2")
         }
@@ -82,9 +82,9 @@ import Testing
         // One at a time: where a stream's end is read for another stream's sake, libcurl 7.88 may lose its answer.
         for target in ["/status/404", "/status/204", "/echo-headers", "/compressed"] {
             for _ in 0..<10 {
-                let response = try await session.data(
-                    TransferRequest(url: nginx.tlsURL(target), method: .post, body: body)
-                ).value
+                let response = try await session.dataTask(
+                    for: TransferRequest(url: nginx.tlsURL(target), method: .post, body: body)
+                ).response
                 #expect(response.statusCode == (Int(target.suffix(3)) ?? 200))
                 #expect(response.metrics.transactions.first?.networkProtocolName == "h2")
             }
@@ -96,10 +96,10 @@ import Testing
     ) async throws {
         let (nginx, folder) = (try Nginx.shared.get(), try ScratchDirectory())
         let manager = try session(nginx)
-        let place = DownloadDestination(URL(fileURLWithPath: folder.file("16m")), unfinished: .kept)
+        let place = DownloadDestination(URL(fileURLWithPath: folder.file("16m")), partialFile: .keep)
         func download(_ rate: String) throws -> TransferTask {
             let target = "/slow/16m?rate=\(rate)"
-            return manager.download(TransferRequest(url: try isSecure ? nginx.tlsURL(target) : nginx.url(target)), to: place)
+            return manager.downloadTask(for: TransferRequest(url: try isSecure ? nginx.tlsURL(target) : nginx.url(target)), to: place)
         }
         // The whole would take half a minute.
         for count in [1, 2, 3] as [Int64] {
@@ -108,7 +108,7 @@ import Testing
             task.cancel()
             #expect(await failure(task)?.code == .cancelled)
         }
-        let response = try await download("900m").value
+        let response = try await download("900m").response
         #expect(try Data(contentsOf: place.file) == Nginx.pattern(1 << 24))
         #expect(response.metrics.bytesResumed > 3 << 19)
         #expect(response.metrics.transactions.map(\.statusCode) == [206])
@@ -120,12 +120,12 @@ import Testing
         let nginx = try Nginx.shared.get()
         let session = try session(nginx) { $0.httpVersion = .http2 }
         for url in [try nginx.priorURL("/1m"), try nginx.tlsURL("/1m")] {
-            let first = try await session.data(TransferRequest(url: url)).value
+            let first = try await session.dataTask(for: TransferRequest(url: url)).response
             #expect(first.data == Nginx.pattern(1 << 20))
             #expect(first.metrics.transactions.first?.networkProtocolName == "h2")
-            let tasks = (0..<20).map { _ in session.data(TransferRequest(url: url)) }
+            let tasks = (0..<20).map { _ in session.dataTask(for: TransferRequest(url: url)) }
             for task in tasks {
-                let response = try await task.value
+                let response = try await task.response
                 #expect(response.data == Nginx.pattern(1 << 20))
                 #expect(response.metrics.transactions.first?.networkProtocolName == "h2")
                 // Without TLS only where libcurl is new enough for that.
@@ -133,25 +133,25 @@ import Testing
             }
         }
         let body = TransferRequest(url: try nginx.priorURL("/sink"), method: .post, body: .data(Data(count: 1 << 20)))
-        #expect(try await session.data(body).value.statusCode == 200)
+        #expect(try await session.dataTask(for: body).response.statusCode == 200)
         // What asks by HTTP/1.1 there is not understood, and the other way about.
         let old = try self.session(nginx)
-        #expect(await failure(old.data(TransferRequest(url: try nginx.priorURL("/1k"))))?.code == .badServerResponse)
-        let refused = await failure(session.data(TransferRequest(url: try nginx.url("/1k"))))
+        #expect(await failure(old.dataTask(for: TransferRequest(url: try nginx.priorURL("/1k"))))?.code == .badServerResponse)
+        let refused = await failure(session.dataTask(for: TransferRequest(url: try nginx.url("/1k"))))
         #expect([.connectionLost, .badServerResponse].contains(refused?.code), "\(String(describing: refused))")
     }
 
     @Test func `streams use HTTP/1-1, and so does a session that was told to`() async throws {
         let nginx = try Nginx.shared.get()
         let session = try session(nginx)
-        _ = try await session.data(TransferRequest(url: nginx.tlsURL("/1k"))).value
-        let stream = session.stream(TransferRequest(url: try nginx.tlsURL("/1m")))
+        _ = try await session.dataTask(for: TransferRequest(url: nginx.tlsURL("/1k"))).response
+        let stream = session.streamTask(for: TransferRequest(url: try nginx.tlsURL("/1m")))
         var data = Data()
         for try await chunk in stream.chunks { data.append(chunk) }
         #expect(data == Nginx.pattern(1 << 20))
-        #expect(try await stream.value.metrics.transactions.first?.networkProtocolName == "http/1.1")
+        #expect(try await stream.response.metrics.transactions.first?.networkProtocolName == "http/1.1")
         let old = try self.session(nginx) { $0.httpVersion = .http1 }
-        let response = try await old.data(TransferRequest(url: nginx.tlsURL("/1k"))).value
+        let response = try await old.dataTask(for: TransferRequest(url: nginx.tlsURL("/1k"))).response
         #expect(response.metrics.transactions.first?.networkProtocolName == "http/1.1")
     }
 }
@@ -167,17 +167,17 @@ import Testing
                 ? .useCredential(Credential(user: "user", password: "wrong"))
                 : challenge.previousFailureCount == 1 ? .useCredential(Credential(user: "user", password: "word")) : .cancel
         })
-        #expect(try await localSession(handlers: handlers).data(TransferRequest(url: url)).value.statusCode == 200)
+        #expect(try await localSession(handlers: handlers).dataTask(for: TransferRequest(url: url)).response.statusCode == 200)
         var parts = try #require(URLComponents(url: url, resolvingAgainstBaseURL: false))
         (parts.user, parts.password) = ("user", "word")
-        #expect(try await localSession().data(TransferRequest(url: try #require(parts.url))).value.statusCode == 200)
+        #expect(try await localSession().dataTask(for: TransferRequest(url: try #require(parts.url))).response.statusCode == 200)
         parts.password = "wrong"
-        #expect(try await localSession().data(TransferRequest(url: try #require(parts.url))).value.statusCode == 401)
+        #expect(try await localSession().dataTask(for: TransferRequest(url: try #require(parts.url))).response.statusCode == 401)
     }
 
     @Test(arguments: ["gzip", "deflate", "brotli"]) func `compressed responses are decompressed`(_ coding: String) async throws {
         let httpbin = try Httpbin.shared.get()
-        let response = try await localSession().data(TransferRequest(url: httpbin.url("/" + coding))).value
+        let response = try await localSession().dataTask(for: TransferRequest(url: httpbin.url("/" + coding))).response
         let object = try #require(try JSONSerialization.jsonObject(with: response.data) as? [String: Any])
         #expect(object[coding == "gzip" ? "gzipped" : coding == "deflate" ? "deflated" : "brotli"] as? Bool == true)
     }
@@ -185,8 +185,8 @@ import Testing
     @Test func `redirects and cookies`() async throws {
         let httpbin = try Httpbin.shared.get()
         let session = try localSession()
-        #expect(try await session.data(TransferRequest(url: httpbin.url("/redirect/4"))).value.metrics.redirectCount == 4)
-        let response = try await session.data(TransferRequest(url: httpbin.url("/cookies/set?a=1&b=2"))).value
+        #expect(try await session.dataTask(for: TransferRequest(url: httpbin.url("/redirect/4"))).response.metrics.redirectCount == 4)
+        let response = try await session.dataTask(for: TransferRequest(url: httpbin.url("/cookies/set?a=1&b=2"))).response
         let object = try #require(try JSONSerialization.jsonObject(with: response.data) as? [String: Any])
         #expect(object["cookies"] as? [String: String] == ["a": "1", "b": "2"])
     }

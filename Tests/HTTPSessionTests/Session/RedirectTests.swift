@@ -30,12 +30,12 @@ import Testing
         let server = try server()
         let session = try localSession()
         for (location, target) in [("/a?b=c", "/a?b=c"), ("../../x/./y", "/x/y"), ("//127.0.0.1:\(server.port)/y", "/y")] {
-            let response = try await session.data(TransferRequest(url: server.url(path(to: location)))).value
+            let response = try await session.dataTask(for: TransferRequest(url: server.url(path(to: location)))).response
             #expect(response.statusCode == 200)
             #expect(server.requests.last?.target == target)
         }
         let chain = path(to: path(to: path(to: "/end", 307), 301), 308)
-        let response = try await session.data(TransferRequest(url: server.url(chain))).value
+        let response = try await session.dataTask(for: TransferRequest(url: server.url(chain))).response
         #expect(String(decoding: response.data, as: UTF8.self).hasPrefix("GET /end"))
         #expect(response.url == server.url("/end"))
         #expect(response.metrics.redirectCount == 3)
@@ -49,30 +49,30 @@ import Testing
         request.headerFields[.authorization] = "Bearer secret"
         request.headerFields[.cookie] = "a=secret"
         let session = try localSession { $0.additionalHeaderFields = [.authorization: "Bearer session", .userAgent: "me"] }
-        #expect(try await session.data(request).value.data == Data("GET /x - -".utf8))
+        #expect(try await session.dataTask(for: request).response.data == Data("GET /x - -".utf8))
         request.headerFields = [:]
-        #expect(try await session.data(request).value.data == Data("GET /x - -".utf8))
+        #expect(try await session.dataTask(for: request).response.data == Data("GET /x - -".utf8))
         #expect(other.requests.allSatisfy { $0["user-agent"] == "me" })
         #expect(one.requests.map { $0["authorization"] } == ["Bearer secret", "Bearer session"])
         // And they stay where they belong.
         request = TransferRequest(url: one.url(path(to: "/y")), headerFields: [.authorization: "Bearer own"])
-        #expect(try await session.data(request).value.data == Data("GET /y Bearer own -".utf8))
+        #expect(try await session.dataTask(for: request).response.data == Data("GET /y Bearer own -".utf8))
     }
 
     @Test func `a loop has an end`() async throws {
         let server = try MisbehavingServer { .redirect(to: $0.target) }
         let session = try localSession { $0.maximumRedirects = 5 }
-        #expect(await failure(session.data(TransferRequest(url: server.url())))?.code == .tooManyRedirects)
+        #expect(await failure(session.dataTask(for: TransferRequest(url: server.url())))?.code == .tooManyRedirects)
         #expect(server.requests.count == 6)
         let none = try localSession { $0.maximumRedirects = 0 }
-        #expect(await failure(none.data(TransferRequest(url: server.url())))?.code == .tooManyRedirects)
+        #expect(await failure(none.dataTask(for: TransferRequest(url: server.url())))?.code == .tooManyRedirects)
     }
 
     @Test func `what leads to no server is refused`() async throws {
         let server = try server()
         let session = try localSession()
         for location in ["ftp://a/", "file:///etc/passwd", "http://"] {
-            let error = await failure(session.data(TransferRequest(url: server.url(path(to: location)))))
+            let error = await failure(session.dataTask(for: TransferRequest(url: server.url(path(to: location)))))
             #expect(error?.code == .redirectRefused, "\(location)")
             #expect(error?.context.statusCode == 302)
         }
@@ -82,7 +82,7 @@ import Testing
         let server = try server()
         let loopback = try HostPattern("127.0.0.1")
         let session = try localSession { $0.insecureHTTP = .allowed(for: loopback) }
-        let error = await failure(session.data(TransferRequest(url: server.url(path(to: "http://[::1]:1/")))))
+        let error = await failure(session.dataTask(for: TransferRequest(url: server.url(path(to: "http://[::1]:1/")))))
         #expect(error?.code == .insecureConnectionRefused)
     }
 
@@ -95,9 +95,9 @@ import Testing
             $0.followsInsecureRedirects = isAllowed
             $0.securityPolicy = policy
         }
-        let task = session.data(TransferRequest(url: secure.url()))
+        let task = session.dataTask(for: TransferRequest(url: secure.url()))
         if isAllowed {
-            #expect(try await task.value.data == Data("GET /x - -".utf8))
+            #expect(try await task.response.data == Data("GET /x - -".utf8))
         } else {
             #expect(await failure(task)?.code == .redirectRefused)
             #expect(plain.seen.connections == 0)
@@ -120,11 +120,11 @@ import Testing
             }
         })
         let session = try localSession(handlers: handlers)
-        let followed = try await session.data(TransferRequest(url: server.url(path(to: "/followed")))).value
+        let followed = try await session.dataTask(for: TransferRequest(url: server.url(path(to: "/followed")))).response
         #expect(followed.data == Data("GET /followed - -".utf8))
-        let changed = try await session.data(TransferRequest(url: server.url(path(to: "/changed")))).value
+        let changed = try await session.dataTask(for: TransferRequest(url: server.url(path(to: "/changed")))).response
         #expect(changed.data == Data("GET /elsewhere Changed -".utf8))
-        let refused = try await session.data(TransferRequest(url: server.url(path(to: "/refused")))).value
+        let refused = try await session.dataTask(for: TransferRequest(url: server.url(path(to: "/refused")))).response
         #expect(refused.statusCode == 302)
         #expect(refused.data == Data("the redirect's own body".utf8))
         #expect(refused.metrics.redirectCount == 0)
@@ -147,15 +147,15 @@ import Testing
             return .modify(request)
         })
         let session = try localSession(handlers: handlers)
-        #expect(try await session.data(TransferRequest(url: server.url())).value.data == Data("PUT 7 another".utf8))
+        #expect(try await session.dataTask(for: TransferRequest(url: server.url())).response.data == Data("PUT 7 another".utf8))
         let upload = TransferRequest(url: server.url(), method: .post, body: .data(Data("first".utf8)))
-        #expect(try await session.data(upload).value.data == Data("PUT 7 another".utf8))
+        #expect(try await session.dataTask(for: upload).response.data == Data("PUT 7 another".utf8))
         let missing = TransferHandlers(redirect: { redirect in
             var request = redirect.proposed
             request.body = .file(URL(fileURLWithPath: "/nowhere/at/all"))
             return .modify(request)
         })
-        #expect(await failure(session.data(TransferRequest(url: server.url()), handlers: missing))?.code == .cannotReadFile)
+        #expect(await failure(session.dataTask(for: TransferRequest(url: server.url()), handlers: missing))?.code == .cannotReadFile)
     }
 
     @Test(arguments: ["ftp://a/b", "mailto:a@b", "/no/base", "http:///x"])
@@ -164,7 +164,7 @@ import Testing
         let url = try #require(URL(string: text))
         let handlers = TransferHandlers(redirect: { _ in .modify(TransferRequest(url: url)) })
         let session = try localSession(handlers: handlers)
-        #expect(await failure(session.data(TransferRequest(url: server.url(path(to: "/x")))))?.code == .invalidRequest)
+        #expect(await failure(session.dataTask(for: TransferRequest(url: server.url(path(to: "/x")))))?.code == .invalidRequest)
     }
 
     @Test func `a refused redirect is no download`() async throws {
@@ -172,7 +172,7 @@ import Testing
         let folder = try ScratchDirectory()
         let session = try localSession(handlers: TransferHandlers(redirect: { _ in .refuse }))
         let error = await failure(
-            session.download(TransferRequest(url: server.url(path(to: "/x"))), to: .init(folder.url("file"))))
+            session.downloadTask(for: TransferRequest(url: server.url(path(to: "/x"))), to: .init(folder.url("file"))))
         #expect(error?.code == .unacceptableStatus)
         #expect(error?.context.responseBody == Data("the redirect's own body".utf8))
         #expect(folder.names == [])
@@ -185,9 +185,9 @@ import Testing
             reply.body = .zeros(1 << 30)
             return reply
         }
-        #expect(try await localSession().data(TransferRequest(url: server.url())).value.data == Data("there".utf8))
+        #expect(try await localSession().dataTask(for: TransferRequest(url: server.url())).response.data == Data("there".utf8))
         let refusing = try localSession(handlers: TransferHandlers(redirect: { _ in .refuse }))
-        #expect(await failure(refusing.data(TransferRequest(url: server.url())))?.code == .responseTooLarge)
+        #expect(await failure(refusing.dataTask(for: TransferRequest(url: server.url())))?.code == .responseTooLarge)
     }
 
     @Test func `a handler that never answers has its time`() async throws {
@@ -197,7 +197,7 @@ import Testing
             return .follow
         })
         let session = try localSession({ $0.handlerTimeout = .milliseconds(100) }, handlers: handlers)
-        #expect(await failure(session.data(TransferRequest(url: server.url(path(to: "/x")))))?.code == .handlerTimedOut)
+        #expect(await failure(session.dataTask(for: TransferRequest(url: server.url(path(to: "/x")))))?.code == .handlerTimedOut)
     }
 
     @Test func `a task suspended or cancelled while its handler thinks`() async throws {
@@ -209,18 +209,18 @@ import Testing
             return .follow
         })
         let session = try localSession()
-        let task = session.data(TransferRequest(url: server.url(path(to: "/x"))), handlers: handlers)
+        let task = session.dataTask(for: TransferRequest(url: server.url(path(to: "/x"))), handlers: handlers)
         await asked.wait()
         task.suspend()
         answer.fire()
-        _ = try await session.data(TransferRequest(url: server.url("/other"))).value
+        _ = try await session.dataTask(for: TransferRequest(url: server.url("/other"))).response
         #expect(server.requests.last?.path == "/other")
         task.resume()
-        #expect(try await task.value.data == Data("GET /x - -".utf8))
+        #expect(try await task.response.data == Data("GET /x - -".utf8))
 
         let again = Signal()
-        let cancelled = session.data(
-            TransferRequest(url: server.url(path(to: "/y"))),
+        let cancelled = session.dataTask(
+            for: TransferRequest(url: server.url(path(to: "/y"))),
             handlers: TransferHandlers(redirect: { _ in
                 again.fire()
                 try? await Task.sleep(for: .seconds(3600))
@@ -245,9 +245,9 @@ import Testing
             default: reply.brokenChunks(.sizeIsNoNumber)
             }
         }
-        #expect(try await localSession().data(TransferRequest(url: server.url())).value.data == Data("there".utf8))
+        #expect(try await localSession().dataTask(for: TransferRequest(url: server.url())).response.data == Data("there".utf8))
         let session = try localSession(handlers: TransferHandlers(redirect: { _ in .refuse }))
-        #expect(await failure(session.data(TransferRequest(url: server.url()))) != nil)
+        #expect(await failure(session.dataTask(for: TransferRequest(url: server.url()))) != nil)
     }
 
     @Test func `a host's name of the caller's own goes to no other origin, nor do its cookies`() async throws {
@@ -261,7 +261,7 @@ import Testing
         for path in ["/", "/away"] {
             var request = TransferRequest(url: server.url(path))
             request.headerFields[name] = "virtual.example"
-            _ = try await session.data(request).value
+            _ = try await session.dataTask(for: request).response
         }
         #expect(server.requests.map { $0["host"] } == ["virtual.example", "virtual.example"])
         #expect(server.requests.map { $0["cookie"] } == [nil, "secret=1"])

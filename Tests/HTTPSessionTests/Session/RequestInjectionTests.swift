@@ -144,18 +144,18 @@ private struct HostileText {
                 request.headerFields.append(contentsOf: fields)
             }
             request.method = HTTPRequest.Method(text.next()) ?? .get
-            _ = await failure(session.data(request))
+            _ = await failure(session.dataTask(for: request))
             // Foundation escapes what it reads; the last check sees the rest.
             for address in ["/\(text.next())", "/?\(text.next())", "/#\(text.next())"] {
                 if let url = URL(string: address, relativeTo: server.url()) {
-                    _ = await failure(session.data(TransferRequest(url: url.absoluteURL)))
+                    _ = await failure(session.dataTask(for: TransferRequest(url: url.absoluteURL)))
                 }
             }
             var form = try MultipartForm(boundary: "b")
             try? form.appendPart(data: Data("x".utf8), name: text.next(), fileName: text.next())
             try? form.appendPart(data: Data("x".utf8), name: "a", fileName: "b", mimeType: text.next())
             form.appendPart(headers: [HTTPField.Name("X-Part")!: text.next()], body: Data("x".utf8))
-            _ = await failure(session.data(TransferRequest(url: server.url("/form"), method: .post, body: .multipart(form))))
+            _ = await failure(session.dataTask(for: TransferRequest(url: server.url("/form"), method: .post, body: .multipart(form))))
         }
         check(server, "a caller", seed: text.seed, atLeast: 20)
         for request in server.requests where request.path == "/form" {
@@ -202,10 +202,10 @@ private struct HostileText {
                     challenge.previousFailureCount < 2 ? .useCredential(Credential(user: "user", password: "word")) : .cancel
                 }))
             for path in ["/file", "/dated"] {
-                _ = await failure(session.download(TransferRequest(url: server.url(path)), to: .init(folder.url("file"))))
+                _ = await failure(session.downloadTask(for: TransferRequest(url: server.url(path)), to: .init(folder.url("file"))))
             }
             for path in ["/away", "/cookie", "/", "/locked", "/cookie"] {
-                _ = await failure(session.data(TransferRequest(url: server.url(path))))
+                _ = await failure(session.dataTask(for: TransferRequest(url: server.url(path))))
             }
             check(server, "a server", seed: text.seed, atLeast: 7)
         }
@@ -234,8 +234,8 @@ private struct HostileText {
                     .useCredential(
                         challenge.scheme == .bearer ? Credential(token: token) : Credential(user: user, password: user))
                 }))
-            try? await session.cookies.set(Cookie(name: text.next(), value: text.next(), domain: "127.0.0.1"))
-            for path in ["/", "/locked", "/token"] { _ = await failure(session.data(TransferRequest(url: server.url(path)))) }
+            try? session.store.setCookie(Cookie(name: text.next(), value: text.next(), domain: "127.0.0.1"))
+            for path in ["/", "/locked", "/token"] { _ = await failure(session.dataTask(for: TransferRequest(url: server.url(path)))) }
             #expect(server.requests.first?["cookie"]?.contains("good=x") == true)
 
             // A sidecar that somebody else has written beside a partial file.
@@ -251,7 +251,7 @@ private struct HostileText {
                 #expect(passes(plan), "seed \(text.seed)")
             }
             let upload = TransferRequest(url: server.url("/up"), method: .post, body: .data(Data("x".utf8)))
-            _ = await failure(session.upload(upload, resumably: .tus(metadata: [text.next(): text.next(), "name": text.next()])))
+            _ = await failure(session.uploadTask(for: upload, resumableUsing: .tus(metadata: [text.next(): text.next(), "name": text.next()])))
             check(server, "a program", seed: text.seed, atLeast: 3)
         }
     }
@@ -272,7 +272,7 @@ private struct HostileText {
                 }
                 let session = try localSession { $0.proxy = proxy }
                 for address in ["http://named.example/", "https://named.example/"] {
-                    _ = await failure(session.data(TransferRequest(url: try #require(URL(string: address)))))
+                    _ = await failure(session.dataTask(for: TransferRequest(url: try #require(URL(string: address)))))
                 }
                 check(server, "a proxy", seed: 0, atLeast: 2)
             }

@@ -10,8 +10,8 @@ import Testing
         _ server: MisbehavingServer, timeout: Duration = .seconds(60),
         _ handler: @escaping @Sendable (ResponseHead) async -> TransferHandlers.ResponseDisposition
     ) throws -> TransferTask {
-        try localSession({ $0.handlerTimeout = timeout }, handlers: TransferHandlers(response: handler)).data(
-            TransferRequest(url: server.url()))
+        try localSession({ $0.handlerTimeout = timeout }, handlers: TransferHandlers(response: handler)).dataTask(
+            for: TransferRequest(url: server.url()))
     }
 
     @Test func `an allowed response is read, however late the word`() async throws {
@@ -19,10 +19,10 @@ import Testing
         let other = try MisbehavingServer { _ in Reply().delayed(.milliseconds(50)) }
         let session = try localSession()
         let allowed = try task(server) { head in
-            _ = try? await session.data(TransferRequest(url: other.url())).value
+            _ = try? await session.dataTask(for: TransferRequest(url: other.url())).response
             return head.firstValue(of: "x-kind") == "big" ? .allow : .cancel
         }
-        #expect(try await allowed.value.data == pattern(500_000))
+        #expect(try await allowed.response.data == pattern(500_000))
     }
 
     @Test func `a short response that has ended meanwhile is read too`() async throws {
@@ -31,9 +31,9 @@ import Testing
             try? await server.awaitOpenConnections(0)
             return .allow
         }
-        #expect(try await allowed.value.data == Data("short".utf8))
+        #expect(try await allowed.response.data == Data("short".utf8))
         let empty = try MisbehavingServer { _ in Reply(204) }
-        #expect(try await task(empty) { _ in .allow }.value.statusCode == 204)
+        #expect(try await task(empty) { _ in .allow }.response.statusCode == 204)
     }
 
     @Test func `a refused response is not read`() async throws {
@@ -47,7 +47,7 @@ import Testing
         let place = DownloadDestination(folder.url("file"))
         let server = try MisbehavingServer { _ in Reply(body: .pattern(700_000)) }
         let download = try task(server) { _ in .becomeDownload(place) }
-        let response = try await download.value
+        let response = try await download.response
         #expect(response.file == place.file)
         #expect(response.data.isEmpty)
         #expect(try Data(contentsOf: place.file) == pattern(700_000))
@@ -65,8 +65,8 @@ import Testing
         let session = try HTTPSessionManager(
             configuration: localConfiguration(), handlers: TransferHandlers(response: { _ in .becomeDownload(place) }),
             monitors: [log])
-        _ = try await session.data(TransferRequest(url: server.url())).value
-        session.invalidate(cancelsTasks: false)
+        _ = try await session.dataTask(for: TransferRequest(url: server.url())).response
+        session.finishTasksAndInvalidate()
         #expect(
             await log.awaitInvalidation().filter { !$0.hasPrefix("transaction") } == [
                 "created", "resumed", "started 1", "response 200", "became download file", "moved", "completed", "invalidated",
@@ -88,14 +88,14 @@ import Testing
             Reply(body: ReplyBody([.pattern(from: 0, count: 50_000), .wait(.forever), .bytes([1])]))
         }
         let session = try localSession({ $0.maximumResponseSize = 1_000 }, handlers: TransferHandlers(response: { _ in .allow }))
-        #expect(await failure(session.data(TransferRequest(url: server.url())))?.code == .responseTooLarge)
+        #expect(await failure(session.dataTask(for: TransferRequest(url: server.url())))?.code == .responseTooLarge)
     }
 
     @Test func `handlers of a task stand before those of its session`() async throws {
         let server = try MisbehavingServer { _ in Reply(body: "x") }
         let session = try localSession(handlers: TransferHandlers(response: { _ in .cancel }))
-        #expect(try await session.data(TransferRequest(url: server.url()), handlers: TransferHandlers()).value.statusCode == 200)
-        #expect(await failure(session.data(TransferRequest(url: server.url())))?.code == .cancelled)
+        #expect(try await session.dataTask(for: TransferRequest(url: server.url()), handlers: TransferHandlers()).response.statusCode == 200)
+        #expect(await failure(session.dataTask(for: TransferRequest(url: server.url())))?.code == .cancelled)
     }
 
     @Test func `the response of a redirect or a challenge that is left is asked about`() async throws {
@@ -110,8 +110,8 @@ import Testing
             handlers: TransferHandlers(
                 response: { $0.statusCode == 302 ? .becomeDownload(.init(file)) : .cancel }, redirect: { _ in .refuse },
                 challenge: { _ in .performDefaultHandling }))
-        #expect(try await session.data(TransferRequest(url: server.url("/redirect"))).value.file == file)
+        #expect(try await session.dataTask(for: TransferRequest(url: server.url("/redirect"))).response.file == file)
         #expect(try Data(contentsOf: file) == Data("moved".utf8))
-        #expect(await failure(session.data(TransferRequest(url: server.url("/challenge"))))?.code == .cancelled)
+        #expect(await failure(session.dataTask(for: TransferRequest(url: server.url("/challenge"))))?.code == .cancelled)
     }
 }

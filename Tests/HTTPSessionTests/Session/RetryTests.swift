@@ -21,7 +21,7 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
 
     @Test(arguments: [408, 429, 500, 502, 503, 504]) func `a server in trouble is asked again`(_ status: Int) async throws {
         let server = try server(failing: 2, with: Reply(status, body: "ill"))
-        let response = try await patientSession().data(TransferRequest(url: server.url())).value
+        let response = try await patientSession().dataTask(for: TransferRequest(url: server.url())).response
         #expect(response.data == Data("well".utf8))
         #expect(response.metrics.retryCount == 2)
         #expect(response.metrics.timeBackingOff > .zero)
@@ -34,7 +34,7 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
         let (dead, alive) = (try MisbehavingServer { _ in .none(.reset) }, try MisbehavingServer { _ in Reply(body: "well") })
         let asked = Counter()
         let first = try MisbehavingServer { _ in .redirect(to: (asked.add() == 1 ? dead : alive).url("/file").absoluteString) }
-        let response = try await patientSession().data(TransferRequest(url: first.url())).value
+        let response = try await patientSession().dataTask(for: TransferRequest(url: first.url())).response
         #expect(response.data == Data("well".utf8))
         #expect((first.requests.count, dead.requests.count, alive.requests.count) == (2, 2, 1))
         #expect(response.metrics.retryCount == 2)
@@ -51,7 +51,7 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
         let asked = Counter()
         let first = try MisbehavingServer { _ in .redirect(to: (asked.add() == 1 ? dying : alive).url("/file").absoluteString) }
         let file = folder.url("file")
-        _ = try await patientSession().download(TransferRequest(url: first.url()), to: .init(file)).value
+        _ = try await patientSession().downloadTask(for: TransferRequest(url: first.url()), to: .init(file)).response
         #expect(try Data(contentsOf: file) == pattern(300_000))
         #expect((first.requests.count, dying.requests.count, alive.requests.count) == (2, 3, 1))
     }
@@ -59,7 +59,7 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
     @Test func `a task says when it tries again`() async throws {
         let server = try server(failing: 1, with: Reply(503, fields: ["Retry-After": "1000"]))
         let log = EventLog()
-        let task = try patientSession(monitors: [log]).data(TransferRequest(url: server.url()))
+        let task = try patientSession(monitors: [log]).dataTask(for: TransferRequest(url: server.url()))
         await log.await("retry unacceptable-status")
         let wait = try #require(task.timeToNextAttempt)
         #expect(wait > .seconds(900) && wait < .seconds(1001))
@@ -70,7 +70,7 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
 
     @Test func `what the last try brings is the result`() async throws {
         let server = try server(failing: 9, with: Reply(503, body: "ill"))
-        let response = try await patientSession().data(TransferRequest(url: server.url())).value
+        let response = try await patientSession().dataTask(for: TransferRequest(url: server.url())).response
         #expect(response.statusCode == 503)
         #expect(response.data == Data("ill".utf8))
         #expect(server.requests.count == 5)
@@ -79,7 +79,7 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
     @Test(arguments: [Reply.none(.reset), .none(), Reply(body: .pattern(100_000)).cut(afterBodyBytes: 50_000, .reset)])
     func `a connection that is lost is made again, and the body is whole`(_ reply: Reply) async throws {
         let server = try server(failing: 3, with: reply)
-        let response = try await patientSession().data(TransferRequest(url: server.url())).value
+        let response = try await patientSession().dataTask(for: TransferRequest(url: server.url())).response
         #expect(response.data == Data("well".utf8))
         #expect(response.metrics.retryCount == 3)
     }
@@ -88,7 +88,7 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
         let server = try server(failing: 1, with: .never)
         var request = TransferRequest(url: server.url())
         request.options.requestTimeout = .milliseconds(200)
-        let response = try await patientSession().data(request).value
+        let response = try await patientSession().dataTask(for: request).response
         #expect(response.data == Data("well".utf8))
         #expect(response.metrics.transactions.map(\.statusCode) == [nil, 200])
         #expect(server.requests.count == 2)
@@ -105,11 +105,11 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
         }
         let session = try HTTPSessionManager(configuration: configuration, monitors: [log])
         let url = try #require(URL(string: "http://localhost/"))
-        let task = session.data(TransferRequest(url: url, method: .post))
+        let task = session.dataTask(for: TransferRequest(url: url, method: .post))
         await log.await("retry cannot-connect-to-host")
         let server = try MisbehavingServer(at: .unix(path)) { _ in Reply(body: "well") }
         // Nothing was sent before: even a POST could be tried again.
-        #expect(try await task.value.data == Data("well".utf8))
+        #expect(try await task.response.data == Data("well".utf8))
         #expect(server.requests.map(\.method) == ["POST"])
     }
 
@@ -117,20 +117,20 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
         let server = try server(failing: 1, with: .none(.reset))
         let session = try patientSession()
         let post = TransferRequest(url: server.url(), method: .post, body: .data(Data("pay".utf8)))
-        #expect(await failure(session.data(post))?.code == .connectionLost)
+        #expect(await failure(session.dataTask(for: post))?.code == .connectionLost)
         #expect(server.requests.count == 1)
 
         let second = try self.server(failing: 1, with: .none(.reset))
         var keyed = TransferRequest(url: second.url(), method: .post, body: .data(Data("pay".utf8)))
         keyed.headerFields[try #require(HTTPField.Name("Idempotency-Key"))] = "1"
-        #expect(try await session.data(keyed).value.statusCode == 200)
+        #expect(try await session.dataTask(for: keyed).response.statusCode == 200)
         #expect(second.requests.map(\.body) == [Array("pay".utf8), Array("pay".utf8)])
     }
 
     @Test func `a 503 to a POST is the answer`() async throws {
         let server = try server(failing: 1, with: Reply(503))
         let post = TransferRequest(url: server.url(), method: .post, body: .data(Data("pay".utf8)))
-        #expect(try await patientSession().data(post).value.statusCode == 503)
+        #expect(try await patientSession().dataTask(for: post).response.statusCode == 503)
         #expect(server.requests.count == 1)
     }
 
@@ -138,7 +138,7 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
         let server = try server(failing: 1, with: Reply(503, fields: ["Retry-After": "3600"]))
         var request = TransferRequest(url: server.url())
         request.options.resourceTimeout = .seconds(1_800)
-        #expect(try await patientSession().data(request).value.statusCode == 503)
+        #expect(try await patientSession().dataTask(for: request).response.statusCode == 503)
         #expect(server.requests.count == 1)
     }
 
@@ -146,7 +146,7 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
         let server = try server(failing: 9, with: Reply(503, fields: ["Retry-After": "3600"]))
         let log = EventLog()
         let session = try patientSession(monitors: [log])
-        let task = session.data(TransferRequest(url: server.url()))
+        let task = session.dataTask(for: TransferRequest(url: server.url()))
         await log.await("retry unacceptable-status")
         #expect(task.state == .backingOff)
         task.suspend()
@@ -160,12 +160,12 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
         let server = try server(failing: 9, with: Reply(503, fields: ["Retry-After": "3600"]))
         let log = EventLog()
         let session = try patientSession(monitors: [log])
-        let task = session.data(TransferRequest(url: server.url()))
+        let task = session.dataTask(for: TransferRequest(url: server.url()))
         await log.await("retry unacceptable-status")
         task.suspend()
         await log.await("suspended")
         task.resume()
-        _ = try await session.data(TransferRequest(url: server.url(), method: .post)).value
+        _ = try await session.dataTask(for: TransferRequest(url: server.url(), method: .post)).response
         #expect(task.state == .backingOff)
         task.cancel()
         #expect(await failure(task)?.code == .cancelled)
@@ -181,8 +181,8 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
             }
         }
         let session = try patientSession()
-        _ = try await session.data(TransferRequest(url: server.url("/first"))).value
-        let response = try await session.data(TransferRequest(url: server.url("/start"))).value
+        _ = try await session.dataTask(for: TransferRequest(url: server.url("/first"))).response
+        let response = try await session.dataTask(for: TransferRequest(url: server.url("/start"))).response
         #expect(response.data == Data("end".utf8))
         #expect(response.metrics.retryCount == 1)
         #expect(response.metrics.transactions.last?.isReusedConnection == true)
@@ -198,7 +198,7 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
             default: Reply(500)
             }
         }
-        let response = try await patientSession().data(TransferRequest(url: server.url("/start"))).value
+        let response = try await patientSession().dataTask(for: TransferRequest(url: server.url("/start"))).response
         #expect(response.data == Data("well".utf8))
         #expect(server.requests.map(\.target) == ["/start", "/file?1", "/file?1", "/start", "/file?2"])
     }
@@ -209,11 +209,11 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
         }
         let session = try patientSession()
         let post = TransferRequest(url: server.url("/start"), method: .post, body: .data(Data("pay".utf8)))
-        #expect(try await session.data(post).value.statusCode == 410)
+        #expect(try await session.dataTask(for: post).response.statusCode == 410)
         #expect(server.requests.map(\.method) == ["POST", "GET", "GET"])
 
         let other = try MisbehavingServer { $0.path == "/start" ? .redirect(to: "/gone") : Reply(404) }
-        #expect(try await session.data(TransferRequest(url: other.url("/start"))).value.statusCode == 404)
+        #expect(try await session.dataTask(for: TransferRequest(url: other.url("/start"))).response.statusCode == 404)
         #expect(other.requests.count == 2)
     }
 
@@ -223,7 +223,7 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
             Reply(body: ReplyBody([.pattern(from: 0, count: 10_000), .wait(.gate(gate)), .pattern(from: 10_000, count: 90_000)]))
                 .cut(afterBodyBytes: 50_000, .reset)
         }
-        let task = try patientSession().stream(TransferRequest(url: server.url()))
+        let task = try patientSession().streamTask(for: TransferRequest(url: server.url()))
         var received = 0
         do {
             for try await chunk in task.chunks {
@@ -240,7 +240,7 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
 
     @Test func `a stream of which nothing came is asked for again`() async throws {
         let server = try server(failing: 2, with: .none(.reset))
-        let task = try patientSession().stream(TransferRequest(url: server.url()))
+        let task = try patientSession().streamTask(for: TransferRequest(url: server.url()))
         var text = Data()
         for try await chunk in task.chunks { text += chunk }
         #expect(text == Data("well".utf8))
@@ -251,7 +251,7 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
         try pattern(300_000).write(to: folder.url("body"))
         let server = try server(failing: 2, with: Reply(500))
         let request = TransferRequest(url: server.url(), method: .put, body: .file(folder.url("body")))
-        let response = try await patientSession().data(request).value
+        let response = try await patientSession().dataTask(for: request).response
         #expect(response.statusCode == 200)
         #expect(server.requests.map { Data($0.body) } == Array(repeating: pattern(300_000), count: 3))
     }
@@ -260,7 +260,7 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
         let server = try MisbehavingServer { _ in Reply(503) }
         let session = try patientSession(RetryPolicy(maximumRetries: 100, baseDelay: .zero, maximumDelay: .zero))
         let start = ContinuousClock.now
-        let tasks = (0..<30).map { _ in session.data(TransferRequest(url: server.url())) }
+        let tasks = (0..<30).map { _ in session.dataTask(for: TransferRequest(url: server.url())) }
         // 30 attempts, the ten retries of the floor, and some that a fifth of the requests paid for.
         try await server.awaitRequests(40)
         for task in tasks { task.cancel() }

@@ -26,7 +26,7 @@ import Testing
             // What is looked up here is found here.
             $0.hostOverrides = [.init(host: "named.example", port: port, addresses: ["127.0.0.1"])]
         }
-        let response = try await session.data(request("named.example")).value
+        let response = try await session.dataTask(for: request("named.example")).response
         #expect(response.data == Data("x".utf8))
         #expect(response.metrics.transactions.first?.isProxyConnection == true)
         let looksUpThere = ["socks4a", "socks5h"].contains(scheme)
@@ -39,7 +39,7 @@ import Testing
     func `a SOCKS proxy that refuses, or reaches nobody, is a proxy that failed`(_ scheme: String) async throws {
         let session = try localSession { $0.proxy = .explicit(proxy.url(scheme: scheme).absoluteString) }
         for (host, port) in [("unknown.example", nil), ("named.example", 1)] as [(String, UInt16?)] {
-            let error = await failure(session.data(try request(host, port)))
+            let error = await failure(session.dataTask(for: try request(host, port)))
             #expect(error?.code == .proxyFailed, "\(String(describing: error))")
         }
         #expect(proxy.passages.map(\.outcome) == [.foreignHost, .unreachable])
@@ -51,7 +51,7 @@ import Testing
         let proxy = try ProxyServer(credentials: .init(user: "me", password: "word"))
         for (user, isRight) in [("me:word@", true), ("you:word@", false)] {
             let session = try localSession { $0.proxy = .explicit("\(scheme)://\(user)127.0.0.1:\(proxy.port)") }
-            let error = await failure(session.data(try request("127.0.0.1")))
+            let error = await failure(session.dataTask(for: try request("127.0.0.1")))
             #expect(error?.code == (isRight ? nil : .proxyFailed), "\(String(describing: error))")
         }
         #expect(proxy.passages.map(\.outcome) == [.forwarded, .unauthorized])

@@ -31,7 +31,7 @@ import Testing
         let session = try localSession(handlers: answering(Credential(user: "user", password: "word"), asked: asked))
         for body in [RequestBody.none, .data(Data("body".utf8))] {
             let request = TransferRequest(url: server.url(), method: .post, body: body)
-            let response = try await session.data(request).value
+            let response = try await session.dataTask(for: request).response
             #expect(response.statusCode == 200)
             if case .data(let data) = body { #expect(response.data == data) }
         }
@@ -50,10 +50,10 @@ import Testing
         let url = server.url()
         let credential = Credential(user: "user", password: "word")
         // Nobody has an answer: the challenge is the answer.
-        #expect(try await localSession().data(TransferRequest(url: url)).value.statusCode == 401)
+        #expect(try await localSession().dataTask(for: TransferRequest(url: url)).response.statusCode == 401)
         // The same answer again is not said again.
         let stubborn = try localSession(handlers: answering(credential))
-        #expect(try await stubborn.data(TransferRequest(url: url)).value.statusCode == 401)
+        #expect(try await stubborn.dataTask(for: TransferRequest(url: url)).response.statusCode == 401)
         // One answer, and then none: the challenge again.
         let counts = Locked<[Int]>([])
         let modest = try localSession(
@@ -61,17 +61,17 @@ import Testing
                 counts.withLock { $0.append(challenge.previousFailureCount) }
                 return challenge.previousFailureCount == 0 ? .useCredential(credential) : .performDefaultHandling
             }))
-        let response = try await modest.data(TransferRequest(url: url)).value
+        let response = try await modest.dataTask(for: TransferRequest(url: url)).response
         #expect(response.statusCode == 401)
         #expect(response.data == Data("no".utf8))
         #expect(counts.withLock { $0 } == [0, 1])
         // From the address, with a body.
         let known = try #require(URL(string: "http://user:word@127.0.0.1:\(server.port)/"))
         let upload = TransferRequest(url: known, method: .put, body: .data(Data(count: 10_000)))
-        #expect(try await localSession().data(upload).value.statusCode == 401)
+        #expect(try await localSession().dataTask(for: upload).response.statusCode == 401)
         // A bearer token says nothing here.
         let token = try localSession(handlers: answering(Credential(token: "t0ken")))
-        #expect(await failure(token.data(TransferRequest(url: url)))?.code == .authenticationFailed)
+        #expect(await failure(token.dataTask(for: TransferRequest(url: url)))?.code == .authenticationFailed)
     }
 
     @Test func `a memory of Strict-Transport-Security has to have its directory`() throws {
@@ -90,11 +90,11 @@ import Testing
             $0.securityPolicy = policy
             $0.hostOverrides = [.init(host: "secure.example", port: Int(server.port), addresses: ["127.0.0.1"])]
         }
-        _ = try await session.data(TransferRequest(url: try #require(URL(string: "https://secure.example:\(server.port)/"))))
-            .value
+        _ = try await session.dataTask(for: TransferRequest(url: try #require(URL(string: "https://secure.example:\(server.port)/"))))
+            .response
         let plain = try #require(URL(string: "http://secure.example:\(server.port)/"))
-        let tasks = (0..<20).map { _ in session.data(TransferRequest(url: plain)) }
-        for task in tasks { #expect(try await task.value.data == Data("x".utf8)) }
+        let tasks = (0..<20).map { _ in session.dataTask(for: TransferRequest(url: plain)) }
+        for task in tasks { #expect(try await task.response.data == Data("x".utf8)) }
     }
 
     @Test func `a session without HSTS goes where it is told to`() async throws {
@@ -113,12 +113,12 @@ import Testing
                 }
             }
             let first = try #require(URL(string: "https://secure.example:\(secure.port)/"))
-            _ = try await session.data(TransferRequest(url: first)).value
-            let second = session.data(TransferRequest(url: try #require(URL(string: "http://secure.example:\(plain.port)/"))))
+            _ = try await session.dataTask(for: TransferRequest(url: first)).response
+            let second = session.dataTask(for: TransferRequest(url: try #require(URL(string: "http://secure.example:\(plain.port)/"))))
             if enforces {
                 #expect(await failure(second)?.code == .secureConnectionFailed)
             } else {
-                #expect(try await second.value.data == Data("plain".utf8))
+                #expect(try await second.response.data == Data("plain".utf8))
             }
         }
     }

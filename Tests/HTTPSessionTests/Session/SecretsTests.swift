@@ -22,7 +22,7 @@ import Testing
         for credential in credentials {
             let session = try localSession(
                 handlers: TransferHandlers(challenge: { $0.previousFailureCount == 0 ? .useCredential(credential) : .cancel }))
-            let error = await failure(session.data(TransferRequest(url: server.url())))
+            let error = await failure(session.dataTask(for: TransferRequest(url: server.url())))
             #expect(error?.code == .authenticationFailed)
         }
         #expect(server.requests.allSatisfy { $0["x-injected"] == nil })
@@ -34,7 +34,7 @@ import Testing
                 let server = try MisbehavingServer { $0["authorization"] == nil ? .unauthorized(challenge) : Reply() }
                 let session = try localSession()
                 let url = try #require(URL(string: "\(text)127.0.0.1:\(server.port)/"))
-                let error = await failure(session.data(TransferRequest(url: url)))
+                let error = await failure(session.dataTask(for: TransferRequest(url: url)))
                 #expect(error?.code == .authenticationFailed)
                 #expect(server.requests.allSatisfy { $0["x-injected"] == nil })
             }
@@ -58,7 +58,7 @@ import Testing
         ] {
             fields.append(HTTPField(name: HTTPField.Name("X-A")!, value: value))
         }
-        _ = try await session.data(TransferRequest(url: server.url(), headerFields: fields)).value
+        _ = try await session.dataTask(for: TransferRequest(url: server.url(), headerFields: fields)).response
         #expect(server.requests.first?["x-injected"] == nil)
         for method in ["GET / HTTP/1.1\r\nX: y", "A B", "", "ü", "A\0"] { #expect(HTTPRequest.Method(method) == nil) }
     }
@@ -74,7 +74,7 @@ import Testing
         do {
             let session = try localSession { $0.proxy = .explicit(proxy) }
             let url = try #require(URL(string: "http://127.0.0.1:1/?token=s3cret"))
-            if let error = await failure(session.data(TransferRequest(url: url))) {
+            if let error = await failure(session.dataTask(for: TransferRequest(url: url))) {
                 errors = ["\(error)", String(reflecting: error), error.reason]
                 var dumped = ""
                 dump(error, to: &dumped)
@@ -121,10 +121,10 @@ import Testing
             let url = try #require(URL(string: "http://user:s3cret@127.0.0.1:\(server.port)\(path)?token=s3cret#s3cret"))
             var fields: HTTPFields = [.cookie: "session=s3cret"]
             if path != "/locked" { fields[.authorization] = "Bearer s3cret" }
-            let task = session.data(TransferRequest(url: url, headerFields: fields))
+            let task = session.dataTask(for: TransferRequest(url: url, headerFields: fields))
             do {
-                let response = try await task.value
-                try ResponseValidation().validate(response.received)
+                let response = try await task.response
+                try ResponseValidation().validate(response)
                 printed += ["\(response.metrics)", String(reflecting: response.metrics), "\(response.metrics.transactions)"]
             } catch {
                 var dumped = ""
@@ -133,7 +133,7 @@ import Testing
             }
             printed += ["\(task)", String(reflecting: task)]
         }
-        session.invalidate(cancelsTasks: false)
+        session.finishTasksAndInvalidate()
         _ = await log.awaitInvalidation()
         #expect(lines.withLock { $0.count } > 5)
         #expect((printed + lines.withLock { $0 }).allSatisfy { !$0.contains("s3cret") })
@@ -159,7 +159,7 @@ import Testing
             return reply
         }
         let (session, folder) = (try localSession(), try ScratchDirectory())
-        let task = session.download(TransferRequest(url: server.url()), to: .init(folder.url("never")))
+        let task = session.downloadTask(for: TransferRequest(url: server.url()), to: .init(folder.url("never")))
         let error = await failure(task)
         #expect(error?.reason.contains("\u{1B}") == false)
     }
@@ -173,15 +173,15 @@ import Testing
         let url = try #require(URL(string: "http://user:s3cret@127.0.0.1:1/?token=s3cret#s3cret"))
         let request = TransferRequest(
             url: url, method: .post, headerFields: [.authorization: "Bearer s3cret"], body: .data(Data("s3cret".utf8)))
-        let task = session.data(request)
-        let response = try await task.value
-        let cookies = try await session.cookies.all()
+        let task = session.dataTask(for: request)
+        let response = try await task.response
+        let cookies = try session.store.cookies
         #expect(cookies.count == 1)
         let store = CookieStore()
-        try store.set(Cookie(name: "a", value: "s3cret", domain: "host.example"))
+        try store.setCookie(Cookie(name: "a", value: "s3cret", domain: "host.example"))
         for thing in [
             request, session.configuration, SessionConfiguration.Proxy.explicit("http://user:s3cret@x:s3cret@h:1"), task, session,
-            response, response.received, cookies, store, SessionConfiguration.CookieStorage.shared(store),
+            response, cookies, store, SessionConfiguration.CookieStorage.shared(store),
             BearerToken("s3cret"), BearerToken("s3cret", expiry: Date()),
         ] as [Any] {
             var dumped = ""

@@ -5,6 +5,7 @@ import HTTPSession
 import HTTPSessionTestKit
 import HTTPTypes
 import NetworkLab
+import Testing
 
 /// For servers of this machine, without TLS.
 func localConfiguration(_ change: (inout SessionConfiguration) -> Void = { _ in }) -> SessionConfiguration {
@@ -28,10 +29,15 @@ func localSession(
     try HTTPSessionManager(configuration: localConfiguration(change), handlers: handlers)
 }
 
+extension HTTPSessionManager {
+    /// The session's cookies. Fails if it keeps none.
+    var store: CookieStore { get throws { try #require(cookieStore) } }
+}
+
 /// Why a task failed; `nil` where it did not.
 func failure(_ task: TransferTask) async -> HTTPSessionError? {
     do throws(HTTPSessionError) {
-        _ = try await task.value
+        _ = try await task.response
         return nil
     } catch {
         return error
@@ -148,6 +154,7 @@ final class EventLog: EventMonitor {
             case .taskCompleted(_, .success): "completed"
             case .taskCompleted(_, .failure(let error)): "failed \(error.code.rawValue)"
             case .sessionInvalidated: "invalidated"
+            case .eventsDropped(let count): "dropped \(count)"
             }
         let waiters = log.withLock { log in
             log.names.append(name)

@@ -14,7 +14,7 @@ import Testing
         }
         let stall = Stall()
         let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [stall])
-        let task = session.data(TransferRequest(url: server.url()), startsNow: false)
+        let task = session.dataTask(for: TransferRequest(url: server.url()), startsImmediately: false)
         let told = Locked<[Int64]>([])
         task.onProgress { progress in told.withLock { $0.append(progress.received) } }
         task.resume()
@@ -25,8 +25,8 @@ import Testing
         }
         stall.end()
         gates.last?.open()
-        _ = try await task.value
-        session.invalidate(cancelsTasks: false)
+        _ = try await task.response
+        session.finishTasksAndInvalidate()
         await stall.log.await("invalidated")
         let progress = told.withLock { $0 }
         #expect(progress.count <= 5 && progress.last == 20 && progress == progress.sorted(), "\(progress)")
@@ -37,9 +37,9 @@ import Testing
         let stall = Stall()
         let session = try HTTPSessionManager(
             configuration: localConfiguration { $0.maximumConnectionsPerHost = 1 }, monitors: [stall])
-        for _ in 0..<50 { _ = try await session.data(TransferRequest(url: server.url())).value }
+        for _ in 0..<50 { _ = try await session.dataTask(for: TransferRequest(url: server.url())).response }
         #expect(stall.log.names.isEmpty)
-        session.invalidate(cancelsTasks: false)
+        session.finishTasksAndInvalidate()
         stall.end()
         let one = ["created", "resumed", "started 1", "response 200", "transaction 200", "completed"]
         #expect(await stall.log.awaitInvalidation() == (0..<50).flatMap { _ in one } + ["invalidated"])

@@ -44,10 +44,10 @@ import Testing
             try lab.client.ip("route del default")
             for await update in monitor.updates where update.path.status == .unsatisfied { break }
         }
-        let task = session.data(TransferRequest(url: server.url()))
+        let task = session.dataTask(for: TransferRequest(url: server.url()))
         await lab.log.await("started 1")
         if moment == "meanwhile" { try lab.client.ip("route del default") }
-        let metrics = try await task.value.metrics
+        let metrics = try await task.response.metrics
         let transaction = try #require(metrics.transactions.first)
         #expect(try #require(transaction.connectEnd).timeIntervalSince(#require(transaction.connectStart)) > 0.9)
         #expect(lab.log.names.count { $0.hasPrefix("started") } == 1)
@@ -64,7 +64,7 @@ import Testing
         let server = try half(gate)
         let task = try await lab.halfDownload(server, over: try await lab.settledMonitor(hasPath: hasPath))
         try lead("two", "10.9.2.1")
-        try check(await task.value, came: "10.9.2.2")
+        try check(await task.response, came: "10.9.2.2")
         gate.open()
     }
 
@@ -76,7 +76,7 @@ import Testing
         await lab.log.await("waiting for connectivity")
         #expect(task.state == .waitingForConnectivity)
         try lead("one", "10.9.1.1")
-        let response = try await task.value
+        let response = try await task.response
         try check(response, came: "10.9.1.2")
         #expect(response.metrics.retryCount == 0)
         #expect(response.metrics.timeWaitingForConnectivity > .zero)
@@ -94,7 +94,7 @@ import Testing
         await lab.log.await("waiting for connectivity")
         #expect(monitor.currentPath?.status == .satisfied)
         try lead("one", "10.9.1.1")
-        let response = try await task.value
+        let response = try await task.response
         try check(response, came: "10.9.1.2")
         #expect(response.metrics.retryCount == 0)
         gate.open()
@@ -110,7 +110,7 @@ import Testing
         await lab.log.await("waiting for connectivity")
         #expect(monitor.currentPath?.interface?.name == "two")
         try lab.site.ip("link set one up")
-        let response = try await task.value
+        let response = try await task.response
         try check(response, came: "10.9.1.2")
         #expect(response.metrics.retryCount == 0)
         gate.open()
@@ -125,7 +125,7 @@ import Testing
         // Nobody listens at port 1.
         var refused = try #require(URLComponents(url: server.url(), resolvingAgainstBaseURL: false))
         refused.port = 1
-        let error = await failure(session.data(TransferRequest(url: try #require(refused.url))))
+        let error = await failure(session.dataTask(for: TransferRequest(url: try #require(refused.url))))
         #expect(error?.code == .cannotConnectToHost && error?.cause == nil, "\(error as Any)")
         #expect(monitor.currentPath?.status == .unsatisfied)
     }
@@ -143,9 +143,9 @@ import Testing
         var brief = TransferRequest(url: silent.url())
         brief.options.resourceTimeout = .milliseconds(400)
         let monitor = try await lab.settledMonitor(hasPath: false)
-        #expect(await failure(try lab.session(monitor).data(brief))?.code == .timedOut)
+        #expect(await failure(try lab.session(monitor).dataTask(for: brief))?.code == .timedOut)
         gate.open()
-        #expect(try await task.value.metrics.transactions.count == 1)
+        #expect(try await task.response.metrics.transactions.count == 1)
     }
 
     @Test func `a connection that was idle when its route moved is not used again`() async throws {
@@ -153,7 +153,7 @@ import Testing
         let server = try lab.server { _ in Reply(body: "x") }
         let session = try lab.session(try await lab.settledMonitor(hasPath: false))
         func get() async throws -> TransactionMetrics? {
-            try await session.data(TransferRequest(url: server.url())).value.metrics.transactions.last
+            try await session.dataTask(for: TransferRequest(url: server.url())).response.metrics.transactions.last
         }
         _ = try await get()
         #expect(try await get()?.isReusedConnection == true)

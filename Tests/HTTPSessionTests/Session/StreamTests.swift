@@ -19,16 +19,16 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
 @Suite(.timeLimit(.minutes(20))) struct StreamTests {
     @Test func `a body arrives in pieces, in order`() async throws {
         let server = try MisbehavingServer { _ in Reply(body: .pattern(2_000_000)) }
-        let task = try localSession().stream(TransferRequest(url: server.url()))
+        let task = try localSession().streamTask(for: TransferRequest(url: server.url()))
         let (data, error) = await drain(task)
         #expect(error == nil)
         #expect(data == pattern(2_000_000))
-        #expect(try await task.value.statusCode == 200)
+        #expect(try await task.response.statusCode == 200)
     }
 
     @Test func `a stream asks for no compression, and undoes what comes all the same`() async throws {
         let server = try MisbehavingServer { _ in .gzip(.gzip(pattern(100_000))) }
-        let (data, error) = await drain(try localSession().stream(TransferRequest(url: server.url())))
+        let (data, error) = await drain(try localSession().streamTask(for: TransferRequest(url: server.url())))
         #expect(error == nil)
         #expect(data == pattern(100_000))
         #expect(server.requests.first?.values("accept-encoding") == ["identity"])
@@ -37,7 +37,7 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
     @Test func `a piece arrives before the next one is sent`() async throws {
         let gate = try Gate()
         let server = try MisbehavingServer { _ in Reply(body: .texts(["one", "two"], between: .gate(gate))).chunked() }
-        var chunks = try localSession().stream(TransferRequest(url: server.url())).chunks.makeAsyncIterator()
+        var chunks = try localSession().streamTask(for: TransferRequest(url: server.url())).chunks.makeAsyncIterator()
         #expect(try await chunks.next() == Data("one".utf8))
         gate.open()
         #expect(try await chunks.next() == Data("two".utf8))
@@ -50,12 +50,12 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
             request.path == "/wait" ? Reply().delayed(.milliseconds(1_500)) : Reply(body: .zeros(64 << 20))
         }
         let session = try localSession { $0.requestTimeout = .seconds(1) }
-        let task = session.stream(TransferRequest(url: server.url()))
+        let task = session.streamTask(for: TransferRequest(url: server.url()))
         var chunks = task.chunks.makeAsyncIterator()
         var count = Int64(try await chunks.next()?.count ?? 0)
         var patient = TransferRequest(url: server.url("/wait"))
         patient.options.requestTimeout = .seconds(30)
-        _ = try await session.data(patient).value
+        _ = try await session.dataTask(for: patient).response
         _ = try await server.awaitSeen { $0.answered == 1 }
         #expect(task.currentProgress.received < 1 << 20)
         while let chunk = try await chunks.next() {
@@ -68,7 +68,7 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
 
     @Test func `a reader that is cancelled ends the transfer`() async throws {
         let server = try MisbehavingServer { _ in Reply(body: ReplyBody([.bytes([1]), .wait(.forever)])).chunked() }
-        let task = try localSession().stream(TransferRequest(url: server.url()))
+        let task = try localSession().streamTask(for: TransferRequest(url: server.url()))
         let hasBegun = Signal()
         let reader = Task { () -> HTTPSessionError? in
             do throws(HTTPSessionError) {
@@ -87,7 +87,7 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
 
     @Test func `a reader that stops and cancels the task lets the server go`() async throws {
         let server = try MisbehavingServer { _ in Reply(body: .zeros(64 << 20)) }
-        let task = try localSession().stream(TransferRequest(url: server.url()))
+        let task = try localSession().streamTask(for: TransferRequest(url: server.url()))
         for try await _ in task.chunks { break }
         task.cancel()
         #expect(await failure(task)?.code == .cancelled)
@@ -97,9 +97,9 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
     @Test func `six streams left by break leave their host to the next request`() async throws {
         let server = try MisbehavingServer { $0.path == "/next" ? Reply(body: "x") : Reply(body: .zeros(64 << 20)) }
         let session = try localSession()
-        let tasks = (0..<6).map { _ in session.stream(TransferRequest(url: server.url())) }
+        let tasks = (0..<6).map { _ in session.streamTask(for: TransferRequest(url: server.url())) }
         for task in tasks { for try await _ in task.chunks { break } }
-        #expect(try await session.data(TransferRequest(url: server.url("/next"))).value.statusCode == 200)
+        #expect(try await session.dataTask(for: TransferRequest(url: server.url("/next"))).response.statusCode == 200)
         for task in tasks { #expect(await failure(task)?.code == .cancelled) }
         try await server.awaitOpenConnections(1)
     }
@@ -107,7 +107,7 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
     @Test func `a stream is read on while one of its iterators is left`() async throws {
         let gate = try Gate()
         let server = try MisbehavingServer { _ in Reply(body: .texts(["one", "two"], between: .gate(gate))).chunked() }
-        let task = try localSession().stream(TransferRequest(url: server.url()))
+        let task = try localSession().streamTask(for: TransferRequest(url: server.url()))
         var chunks = task.chunks.makeAsyncIterator()
         for try await chunk in task.chunks {
             #expect(chunk == Data("one".utf8))
@@ -116,34 +116,34 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
         gate.open()
         #expect(try await chunks.next() == Data("two".utf8))
         #expect(try await chunks.next() == nil)
-        #expect(try await task.value.statusCode == 200)
+        #expect(try await task.response.statusCode == 200)
     }
 
     @Test func `a stream whose task nobody holds is canceled, before it is read and while it is suspended`() async throws {
         let server = try MisbehavingServer { _ in Reply(body: .zeros(64 << 20)) }
         let log = EventLog()
         let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
-        _ = session.stream(TransferRequest(url: server.url()))
-        session.stream(TransferRequest(url: server.url())).suspend()
+        _ = session.streamTask(for: TransferRequest(url: server.url()))
+        session.streamTask(for: TransferRequest(url: server.url())).suspend()
         await log.await("failed cancelled", times: 2)
         try await server.awaitOpenConnections(0)
     }
 
     @Test func `a stream whose value is awaited is held`() async throws {
         let server = try MisbehavingServer { _ in Reply(body: "x").delayed(.milliseconds(2_200)) }
-        #expect(try await localSession().stream(TransferRequest(url: server.url())).value.statusCode == 200)
+        #expect(try await localSession().streamTask(for: TransferRequest(url: server.url())).response.statusCode == 200)
     }
 
     @Test func `what came before an error is read before the error`() async throws {
         let server = try MisbehavingServer { _ in Reply(body: .pattern(100_000)).cut(afterBodyBytes: 50_000) }
-        let (data, error) = await drain(try localSession().stream(TransferRequest(url: server.url())))
+        let (data, error) = await drain(try localSession().streamTask(for: TransferRequest(url: server.url())))
         #expect(data == pattern(50_000))
         #expect(error?.code == .connectionLost)
     }
 
     @Test func `an error page is no stream`() async throws {
         let server = try MisbehavingServer { _ in Reply(503, body: "busy") }
-        let (data, error) = await drain(try localSession().stream(TransferRequest(url: server.url())))
+        let (data, error) = await drain(try localSession().streamTask(for: TransferRequest(url: server.url())))
         #expect(data.isEmpty)
         #expect(error?.code == .unacceptableStatus)
         #expect(error?.context.responseBody == Data("busy".utf8))
@@ -152,24 +152,24 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
     @Test func `every way to end before the beginning ends the reading`() async throws {
         let session = try localSession()
         let url = try #require(URL(string: "http://127.0.0.1:1/"))
-        #expect(await drain(session.stream(TransferRequest(url: url))).1?.code == .cannotConnectToHost)
-        let cancelled = session.stream(TransferRequest(url: url), startsNow: false)
+        #expect(await drain(session.streamTask(for: TransferRequest(url: url))).1?.code == .cannotConnectToHost)
+        let cancelled = session.streamTask(for: TransferRequest(url: url), startsImmediately: false)
         cancelled.cancel()
         #expect(await drain(cancelled).1?.code == .cancelled)
         let refused = try #require(URL(string: "ftp://a/"))
-        #expect(await drain(session.stream(TransferRequest(url: refused))).1?.code == .invalidRequest)
-        let late = session.stream(TransferRequest(url: url), startsNow: false)
-        session.invalidate(cancelsTasks: false)
-        #expect(await drain(session.stream(TransferRequest(url: url))).1?.code == .sessionInvalidated)
+        #expect(await drain(session.streamTask(for: TransferRequest(url: refused))).1?.code == .invalidRequest)
+        let late = session.streamTask(for: TransferRequest(url: url), startsImmediately: false)
+        session.finishTasksAndInvalidate()
+        #expect(await drain(session.streamTask(for: TransferRequest(url: url))).1?.code == .sessionInvalidated)
         late.resume()
         #expect(await drain(late).1?.code == .sessionInvalidated)
     }
 
     @Test func `other kinds of task have no pieces`() async throws {
         let server = try MisbehavingServer { _ in Reply(body: "x") }
-        let task = try localSession().data(TransferRequest(url: server.url()))
+        let task = try localSession().dataTask(for: TransferRequest(url: server.url()))
         #expect(await drain(task).1?.code == .misuse)
-        _ = try await task.value
+        _ = try await task.response
     }
 
     @Test func `a stream that becomes a download has no pieces, and an end`() async throws {
@@ -177,9 +177,9 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
         let server = try MisbehavingServer { _ in Reply(body: .pattern(1_000)) }
         let file = folder.url("file")
         let session = try localSession(handlers: TransferHandlers(response: { _ in .becomeDownload(.init(file)) }))
-        let task = session.stream(TransferRequest(url: server.url()))
+        let task = session.streamTask(for: TransferRequest(url: server.url()))
         for try await piece in task.chunks { Issue.record("\(piece.count) bytes") }
-        #expect(try await task.value.file == file)
+        #expect(try await task.response.file == file)
         #expect(try Data(contentsOf: file) == pattern(1_000))
     }
 }

@@ -44,7 +44,7 @@ import Testing
         let server = try Self.server(surplus)
         let session = try localSession()
         for _ in 0..<4 {
-            let response = try await session.data(TransferRequest(url: server.url("/asked"))).value
+            let response = try await session.dataTask(for: TransferRequest(url: server.url("/asked"))).response
             #expect(response.data == Data("right".utf8))
         }
         #expect(server.requests.map(\.path).allSatisfy { $0 == "/asked" })
@@ -55,8 +55,8 @@ import Testing
     @Test func `a surplus response before the response fails a request that is not idempotent`() async throws {
         let server = try Self.server(Self.separate)
         let session = try localSession()
-        _ = try await session.data(TransferRequest(url: server.url())).value
-        let error = await failure(session.data(TransferRequest(url: server.url(), method: .post, body: .data(Data("body".utf8)))))
+        _ = try await session.dataTask(for: TransferRequest(url: server.url())).response
+        let error = await failure(session.dataTask(for: TransferRequest(url: server.url(), method: .post, body: .data(Data("body".utf8)))))
         #expect(error?.code == .connectionLost)
         #expect(server.requests.count == 2)
     }
@@ -65,7 +65,7 @@ import Testing
         let server = try Self.server(Self.separate)
         let session = try localSession { $0.proxy = .explicit("http://127.0.0.1:\(server.port)") }
         let url = try #require(URL(string: "http://example.test/asked"))
-        for _ in 0..<3 { #expect(try await session.data(TransferRequest(url: url)).value.data == Data("right".utf8)) }
+        for _ in 0..<3 { #expect(try await session.dataTask(for: TransferRequest(url: url)).response.data == Data("right".utf8)) }
         #expect(server.requests.map(\.connection) == [1, 1, 2, 3])
     }
 
@@ -75,7 +75,7 @@ import Testing
         let session = try localSession()
         for number in 0..<3 {
             let file = scratch.url("\(number)")
-            _ = try await session.download(TransferRequest(url: server.url()), to: DownloadDestination(file)).value
+            _ = try await session.downloadTask(for: TransferRequest(url: server.url()), to: DownloadDestination(file)).response
             #expect(try Data(contentsOf: file) == Data("right".utf8))
         }
         #expect(server.requests.allSatisfy { request in !request.fields.contains { $0.name.lowercased() == "range" } })
@@ -88,12 +88,12 @@ import Testing
         let server = try DeafServer()
         let url = try server.url()
         let session = try localSession()
-        #expect(try await session.data(TransferRequest(url: url)).value.data == Data("first".utf8))
-        let task = session.data(TransferRequest(url: url, method: method, body: .data(Data("body".utf8))))
+        #expect(try await session.dataTask(for: TransferRequest(url: url)).response.data == Data("first".utf8))
+        let task = session.dataTask(for: TransferRequest(url: url, method: method, body: .data(Data("body".utf8))))
         await task.awaitProgress { $0.sent == 4 }
         server.talk()
         if method == .put {
-            let response = try await task.value
+            let response = try await task.response
             #expect(response.data == Data("right".utf8))
             #expect(response.metrics.retryCount == 1)
         } else {
@@ -114,7 +114,7 @@ import Testing
                 for _ in replies.indices {
                     let body: RequestBody = method == .put ? .data(Data("body".utf8)) : .none
                     let request = TransferRequest(url: server.url("/\(round)"), method: method, body: body)
-                    _ = try await session.data(request).value
+                    _ = try await session.dataTask(for: request).response
                 }
             }
         }
@@ -130,10 +130,10 @@ import Testing
                 ReplyBody([.bytes(Array(Self.right.utf8)), .wait(.gate(gate)), .bytes(Array(notice.utf8)), .wait(.forever)]))
         }
         let session = try localSession()
-        _ = try await session.data(TransferRequest(url: server.url())).value
+        _ = try await session.dataTask(for: TransferRequest(url: server.url())).response
         gate.open()
         try await server.awaitSeen { $0.sentBodyBytes >= Self.right.utf8.count + notice.utf8.count }
-        for _ in 0..<3 { _ = try await session.data(TransferRequest(url: server.url())).value }
+        for _ in 0..<3 { _ = try await session.dataTask(for: TransferRequest(url: server.url())).response }
         #expect(server.requests.map(\.connection) == [1, 2, 2, 2])
     }
 
@@ -155,10 +155,10 @@ import Testing
                 poll(nil, 0, 1)
             }
         }
-        let waiting = session.data(TransferRequest(url: try unread.url(), method: .put, body: .data(Data(count: 50_000))))
+        let waiting = session.dataTask(for: TransferRequest(url: try unread.url(), method: .put, body: .data(Data(count: 50_000))))
         defer { isOver.withLock { $0 = true } }
         for await _ in loaded {}
-        for _ in 0..<200 { _ = try await session.data(TransferRequest(url: server.url())).value }
+        for _ in 0..<200 { _ = try await session.dataTask(for: TransferRequest(url: server.url())).response }
         #expect(server.requests.count == 200)
         #expect(server.seen.connections == 100)
         isOver.withLock { $0 = true }

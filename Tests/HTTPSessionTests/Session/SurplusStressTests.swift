@@ -15,7 +15,7 @@ import Testing
         let session = try localSession()
         var wrong = 0
         for number in 0..<Self.count {
-            let response = try await session.data(TransferRequest(url: try server.url("\(number)"))).value
+            let response = try await session.dataTask(for: TransferRequest(url: try server.url("\(number)"))).response
             if response.data != Data("\(number)".utf8) { wrong += 1 }
         }
         #expect(server.surplusCount > 0)

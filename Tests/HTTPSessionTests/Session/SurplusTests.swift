@@ -22,11 +22,11 @@ import Testing
         let server = try MisbehavingServer(tls: isSecure ? certificate.serverTLS : nil) { Self.reply(to: $0, gate) }
         let policy = try SecurityPolicy.trusting(certificate)
         let session = try localSession { $0.securityPolicy = policy }
-        #expect(try await session.data(TransferRequest(url: server.url())).value.data == Data("OK".utf8))
+        #expect(try await session.dataTask(for: TransferRequest(url: server.url())).response.data == Data("OK".utf8))
         gate.open()
         try await server.awaitSeen { $0.sentBodyBytes >= Self.answer.utf8.count + Self.surplus.utf8.count }
         // A POST too: nothing of it has been sent when the connection is left alone.
-        let response = try await session.data(TransferRequest(url: server.url(), method: .post)).value
+        let response = try await session.dataTask(for: TransferRequest(url: server.url(), method: .post)).response
         #expect(response.data == Data("right".utf8))
         #expect(response.metrics.retryCount == 0)
         #expect(server.requests.map(\.connection) == [1, 2])
@@ -40,8 +40,8 @@ import Testing
         }
         let policy = try SecurityPolicy.trusting(certificate)
         let session = try localSession { $0.securityPolicy = policy }
-        #expect(try await session.data(TransferRequest(url: server.url())).value.data == Data("OK".utf8))
-        #expect(try await session.data(TransferRequest(url: server.url())).value.data == Data("right".utf8))
+        #expect(try await session.dataTask(for: TransferRequest(url: server.url())).response.data == Data("OK".utf8))
+        #expect(try await session.dataTask(for: TransferRequest(url: server.url())).response.data == Data("right".utf8))
         #expect(server.requests.map(\.connection) == [1, 2])
     }
 
@@ -51,7 +51,7 @@ import Testing
             let field = Array("Field: \(String(repeating: "v", count: 1_000))\r\n".utf8)
             return .raw(ReplyBody([.bytes(Array(head.utf8))] + (0..<1_000).map { _ in .bytes(field) } + [.wait(.forever)]))
         }
-        let error = await failure(try localSession().data(TransferRequest(url: server.url())))
+        let error = await failure(try localSession().dataTask(for: TransferRequest(url: server.url())))
         #expect(error?.code == .badServerResponse)
         #expect(error?.reason.contains("trailers") == true)
     }

@@ -44,7 +44,7 @@ import Testing
                 number % 2 == 0
                 ? TransferRequest(url: server.url())
                 : TransferRequest(url: server.url(), method: .post, body: .data(Data(repeating: 65, count: 100)))
-            let task = session.data(request)
+            let task = session.dataTask(for: request)
             let limit = draws.withLock { Int.random(in: 0...3_000, using: &$0) }
             await withTaskGroup(of: Void.self) { group in
                 for thread in 0..<threads {
@@ -59,7 +59,7 @@ import Testing
             }
             task.resume()
             // A task that is stranded fails by its request timeout.
-            let response = try await task.value
+            let response = try await task.response
             #expect(String(decoding: response.data, as: UTF8.self) == "hello", "seed \(seed), task \(number)")
         }
     }

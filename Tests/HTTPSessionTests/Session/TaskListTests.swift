@@ -17,27 +17,27 @@ import Testing
         let session = try localSession { $0.maximumConnectionsPerHost = 2 }
         let body = TransferRequest(url: server.url(), method: .put, body: .data(Data("y".utf8)))
         let request = TransferRequest(url: server.url())
-        let unstarted = session.data(request, startsNow: false)
+        let unstarted = session.dataTask(for: request, startsImmediately: false)
         // Those behind the second wait for a connection, and are under way nevertheless.
-        let data = [session.data(request), session.data(request)]
-        let upload = session.data(body)
-        let download = session.download(request, to: .init(folder.url("file")))
-        let stream = session.stream(request)
-        #expect(session.dataTasks.map(\.id) == data.map(\.id))
-        #expect(session.uploadTasks.map(\.id) == [upload.id])
-        #expect(session.downloadTasks.map(\.id) == [download.id])
-        #expect(session.streamTasks.map(\.id) == [stream.id])
-        #expect(session.tasks.map(\.id) == (data + [upload, download, stream]).map(\.id))
+        let data = [session.dataTask(for: request), session.dataTask(for: request)]
+        let upload = session.dataTask(for: body)
+        let download = session.downloadTask(for: request, to: .init(folder.url("file")))
+        let stream = session.streamTask(for: request)
+        #expect(await session.dataTasks.map(\.id) == data.map(\.id))
+        #expect(await session.uploadTasks.map(\.id) == [upload.id])
+        #expect(await session.downloadTasks.map(\.id) == [download.id])
+        #expect(await session.streamTasks.map(\.id) == [stream.id])
+        #expect(await session.tasks.map(\.id) == (data + [upload, download, stream]).map(\.id))
         unstarted.resume()
-        #expect(session.dataTasks.map(\.id) == [unstarted.id] + data.map(\.id))
+        #expect(await session.dataTasks.map(\.id) == [unstarted.id] + data.map(\.id))
         upload.suspend()
-        #expect(session.uploadTasks.map(\.id) == [upload.id])
+        #expect(await session.uploadTasks.map(\.id) == [upload.id])
         upload.resume()
         gate.open()
-        for task in data + [unstarted, upload, download] { _ = try await task.value }
+        for task in data + [unstarted, upload, download] { _ = try await task.response }
         for try await _ in stream.chunks {}
-        _ = try await stream.value
-        #expect(session.tasks.isEmpty)
+        _ = try await stream.response
+        #expect(await session.tasks.isEmpty)
     }
 
     @Test func `a data task that became a download is among the downloads`() async throws {
@@ -47,22 +47,24 @@ import Testing
         }
         let destination = DownloadDestination(folder.url("file"))
         let session = try localSession(handlers: TransferHandlers(response: { _ in .becomeDownload(destination) }))
-        let task = session.data(TransferRequest(url: server.url()))
-        #expect(session.dataTasks.map(\.id) == [task.id])
+        let task = session.dataTask(for: TransferRequest(url: server.url()))
+        #expect(await session.dataTasks.map(\.id) == [task.id])
         await task.awaitProgress { $0.received > 0 }
-        #expect(session.dataTasks.isEmpty && session.downloadTasks.map(\.id) == [task.id])
+        #expect(await session.dataTasks.isEmpty)
+        #expect(await session.downloadTasks.map(\.id) == [task.id])
         gate.open()
-        _ = try await task.value
-        #expect(session.downloadTasks.isEmpty && folder.names == ["file"])
+        _ = try await task.response
+        #expect(await session.downloadTasks.isEmpty && folder.names == ["file"])
     }
 
     @Test func `each session has its own tasks`() async throws {
         let server = try MisbehavingServer { _ in .never }
         let (one, other) = (try localSession(), try localSession())
-        let task = one.data(TransferRequest(url: server.url()))
-        #expect(one.dataTasks.map(\.id) == [task.id] && other.tasks.isEmpty)
+        let task = one.dataTask(for: TransferRequest(url: server.url()))
+        #expect(await one.dataTasks.map(\.id) == [task.id])
+        #expect(await other.tasks.isEmpty)
         task.cancel()
         #expect(await failure(task)?.code == .cancelled)
-        #expect(one.tasks.isEmpty)
+        #expect(await one.tasks.isEmpty)
     }
 }

@@ -19,13 +19,13 @@ import Testing
             let (log, folder) = (EventLog(), try ScratchDirectory())
             let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
             for path in ["/200", "/204", "/404", "/lost"] {
-                _ = await failure(session.data(TransferRequest(url: server.url(path))))
+                _ = await failure(session.dataTask(for: TransferRequest(url: server.url(path))))
             }
             let body = RequestBody.data(Data("y".utf8))
-            _ = try await session.data(TransferRequest(url: server.url("/500"), method: .put, body: body)).value
-            let refused = session.download(TransferRequest(url: server.url("/403")), to: .init(folder.url("file")))
+            _ = try await session.dataTask(for: TransferRequest(url: server.url("/500"), method: .put, body: body)).response
+            let refused = session.downloadTask(for: TransferRequest(url: server.url("/403")), to: .init(folder.url("file")))
             try #require(await failure(refused)?.code == .unacceptableStatus)
-            session.invalidate(cancelsTasks: false)
+            session.finishTasksAndInvalidate()
             // Its turn comes behind that of the counters.
             _ = await log.awaitInvalidation()
             func count(_ kind: String, _ outcome: String) throws -> Int64 {
@@ -63,8 +63,8 @@ import Testing
                 configuration: localConfiguration {
                     $0.retryPolicy = RetryPolicy(baseDelay: .milliseconds(1), maximumDelay: .milliseconds(1))
                 }, monitors: [log])
-            _ = try await session.download(TransferRequest(url: server.url()), to: .init(folder.url("file"))).value
-            session.invalidate(cancelsTasks: false)
+            _ = try await session.downloadTask(for: TransferRequest(url: server.url()), to: .init(folder.url("file"))).response
+            session.finishTasksAndInvalidate()
             _ = await log.awaitInvalidation()
             try #require(try Data(contentsOf: folder.url("file")) == pattern(100_000))
             try #require(try metrics.expectCounter("http_session_retries_total").totalValue == 1)
@@ -83,9 +83,9 @@ import Testing
             let log = EventLog()
             let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
             for status in Array(200...299).filter({ $0 != 204 }) + Array(404..<504) {
-                _ = try await session.data(TransferRequest(url: server.url("/\(status)?s3cret=\(status)"))).value
+                _ = try await session.dataTask(for: TransferRequest(url: server.url("/\(status)?s3cret=\(status)"))).response
             }
-            session.invalidate(cancelsTasks: false)
+            session.finishTasksAndInvalidate()
             _ = await log.awaitInvalidation()
             let dimensions = metrics.counters.map(\.dimensions) + metrics.timers.map(\.dimensions)
             try #require(dimensions.count == 4)

@@ -11,7 +11,7 @@ import Testing
         let body = ReplyBody.gzipBomb(inflatedBytes: 500_000)
         let server = try MisbehavingServer { _ in .gzip(body) }
         let transaction = try #require(
-            try await localSession().data(TransferRequest(url: server.url())).value.metrics.transactions.first)
+            try await localSession().dataTask(for: TransferRequest(url: server.url())).response.metrics.transactions.first)
         #expect(transaction.countOfResponseBodyBytesReceived == body.count)
         #expect(transaction.countOfResponseBodyBytesAfterDecoding == 500_000)
         #expect(transaction.countOfRequestBodyBytesBeforeEncoding == 0)
@@ -24,7 +24,7 @@ import Testing
             return AsyncThrowingStream { made.add() > 5 ? nil : Data(count: 1_000) }
         }
         let request = TransferRequest(url: server.url(), method: .post, body: body)
-        let transaction = try #require(try await localSession().data(request).value.metrics.transactions.first)
+        let transaction = try #require(try await localSession().dataTask(for: request).response.metrics.transactions.first)
         #expect(transaction.countOfRequestBodyBytesBeforeEncoding == 5_000)
         #expect(transaction.countOfRequestBodyBytesSent > 5_000)
         #expect(server.requests.first?.bodyLength == 5_000)
@@ -38,7 +38,7 @@ import Testing
         }
         func transaction(_ host: String) async throws -> TransactionMetrics {
             let url = try #require(URL(string: "http://\(host):\(port)/"))
-            return try #require(try await session.data(TransferRequest(url: url)).value.metrics.transactions.first)
+            return try #require(try await session.dataTask(for: TransferRequest(url: url)).response.metrics.transactions.first)
         }
         let first = try await transaction("localhost")
         let (start, end) = (try #require(first.domainLookupStart), try #require(first.domainLookupEnd))
@@ -54,7 +54,7 @@ import Testing
     @Test func `the end of the request is told by a libcurl that knows it`() async throws {
         let server = try MisbehavingServer { _ in Reply(body: "x").delayed(.milliseconds(20)) }
         let request = TransferRequest(url: server.url(), method: .put, body: .data(Data(count: 10_000)))
-        let transaction = try #require(try await localSession().data(request).value.metrics.transactions.first)
+        let transaction = try #require(try await localSession().dataTask(for: request).response.metrics.transactions.first)
         guard CurlLibrary.hasPostTransferTime else {
             #expect(transaction.requestEnd == nil)
             return

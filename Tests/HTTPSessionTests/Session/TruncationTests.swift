@@ -61,21 +61,21 @@ import Testing
                 let task: TransferTask
                 switch path {
                 case .direct:
-                    task = try session().data(TransferRequest(url: url("https", server)))
+                    task = try session().dataTask(for: TransferRequest(url: url("https", server)))
                     error = await failure(task)
                 case .connectTunnel, .connectTunnelThroughHTTPSProxy:
                     let proxy = try ProxyServer(tls: path == .connectTunnel ? nil : tls(version))
                     let address = "\(path == .connectTunnel ? "http" : "https")://localhost:\(proxy.port)"
-                    task = try session(proxy: address).data(TransferRequest(url: url("https", server)))
+                    task = try session(proxy: address).dataTask(for: TransferRequest(url: url("https", server)))
                     error = await failure(task)
                     #expect(proxy.passages.map(\.kind) == [.connect])
                 case .httpThroughHTTPSProxy:
                     let other = try #require(URL(string: "http://named.example/"))
-                    task = try session(proxy: "https://localhost:\(server.port)").data(TransferRequest(url: other))
+                    task = try session(proxy: "https://localhost:\(server.port)").dataTask(for: TransferRequest(url: other))
                     error = await failure(task)
                 }
                 #expect(error?.code == (ending == .truncated ? .connectionLost : nil), "\(path) \(ending) \(head)")
-                if ending == .orderly { #expect(try await task.value.data == Data("half of it".utf8)) }
+                if ending == .orderly { #expect(try await task.response.data == Data("half of it".utf8)) }
             }
         }
     }
@@ -92,12 +92,12 @@ import Testing
         let session = try session()
         for path in ["length", "chunked"] {
             let url = try url("https", server).appending(path: path)
-            #expect(try await session.data(TransferRequest(url: url)).value.data == Data("all".utf8))
+            #expect(try await session.dataTask(for: TransferRequest(url: url)).response.data == Data("all".utf8))
         }
         let none = try url("https", server).appending(path: "none")
-        #expect(try await session.data(TransferRequest(url: none)).value.data.isEmpty)
+        #expect(try await session.dataTask(for: TransferRequest(url: none)).response.data.isEmpty)
         let head = TransferRequest(url: try url("https", server), method: .head)
-        #expect(try await session.data(head).value.statusCode == 200)
+        #expect(try await session.dataTask(for: head).response.statusCode == 200)
     }
 
     @Test func `a truncation on a connection used before fails as connectionLost`() async throws {
@@ -105,8 +105,8 @@ import Testing
             request.numberOnConnection == 1 ? Reply(body: "all") : .raw("HTTP/1.1 200 OK\r\n\r\nhalf", .truncated)
         }
         let session = try session()
-        _ = try await session.data(TransferRequest(url: url("https", server))).value
-        #expect(await failure(session.data(TransferRequest(url: try url("https", server))))?.code == .connectionLost)
+        _ = try await session.dataTask(for: TransferRequest(url: url("https", server))).response
+        #expect(await failure(session.dataTask(for: TransferRequest(url: try url("https", server))))?.code == .connectionLost)
         #expect(server.seen.connections == 1)
     }
 
@@ -122,10 +122,10 @@ import Testing
         }
         let request = TransferRequest(url: try url("https", server))
         let once = try session()
-        #expect(await failure(once.download(request, to: .init(folder.url("file"))))?.code == .connectionLost)
+        #expect(await failure(once.downloadTask(for: request, to: .init(folder.url("file"))))?.code == .connectionLost)
         #expect(!folder.names.contains("file"))
         let twice = try session { $0.retryPolicy = RetryPolicy(maximumRetries: 2, baseDelay: .milliseconds(1)) }
-        _ = try await twice.download(request, to: .init(folder.url("other"))).value
+        _ = try await twice.downloadTask(for: request, to: .init(folder.url("other"))).response
         #expect(try Data(contentsOf: folder.url("other")) == pattern(300_000))
         #expect(server.requests.last?["if-range"] == "\"1\"")
     }
@@ -135,7 +135,7 @@ import Testing
         let session = try session()
         var received = Data()
         let error = await #expect(throws: HTTPSessionError.self) {
-            for try await chunk in session.stream(TransferRequest(url: try url("https", server))).chunks { received += chunk }
+            for try await chunk in session.streamTask(for: TransferRequest(url: try url("https", server))).chunks { received += chunk }
         }
         #expect(error?.code == .connectionLost)
         #expect(received == Data("half".utf8))

@@ -54,13 +54,13 @@ import Testing
                 continuation.finish()
             }
         }
-        let response = try await session.data(TransferRequest(url: server.url(), method: .post, body: body)).value
+        let response = try await session.dataTask(for: TransferRequest(url: server.url(), method: .post, body: body)).response
         #expect(response.statusCode == 200)
         #expect(server.requests.map(\.text) == ["abcde"])
         #expect(judge.asked.map(\.host) == ["127.0.0.1"])
         #expect(judge.asked.first?.policyError?.code == .certificateHasUnknownRoot)
         #expect(judge.asked.first?.certificates == (try Certificate.all(in: MintedCertificates.data("foreign-leaf-chain.pem"))))
-        _ = try await session.data(request(server)).value
+        _ = try await session.dataTask(for: request(server)).response
         #expect(judge.asked.count == 1, "and never again")
     }
 
@@ -71,8 +71,8 @@ import Testing
         let session = try HTTPSessionManager(
             configuration: localConfiguration { $0.securityPolicy.roots = .given(roots) }, handlers: Judge(.accept).handlers,
             monitors: [log])
-        for _ in 0..<2 { _ = try await session.data(request(server)).value }
-        session.invalidate(cancelsTasks: false)
+        for _ in 0..<2 { _ = try await session.dataTask(for: request(server)).response }
+        session.finishTasksAndInvalidate()
         let events = await log.awaitInvalidation()
         #expect(events.filter { $0.hasPrefix("server challenged") } == ["server challenged certificate-has-unknown-root"])
         #expect(events.first { $0.hasPrefix("server") || $0.hasPrefix("response") }?.hasPrefix("server") == true)
@@ -83,23 +83,23 @@ import Testing
         let judge = Judge(.reject)
         let session = try session(judge)
         for _ in 0..<2 {
-            let error = await failure(session.data(request(server)))
+            let error = await failure(session.dataTask(for: request(server)))
             #expect(error?.code == .certificateUntrusted)
             #expect(error?.context.url == server.url("/a").absoluteString)
         }
         #expect(judge.asked.count == 1)
         #expect(server.requests.isEmpty)
         // Another task of the session, without a handler: the policy decides.
-        #expect(await failure(session.data(request(server), handlers: .init())) == nil)
+        #expect(await failure(session.dataTask(for: request(server), handlers: .init())) == nil)
     }
 
     @Test func `the default is the policy's word`() async throws {
         let judge = Judge(.performDefaultHandling)
         let session = try session(judge)
         let (good, bad) = (try server("leaf-chain"), try server("expired-chain"))
-        #expect(await failure(session.data(request(good))) == nil)
-        #expect(await failure(session.data(request(bad)))?.code == .certificateExpired)
-        #expect(await failure(session.data(request(bad)))?.code == .certificateExpired)
+        #expect(await failure(session.dataTask(for: request(good))) == nil)
+        #expect(await failure(session.dataTask(for: request(bad)))?.code == .certificateExpired)
+        #expect(await failure(session.dataTask(for: request(bad)))?.code == .certificateExpired)
         #expect(judge.asked.count == 2)
         #expect(bad.requests.isEmpty)
     }
@@ -108,13 +108,13 @@ import Testing
         let judge = Judge(.accept)
         let session = try session(judge)
         let (one, other) = (try server("foreign-leaf-chain"), try server("self-signed-san"))
-        for server in [one, other, one, other] { #expect(await failure(session.data(request(server))) == nil) }
+        for server in [one, other, one, other] { #expect(await failure(session.dataTask(for: request(server))) == nil) }
         #expect(judge.asked.map(\.certificates.first?.subject) == ["CN=foreign", "CN=somebody"])
         let second = Judge(.reject)
-        #expect(await failure(try self.session(second).data(request(one)))?.code == .certificateHasUnknownRoot)
+        #expect(await failure(try self.session(second).dataTask(for: request(one)))?.code == .certificateHasUnknownRoot)
         #expect(second.asked.count == 1)
         // A task without a handler never profits from another's.
-        #expect(await failure(session.data(request(one), handlers: .init()))?.code == .certificateHasUnknownRoot)
+        #expect(await failure(session.dataTask(for: request(one), handlers: .init()))?.code == .certificateHasUnknownRoot)
     }
 
     @Test func `two tasks at once both go through`() async throws {
@@ -125,7 +125,7 @@ import Testing
             return .accept
         }
         let session = try session(judge)
-        let tasks = (0..<2).map { _ in session.data(request(server)) }
+        let tasks = (0..<2).map { _ in session.dataTask(for: request(server)) }
         try await server.awaitSeen { $0.failedHandshakes >= 2 }
         gate.fire()
         for task in tasks { #expect(await failure(task) == nil) }
@@ -139,7 +139,7 @@ import Testing
             return .accept
         }
         let session = try session(judge) { $0.handlerTimeout = .milliseconds(100) }
-        #expect(await failure(session.data(request(server)))?.code == .handlerTimedOut)
+        #expect(await failure(session.dataTask(for: request(server)))?.code == .handlerTimedOut)
         #expect(server.requests.isEmpty)
     }
 
@@ -152,7 +152,7 @@ import Testing
             return .accept
         }
         let session = try session(judge)
-        let task = session.data(request(server))
+        let task = session.dataTask(for: request(server))
         await asked.wait()
         task.cancel()
         #expect(await failure(task)?.code == .cancelled)
@@ -174,7 +174,7 @@ import Testing
             }
             return .accept
         }
-        let error = await failure(try session(judge).data(request(first)))
+        let error = await failure(try session(judge).dataTask(for: request(first)))
         #expect(error?.code == .certificateUntrusted)
         #expect(error?.reason.contains("other certificates") == true)
         #expect(judge.asked.count == 10)
@@ -198,20 +198,20 @@ import Testing
         ]
         for identity in identities {
             let session = try session { $0.clientIdentity = identity }
-            for _ in 0..<2 { #expect(await failure(session.data(request(server))) == nil) }
+            for _ in 0..<2 { #expect(await failure(session.dataTask(for: request(server))) == nil) }
         }
         let der = try MintedCertificates.one("client").derBytes
         #expect(server.requests.count == 6)
         #expect(server.requests.allSatisfy { $0.tls?.clientCertificate.map { Data($0) } == der })
-        #expect(await failure(try session().data(request(server)))?.code == .clientCertificateRequired)
+        #expect(await failure(try session().dataTask(for: request(server)))?.code == .clientCertificateRequired)
         let foreign = try ClientIdentity(
             certificate: MintedCertificates.data("foreign-leaf.pem"), privateKey: MintedCertificates.data("foreign-leaf.key"))
         #expect(
-            await failure(try session { $0.clientIdentity = foreign }.data(request(server)))?.code == .clientCertificateRejected)
+            await failure(try session { $0.clientIdentity = foreign }.dataTask(for: request(server)))?.code == .clientCertificateRejected)
         #expect(
             await failure(
-                try session { $0.clientIdentity = foreign }.data(
-                    TransferRequest(url: server.url(), method: .post, body: .data(Data(count: 3_000_000)))))?.code
+                try session { $0.clientIdentity = foreign }.dataTask(
+                    for: TransferRequest(url: server.url(), method: .post, body: .data(Data(count: 3_000_000)))))?.code
                 == .clientCertificateRejected)
         #expect(server.requests.count == 6)
     }
@@ -228,7 +228,7 @@ import Testing
                     try session {
                         $0.securityPolicy.minimumTLSVersion = minimum
                         $0.securityPolicy.maximumTLSVersion = maximum
-                    }.data(request(server)))
+                    }.dataTask(for: request(server)))
                 let fits = (version == .v1_2 && minimum == .v1_2) || (version == .v1_3 && maximum == .v1_3)
                 #expect(
                     error?.code == (fits ? nil : .secureConnectionFailed),
@@ -238,11 +238,11 @@ import Testing
         var tls = try ServerTLS.minted("leaf-chain")
         tls.maximumVersion = .v1_2
         let server = try MisbehavingServer(tls: tls) { _ in Reply(body: "x") }
-        let chosen = try await session { $0.securityPolicy.cipherList = "ECDHE-ECDSA-CHACHA20-POLY1305" }.data(request(server))
-            .value
+        let chosen = try await session { $0.securityPolicy.cipherList = "ECDHE-ECDSA-CHACHA20-POLY1305" }.dataTask(for: request(server))
+            .response
         #expect(chosen.metrics.transactions.first?.negotiatedTLSCipherSuite == "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256")
         #expect(
-            await failure(try session { $0.securityPolicy.cipherList = "ECDHE-RSA-AES128-GCM-SHA256" }.data(request(server)))?
+            await failure(try session { $0.securityPolicy.cipherList = "ECDHE-RSA-AES128-GCM-SHA256" }.dataTask(for: request(server)))?
                 .code == .secureConnectionFailed)
         let error = #expect(throws: HTTPSessionError.self) { try session { $0.securityPolicy.cipherList = "NO-SUCH" } }
         #expect(error?.code == .invalidConfiguration)
@@ -256,7 +256,7 @@ import Testing
             $0.securityPolicy.minimumTLSVersion = .v1_3
             $0.retryPolicy = RetryPolicy(baseDelay: .milliseconds(1), maximumDelay: .milliseconds(1))
         }
-        #expect(await failure(session.data(request(server)))?.code == .secureConnectionFailed)
+        #expect(await failure(session.dataTask(for: request(server)))?.code == .secureConnectionFailed)
         #expect(server.seen.connections == 1)
     }
 
@@ -275,18 +275,18 @@ import Testing
                 $0.proxySecurityPolicy = proxyPolicy
             }
         }
-        #expect(await failure(try way([pin], trusting).data(request(server))) == nil)
+        #expect(await failure(try way([pin], trusting).dataTask(for: request(server))) == nil)
         #expect(server.requests.count == 1)
-        #expect(await failure(try way([wrong], trusting).data(request(server)))?.code == .pinMismatch)
-        let refused = await failure(try way([pin], .default).data(request(server)))
+        #expect(await failure(try way([wrong], trusting).dataTask(for: request(server)))?.code == .pinMismatch)
+        let refused = await failure(try way([pin], .default).dataTask(for: request(server)))
         #expect(
             refused?.code == .certificateHasUnknownRoot && refused?.reason.contains("proxy") == true,
             "\(String(describing: refused))")
         #expect(server.requests.count == 1)
         // Also where nothing behind it speaks TLS.
         let plain = try MisbehavingServer { _ in Reply(body: "x") }
-        #expect(await failure(try way([wrong], trusting).data(request(plain))) == nil)
-        #expect(await failure(try way([pin], .default).data(request(plain)))?.code == .certificateHasUnknownRoot)
+        #expect(await failure(try way([wrong], trusting).dataTask(for: request(plain))) == nil)
+        #expect(await failure(try way([pin], .default).dataTask(for: request(plain)))?.code == .certificateHasUnknownRoot)
         #expect(plain.requests.count == 1)
         // A handler is asked about servers, not about proxies.
         let judge = Judge(.accept)
@@ -294,7 +294,7 @@ import Testing
             $0.proxy = .explicit(proxy.url().absoluteString)
             $0.proxySecurityPolicy = trusting
         }
-        #expect(await failure(asking.data(request(server))) == nil)
+        #expect(await failure(asking.dataTask(for: request(server))) == nil)
         #expect(judge.asked.map { $0.certificates.first?.subject } == ["CN=leaf"])
     }
 
@@ -309,8 +309,8 @@ import Testing
         ] {
             let lists = try RevocationLists(MintedCertificates.data(name))
             let session = try session { $0.securityPolicy.revocation = lists }
-            #expect(await failure(session.data(request(good)))?.code == forGood)
-            #expect(await failure(session.data(request(server)))?.code == forRevoked)
+            #expect(await failure(session.dataTask(for: request(good)))?.code == forGood)
+            #expect(await failure(session.dataTask(for: request(server)))?.code == forRevoked)
         }
         #expect(throws: HTTPSessionError.self) { try RevocationLists(files: ["/nonexistent/crl.pem"]) }
         #expect(throws: HTTPSessionError.self) { try RevocationLists(Data("garbage".utf8)) }
@@ -321,9 +321,9 @@ import Testing
         let session = try session()
         for _ in 0..<2 {
             let (yes, no) = (Judge(.accept), Judge(.reject))
-            #expect(await failure(session.data(request(server), handlers: yes.handlers)) == nil)
-            #expect(await failure(session.data(request(server), handlers: no.handlers)) != nil)
-            #expect(await failure(session.data(request(server)))?.code == .certificateHasUnknownRoot)
+            #expect(await failure(session.dataTask(for: request(server), handlers: yes.handlers)) == nil)
+            #expect(await failure(session.dataTask(for: request(server), handlers: no.handlers)) != nil)
+            #expect(await failure(session.dataTask(for: request(server)))?.code == .certificateHasUnknownRoot)
             #expect(yes.asked.count == 1 && no.asked.count == 1)
         }
         #expect(server.requests.count == 2)

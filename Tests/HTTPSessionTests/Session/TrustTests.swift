@@ -159,7 +159,7 @@ private func hostPins(_ pattern: String, _ names: String...) throws -> SecurityP
     @Test(arguments: rows) func `the decision table, through the engine`(_ row: Row) async throws {
         let server = try server(.minted(row.chain, extra: row.extra))
         let session = try session(row.policy(), hosts: [row.host], port: server.port)
-        let result = await outcome(session.data(TransferRequest(url: try url(server, row.host))))
+        let result = await outcome(session.dataTask(for: TransferRequest(url: try url(server, row.host))))
         #expect(result == row.answer.map { .refused($0) } ?? .accepted)
         #expect(server.requests.count == (row.answer == nil ? 1 : 0))
     }
@@ -184,7 +184,7 @@ private func hostPins(_ pattern: String, _ names: String...) throws -> SecurityP
                 host.lowercased().contains("example") || host.hasPrefix("local") || host.hasPrefix("Local")
                     || host.hasPrefix("LOCAL") ? ["localhost", "a.example.test"] : []
             let session = try session(wrong, hosts: hosts, port: server.port)
-            let error = await failure(session.data(TransferRequest(url: try url(server, host))))
+            let error = await failure(session.dataTask(for: TransferRequest(url: try url(server, host))))
             #expect(error != nil, "\(pattern) \(host) names \(names)")
             #expect(server.requests.isEmpty)
         }
@@ -198,7 +198,7 @@ private func hostPins(_ pattern: String, _ names: String...) throws -> SecurityP
         var wrong = try hostPins("xn--bcher-kva.example", "foreign-leaf")
         wrong.validatesDomainName = false
         let session = try session(wrong, hosts: ["xn--bcher-kva.example"], port: server.port)
-        #expect(await outcome(session.data(TransferRequest(url: try url(server, host)))) == .refused(code))
+        #expect(await outcome(session.dataTask(for: TransferRequest(url: try url(server, host)))) == .refused(code))
         #expect(server.requests.isEmpty)
     }
 
@@ -208,7 +208,7 @@ private func hostPins(_ pattern: String, _ names: String...) throws -> SecurityP
         let server = try server(.minted("leaf-chain"))
         let session = try session(hostPins("localhost", "foreign-leaf"), hosts: ["localhost"], port: server.port)
         let url = try url(server)
-        let tasks = (0..<20).map { _ in session.data(TransferRequest(url: url)) }
+        let tasks = (0..<20).map { _ in session.dataTask(for: TransferRequest(url: url)) }
         for task in tasks { #expect(await outcome(task) == .refused(.pinMismatch)) }
         #expect(server.requests.isEmpty)
     }
@@ -223,8 +223,8 @@ private func hostPins(_ pattern: String, _ names: String...) throws -> SecurityP
         let believing = try session(policy(), hosts: ["localhost"], port: server.port)
         let refusing = try session(hostPins("localhost", "foreign-leaf"), hosts: ["localhost"], port: server.port)
         for _ in 0..<3 {
-            #expect(await outcome(believing.data(TransferRequest(url: try url(server)))) == .accepted)
-            #expect(await outcome(refusing.data(TransferRequest(url: try url(server)))) == .refused(.pinMismatch))
+            #expect(await outcome(believing.dataTask(for: TransferRequest(url: try url(server)))) == .accepted)
+            #expect(await outcome(refusing.dataTask(for: TransferRequest(url: try url(server)))) == .refused(.pinMismatch))
         }
         let seen = try await server.awaitSeen { $0.failedHandshakes >= 3 }
         #expect(seen.resumedHandshakes == 2, "each new connection of the first session resumes")

@@ -31,21 +31,21 @@ import Testing
 
     @Test func `URL credentials are sent at once over TLS`() async throws {
         let server = try server(secure: true)
-        #expect(try await session().data(request(server, secure: true)).value.statusCode == 200)
+        #expect(try await session().dataTask(for: request(server, secure: true)).response.statusCode == 200)
         #expect(server.requests.map { $0["authorization"] } == [basic])
     }
 
     @Test func `URL credentials wait for a challenge over http, unless the request sends them unasked`() async throws {
         let basic = basic
         let server = try server(secure: false) { $0["authorization"] == basic ? Reply() : .unauthorized("Basic realm=r") }
-        #expect(try await session().data(request(server, secure: false)).value.statusCode == 200)
+        #expect(try await session().dataTask(for: request(server, secure: false)).response.statusCode == 200)
         #expect(server.requests.map { $0["authorization"] } == [nil, basic])
         var unasked = try request(server, secure: false)
-        unasked.options.sendsCredentialsUnasked = true
-        #expect(try await session().data(unasked).value.statusCode == 200)
+        unasked.options.sendsCredentialsPreemptively = true
+        #expect(try await session().dataTask(for: unasked).response.statusCode == 200)
         #expect(server.requests.map { $0["authorization"] } == [nil, basic, basic])
         let open = try self.server(secure: false)
-        #expect(try await session().data(request(open, secure: false)).value.statusCode == 200)
+        #expect(try await session().dataTask(for: request(open, secure: false)).response.statusCode == 200)
         #expect(open.requests.map { $0["authorization"] } == [nil])
     }
 
@@ -53,13 +53,13 @@ import Testing
         let server = try server(secure: true)
         var request = try request(server, secure: true)
         request.headerFields[.authorization] = "Bearer own"
-        #expect(try await session().data(request).value.statusCode == 200)
+        #expect(try await session().dataTask(for: request).response.statusCode == 200)
         #expect(server.requests.map { $0["authorization"] } == ["Bearer own"])
     }
 
     @Test func `URL credentials that are refused are not sent a second time, and the handler knows`() async throws {
         let server = try server(secure: true) { _ in .unauthorized("Basic realm=r") }
-        #expect(try await session().data(request(server, secure: true)).value.statusCode == 401)
+        #expect(try await session().dataTask(for: request(server, secure: true)).response.statusCode == 401)
         #expect(server.requests.count == 1)
         let (counts, basic) = (Counter(), "Basic " + Data("user:word".utf8).base64EncodedString())
         let other = try self.server(secure: true) { $0["authorization"] == basic ? Reply() : .unauthorized("Basic realm=r") }
@@ -68,7 +68,7 @@ import Testing
                 counts.add()
                 return challenge.previousFailureCount == 1 ? .useCredential(Credential(user: "user", password: "word")) : .cancel
             }))
-        #expect(try await asking.data(request(other, secure: true)).value.statusCode == 200)
+        #expect(try await asking.dataTask(for: request(other, secure: true)).response.statusCode == 200)
         #expect(counts.count == 1)
     }
 
@@ -77,7 +77,7 @@ import Testing
             request["authorization"]?.hasPrefix("Digest ") == true
                 ? Reply() : .unauthorized("Digest realm=\"d\", qop=\"auth\", nonce=\"n\", algorithm=MD5")
         }
-        #expect(try await session().data(request(server, secure: true)).value.statusCode == 200)
+        #expect(try await session().dataTask(for: request(server, secure: true)).response.statusCode == 200)
         #expect(server.requests.first?["authorization"] == basic)
     }
 
@@ -89,7 +89,7 @@ import Testing
             let server = try server(secure: secure) { request in
                 request["authorization"] == basic ? .redirect(to: address) : .unauthorized("Basic realm=r")
             }
-            let response = try await session().data(request(server, secure: secure)).value
+            let response = try await session().dataTask(for: request(server, secure: secure)).response
             #expect(response.statusCode == 401)
             #expect(response.url.user == nil)
         }
@@ -102,7 +102,7 @@ import Testing
                 let port = request["host"]?.split(separator: ":").last.map(String.init) ?? ""
                 return request.path == "/b" ? Reply() : .redirect(to: location.replacingOccurrences(of: "PORT", with: port))
             }
-            #expect(try await session().data(request(server, secure: true, "/a")).value.statusCode == 200)
+            #expect(try await session().dataTask(for: request(server, secure: true, "/a")).response.statusCode == 200)
             #expect(server.requests.map(\.path) == ["/a", "/b"])
             #expect(server.requests.map { $0["authorization"] } == [basic, basic])
         }

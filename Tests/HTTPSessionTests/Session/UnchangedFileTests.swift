@@ -53,13 +53,13 @@ import Testing
     }
 
     private func get(_ source: Source, _ path: String = "/file", to name: String = "file") async throws -> Int {
-        try await task(source, path, to: name).value.statusCode
+        try await task(source, path, to: name).response.statusCode
     }
 
     private func task(_ source: Source, _ path: String = "/file", to name: String = "file") -> TransferTask {
-        var place = DownloadDestination(folder.url(name), existingFile: .replace, unfinished: .kept)
+        var place = DownloadDestination(folder.url(name), existingFile: .replace, partialFile: .keep)
         place.keepsValidator = true
-        return session.download(TransferRequest(url: source.server.url(path)), to: place)
+        return session.downloadTask(for: TransferRequest(url: source.server.url(path)), to: place)
     }
 
     private func content(_ name: String = "file") -> String? { try? String(contentsOf: folder.url(name), encoding: .utf8) }
@@ -75,7 +75,7 @@ import Testing
         #expect(try await get(source) == 200)
         let before = try inode()
         let again = task(source)
-        let response = try await again.value
+        let response = try await again.response
         #expect((response.statusCode, response.file) == (304, folder.url("file")))
         #expect(again.currentProgress.received == 3 && again.currentProgress.expectedToReceive == 3)
         #expect(source.conditions == [nil, "\"1\""])
@@ -226,8 +226,8 @@ import Testing
 
     @Test func `a download that was told nothing keeps no validator`() async throws {
         let source = try Source()
-        let place = DownloadDestination(folder.url("file"), existingFile: .replace, unfinished: .kept)
-        _ = try await session.download(TransferRequest(url: source.server.url("/file")), to: place).value
+        let place = DownloadDestination(folder.url("file"), existingFile: .replace, partialFile: .keep)
+        _ = try await session.downloadTask(for: TransferRequest(url: source.server.url("/file")), to: place).response
         #expect(attribute() == nil)
     }
 

@@ -46,8 +46,8 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
             (stream(pieces, length: 900_000), "900000"),
             (stream(pieces), "chunked"),
         ] {
-            let task = session.data(post(body, to: server))
-            #expect(try await task.value.data == Data("POST \(framing) 900000".utf8))
+            let task = session.dataTask(for: post(body, to: server))
+            #expect(try await task.response.data == Data("POST \(framing) 900000".utf8))
             #expect(task.kind == .upload)
             #expect(task.currentProgress.sent == 900_000)
         }
@@ -64,18 +64,18 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         let length = try #require(form.contentLength)
         form.throttleBandwidth(packetSize: 1_000, delay: .milliseconds(20))
         let start = ContinuousClock.now
-        let task = session.data(post(.multipart(form), to: server))
-        #expect(try await task.value.data == Data("POST \(length) \(length)".utf8))
+        let task = session.dataTask(for: post(.multipart(form), to: server))
+        #expect(try await task.response.data == Data("POST \(length) \(length)".utf8))
         // The first packet goes at once, and there are more than ten.
         #expect(ContinuousClock.now - start >= .milliseconds(200))
         #expect(task.currentProgress.sent == length)
         // A pause is no silence of the server's, and stands still with its task.
         form.throttleBandwidth(packetSize: 6_000, delay: .milliseconds(300))
-        let held = session.data(post(.multipart(form), to: server))
+        let held = session.dataTask(for: post(.multipart(form), to: server))
         await held.awaitProgress { $0.sent > 0 }
         held.suspend()
         held.resume()
-        #expect(try await held.value.data == Data("POST \(length) \(length)".utf8))
+        #expect(try await held.response.data == Data("POST \(length) \(length)".utf8))
         #expect(server.requests.count == 2)
     }
 
@@ -84,10 +84,10 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         let session = try localSession()
         try Data().write(to: folder.url("empty"))
         for body in [RequestBody.data(Data()), .file(folder.url("empty")), stream([], length: 0)] {
-            #expect(try await session.data(post(body, to: server)).value.data == Data("POST 0 0".utf8))
+            #expect(try await session.dataTask(for: post(body, to: server)).response.data == Data("POST 0 0".utf8))
         }
-        #expect(try await session.data(post(stream([Data()]), to: server)).value.data == Data("POST chunked 0".utf8))
-        #expect(try await session.data(post(.none, to: server)).value.data == Data("POST 0 0".utf8))
+        #expect(try await session.dataTask(for: post(stream([Data()]), to: server)).response.data == Data("POST chunked 0".utf8))
+        #expect(try await session.dataTask(for: post(.none, to: server)).response.data == Data("POST 0 0".utf8))
     }
 
     @Test func `other methods with bodies`() async throws {
@@ -95,18 +95,18 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         let session = try localSession()
         for method: HTTPRequest.Method in [.put, .patch, .delete, .get, HTTPRequest.Method("QUERY")!] {
             let request = TransferRequest(url: server.url(), method: method, body: .data(Data("abc".utf8)))
-            #expect(try await session.data(request).value.data == Data("\(method.rawValue) 3 3".utf8))
+            #expect(try await session.dataTask(for: request).response.data == Data("\(method.rawValue) 3 3".utf8))
         }
     }
 
     @Test func `a file that is not there, or no file, is an error before anything is sent`() async throws {
         let server = try echo()
         let session = try localSession()
-        #expect(await failure(session.data(post(.file(folder.url("none")), to: server)))?.code == .cannotReadFile)
-        #expect(await failure(session.data(post(.file(URL(fileURLWithPath: folder.path)), to: server)))?.code == .cannotReadFile)
-        #expect(await failure(session.data(post(.file(URL(fileURLWithPath: "/dev/zero")), to: server)))?.code == .cannotReadFile)
+        #expect(await failure(session.dataTask(for: post(.file(folder.url("none")), to: server)))?.code == .cannotReadFile)
+        #expect(await failure(session.dataTask(for: post(.file(URL(fileURLWithPath: folder.path)), to: server)))?.code == .cannotReadFile)
+        #expect(await failure(session.dataTask(for: post(.file(URL(fileURLWithPath: "/dev/zero")), to: server)))?.code == .cannotReadFile)
         #expect(
-            await failure(session.data(post(.file(try #require(URL(string: "http://a/b"))), to: server)))?.code == .cannotReadFile
+            await failure(session.dataTask(for: post(.file(try #require(URL(string: "http://a/b"))), to: server)))?.code == .cannotReadFile
         )
         #expect(server.seen.connections == 0)
     }
@@ -117,7 +117,7 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         let server = try echo()
         let file = folder.url("body")
         try pattern(1_000).write(to: file)
-        let task = try localSession().data(post(.file(file), to: server), startsNow: false)
+        let task = try localSession().dataTask(for: post(.file(file), to: server), startsImmediately: false)
         switch change {
         case "vanishes": try FileManager.default.removeItem(at: file)
         case "grows": try pattern(2_000).write(to: file)
@@ -141,7 +141,7 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         let server = try MisbehavingServer(options: options) { _ in Reply() }
         let file = folder.url("body")
         try Data(count: 32 << 20).write(to: file)
-        let task = try localSession().data(post(.file(file), to: server))
+        let task = try localSession().dataTask(for: post(.file(file), to: server))
         await task.awaitProgress { $0.sent > 0 }
         let handle = try FileHandle(forWritingTo: file)
         switch change {
@@ -163,16 +163,16 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         options.onHead = { _ in .readBody(after: [.gate(gate)]) }
         let server = try MisbehavingServer(options: options) { Reply(body: "\($0.bodyLength)") }
         try Data(count: 16 << 20).write(to: folder.url("body"))
-        let task = try localSession().data(post(.file(folder.url("body")), to: server))
+        let task = try localSession().dataTask(for: post(.file(folder.url("body")), to: server))
         await task.awaitProgress { $0.sent > 0 }
         try FileManager.default.removeItem(at: folder.url("body"))
         gate.open()
-        #expect(try await task.value.data == Data("\(16 << 20)".utf8))
+        #expect(try await task.response.data == Data("\(16 << 20)".utf8))
     }
 
     @Test func `a stream that throws ends the task with its error`() async throws {
         let server = try echo()
-        let error = await failure(try localSession().data(post(stream([Data("abc".utf8)], failing: true), to: server)))
+        let error = await failure(try localSession().dataTask(for: post(stream([Data("abc".utf8)], failing: true), to: server)))
         #expect(error?.code == .cannotReadFile)
         #expect(error?.underlying is Broken)
         #expect(server.requests.isEmpty)
@@ -180,7 +180,7 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
 
     @Test func `a stream that cannot be made ends the task with its error`() async throws {
         let server = try echo()
-        let error = await failure(try localSession().data(post(.stream(length: nil) { throw Broken() }, to: server)))
+        let error = await failure(try localSession().dataTask(for: post(.stream(length: nil) { throw Broken() }, to: server)))
         #expect(error?.code == .cannotReadFile)
         #expect(error?.underlying is Broken)
     }
@@ -191,7 +191,7 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         let server = try echo()
         let chunks = sizes.map { Data(count: $0) }
         let error = await failure(
-            try localSession().data(post(stream(chunks, length: sizes == [10] ? 9 : sizes == [10, 5] ? 10 : 7), to: server)))
+            try localSession().dataTask(for: post(stream(chunks, length: sizes == [10] ? 9 : sizes == [10, 5] ? 10 : 7), to: server)))
         #expect(error?.code == .fileChanged)
         #expect(server.requests.isEmpty)
     }
@@ -207,14 +207,14 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
             AsyncThrowingStream { made.add() > 512 ? nil : Data(count: 128 << 10) }
         }
         let session = try localSession()
-        let task = session.data(post(body, to: server))
+        let task = session.dataTask(for: post(body, to: server))
         await task.awaitProgress { $0.sent > 0 }
         // Another request's time is time enough for a stream without a brake.
         let other = try MisbehavingServer { _ in Reply().delayed(.milliseconds(200)) }
-        _ = try await session.data(TransferRequest(url: other.url())).value
+        _ = try await session.dataTask(for: TransferRequest(url: other.url())).response
         #expect(made.count < 200)
         gate.open()
-        #expect(try await task.value.data == Data("\(64 << 20)".utf8))
+        #expect(try await task.response.data == Data("\(64 << 20)".utf8))
     }
 
     @Test func `a stream that waits for ever hears that its task was cancelled`() async throws {
@@ -226,7 +226,7 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
                 continuation.onTermination = { _ in hasEnded.fire() }
             }
         }
-        let task = try localSession().data(post(body, to: server))
+        let task = try localSession().dataTask(for: post(body, to: server))
         await task.awaitProgress { $0.sent == 3 }
         task.cancel()
         #expect(await failure(task)?.code == .cancelled)
@@ -244,7 +244,7 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
             (RequestBody.data(Data("memory".utf8)), "memory"), (.file(folder.url("body")), "from a file"),
             (stream([Data("a ".utf8), Data("stream".utf8)], made: made), "a stream"),
         ] {
-            #expect(try await session.data(post(body, to: server)).value.data == Data("POST \(text)".utf8))
+            #expect(try await session.dataTask(for: post(body, to: server)).response.data == Data("POST \(text)".utf8))
         }
         #expect(made.count == 2)
         #expect(server.requests.map(\.text) == ["memory", "memory", "from a file", "from a file", "a stream", "a stream"])
@@ -257,14 +257,14 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         }
         var request = post(.data(Data("secret".utf8)), to: server)
         request.headerFields[.contentType] = "text/plain"
-        #expect(try await localSession().data(request).value.data == Data("GET - ".utf8))
+        #expect(try await localSession().dataTask(for: request).response.data == Data("GET - ".utf8))
     }
 
     @Test func `a server that answers before it has read all is heard`() async throws {
         var options = MisbehavingServer.Options()
         options.onHead = { _ in .refuse(Reply(413, body: "too much")) }
         let server = try MisbehavingServer(options: options) { _ in Reply() }
-        let response = try await localSession().data(post(.data(Data(count: 8 << 20)), to: server)).value
+        let response = try await localSession().dataTask(for: post(.data(Data(count: 8 << 20)), to: server)).response
         #expect(response.statusCode == 413)
         #expect(response.data == Data("too much".utf8))
     }
@@ -274,9 +274,9 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         options.onHead = { _ in .refuse(Reply(413, body: "too much")) }
         let server = try MisbehavingServer(options: options) { _ in Reply() }
         let never = AsyncThrowingStream<Data, any Error> { _ in }
-        let task = try localSession().data(
-            TransferRequest(url: server.url(), method: .post, body: .stream(length: nil, make: { never })))
-        let response = try await task.value
+        let task = try localSession().dataTask(
+            for: TransferRequest(url: server.url(), method: .post, body: .stream(length: nil, make: { never })))
+        let response = try await task.response
         #expect(response.statusCode == 413)
         #expect(response.data == Data("too much".utf8))
     }
@@ -285,7 +285,7 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         let server = try MisbehavingServer { _ in Reply() }
         var form = MultipartForm()
         try form.appendPart(stream: { AsyncThrowingStream { $0.finish() } }, length: .max, name: "a", fileName: "b")
-        let task = try localSession().data(TransferRequest(url: server.url(), method: .post, body: .multipart(form)))
+        let task = try localSession().dataTask(for: TransferRequest(url: server.url(), method: .post, body: .multipart(form)))
         #expect(await failure(task)?.code == .invalidRequest)
         #expect(server.requests.isEmpty)
     }

@@ -14,10 +14,10 @@ import Testing
         let server = try MisbehavingServer(at: .unix(folder.file("socket"))) { Reply(body: .text($0["host"] ?? "-")) }
         let session = try localSession { $0.unixSocketPath = folder.file("socket") }
         let url = try #require(URL(string: "http://nowhere.example/x"))
-        #expect(try await session.data(TransferRequest(url: url)).value.data == Data("nowhere.example".utf8))
+        #expect(try await session.dataTask(for: TransferRequest(url: url)).response.data == Data("nowhere.example".utf8))
         #expect(server.requests.map(\.target) == ["/x"])
         server.stop()
-        #expect(await failure(session.data(TransferRequest(url: url)))?.code == .cannotConnectToHost)
+        #expect(await failure(session.dataTask(for: TransferRequest(url: url)))?.code == .cannotConnectToHost)
     }
 
     @Test func `a name is overridden for its port alone`() async throws {
@@ -25,7 +25,7 @@ import Testing
         let port = Int(server.port)
         let session = try localSession { $0.hostOverrides = [.init(host: "named.example", port: port, addresses: ["127.0.0.1"])] }
         let url = try #require(URL(string: "http://Named.Example:\(port)/"))
-        let response = try await session.data(TransferRequest(url: url)).value
+        let response = try await session.dataTask(for: TransferRequest(url: url)).response
         #expect(String(decoding: response.data, as: UTF8.self).lowercased() == "named.example:\(port)")
     }
 
@@ -36,14 +36,14 @@ import Testing
             $0.hostOverrides = [.init(host: "named.example", port: port, addresses: ["127.9.9.9", "::1"])]
         }
         let url = try #require(URL(string: "http://named.example:\(port)/"))
-        let response = try await session.data(TransferRequest(url: url)).value
+        let response = try await session.dataTask(for: TransferRequest(url: url)).response
         #expect(response.metrics.transactions.first?.remoteAddress == "::1")
         for (family, isThere) in [(SessionConfiguration.AddressFamily.ipv4, false), (.ipv6, true)] {
             let one = try localSession {
                 $0.hostOverrides = [.init(host: "named.example", port: port, addresses: ["127.9.9.9", "::1"])]
                 $0.addressFamily = family
             }
-            #expect(await failure(one.data(TransferRequest(url: url)))?.code == (isThere ? nil : .cannotConnectToHost))
+            #expect(await failure(one.dataTask(for: TransferRequest(url: url)))?.code == (isThere ? nil : .cannotConnectToHost))
         }
     }
 
@@ -59,8 +59,8 @@ import Testing
         }
         let plainURL = try #require(URL(string: "http://named.example:\(plain.port)/a"))
         let secureURL = try #require(URL(string: "https://named.example:\(secure.port)/b"))
-        #expect(try await session.data(TransferRequest(url: plainURL)).value.data == Data("plain".utf8))
-        let response = try await session.data(TransferRequest(url: secureURL)).value
+        #expect(try await session.dataTask(for: TransferRequest(url: plainURL)).response.data == Data("plain".utf8))
+        let response = try await session.dataTask(for: TransferRequest(url: secureURL)).response
         #expect(response.data == Data("secure".utf8))
         #expect(response.metrics.transactions.first?.isProxyConnection == true)
         #expect(response.head.headerFields.allSatisfy { $0.name.rawName != "Proxy-Agent" })
@@ -87,7 +87,7 @@ import Testing
                 $0.securityPolicy = policy
             }, handlers: inAddress ? .init() : handlers)
         for server in [plain, secure] {
-            let response = try await session.data(TransferRequest(url: server.url())).value
+            let response = try await session.dataTask(for: TransferRequest(url: server.url())).response
             #expect(response.statusCode == 200)
             #expect(response.data == Data("-".utf8))
         }
@@ -99,9 +99,9 @@ import Testing
         let proxy = try ProxyServer(credentials: .init(user: "user", password: "word"))
         let session = try localSession { $0.proxy = .explicit(proxy.url().absoluteString) }
         let server = try MisbehavingServer { _ in Reply() }
-        #expect(try await session.data(TransferRequest(url: server.url())).value.statusCode == 407)
+        #expect(try await session.dataTask(for: TransferRequest(url: server.url())).response.statusCode == 407)
         let secure = try #require(URL(string: "https://127.0.0.1:\(server.port)/"))
-        #expect(try await session.data(TransferRequest(url: secure)).value.statusCode == 407)
+        #expect(try await session.dataTask(for: TransferRequest(url: secure)).response.statusCode == 407)
         #expect(server.seen.connections == 0)
     }
 
@@ -109,11 +109,11 @@ import Testing
         let proxy = try ProxyServer()
         let session = try localSession { $0.proxy = .explicit(proxy.url().absoluteString) }
         let foreign = try #require(URL(string: "https://foreign.example/"))
-        #expect(await failure(session.data(TransferRequest(url: foreign)))?.code == .proxyFailed)
+        #expect(await failure(session.dataTask(for: TransferRequest(url: foreign)))?.code == .proxyFailed)
         let dead = try #require(URL(string: "https://127.0.0.1:1/"))
-        #expect(await failure(session.data(TransferRequest(url: dead)))?.code == .proxyFailed)
+        #expect(await failure(session.dataTask(for: TransferRequest(url: dead)))?.code == .proxyFailed)
         proxy.stop()
-        let error = await failure(session.data(TransferRequest(url: try #require(URL(string: "http://127.0.0.1:1/")))))
+        let error = await failure(session.dataTask(for: TransferRequest(url: try #require(URL(string: "http://127.0.0.1:1/")))))
         #expect(error?.code == .proxyFailed)
     }
 
@@ -132,7 +132,7 @@ import Testing
             })
         let session = try localSession(
             { $0.proxy = .explicit("http://me:word@127.0.0.1:\(proxy.port)") }, handlers: handlers)
-        let response = try await session.data(TransferRequest(url: server.url())).value
+        let response = try await session.dataTask(for: TransferRequest(url: server.url())).response
         #expect((response.statusCode, response.data) == (200, Data("x".utf8)))
         #expect((asked.count, heads.count) == (0, 1))
     }
@@ -141,7 +141,7 @@ import Testing
         let proxy = try ProxyServer()
         let server = try MisbehavingServer { _ in Reply(body: "x") }
         let session = try localSession { $0.proxy = .explicit(proxy.url().absoluteString, except: ["127.0.0.1"]) }
-        #expect(try await session.data(TransferRequest(url: server.url())).value.data == Data("x".utf8))
+        #expect(try await session.dataTask(for: TransferRequest(url: server.url())).response.data == Data("x".utf8))
         #expect(proxy.seen.connections == 0)
     }
 
@@ -165,8 +165,8 @@ import Testing
             }, monitors: [log])
         let secure = try #require(URL(string: "https://secure.example:\(server.port)/"))
         let plain = try #require(URL(string: "http://secure.example:\(server.port)/"))
-        _ = try await first.data(TransferRequest(url: secure)).value
-        first.invalidate(cancelsTasks: false)
+        _ = try await first.dataTask(for: TransferRequest(url: secure)).response
+        first.finishTasksAndInvalidate()
         _ = await log.awaitInvalidation()
         try await server.awaitOpenConnections(0)
 
@@ -177,10 +177,10 @@ import Testing
             $0.hstsFile = hsts
         }
         for _ in 0..<2 {
-            let task = session.data(TransferRequest(url: plain))
+            let task = session.dataTask(for: TransferRequest(url: plain))
             switch kind {
             case "trusted":
-                let response = try await task.value
+                let response = try await task.response
                 #expect(response.data == Data("x".utf8))
                 #expect(response.metrics.transactions.last?.negotiatedTLSProtocolVersion == "TLSv1.3")
             case "pinned wrongly": #expect(await failure(task)?.code == .pinMismatch)
@@ -197,8 +197,8 @@ import Testing
         // An address of this test's own: outside, another test's server may have the same port.
         let server = try MisbehavingServer(at: .ip("127.19.68.211", port: 0), options: options) { _ in Reply(body: "inside") }
         let inside = try localSession { $0.networkNamespace = NetworkNamespace(host.path) }
-        #expect(try await inside.data(TransferRequest(url: server.url())).value.data == Data("inside".utf8))
-        #expect(await failure(try localSession().data(TransferRequest(url: server.url())))?.code == .cannotConnectToHost)
+        #expect(try await inside.dataTask(for: TransferRequest(url: server.url())).response.data == Data("inside".utf8))
+        #expect(await failure(try localSession().dataTask(for: TransferRequest(url: server.url())))?.code == .cannotConnectToHost)
         let error = #expect(throws: HTTPSessionError.self) {
             try localSession { $0.networkNamespace = NetworkNamespace("/nowhere") }
         }
@@ -230,21 +230,21 @@ import Testing
                 $0.networkNamespace = NetworkNamespace(client.path)
                 $0.interface = interface
             }
-            let response = try await session.data(TransferRequest(url: url)).value
+            let response = try await session.dataTask(for: TransferRequest(url: url)).response
             #expect(response.metrics.transactions.first?.localAddress == address)
         }
         let nowhere = try localSession {
             $0.networkNamespace = NetworkNamespace(client.path)
             $0.interface = "none0"
         }
-        #expect(await failure(nowhere.data(TransferRequest(url: url)))?.code == .notConnected)
+        #expect(await failure(nowhere.dataTask(for: TransferRequest(url: url)))?.code == .notConnected)
     }
 
     @Test(.requiresNamespaces) func `no route is no connection`() async throws {
         let host = try Lab().host(loopback: true)
         let session = try localSession { $0.networkNamespace = NetworkNamespace(host.path) }
         let url = try #require(URL(string: "http://192.0.2.1/"))
-        let error = await failure(session.data(TransferRequest(url: url)))
+        let error = await failure(session.dataTask(for: TransferRequest(url: url)))
         #expect(error?.code == .notConnected)
         #expect(error?.context.systemError == ENETUNREACH)
     }
@@ -291,13 +291,13 @@ import Testing
         options.namespace = host.path
         let server = try MisbehavingServer(options: options) { _ in Reply(body: "x") }
         let session = try session()
-        let task = session.data(try request("silent.example"))
+        let task = session.dataTask(for: try request("silent.example"))
         try await resolver.awaitQuestions(1)
         let start = ContinuousClock.now
-        #expect(try await session.data(TransferRequest(url: server.url())).value.data == Data("x".utf8))
+        #expect(try await session.dataTask(for: TransferRequest(url: server.url())).response.data == Data("x".utf8))
         task.cancel()
         #expect(await failure(task)?.code == .cancelled)
-        #expect(try await session.data(TransferRequest(url: server.url())).value.data == Data("x".utf8))
+        #expect(try await session.dataTask(for: TransferRequest(url: server.url())).response.data == Data("x".utf8))
         #expect(ContinuousClock.now - start < .seconds(28))
     }
 
@@ -307,10 +307,10 @@ import Testing
         let log = Counter()
         let session = try session { $0.connectTimeout = .milliseconds(300) }
         let start = ContinuousClock.now
-        #expect(await failure(session.data(try request("silent.example")))?.code == .timedOut)
-        let second = session.data(try request("other.example"))
+        #expect(await failure(session.dataTask(for: try request("silent.example")))?.code == .timedOut)
+        let second = session.dataTask(for: try request("other.example"))
         try await resolver.awaitQuestions(2)
-        session.invalidate(cancelsTasks: true)
+        session.invalidateAndCancel()
         #expect(await failure(second) != nil)
         #expect(ContinuousClock.now - start < .seconds(28))
         log.add()
@@ -319,7 +319,7 @@ import Testing
     @Test(.skippedUnderSanitizers) func `look-ups are limited, also by those that were given up`() async throws {
         let resolver = try SilentResolver(namespace: host.path)
         let session = try session { $0.maximumConcurrentLookups = 2 }
-        let tasks = try (0..<6).map { session.data(try request("h\($0).example")) }
+        let tasks = try (0..<6).map { session.dataTask(for: try request("h\($0).example")) }
         // Each asks for A and AAAA.
         try await resolver.awaitQuestions(2)
         tasks[0].cancel()
@@ -327,18 +327,18 @@ import Testing
         #expect(tasks.count { $0.state == .running } <= 2)
         #expect(tasks.count { $0.state == .waiting } >= 4)
         #expect(Set(resolver.names).count <= 2)
-        session.invalidate(cancelsTasks: true)
+        session.invalidateAndCancel()
         for task in tasks { #expect(await failure(task)?.code == .cancelled) }
     }
 
     @Test func `whoever waits for a look-up that nobody answers ends with it`() async throws {
         let resolver = try SilentResolver(namespace: host.path)
         let session = try session { $0.connectTimeout = .milliseconds(500) }
-        let tasks = try (0..<20).map { _ in session.data(try request("silent.example")) }
+        let tasks = try (0..<20).map { _ in session.dataTask(for: try request("silent.example")) }
         for task in tasks { #expect(await failure(task)?.code == .timedOut) }
         // One look-up: it asks for A and AAAA.
         #expect(resolver.names.count <= 2)
-        session.invalidate(cancelsTasks: true)
+        session.invalidateAndCancel()
     }
 
     @Test(.skippedUnderSanitizers)
@@ -347,7 +347,7 @@ import Testing
         let session = try session { $0.maximumConcurrentLookups = 1 }
         let start = ContinuousClock.now
         for number in 0..<5 {
-            let error = await failure(session.data(try request("h\(number).example")))
+            let error = await failure(session.dataTask(for: try request("h\(number).example")))
             #expect(error?.code == .cannotFindHost, "\(String(describing: error))")
         }
         #expect(ContinuousClock.now - start < .seconds(28))
@@ -363,9 +363,9 @@ import Testing
             $0.connectTimeout = .seconds(300)
         }
         let url = try #require(URL(string: "https://silent.example:\(server.port)/"))
-        let handshaking = session.data(TransferRequest(url: url))
+        let handshaking = session.dataTask(for: TransferRequest(url: url))
         try await server.awaitSeen { $0.connections == 1 }
-        #expect(try await session.data(try request("other.example:\(server.port)")).value.data == Data("x".utf8))
+        #expect(try await session.dataTask(for: try request("other.example:\(server.port)")).response.data == Data("x".utf8))
         #expect(handshaking.result == nil)
         handshaking.cancel()
         #expect(await failure(handshaking)?.code == .cancelled)

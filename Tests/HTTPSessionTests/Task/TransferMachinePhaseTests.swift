@@ -15,7 +15,7 @@ import Testing
     }
 
     private func task(in phase: Phase) throws -> TransferTranscript {
-        let kept = DownloadDestination(URL(fileURLWithPath: "/tmp/file"), unfinished: .kept)
+        let kept = DownloadDestination(URL(fileURLWithPath: "/tmp/file"), partialFile: .keep)
         let handlers: TransferRules.Handlers = phase == .adapting ? .interceptors : phase == .asking ? .response : []
         let task = try TransferTranscript(
             kind: phase == .opening ? .download : .data, to: phase == .opening ? .file(kept) : nil, handlers: handlers,

@@ -166,7 +166,7 @@ import Testing
     }
 
     @Test func `the part of an earlier download is looked at first`() throws {
-        let place = DownloadDestination(URL(fileURLWithPath: "/tmp/file"), unfinished: .kept)
+        let place = DownloadDestination(URL(fileURLWithPath: "/tmp/file"), partialFile: .keep)
         let task = try TransferTranscript(.get, "https://host/file", kind: .download, to: .file(place))
         _ = task(.resume)
         #expect(task(.admitted) == "running, open the part")

@@ -54,8 +54,8 @@ import Testing
 
     @Test func `a tus upload is made, sent and done`() async throws {
         let server = try UploadServer(.tus)
-        let task = try session().upload(request(server), resumably: .tus(metadata: ["filename": "body"]))
-        let response = try await task.value
+        let task = try session().uploadTask(for: request(server), resumableUsing: .tus(metadata: ["filename": "body"]))
+        let response = try await task.response
         #expect(response.statusCode == 204)
         #expect(response.url.path == "/uploads/1")
         #expect(methods(server) == "POST PATCH")
@@ -76,10 +76,10 @@ import Testing
             // Until the client has read where its upload is.
             return .cut(afterBodyBytes: 49_000, losing: 4_000, after: isFirst ? .gate(gate) : nil)
         }
-        let task = try session().upload(request(server), resumably: kind, handlers: resumptions.handlers)
+        let task = try session().uploadTask(for: request(server), resumableUsing: kind, handlers: resumptions.handlers)
         if kind == .draft { await log.await("interim 104") }
         gate.open()
-        let response = try await task.value
+        let response = try await task.response
         try expectWhole(server)
         #expect(response.metrics.retryCount == 20)
         #expect(server.bodyBytes <= Self.size * 115 / 100)
@@ -105,7 +105,7 @@ import Testing
             let server = try UploadServer(
                 kind == .tus ? .tus : .draft,
                 fault: Self.faults([.cut(afterBodyBytes: 300_000), .cut(afterBodyBytes: 99_999), .cut(afterBodyBytes: 0)]))
-            _ = try await session().upload(request(server, body), resumably: kind).value
+            _ = try await session().uploadTask(for: request(server, body), resumableUsing: kind).response
             try expectWhole(server)
         }
         var form = MultipartForm()
@@ -114,7 +114,7 @@ import Testing
         let server = try UploadServer(
             kind == .tus ? .tus : .draft,
             fault: Self.faults([.cut(afterBodyBytes: 100), .cut(afterBodyBytes: 400_000), .cut(afterBodyBytes: 620_000)]))
-        _ = try await session().upload(request(server, .multipart(form)), resumably: kind).value
+        _ = try await session().uploadTask(for: request(server, .multipart(form)), resumableUsing: kind).response
         let bytes = Data(try #require(server.uploads.first).bytes)
         #expect(Int64(bytes.count) == form.contentLength)
         #expect(bytes.range(of: pattern(Self.size)) != nil)
@@ -132,7 +132,7 @@ import Testing
             default: nil
             }
         }
-        let response = try await session(nil).upload(request(server), resumably: .tus).value
+        let response = try await session(nil).uploadTask(for: request(server), resumableUsing: .tus).response
         #expect(methods(server) == "POST POST PATCH HEAD HEAD PATCH HEAD PATCH HEAD PATCH")
         #expect(response.metrics.retryCount == 5)
         try expectWhole(server)
@@ -142,7 +142,7 @@ import Testing
         let server = try UploadServer(
             .tus, fault: Self.faults([.answer(Reply(503, fields: ["Retry-After": "1"])), nil]))
         let start = ContinuousClock.now
-        _ = try await session().upload(request(server), resumably: .tus).value
+        _ = try await session().uploadTask(for: request(server), resumableUsing: .tus).response
         #expect(ContinuousClock.now - start >= .seconds(1))
     }
 
@@ -150,8 +150,8 @@ import Testing
         for kind in [UploadProtocol.tus, .draft] {
             let server = try UploadServer(
                 kind == .tus ? .tus : .draft, fault: Self.faults([.silence()], of: kind == .tus ? "PATCH" : "POST"))
-            let task = try session().upload(request(server), resumably: kind)
-            #expect(try await task.value.statusCode == (kind == .tus ? 200 : 204))
+            let task = try session().uploadTask(for: request(server), resumableUsing: kind)
+            #expect(try await task.response.statusCode == (kind == .tus ? 200 : 204))
             #expect(methods(server) == (kind == .tus ? "POST PATCH HEAD" : "POST HEAD"))
             #expect(task.currentProgress.sent == Self.size)
             try expectWhole(server)
@@ -160,7 +160,7 @@ import Testing
 
     @Test func `a conflict is asked about, and a forgotten upload made anew`() async throws {
         let server = try UploadServer(.tus, fault: Self.faults([.refuse(Reply(409)), .cut(afterBodyBytes: 300_000), .forget]))
-        _ = try await session().upload(request(server), resumably: .tus).value
+        _ = try await session().uploadTask(for: request(server), resumableUsing: .tus).response
         #expect(methods(server) == "POST PATCH HEAD PATCH HEAD PATCH POST PATCH")
         #expect(server.uploads.count == 1)
         try expectWhole(server)
@@ -168,7 +168,7 @@ import Testing
 
     @Test func `a server that says more than was sent, or too much too often, ends it`() async throws {
         var server = try UploadServer(.tus, fault: Self.faults([.claim(Self.size + 1)]))
-        var error = await failure(try session().upload(request(server), resumably: .tus))
+        var error = await failure(try session().uploadTask(for: request(server), resumableUsing: .tus))
         #expect(error?.code == .badServerResponse)
         server = try UploadServer(.tus) { turn in
             switch turn.request.method {
@@ -178,11 +178,11 @@ import Testing
             }
         }
         // A small body: what was sent is known to the byte.
-        error = await failure(try session().upload(request(server, .data(pattern(200_000))), resumably: .tus))
+        error = await failure(try session().uploadTask(for: request(server, .data(pattern(200_000))), resumableUsing: .tus))
         #expect(error?.code == .badServerResponse)
         // It takes bytes and says that it has not.
         server = try UploadServer(.tus) { turn in ["PATCH", "HEAD"].contains(turn.request.method) ? .claim(0) : nil }
-        error = await failure(try session(3).upload(request(server), resumably: .tus))
+        error = await failure(try session(3).uploadTask(for: request(server), resumableUsing: .tus))
         #expect([.unacceptableStatus, .badServerResponse].contains(error?.code))
         #expect(server.requests.count < 12)
     }
@@ -190,15 +190,15 @@ import Testing
     @Test func `a server without tus, of another version, or that refuses, is told apart`() async throws {
         let plain = try MisbehavingServer { _ in Reply(201, fields: ["Location": "/things/1"]) }
         var request = TransferRequest(url: plain.url(), method: .post, body: .file(folder.url("body")))
-        var error = await failure(try session().upload(request, resumably: .tus))
+        var error = await failure(try session().uploadTask(for: request, resumableUsing: .tus))
         #expect(error?.reason == "the server speaks no tus, and not 1.0.0")
         #expect(plain.requests.map(\.bodyLength) == [0])
         let old = try MisbehavingServer { _ in Reply(412, fields: ["Tus-Version": "0.2.2"]) }
         request.url = old.url()
-        error = await failure(try session().upload(request, resumably: .tus))
+        error = await failure(try session().uploadTask(for: request, resumableUsing: .tus))
         #expect(error?.reason == "the server speaks tus 0.2.2, and not 1.0.0")
         let server = try UploadServer(.tus, fault: Self.faults([.answer(Reply(422, body: "no films"))]))
-        error = await failure(try session().upload(self.request(server), resumably: .tus))
+        error = await failure(try session().uploadTask(for: self.request(server), resumableUsing: .tus))
         #expect(error?.code == .unacceptableStatus)
         #expect(error?.context.statusCode == 422)
         #expect(error?.context.responseBody == Data("no films".utf8))
@@ -207,7 +207,7 @@ import Testing
     @Test func `an empty upload is done when it is made`() async throws {
         for kind in [UploadProtocol.tus, .draft] {
             let server = try UploadServer(kind == .tus ? .tus : .draft)
-            _ = try await session().upload(request(server, .data(Data())), resumably: kind).value
+            _ = try await session().uploadTask(for: request(server, .data(Data())), resumableUsing: kind).response
             #expect(server.requests.count == 1)
             #expect(server.uploads.map(\.length) == [0])
         }
@@ -217,8 +217,8 @@ import Testing
 
     @Test func `a draft's upload goes at once, and its answer is the resource's`() async throws {
         let server = try UploadServer(.draft)
-        let task = try session().upload(request(server), resumably: .draft)
-        #expect(try await task.value.data == Data("taken".utf8))
+        let task = try session().uploadTask(for: request(server), resumableUsing: .draft)
+        #expect(try await task.response.data == Data("taken".utf8))
         #expect(server.requests.map(\.method) == ["POST"])
         #expect(server.requests[0]["upload-complete"] == "?1")
         #expect(server.requests[0]["upload-draft-interop-version"] == "8")
@@ -228,7 +228,7 @@ import Testing
     @Test func `a server that knows nothing of the draft gets a plain upload`() async throws {
         let server = try MisbehavingServer { Reply(body: "\($0.bodyLength)") }
         let request = TransferRequest(url: server.url(), method: .put, body: .file(folder.url("body")))
-        #expect(try await session().upload(request, resumably: .draft).value.data == Data("1000000".utf8))
+        #expect(try await session().uploadTask(for: request, resumableUsing: .draft).response.data == Data("1000000".utf8))
         #expect(server.requests.count == 1)
     }
 
@@ -237,13 +237,13 @@ import Testing
         options.interopVersion = version
         let server = try UploadServer(.draft, options: options, fault: Self.faults([.cut(afterBodyBytes: 500_000)], of: "POST"))
         // A POST that may have been executed is not made again.
-        let error = await failure(try session().upload(request(server), resumably: .draft))
+        let error = await failure(try session().uploadTask(for: request(server), resumableUsing: .draft))
         #expect(error?.code == .connectionLost)
         #expect(server.requests.count == 1)
         // A PUT is, from its beginning.
         var put = request(server)
         put.method = .put
-        _ = try await session().upload(put, resumably: .draft).value
+        _ = try await session().uploadTask(for: put, resumableUsing: .draft).response
         try expectWhole(server, at: 1)
     }
 
@@ -256,14 +256,14 @@ import Testing
             $0.number == 1 ? .hold(afterBodyBytes: 0, .forever) : nil
         }
         let server = try UploadServer(.draft, options: options, fault: stuck)
-        _ = try await session().upload(request(server, .data(pattern(size))), resumably: .draft).value
+        _ = try await session().uploadTask(for: request(server, .data(pattern(size))), resumableUsing: .draft).response
         #expect(server.uploads.map { Data($0.bytes) } == [pattern(size)])
         #expect(methods(server) == "POST HEAD PATCH PATCH PATCH PATCH PATCH")
         #expect(server.requests.map { $0["upload-complete"] } == ["?1", nil, "?0", "?0", "?0", "?0", "?1"])
         #expect(server.requests.allSatisfy { $0.bodyLength <= 8_000_000 })
         options.limit = "max-size=999999"
         let small = try UploadServer(.draft, options: options, fault: stuck)
-        let error = await failure(try session().upload(request(small, .data(pattern(size))), resumably: .draft))
+        let error = await failure(try session().uploadTask(for: request(small, .data(pattern(size))), resumableUsing: .draft))
         #expect(error?.code == .invalidRequest)
     }
 
@@ -276,7 +276,7 @@ import Testing
             default: nil
             }
         }
-        _ = try await session().upload(request(server), resumably: .draft).value
+        _ = try await session().uploadTask(for: request(server), resumableUsing: .draft).response
         // All of it was there when the server had its trouble.
         #expect(methods(server) == "POST HEAD PATCH PATCH HEAD")
         try expectWhole(server)
@@ -287,12 +287,12 @@ import Testing
     @Test func `what cannot be read again, or has no length, is refused before it is sent`() async throws {
         let server = try UploadServer(.tus)
         let stream = RequestBody.stream(length: nil) { AsyncThrowingStream { $0.finish() } }
-        var error = await failure(try session().upload(request(server, stream), resumably: .tus))
+        var error = await failure(try session().uploadTask(for: request(server, stream), resumableUsing: .tus))
         #expect(error?.code == .invalidRequest)
         #expect(error?.reason == "an upload that goes on where it stopped needs a body of known length")
-        error = await failure(try session().upload(TransferRequest(url: server.url, method: .post), resumably: .tus))
+        error = await failure(try session().uploadTask(for: TransferRequest(url: server.url, method: .post), resumableUsing: .tus))
         #expect(error?.reason == "there is no body to upload")
-        error = await failure(try session().upload(request(server, .file(folder.url("none"))), resumably: .tus))
+        error = await failure(try session().uploadTask(for: request(server, .file(folder.url("none"))), resumableUsing: .tus))
         #expect(error?.code == .cannotReadFile)
         #expect(server.requests.isEmpty)
     }
@@ -303,7 +303,7 @@ import Testing
             if turn.request.method == "HEAD" { try? Data(count: 1_000_000).write(to: folder.url("body")) }
             return turn.number == 2 ? .cut(afterBodyBytes: 500_000) : nil
         }
-        let error = await failure(try session().upload(request(server), resumably: .tus))
+        let error = await failure(try session().uploadTask(for: request(server), resumableUsing: .tus))
         #expect(error?.code == .fileChanged)
         #expect(FileManager.default.fileExists(atPath: path))
         #expect(server.uploads.map(\.bytes.count) == [500_000])
@@ -316,9 +316,9 @@ import Testing
         var options = UploadServer.Options()
         options.locationPrefix = other.origin
         let server = try UploadServer(.tus, options: options)
-        let response = try await session().upload(
-            request(server, nil, [.authorization: "Bearer secret", .userAgent: "me"]), resumably: .tus
-        ).value
+        let response = try await session().uploadTask(
+            for: request(server, nil, [.authorization: "Bearer secret", .userAgent: "me"]), resumableUsing: .tus
+        ).response
         #expect(response.url.absoluteString == other.origin + "/uploads/1")
         #expect(server.requests[0]["authorization"] == "Bearer secret")
         #expect(other.requests.map { $0["authorization"] } == [nil])
@@ -335,12 +335,12 @@ import Testing
             default: nil
             }
         }
-        let response = try await session().upload(request(server), resumably: .tus).value
+        let response = try await session().uploadTask(for: request(server), resumableUsing: .tus).response
         #expect(methods(server) == "POST POST PATCH HEAD PATCH PATCH")
         #expect(response.metrics.redirectCount == 2)
         try expectWhole(server)
         let other = try UploadServer(.tus) { _ in .refuse(.redirect(303, to: "/uploads")) }
-        let error = await failure(try session().upload(request(other), resumably: .tus))
+        let error = await failure(try session().uploadTask(for: request(other), resumableUsing: .tus))
         #expect(error?.context.statusCode == 303)
         #expect(other.requests.count == 1)
     }
@@ -351,7 +351,7 @@ import Testing
             return turn.number > 2 && turn.request["authorization"] == nil ? .refuse(.unauthorized("Basic realm=\"x\"")) : nil
         }
         let handlers = TransferHandlers(challenge: { _ in .useCredential(Credential(user: "me", password: "secret")) })
-        _ = try await session().upload(request(server), resumably: .tus, handlers: handlers).value
+        _ = try await session().uploadTask(for: request(server), resumableUsing: .tus, handlers: handlers).response
         try expectWhole(server)
     }
 
@@ -363,15 +363,15 @@ import Testing
             .tus,
             fault: Self.faults([.hold(afterBodyBytes: 100_000, .gate(gate)), .hold(afterBodyBytes: 100_000, .forever)]))
         let session = try session()
-        let task = session.upload(request(server), resumably: .tus)
+        let task = session.uploadTask(for: request(server), resumableUsing: .tus)
         try await server.awaitBodyBytes(100_000)
         task.suspend()
         await log.await("suspended")
         task.resume()
         gate.open()
-        _ = try await task.value
+        _ = try await task.response
         try expectWhole(server)
-        let second = session.upload(request(server), resumably: .tus, startsNow: false)
+        let second = session.uploadTask(for: request(server), resumableUsing: .tus, startsImmediately: false)
         second.resume()
         try await server.awaitBodyBytes(1_100_000)
         second.cancel()
@@ -382,16 +382,16 @@ import Testing
         // On a connection of its own: one that is used again and dies before an answer is never the end.
         let made = Reply(201, fields: ["Location": "/uploads/1", "Tus-Resumable": "1.0.0"]).closing()
         let server = try UploadServer(.tus) { $0.number == 1 ? .answer(made) : .cut(afterBodyBytes: 500_000) }
-        let error = await failure(try session(0).upload(request(server), resumably: .tus))
+        let error = await failure(try session(0).uploadTask(for: request(server), resumableUsing: .tus))
         #expect(error?.code == .connectionLost)
     }
 
     @Test func `progress is what is there and what is on its way`() async throws {
         let server = try UploadServer(.tus, fault: Self.faults([.cut(afterBodyBytes: 600_000), .cut(afterBodyBytes: 0)]))
-        let task = try session().upload(request(server), resumably: .tus, startsNow: false)
+        let task = try session().uploadTask(for: request(server), resumableUsing: .tus, startsImmediately: false)
         let seen = Task { await task.progress.reduce(into: [TransferProgress]()) { $0.append($1) } }
         task.resume()
-        _ = try await task.value
+        _ = try await task.response
         let all = await seen.value
         #expect(all.allSatisfy { $0.sent <= Self.size })
         #expect(all.last?.sent == Self.size)

@@ -21,12 +21,12 @@ import Testing
         // It wants to know these two of every upload.
         let kind = UploadProtocol.tus(metadata: ["filename": "body", "filetype": "application/octet-stream"])
         let request = TransferRequest(url: try server.url(), method: .post, body: body ?? .file(folder.url("body")))
-        return session.upload(request, resumably: kind)
+        return session.uploadTask(for: request, resumableUsing: kind)
     }
 
     @Test func `an upload arrives whole`() async throws {
         let server = try TusServer(in: files)
-        let response = try await upload(try localSession(), to: server).value
+        let response = try await upload(try localSession(), to: server).response
         #expect(response.statusCode == 204)
         #expect(try server.contents(of: response.url.lastPathComponent) == pattern(Self.size))
     }
@@ -63,7 +63,7 @@ import Testing
                 return bytes[start..<min(bytes.count, start + step)]
             }
         }
-        let response = try await upload(session, to: server, body).value
+        let response = try await upload(session, to: server, body).response
         #expect(try server.contents(of: response.url.lastPathComponent) == pattern(Self.size))
         await log.await("completed")
         #expect(log.names.contains { $0.hasPrefix("continued ") })

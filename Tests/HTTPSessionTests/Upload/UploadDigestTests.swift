@@ -47,7 +47,7 @@ import Testing
         }
         let session = try HTTPSessionManager(configuration: localConfiguration())
         return await failure(
-            session.upload(TransferRequest(url: server.url, method: .post, body: body), resumably: .tus))
+            session.uploadTask(for: TransferRequest(url: server.url, method: .post, body: body), resumableUsing: .tus))
     }
 
     @Test(arguments: ContentDigest.Algorithm.allCases)

@@ -1,0 +1,249 @@
+public import FoundationEssentials
+
+/// Tasks for complete requests, as `URLSession` makes them.
+extension HTTPSessionManager {
+    /// Makes a task whose response is kept in memory.
+    ///
+    /// ```swift
+    /// let response = try await session.dataTask(for: TransferRequest(url: url)).response
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - request: The request. If it has a body, the task's ``TransferTask/kind-swift.property`` is `upload`.
+    ///   - handlers: The task's own handlers; `nil` for those of the session.
+    ///   - startsImmediately: Whether the task starts now. If `false`, it is suspended until ``TransferTask/resume()``.
+    public func dataTask(
+        for request: TransferRequest, handlers: TransferHandlers? = nil, startsImmediately: Bool = true
+    ) -> TransferTask {
+        var kind = TransferTask.Kind.upload
+        if case .none = request.body { kind = .data }
+        return make(memorySpecification(request, kind, handlers, startsImmediately))
+    }
+
+    /// Makes a task that sends a body and keeps the response in memory.
+    ///
+    /// - Parameters:
+    ///   - request: The request. Its body is replaced by `body`.
+    ///   - body: The body to send.
+    ///   - handlers: The task's own handlers; `nil` for those of the session.
+    ///   - startsImmediately: Whether the task starts now. If `false`, it is suspended until ``TransferTask/resume()``.
+    public func uploadTask(
+        for request: TransferRequest, from body: RequestBody, handlers: TransferHandlers? = nil, startsImmediately: Bool = true
+    ) -> TransferTask {
+        var request = request
+        request.body = body
+        return make(memorySpecification(request, .upload, handlers, startsImmediately))
+    }
+
+    /// Makes a task that sends the request's body in as many requests as necessary.
+    ///
+    /// After a lost connection, a restart of the server or a response that permits another attempt (``RetryPolicy``), the task asks the server
+    /// how many bytes it has, and sends the remaining bytes.
+    ///
+    /// ```swift
+    /// let request = TransferRequest(url: files, method: .post, body: .file(film))
+    /// let response = try await session.uploadTask(for: request, resumableUsing: .tus).response
+    /// ```
+    ///
+    /// The response is the one that confirms the complete upload; ``TransferResponse/url`` is the upload's URL if that response came from it.
+    /// A status outside of 200 to 299 fails the task with ``HTTPSessionError/Code/unacceptableStatus``. The body must have a known length and
+    /// the same bytes whenever it is read: if a file changes, the task fails with ``HTTPSessionError/Code/fileChanged``.
+    ///
+    /// A redirect must be permitted to lead to the upload's URL. Credentials for the origin of the request are not sent to another origin. A
+    /// canceled upload stays on its server until the server removes it.
+    ///
+    /// - Parameters:
+    ///   - request: The request that creates the upload, with the body to send.
+    ///   - uploadProtocol: The protocol of resumable uploads that the server supports.
+    ///   - handlers: The task's own handlers; `nil` for those of the session.
+    ///   - startsImmediately: Whether the task starts now. If `false`, it is suspended until ``TransferTask/resume()``.
+    public func uploadTask(
+        for request: TransferRequest, resumableUsing uploadProtocol: UploadProtocol, handlers: TransferHandlers? = nil,
+        startsImmediately: Bool = true
+    ) -> TransferTask {
+        var specification = memorySpecification(request, .upload, handlers, startsImmediately)
+        specification.acceptableStatusCodes = TaskSpecification.successes
+        specification.uploadProtocol = uploadProtocol
+        return make(specification)
+    }
+
+    /// Makes a task that sends a body in as many requests as necessary, as ``uploadTask(for:resumableUsing:handlers:startsImmediately:)``
+    /// with `body` in the place of the request's.
+    public func uploadTask(
+        for request: TransferRequest, from body: RequestBody, resumableUsing uploadProtocol: UploadProtocol,
+        handlers: TransferHandlers? = nil, startsImmediately: Bool = true
+    ) -> TransferTask {
+        var request = request
+        request.body = body
+        return uploadTask(
+            for: request, resumableUsing: uploadProtocol, handlers: handlers, startsImmediately: startsImmediately)
+    }
+
+    /// Makes a task that writes the response's body to a file.
+    ///
+    /// A status outside of 200 to 299 fails the task with ``HTTPSessionError/Code/unacceptableStatus``, so that no error page is saved.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - destination: The file, and the rules for an existing file and for a partial file.
+    ///   - handlers: The task's own handlers; `nil` for those of the session.
+    ///   - startsImmediately: Whether the task starts now. If `false`, it is suspended until ``TransferTask/resume()``.
+    public func downloadTask(
+        for request: TransferRequest, to destination: DownloadDestination, handlers: TransferHandlers? = nil,
+        startsImmediately: Bool = true
+    ) -> TransferTask {
+        make(
+            TaskSpecification(
+                request: request, kind: .download, destination: .file(destination),
+                acceptableStatusCodes: TaskSpecification.successes, handlers: handlers, startsImmediately: startsImmediately))
+    }
+
+    /// Makes a task that continues a download which failed or was canceled, from its ``HTTPSessionError/resumeData``.
+    ///
+    /// This works in the same process, or in a later one with the same ``SessionConfiguration/resumeDirectory``. Resume data is valid until the
+    /// file is complete. The destination may differ from the first one.
+    ///
+    /// If the bytes cannot be used again, the complete file is requested. If nothing is known of them and `request` is `nil`, the task fails with
+    /// ``HTTPSessionError/Code/cannotResume``.
+    ///
+    /// - Parameters:
+    ///   - resumeData: The data from the error.
+    ///   - request: The request, with the fields and options of the first one, or with a URL that is signed again. If `nil`, the first URL is
+    ///     requested without header fields: they may be secrets and are not stored.
+    ///   - destination: The file, and the rules for an existing file and for a partial file.
+    ///   - handlers: The task's own handlers; `nil` for those of the session.
+    ///   - startsImmediately: Whether the task starts now. If `false`, it is suspended until ``TransferTask/resume()``.
+    public func downloadTask(
+        withResumeData resumeData: Data, for request: TransferRequest? = nil, to destination: DownloadDestination,
+        handlers: TransferHandlers? = nil, startsImmediately: Bool = true
+    ) -> TransferTask {
+        do throws(HTTPSessionError) {
+            guard let directory = core.settings.resumes else {
+                throw HTTPSessionError(.cannotResume, "the session has no resumeDirectory")
+            }
+            let record = try directory.record(of: resumeData)
+            return make(
+                TaskSpecification(
+                    request: request ?? TransferRequest(url: record.start), kind: .download, destination: .file(destination),
+                    acceptableStatusCodes: TaskSpecification.successes, handlers: handlers, startsImmediately: startsImmediately,
+                    record: directory.hasPart(record) ? record : nil))
+        } catch {
+            if let request {
+                return downloadTask(for: request, to: destination, handlers: handlers, startsImmediately: startsImmediately)
+            }
+            return failedTask(.download, .file(destination), error, handlers)
+        }
+    }
+
+    /// Makes a task whose response is read in chunks as they arrive (``TransferTask/chunks``).
+    ///
+    /// At most 256 KiB wait for the reader; then the connection waits. Streams use HTTP/1.1, because libcurl would buffer up to 32 MB of a
+    /// paused HTTP/2 stream.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - handlers: The task's own handlers; `nil` for those of the session.
+    ///   - startsImmediately: Whether the task starts now. If `false`, it is suspended until ``TransferTask/resume()``.
+    public func streamTask(
+        for request: TransferRequest, handlers: TransferHandlers? = nil, startsImmediately: Bool = true
+    ) -> TransferTask {
+        let id = SessionCore.nextID()
+        let buffer = ChunkBuffer { [weak core] in core?.post(.sinkReady(id)) }
+        return make(
+            TaskSpecification(
+                id: id, request: request, kind: .stream, destination: .reader(buffer),
+                acceptableStatusCodes: TaskSpecification.successes, handlers: handlers, startsImmediately: startsImmediately))
+    }
+
+    private func memorySpecification(
+        _ request: TransferRequest, _ kind: TransferTask.Kind, _ handlers: TransferHandlers?, _ startsImmediately: Bool
+    ) -> TaskSpecification {
+        let limit = request.options.maximumResponseSize ?? configuration.maximumResponseSize
+        return TaskSpecification(
+            request: request, kind: kind, destination: .memory(maximumSize: limit), handlers: handlers,
+            startsImmediately: startsImmediately)
+    }
+
+    func make(_ specification: TaskSpecification) -> TransferTask {
+        let (job, failure) = core.settings.job(of: specification)
+        let own = specification.handlers
+        let task = TransferTask(
+            specification, handlers: own ?? handlers, job: job, core: core, validation: validation,
+            decisions: memory(of: core.settings.decisions, or: .init(capacity: 32), own) { $0.serverTrust != nil },
+            identities: memory(of: core.settings.identities, or: .init(capacity: 32), own) { $0.clientCertificate != nil })
+        let startsImmediately = specification.startsImmediately
+        if !startsImmediately, failure == nil { core.register(task) }
+        core.outbox.detail(.taskCreated(task))
+        if let failure {
+            task.fail(failure)
+        } else if startsImmediately {
+            task.resume()
+        } else {
+            // An event that is not delivered would keep the task, and the task its session.
+            core.outbox.flush()
+        }
+        return task
+    }
+
+    /// The store of a handler's decisions, or `nil` if there is no such handler: a handler of the session decides for all its tasks, a task's
+    /// own handler for that task.
+    private func memory<Memory>(
+        of session: Memory, or own: @autoclosure () -> Memory, _ handlers: TransferHandlers?, isThere: (TransferHandlers) -> Bool
+    ) -> Memory? {
+        guard isThere(handlers ?? self.handlers) else { return nil }
+        return handlers == nil ? session : own()
+    }
+
+    /// A task that fails before it starts, because its request cannot be made.
+    func failedTask(
+        _ kind: TransferTask.Kind, _ destination: BodyDestination, _ error: HTTPSessionError, _ handlers: TransferHandlers? = nil
+    ) -> TransferTask {
+        let request = TransferRequest(url: baseURL ?? URL(fileURLWithPath: "/"))
+        return make(
+            TaskSpecification(
+                request: request, kind: kind, destination: destination, handlers: handlers, startsImmediately: false,
+                failure: error))
+    }
+
+    // MARK: Lists
+
+    /// All tasks that have started and have not finished, in the order in which they were made.
+    public var tasks: [TransferTask] { get async { await core.tasks().sorted { $0.id < $1.id } } }
+    /// The tasks of ``tasks`` that keep their response in memory and send no body.
+    public var dataTasks: [TransferTask] { get async { await tasks.filter { $0.kind == .data } } }
+    /// The tasks of ``tasks`` that send a body.
+    public var uploadTasks: [TransferTask] { get async { await tasks.filter { $0.kind == .upload } } }
+    /// The tasks of ``tasks`` that write their response to a file.
+    public var downloadTasks: [TransferTask] { get async { await tasks.filter { $0.kind == .download } } }
+    /// The tasks of ``tasks`` whose response is read in chunks.
+    public var streamTasks: [TransferTask] { get async { await tasks.filter { $0.kind == .stream } } }
+
+    // MARK: The session's end
+
+    /// Ends the session when its last task has finished. Tasks that are made later fail with ``HTTPSessionError/Code/sessionInvalidated``.
+    ///
+    /// Tasks that were not started fail as well. The last event of the session is ``SessionEvent/sessionInvalidated``. The ``shared`` session
+    /// ignores this.
+    public func finishTasksAndInvalidate() { core.invalidate(cancelsTasks: false, session: self) }
+
+    /// Ends the session and cancels its tasks. Tasks that are made later fail with ``HTTPSessionError/Code/sessionInvalidated``.
+    ///
+    /// The last event of the session is ``SessionEvent/sessionInvalidated``. The ``shared`` session ignores this.
+    public func invalidateAndCancel() { core.invalidate(cancelsTasks: true, session: self) }
+
+    /// Ends the session and waits until its tasks and connections have ended, its files (cookies, Strict-Transport-Security) are written and
+    /// its last event is delivered. The ``shared`` session ignores this and the call returns at once.
+    ///
+    /// A session without references ends with its last task. The thread that releases the last reference waits until the connections are closed
+    /// and the files are written: milliseconds, or longer on a slow disk. Call this method first on a thread that must not wait.
+    ///
+    /// - Parameter cancelingTasks: Whether tasks are canceled. If `false`, the call waits for them.
+    public func close(cancelingTasks: Bool = true) async {
+        await core.close(cancelsTasks: cancelingTasks, session: self)
+    }
+}
+
+extension HTTPSessionManager {
+    /// The cookies of this session; `nil` if its configuration keeps none (``SessionConfiguration/CookieStorage/none``).
+    public var cookieStore: CookieStore? { core.settings.network.cookieStore }
+}

@@ -1,0 +1,20 @@
+/// A monitor that also receives the results of a task's callbacks, and the session that has ended: what AFNetworking's notifications say.
+package protocol SessionObserver: EventMonitor {
+    /// A task has finished, and its callbacks have run.
+    ///
+    /// - Parameter serializations: What each callback received, in the order in which the callbacks were added.
+    func taskDidComplete(
+        _ task: TransferTask, _ result: Result<TransferResponse, HTTPSessionError>, _ serializations: [TransferTask.Serialization])
+    /// A session that was invalidated has ended.
+    func sessionDidInvalidate(_ session: HTTPSessionManager)
+}
+
+extension TransferTask {
+    /// What a callback received at a task's end.
+    package struct Serialization: Sendable {
+        /// The serializer of the value.
+        package let serializer: any ResponseSerializer
+        /// The value, of the serializer's type; or the task's or the serializer's error.
+        package let result: Result<any Sendable, HTTPSessionError>
+    }
+}

@@ -1,0 +1,50 @@
+internal import FoundationEssentials
+public import HTTPSession
+
+/// A monitor that posts AFNetworking's notifications of tasks and sessions to `NotificationCenter.default`.
+///
+/// ```swift
+/// let session = try HTTPSessionManager(baseURL: "https://api.example.com/v1/", monitors: [NotificationMonitor()])
+/// let token = NotificationCenter.default.addObserver(of: TransferTask.self, for: .taskDidComplete) { message in print(message.result) }
+/// ```
+///
+/// | AFNetworking | here |
+/// |---|---|
+/// | `AFNetworkingTaskDidResumeNotification` | ``HTTPSession/TransferTask/DidResume`` |
+/// | `AFNetworkingTaskDidSuspendNotification` | ``HTTPSession/TransferTask/DidSuspend`` |
+/// | `AFNetworkingTaskDidCompleteNotification` | ``HTTPSession/TransferTask/DidComplete`` |
+/// | `AFURLSessionDownloadTaskDidMoveFileSuccessfullyNotification` | ``HTTPSession/TransferTask/DidMoveFile`` |
+/// | `AFURLSessionDownloadTaskDidFailToMoveFileNotification` | ``HTTPSession/TransferTask/DidFailToMoveFile`` |
+/// | `AFURLSessionDidInvalidateNotification` | ``HTTPSession/HTTPSessionManager/DidInvalidate`` |
+///
+/// Notifications of a task are posted in the order of its events. ``HTTPSession/TransferTask/DidComplete`` comes after the callbacks of the task. A
+/// session that ends because its last reference is released posts no ``HTTPSession/HTTPSessionManager/DidInvalidate``.
+public struct NotificationMonitor: EventMonitor, SessionObserver {
+    /// Creates a monitor. One monitor may serve several sessions.
+    public init() {}
+
+    /// Posts the notification for an event, if there is one.
+    public func handle(_ event: SessionEvent) {
+        let center = NotificationCenter.default
+        switch event {
+        case .taskResumed(let task): center.post(TransferTask.DidResume(), subject: task)
+        case .taskSuspended(let task): center.post(TransferTask.DidSuspend(), subject: task)
+        case .waitingForConnectivity(let task, let error):
+            center.post(TransferTask.IsWaitingForConnectivity(error: error), subject: task)
+        case .fileMoved(let task, let destination): center.post(TransferTask.DidMoveFile(file: destination.file), subject: task)
+        case .fileMoveFailed(let task, let error): center.post(TransferTask.DidFailToMoveFile(error: error), subject: task)
+        default: break
+        }
+    }
+
+    package func taskDidComplete(
+        _ task: TransferTask, _ result: Result<TransferResponse, HTTPSessionError>, _ serializations: [TransferTask.Serialization]
+    ) {
+        let results = serializations.map { TransferTask.CallbackResult(serializer: $0.serializer, result: $0.result) }
+        NotificationCenter.default.post(TransferTask.DidComplete(result: result, callbackResults: results), subject: task)
+    }
+
+    package func sessionDidInvalidate(_ session: HTTPSessionManager) {
+        NotificationCenter.default.post(HTTPSessionManager.DidInvalidate(), subject: session)
+    }
+}
