@@ -38,7 +38,7 @@ struct ConnectivityLoad {
         let outages = Outages()
         let session = try HTTPSessionManager(
             configuration: HTTPSessionLoad.configuration(), reachability: monitor, monitors: [outages])
-        let task = session.download(TransferRequest(url: url), to: DownloadDestination(URL(fileURLWithPath: path)))
+        let task = session.downloadTask(for: TransferRequest(url: url), to: DownloadDestination(URL(fileURLWithPath: path)))
         var resumed = 0
         for await progress in task.progress where progress.received > 0 {
             guard let wasWaiting = outages.received(progress.received) else { continue }
@@ -47,7 +47,7 @@ struct ConnectivityLoad {
             if resumed == count { break }
         }
         task.cancel()
-        guard resumed == count else { _ = try await task.value; return }
+        guard resumed == count else { _ = try await task.response; return }
     }
 
     /// What is between the events, which say that the task waits, and its progress.
@@ -77,7 +77,7 @@ struct ConnectivityLoad {
     func release() async throws {
         let session = try HTTPSessionManager(
             configuration: HTTPSessionLoad.configuration(connectionsPerHost: 6), reachability: monitor)
-        _ = try await session.data(TransferRequest(url: url)).data()
+        _ = try await session.dataTask(for: TransferRequest(url: url)).data()
         let start = Self.now
         try await finish(make(session))
         Self.say("direct \(Double(Self.now - start) / 1e9)")
@@ -90,7 +90,7 @@ struct ConnectivityLoad {
     }
 
     private func make(_ session: HTTPSessionManager) -> [TransferTask] {
-        (0..<count).map { _ in session.data(TransferRequest(url: url)) }
+        (0..<count).map { _ in session.dataTask(for: TransferRequest(url: url)) }
     }
 
     private func finish(_ tasks: [TransferTask]) async throws {

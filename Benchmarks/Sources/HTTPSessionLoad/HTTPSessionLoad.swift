@@ -51,16 +51,16 @@ struct HTTPSessionLoad {
             configuration: configuration(connectionsPerHost: words.isEmpty ? load.concurrency : 1000))
         let request = TransferRequest(url: url)
         // Everything that comes with the first request is there before memory is read.
-        _ = try await session.data(request).data()
+        _ = try await session.dataTask(for: request).data()
         let before = OwnFigures.residentKibibytes
         if let first = words.first, let beside = URL(string: first), let count = words.last.flatMap({ Int($0) }) {
-            let tasks = (0..<count).map { _ in session.data(TransferRequest(url: beside)) }
+            let tasks = (0..<count).map { _ in session.dataTask(for: TransferRequest(url: beside)) }
             while !tasks.allSatisfy({ $0.state == .running }) { try await Task.sleep(for: .milliseconds(20)) }
             // Until they are connected, have sent their requests and have had the answers' beginnings.
             try await Task.sleep(for: .seconds(2))
         }
         let with = OwnFigures.residentKibibytes
-        let result = try await load.run { try await session.data(request).data().count }
+        let result = try await load.run { try await session.dataTask(for: request).data().count }
         return "\(result) \(before) \(with)"
     }
 
@@ -69,7 +69,7 @@ struct HTTPSessionLoad {
         let session = try HTTPSessionManager(configuration: configuration())
         let start = ContinuousClock.now
         let destination = DownloadDestination(URL(fileURLWithPath: path))
-        _ = try await session.download(TransferRequest(url: url), to: destination).file()
+        _ = try await session.downloadTask(for: TransferRequest(url: url), to: destination).file()
         let elapsed = (ContinuousClock.now - start) / .seconds(1)
         return "\(elapsed) \(OwnFigures.peakKibibytes)"
     }

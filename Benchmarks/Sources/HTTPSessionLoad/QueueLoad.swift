@@ -17,13 +17,13 @@ struct QueueLoad {
         let session = try HTTPSessionManager(configuration: HTTPSessionLoad.configuration(connectionsPerHost: 6))
         let request = TransferRequest(url: url)
         // Six take the connections, so that the others only wait.
-        let running = (0..<6).map { _ in session.data(request) }
+        let running = (0..<6).map { _ in session.dataTask(for: request) }
         while !running.allSatisfy({ $0.state == .running }) { try await Task.sleep(for: .milliseconds(10)) }
         var tasks: [TransferTask] = []
         tasks.reserveCapacity(count)
         let before = OwnFigures.residentKibibytes
         let start = ContinuousClock.now
-        for _ in 0..<count { tasks.append(session.data(request)) }
+        for _ in 0..<count { tasks.append(session.dataTask(for: request)) }
         let made = (ContinuousClock.now - start) / .seconds(1)
         // The queue is served in order: when the last one waits, all do.
         while tasks.last?.state != .waiting { try await Task.sleep(for: .microseconds(200)) }
