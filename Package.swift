@@ -144,7 +144,8 @@ let package = Package(
         .testTarget(
             name: "HTTPSessionTests",
             dependencies: [
-                "HTTPSession", "HTTPSessionFoundation", "HTTPSessionCompatibility", "HTTPSessionTestKit", "Certificates", "EventLoop",
+                "HTTPSession", "HTTPSessionFoundation", "HTTPSessionCompatibility", "HTTPSessionTestKit", "Certificates",
+                "EventLoop",
                 "Pacing", "NetworkLab",
                 "CLinux", "COpenSSL", "CCurl",
                 .product(name: "HTTPTypes", package: "swift-http-types"),

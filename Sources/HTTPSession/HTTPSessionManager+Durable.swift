@@ -12,7 +12,8 @@ extension HTTPSessionManager {
     package func task(_ request: TransferRequest, for purpose: Purpose, departure: Departure?) -> TransferTask {
         let limit = request.options.maximumResponseSize ?? configuration.maximumResponseSize
         var specification = TaskSpecification(
-            request: request, kind: .upload, destination: .memory(maximumSize: limit), startsImmediately: false, departure: departure)
+            request: request, kind: .upload, destination: .memory(maximumSize: limit), startsImmediately: false,
+            departure: departure)
         switch purpose {
         case .download(let destination):
             specification.kind = .download

@@ -85,6 +85,7 @@ extension HTTPSessionManager {
     ///   - body: The body.
     ///   - method: The method; POST by default.
     ///   - headerFields: Header fields of this request.
+    /// - Returns: The task.
     public func upload(
         _ path: String, from body: RequestBody, method: HTTPRequest.Method = .post, headerFields: HTTPFields = [:]
     ) -> TransferTask {

@@ -12,6 +12,7 @@ extension HTTPSessionManager {
     ///   - request: The request. If it has a body, the task's ``TransferTask/kind-swift.property`` is `upload`.
     ///   - handlers: The task's own handlers; `nil` for those of the session.
     ///   - startsImmediately: Whether the task starts now. If `false`, it is suspended until ``TransferTask/resume()``.
+    /// - Returns: The task.
     public func dataTask(
         for request: TransferRequest, handlers: TransferHandlers? = nil, startsImmediately: Bool = true
     ) -> TransferTask {
@@ -27,6 +28,7 @@ extension HTTPSessionManager {
     ///   - body: The body to send.
     ///   - handlers: The task's own handlers; `nil` for those of the session.
     ///   - startsImmediately: Whether the task starts now. If `false`, it is suspended until ``TransferTask/resume()``.
+    /// - Returns: The task.
     public func uploadTask(
         for request: TransferRequest, from body: RequestBody, handlers: TransferHandlers? = nil, startsImmediately: Bool = true
     ) -> TransferTask {
@@ -57,6 +59,7 @@ extension HTTPSessionManager {
     ///   - uploadProtocol: The protocol of resumable uploads that the server supports.
     ///   - handlers: The task's own handlers; `nil` for those of the session.
     ///   - startsImmediately: Whether the task starts now. If `false`, it is suspended until ``TransferTask/resume()``.
+    /// - Returns: The task.
     public func uploadTask(
         for request: TransferRequest, resumableUsing uploadProtocol: UploadProtocol, handlers: TransferHandlers? = nil,
         startsImmediately: Bool = true
@@ -88,6 +91,7 @@ extension HTTPSessionManager {
     ///   - destination: The file, and the rules for an existing file and for a partial file.
     ///   - handlers: The task's own handlers; `nil` for those of the session.
     ///   - startsImmediately: Whether the task starts now. If `false`, it is suspended until ``TransferTask/resume()``.
+    /// - Returns: The task.
     public func downloadTask(
         for request: TransferRequest, to destination: DownloadDestination, handlers: TransferHandlers? = nil,
         startsImmediately: Bool = true
@@ -113,6 +117,7 @@ extension HTTPSessionManager {
     ///   - destination: The file, and the rules for an existing file and for a partial file.
     ///   - handlers: The task's own handlers; `nil` for those of the session.
     ///   - startsImmediately: Whether the task starts now. If `false`, it is suspended until ``TransferTask/resume()``.
+    /// - Returns: The task.
     public func downloadTask(
         withResumeData resumeData: Data, for request: TransferRequest? = nil, to destination: DownloadDestination,
         handlers: TransferHandlers? = nil, startsImmediately: Bool = true
@@ -144,6 +149,7 @@ extension HTTPSessionManager {
     ///   - request: The request.
     ///   - handlers: The task's own handlers; `nil` for those of the session.
     ///   - startsImmediately: Whether the task starts now. If `false`, it is suspended until ``TransferTask/resume()``.
+    /// - Returns: The task.
     public func streamTask(
         for request: TransferRequest, handlers: TransferHandlers? = nil, startsImmediately: Bool = true
     ) -> TransferTask {

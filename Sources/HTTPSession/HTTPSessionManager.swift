@@ -5,37 +5,36 @@ internal import HTTPTypes
 internal import Pacing
 public import Reachability
 
-/// A session: its connections, its cookies, its limits and its tasks.
+/// A session: its connections, cookies, limits and tasks.
 ///
 /// ```swift
 /// let session = try HTTPSessionManager(baseURL: "https://api.example.com/v1/")
-/// let user: User = try await session.get("users/7").decode()
+/// let user = try await session.get("users/7").decode(as: User.self)
 /// ```
 ///
-/// Tasks start when they are made and go on without the manager: it may be dropped while they run (``close(cancelsTasks:)`` says what
-/// that waits for). Everything is done on a thread of
-/// the session's own; handlers, callbacks and monitors are called elsewhere.
+/// A task starts when it is made, unless its method has another argument, and runs without a reference to the session or to the task. A session
+/// has a thread of its own, which never runs code of the user: handlers, callbacks and monitors run elsewhere. A session ends when it is invalidated
+/// (``invalidateAndCancel()``, ``finishTasksAndInvalidate()``), or with its last task after its last reference is released (``close(cancelingTasks:)``).
 public final class HTTPSessionManager: Sendable {
-    /// Addresses given as text are relative to it (RFC 3986 section 5), as if its path ended in a slash.
+    /// The URL that paths are relative to (RFC 3986 section 5), as if its path ended in a slash; `nil` if all URLs are absolute.
     public let baseURL: URL?
-    /// As given.
+    /// The configuration that the session was made with.
     public let configuration: SessionConfiguration
-    /// What is asked of tasks that have no handlers of their own.
+    /// The handlers of tasks that have none of their own.
     public let handlers: TransferHandlers
-    /// How parameters of the methods named after HTTP's become requests.
+    /// The serializer that puts parameters into requests.
     public let requestSerializer: any RequestSerializer
-    /// What a response must be for ``TransferTask/data()`` and its like.
+    /// The validation of responses in ``TransferTask/data()`` and the other methods that return a value.
     public let validation: ResponseValidation
-    /// Where callbacks run.
+    /// The queue of callbacks.
     public let completionQueue: DispatchQueue
-    /// Entered by every callback until it has run.
+    /// The group that every callback enters, and leaves when it has run; `nil` for none.
     public let completionGroup: DispatchGroup?
     let core: SessionCore
 
-    /// A session for programs that need no other, made when it is first asked for, with ``SessionConfiguration/default``. It cannot be
-    /// invalidated.
+    /// The shared session, with ``SessionConfiguration/default``. It is made at the first access and cannot be invalidated.
     ///
-    /// - Throws: what the system refuses: descriptors or a thread. The next access tries again.
+    /// - Throws: What the system refuses: descriptors or a thread. The next access tries again.
     public static var shared: HTTPSessionManager {
         get throws(HTTPSessionError) {
             try sharedManager.withLock { (shared) throws(HTTPSessionError) in
@@ -50,25 +49,24 @@ public final class HTTPSessionManager: Sendable {
 
     private static let sharedManager = Locked<HTTPSessionManager?>(nil)
 
-    /// Makes a session and its thread.
+    /// Creates a session and its thread.
     ///
     /// - Parameters:
-    ///   - baseURL: what addresses are relative to; `nil`: they are absolute.
-    ///   - configuration: how the session behaves; read now.
-    ///   - handlers: asked for tasks that bring none of their own.
-    ///   - requestSerializer: how parameters become requests.
-    ///   - validation: what a response must be where a value is made of it; 200 to 299 unless told otherwise.
-    ///   - completionQueue: where callbacks run. Without one they run one after another on a queue of the session's own: a main queue
-    ///     runs only in programs that have a main loop (`dispatchMain()`, `RunLoop.main.run()`), and in others a callback on it never
-    ///     comes.
-    ///   - completionGroup: entered by every callback until it has run.
-    ///   - credentials: may be shared between sessions.
-    ///   - reachability: tells the network's state: without it nothing is known of cellular or expensive networks, a name that is not found
-    ///     for want of a network is ``HTTPSessionError/Code/cannotFindHost`` and not ``HTTPSessionError/Code/notConnected``, and no task
-    ///     waits for a network.
-    ///   - monitors: hear every event, in this order.
-    /// - Throws: ``HTTPSessionError/Code/invalidConfiguration`` naming what is wrong with it, or what the system refused. So is a policy
-    ///   that pins without a base URL of https, as in AFNetworking: without TLS nobody is judged (``SecurityPolicy/PinningMode``).
+    ///   - baseURL: The URL that paths are relative to; `nil` if all URLs are absolute.
+    ///   - configuration: The behavior of the session.
+    ///   - handlers: The handlers of tasks that have none of their own.
+    ///   - requestSerializer: The serializer that puts parameters into requests.
+    ///   - validation: The validation of responses; status 200 to 299 by default.
+    ///   - completionQueue: The queue of callbacks. If it is `nil`, callbacks run one after another on a queue of the session. The main queue runs
+    ///     only in programs that have a main loop (`dispatchMain()`, `RunLoop.main.run()`).
+    ///   - completionGroup: The group that every callback enters, and leaves when it has run.
+    ///   - credentials: The store of credentials. Several sessions may share it.
+    ///   - reachability: The monitor of the network's state. Without one, the session does not know cellular or expensive networks, tasks do not
+    ///     wait for a network, and a lookup without a network fails with ``HTTPSessionError/Code/cannotFindHost`` instead of
+    ///     ``HTTPSessionError/Code/notConnected``.
+    ///   - monitors: The monitors that receive every event, in this order.
+    /// - Throws: ``HTTPSessionError/Code/invalidConfiguration``, whose reason names the property, or what the system refuses. A policy that pins
+    ///   requires a base URL of https, as in AFNetworking: without TLS no certificate is verified (``SecurityPolicy/PinningMode``).
     public init(
         baseURL: String? = nil, configuration: SessionConfiguration = .default, handlers: TransferHandlers = TransferHandlers(),
         requestSerializer: any RequestSerializer = HTTPRequestSerializer(),
@@ -94,6 +92,6 @@ public final class HTTPSessionManager: Sendable {
         self.completionQueue = completionQueue ?? core.outbox.queue
     }
 
-    /// The connections that the session has at a time: those of its configuration, or as many as the process has descriptors for.
+    /// The largest number of connections: that of the configuration, or less if the process may not open as many descriptors.
     package var connectionLimit: Int { core.settings.queueLimits.total }
 }

@@ -61,12 +61,18 @@ struct ChaosClient {
             let place = DownloadDestination(
                 URL(fileURLWithPath: download.file), existingFile: .replace, partialFile: .keep)
             tasks.append(
-                (download.name, session.downloadTask(for: try ChaosClient.request(download.url), to: place, startsImmediately: false)))
+                (
+                    download.name,
+                    session.downloadTask(for: try ChaosClient.request(download.url), to: place, startsImmediately: false)
+                ))
         }
         for upload in manifest.uploads where !upload.isDurable && !done.contains(upload.name) {
             let request = try ChaosClient.request(upload.url, file: upload.file)
             tasks.append(
-                (upload.name, session.uploadTask(for: request, resumableUsing: ChaosClient.protocolOf(upload), startsImmediately: false)))
+                (
+                    upload.name,
+                    session.uploadTask(for: request, resumableUsing: ChaosClient.protocolOf(upload), startsImmediately: false)
+                ))
         }
         // In another order each time, so that none always comes last.
         tasks.shuffle()

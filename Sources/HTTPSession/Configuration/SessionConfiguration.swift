@@ -3,134 +3,148 @@ public import HTTPTypes
 public import Logging
 public import Reachability
 
-/// How a session behaves: a value, read once when the session is made.
+/// The behavior of a session. The session reads it once, when it is made.
 public struct SessionConfiguration: Sendable {
     // MARK: Addresses and transport
 
-    /// Which hosts may be spoken to without TLS.
+    /// The hosts that may be contacted without TLS; none by default.
     public var insecureHTTP = InsecureHTTP.refused
-    /// Which version of HTTP is asked for.
+    /// The version of HTTP that is requested; ``HTTPVersion/automatic`` by default.
     public var httpVersion = HTTPVersion.automatic
-    /// Connections to one host at a time, 1 to 1,000. Over HTTP/2, requests share a connection and this bounds connections only. Streams
-    /// have a connection each, and leave one for all others where the host speaks HTTP/2.
+    /// The largest number of connections to one host, from 1 to 1,000; 6 by default.
+    ///
+    /// Over HTTP/2, requests share a connection. Each stream task has a connection of its own, and leaves one for all other requests if the host
+    /// supports HTTP/2.
     public var maximumConnectionsPerHost = 6
-    /// Connections of the session at a time, and transfers under way, 1 to 10,000.
+    /// The largest number of connections of the session, and of transfers under way, from 1 to 10,000; 256 by default.
     public var maximumConnections = 256
-    /// Name look-ups at a time, 1 to 64. Each takes a thread until the resolver answers or gives up, also when nobody waits any more.
+    /// The largest number of name lookups at a time, from 1 to 64; 8 by default. A lookup occupies a thread until the resolver answers or fails,
+    /// even if its task is cancelled.
     public var maximumConcurrentLookups = 8
-    /// The way out.
+    /// The proxy for this session's requests; that of the environment by default.
     public var proxy = Proxy.environment
-    /// Which address families may be used.
+    /// The address families that the session uses; both by default.
     public var addressFamily = AddressFamily.any
-    /// The interface to send from (`SO_BINDTODEVICE`, which may need CAP_NET_RAW), by its name or, from Linux 5.5 on, an alternative name.
+    /// The name of the interface that the session sends from; `nil` for the kernel's choice.
+    ///
+    /// The name may be an alternative name from Linux 5.5 on. The system may require CAP_NET_RAW (`SO_BINDTODEVICE`, socket(7)).
     public var interface: String?
-    /// The path of a Unix socket that takes every connection (unix(7)); each carries one request.
+    /// The path of a Unix domain socket for all connections (unix(7)); `nil` for none. A connection carries one request.
     public var unixSocketPath: String?
-    /// Addresses for names, which are then not looked up.
+    /// Addresses of names, which are then not looked up; none by default.
     public var hostOverrides: [HostOverride] = []
-    /// The network namespace of the session's thread, and so of every connection of the session. Names are resolved by the C library
-    /// inside it, but by the `resolv.conf` and `hosts` that this process sees: `/etc/netns/NAME` applies only to programs that
-    /// `ip netns exec` starts.
+    /// The network namespace of the session's thread and of all its connections; `nil` for the namespace of the process.
+    ///
+    /// The C library resolves names inside of it, with the `resolv.conf` and `hosts` files that this process sees: `/etc/netns/NAME` applies only
+    /// to programs that `ip netns exec` starts.
     public var networkNamespace: NetworkNamespace?
 
     // MARK: Security
 
-    /// Which servers are believed.
+    /// The policy that decides whether a server's certificate is trusted.
     public var securityPolicy = SecurityPolicy.default
-    /// Which HTTPS proxies are believed: pins of servers do not judge them.
+    /// The policy that decides whether the certificate of an HTTPS proxy is trusted. Pins of servers do not apply to proxies.
     public var proxySecurityPolicy = SecurityPolicy.default
-    /// Who this client is, where a server asks for a certificate.
+    /// The client certificate for servers that request one; `nil` for none.
     public var clientIdentity: ClientIdentity?
 
     // MARK: Limits
 
-    /// Name resolution, TCP and TLS together, for one attempt.
+    /// The limit of name resolution, TCP and TLS together in one attempt, from 1 ms to 10 years; 30 s by default.
     public var connectTimeout = Duration.seconds(30)
-    /// How long nothing may arrive or leave before an attempt ends.
+    /// The longest time in which an attempt sends and receives nothing, from 1 ms to 10 years; 60 s by default.
     public var requestTimeout = Duration.seconds(60)
-    /// A task's whole life, with every wait.
+    /// The limit of a task's total time, with all waits, from 1 ms to 10 years; 7 days by default.
     public var resourceTimeout = Duration.seconds(7 * 24 * 3600)
-    /// How long a handler of the user's (redirect, challenge, response, server trust) may take before the task ends with
-    /// ``HTTPSessionError/Code/handlerTimedOut``.
+    /// The limit of one handler's answer (redirect, challenge, response, server trust), from 1 ms to 10 years; 60 s by default. If the handler is
+    /// slower, the task fails with ``HTTPSessionError/Code/handlerTimedOut``.
     public var handlerTimeout = Duration.seconds(60)
-    /// A transfer slower than this for the given time ends; whole seconds (`CURLOPT_LOW_SPEED_LIMIT`).
+    /// The rate below which an attempt fails (`CURLOPT_LOW_SPEED_LIMIT`); `nil` for no such limit.
     public var lowSpeedLimit: LowSpeedLimit?
-    /// Bytes a second that each transfer may receive (`CURLOPT_MAX_RECV_SPEED_LARGE`); `nil`: as fast as it comes. On average: a second's
-    /// worth, or 100 KB, may come at once.
+    /// The largest number of bytes per second that each transfer receives (`CURLOPT_MAX_RECV_SPEED_LARGE`); `nil` for no limit.
+    ///
+    /// The limit is an average: the bytes of one second, or 100 KB, may arrive at once.
     public var maximumReceiveRate: Int64?
-    /// Bytes a second that each transfer may send (`CURLOPT_MAX_SEND_SPEED_LARGE`); `nil`: as fast as it goes.
+    /// The largest number of bytes per second that each transfer sends (`CURLOPT_MAX_SEND_SPEED_LARGE`); `nil` for no limit.
     public var maximumSendRate: Int64?
-    /// The longest response of a data task, in bytes after decompression.
+    /// The largest body of a response in memory, in bytes after decompression; 128 MiB by default.
     public var maximumResponseSize = 128 << 20
-    /// How many times more a response may decompress to than arrived, once 8 MiB have come out: what grows faster ends as
-    /// ``HTTPSessionError/Code/responseTooLarge``. zlib's greatest is about 1,030.
+    /// The largest ratio of a decompressed body to the received bytes, checked after 8 MiB of output; 250 by default.
+    ///
+    /// A body that exceeds it fails with ``HTTPSessionError/Code/responseTooLarge``. The maximum of zlib is about 1,030.
     public var maximumDecompressionRatio = 250
-    /// Redirects followed for one task (`CURLOPT_MAXREDIRS` is not used).
+    /// The largest number of redirects of one task, from 0 to 1,000; 20 by default. The session counts them (not `CURLOPT_MAXREDIRS`).
     public var maximumRedirects = 20
 
     // MARK: Requests
 
-    /// When tasks try again by themselves.
+    /// The policy by which tasks retry.
     public var retryPolicy = RetryPolicy.default
-    /// Where the session has a `PathMonitor`: a task whose network is gone, or is one that it may not use, waits for another, however
-    /// long, under its resource timeout. `false`: it ends with ``HTTPSessionError/Code/notConnected`` when its retries are used up, and
-    /// at once with ``HTTPSessionError/Code/networkNotAllowed``. At most 64 servers out of reach are watched at a time: the tasks of any
-    /// further one have their ``retryPolicy`` alone.
+    /// Whether a task waits for a network that leads to its server; `true` by default.
+    ///
+    /// This needs a `PathMonitor` (`reachability:`). If the network is lost, or the task may not use it, the task waits for another network until
+    /// its resource timeout. If this is `false`, the task fails with ``HTTPSessionError/Code/notConnected`` after its retries, and at once with
+    /// ``HTTPSessionError/Code/networkNotAllowed``. A session probes at most 64 unreachable servers at a time; for tasks of other servers only the
+    /// ``retryPolicy`` applies.
     public var waitsForConnectivity = true
-    /// Where the session keeps what its resume data stands for: made when it is needed, readable by its owner only. A download that ends
-    /// with an error, or is cancelled, then leaves a hidden part beside its destination, and resume data in its error
-    /// (``HTTPSessionError/resumeData``), if anything has come of it under a strong validator or a digest, and if its
-    /// destination does not keep the part itself (``DownloadDestination/partialFile-swift.property``); at most 1,000 of them for seven days. `nil`: nothing
-    /// is left.
+    /// The directory for the state behind resume data, made when necessary, readable by its owner only; `nil` for no resume data.
+    ///
+    /// With a directory, a download that fails or is cancelled leaves a hidden partial file beside its destination, and resume data in its error
+    /// (``HTTPSessionError/resumeData``). This requires bytes received under a strong validator or a digest, and a destination that does not keep
+    /// the partial file itself (``DownloadDestination/partialFile-swift.property``). At most 1,000 partial files are kept, for seven days.
     public var resumeDirectory: URL?
-    /// Sent with every request that does not have the field itself. `Proxy-Authorization` is refused: a tunnel would lead it to the
-    /// server. A proxy's user and password are given in ``proxy``, in the credential store or by a challenge handler.
+    /// The header fields of every request that does not have a field of the same name.
+    ///
+    /// `Proxy-Authorization` is refused, because a tunnel would send it to the server. The user and password of a proxy belong into ``proxy``, into
+    /// the credential store, or into the answer of a challenge handler.
     public var additionalHeaderFields: HTTPFields = [:]
-    /// Ask for gzip, deflate, br and zstd, as libcurl was built, and decompress. Downloads to files ask for no compression.
+    /// Whether responses may be compressed (gzip, deflate, br and zstd, as libcurl supports them); `true` by default. Downloads to files request no
+    /// compression.
     public var decompressesResponses = true
-    /// Follow a redirect from https to http. Credentials and cookies of secure sites stay behind in any case.
+    /// Whether redirects from https to http are followed; `false` by default. Credentials and secure cookies are never sent to the http URL.
     public var followsInsecureRedirects = false
-    /// Where cookies are kept.
+    /// The storage of cookies; ``CookieStorage/ephemeral`` by default.
     public var cookies = CookieStorage.ephemeral
-    /// Where Strict-Transport-Security (RFC 6797) is remembered, in a directory that is there; `nil`: in memory, with the session. Written
-    /// when the session ends, not before. Requests that handle no cookies (``TransferRequest/Options/handlesCookies``) have a memory of
-    /// their own, without this file.
+    /// The file of Strict-Transport-Security (RFC 6797), in an existing directory; `nil` for memory only.
+    ///
+    /// It is written when the session ends. Requests without cookies (``TransferRequest/Options/handlesCookies``) have a memory of their own,
+    /// without this file.
     public var hstsFile: URL?
-    /// Obey Strict-Transport-Security: an address of http becomes one of https where its server has asked for that. Where
-    /// ``insecureHTTP`` does not allow http at all, the address is refused before.
+    /// Whether http URLs are upgraded to https if their server has requested that by Strict-Transport-Security; `true` by default. If
+    /// ``insecureHTTP`` does not allow http for the host, the URL is refused before.
     public var enforcesHSTS = true
-    /// `false`: nothing goes over a cellular interface (`PathMonitor` tells; without one nothing is known and nothing is held back).
+    /// Whether requests may use a cellular interface; `true` by default. Without a `PathMonitor` the type is not known and this has no effect.
     public var allowsCellularAccess = true
-    /// `false`: nothing goes over an interface that Reachability calls expensive.
+    /// Whether requests may use an interface that is expensive (`NetworkPath.isExpensive`); `true` by default.
     public var allowsExpensiveAccess = true
-    /// `false`: nothing goes over an interface that Reachability calls constrained.
+    /// Whether requests may use an interface that is constrained (`NetworkPath.isConstrained`); `true` by default.
     public var allowsConstrainedAccess = true
-    /// Where the session writes: its own faults as warnings, the life of tasks at `debug`. Never a secret.
+    /// The logger of the session: faults of the session as warnings, the life of tasks at `debug`. It receives no secrets.
     public var logger = Logger(label: "HTTPSession")
-    /// A name for logs and threads, at most 15 bytes.
+    /// The name in logs and of threads, of at most 15 bytes.
     public var name = "http-session"
 
-    /// What most programs want: HTTPS, cookies in memory, system roots.
+    /// The default configuration: https only, cookies in memory, the certificate authorities of the system.
     public static let `default` = SessionConfiguration()
-    /// One that keeps nothing beyond the session: no cookies, no Strict-Transport-Security. The default keeps nothing either.
+    /// A configuration that stores nothing beyond the session, as URLSession's. It equals ``default``, which stores nothing either.
     public static let ephemeral = SessionConfiguration()
 
-    /// What ``default`` says.
+    /// Creates the ``default`` configuration.
     public init() {}
 }
 
 extension SessionConfiguration {
-    /// Which hosts may be spoken to without TLS, as App Transport Security has it.
+    /// The hosts that may be contacted without TLS, as exceptions of App Transport Security are.
     public struct InsecureHTTP: Hashable, Sendable {
         private let allowsEveryHost: Bool
         private let allowedHosts: [HostPattern]
 
-        /// None.
+        /// No host.
         public static let refused = InsecureHTTP(allowsEveryHost: false, allowedHosts: [])
-        /// Every host: for tests, and for networks where nobody else is.
+        /// Every host: for tests, and for networks without other users.
         public static let allowed = InsecureHTTP(allowsEveryHost: true, allowedHosts: [])
 
-        /// Only the named ones.
+        /// The hosts that match one of the patterns.
         public static func allowed(for hosts: HostPattern...) -> InsecureHTTP {
             InsecureHTTP(allowsEveryHost: false, allowedHosts: hosts)
         }
@@ -138,7 +152,7 @@ extension SessionConfiguration {
         func allows(_ host: String) -> Bool { allowsEveryHost || allowedHosts.contains { $0.matches(host) } }
     }
 
-    /// Which version of HTTP is asked for.
+    /// The version of HTTP that is requested.
     @nonexhaustive public enum HTTPVersion: Hashable, Sendable, CaseIterable {
         /// HTTP/2 over TLS where the server offers it (ALPN), else HTTP/1.1.
         case automatic
@@ -149,32 +163,38 @@ extension SessionConfiguration {
         case http2
     }
 
-    /// The way out.
+    /// The proxy for a session's requests.
     @nonexhaustive public enum Proxy: Hashable, Sendable {
-        /// `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`, as libcurl reads them.
+        /// The proxies of the environment: `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`, as libcurl reads them.
         case environment
-        /// None, whatever the environment says.
+        /// No proxy, even if the environment names one.
         case none
-        /// `http://`, `https://`, `socks5://`, `socks5h://` (names resolved by the proxy), `socks4://` or `socks4a://` (likewise), with user
-        /// and password where needed; `except` are the hosts that are reached directly (`CURLOPT_NOPROXY`).
+        /// The proxy of this URL, with user and password if necessary. `except` are the hosts that need no proxy (`CURLOPT_NOPROXY`).
+        ///
+        /// The scheme is `http://`, `https://`, `socks4://`, `socks5://`, or `socks4a://` or `socks5h://`, whose proxies resolve the names.
         case explicit(String, except: [String] = [])
     }
 
-    /// Which address families may be used.
+    /// The address families that a session uses.
     @nonexhaustive public enum AddressFamily: Hashable, Sendable, CaseIterable {
-        case any, ipv4, ipv6
+        /// IPv4 and IPv6.
+        case any
+        /// IPv4 only.
+        case ipv4
+        /// IPv6 only.
+        case ipv6
     }
 
-    /// Addresses for a name (`CURLOPT_RESOLVE`).
+    /// The addresses of a name (`CURLOPT_RESOLVE`).
     public struct HostOverride: Hashable, Sendable {
         /// The name, as URLs have it: letters, digits, hyphens, dots and underscores. A wildcard is not accepted.
         public var host: String
-        /// The port that the request names or means.
+        /// The port of the requests, from 1 to 65535.
         public var port: Int
         /// The IPv4 and IPv6 addresses to connect to, in this order.
         public var addresses: [String]
 
-        /// `host` and `port` are reached at `addresses`.
+        /// Creates an override: connections for `host` and `port` are made to `addresses`.
         public init(host: String, port: Int, addresses: [String]) {
             self.host = host
             self.port = port
@@ -182,31 +202,33 @@ extension SessionConfiguration {
         }
     }
 
-    /// What counts as too slow.
+    /// The rate below which an attempt fails.
     public struct LowSpeedLimit: Hashable, Sendable {
-        /// Bytes a second.
+        /// The rate in bytes per second, above zero.
         public var bytesPerSecond: Int
-        /// For how long; at least one second, counted in whole ones.
+        /// The time of the low rate, at least one second; fractions of a second are dropped.
         public var duration: Duration
 
-        /// Slower than `bytesPerSecond` for `duration`.
+        /// Creates a limit: an attempt fails if it is slower than `bytesPerSecond` for `duration`.
         public init(bytesPerSecond: Int, duration: Duration) {
             self.bytesPerSecond = bytesPerSecond
             self.duration = duration
         }
     }
 
-    /// Where cookies are kept. For which domains a server may set them is the public-suffix list's word, where libcurl has one
-    /// (``knowsPublicSuffixes``). Of more than 3,000, the oldest of those domains go that have the most.
+    /// The storage of cookies; see ``CookieStore``. The public-suffix list decides for which domains a server may set cookies, if libcurl has the
+    /// list (``knowsPublicSuffixes``).
     @nonexhaustive public enum CookieStorage: Hashable, Sendable {
-        /// Nowhere: none are kept or sent, but those in a request's own fields.
+        /// No storage. Only the cookies in a request's own header fields are sent.
         case none
-        /// In memory, with the session.
+        /// A store in memory, for this session alone.
         case ephemeral
-        /// In a file of Netscape's format for its owner's eyes, read when the session starts, and written anew within a second of a
-        /// change and when the session ends. Sessions at the same time want files of their own, or a ``CookieStore``.
+        /// A store in a file in Netscape's format that only its owner can read, for this session alone.
+        ///
+        /// The file is read when the session starts, and written within a second of a change and when the session ends. Sessions that run at the
+        /// same time need different files, or a shared ``CookieStore``.
         case file(URL)
-        /// In a store that other sessions may have too: what one of them is given, all send.
+        /// A store that other sessions may use as well: each sends the cookies that another one has received.
         case shared(CookieStore)
     }
 }

@@ -1,76 +1,81 @@
-/// What a program decides while a task runs. Each is asked off the session's thread, one question a task at a time, and has
-/// ``SessionConfiguration/handlerTimeout`` to answer. One whose transfer ends meanwhile is cancelled, as a Task is: what it answers
-/// then is not heard. `nil` does what the comment says.
+/// The decisions of a program while a task runs, as those of URLSession's delegates.
+///
+/// Handlers run off the session's thread, one at a time for each task, and have ``SessionConfiguration/handlerTimeout`` to answer. If the transfer
+/// ends in the meantime, the handler's Swift task is cancelled and its answer is ignored. For a handler that is `nil` the documented default applies.
 public struct TransferHandlers: Sendable {
-    /// What becomes of a response whose head has come.
+    /// The decision about a response, made when its head has arrived.
     @nonexhaustive public enum ResponseDisposition: Hashable, Sendable {
+        /// The body is received.
         case allow
-        /// The task ends as ``HTTPSessionError/Code/cancelled``.
+        /// The task fails with ``HTTPSessionError/Code/cancelled``.
         case cancel
-        /// A data task goes on as a download.
+        /// A data task becomes a download to this destination.
         case becomeDownload(DownloadDestination)
     }
 
-    /// What becomes of a redirect.
+    /// The decision about a redirect.
     @nonexhaustive public enum RedirectDisposition: Sendable {
+        /// The proposed request is sent.
         case follow
-        /// Another request instead of the proposed one. What it has is sent: nothing is dropped from it.
+        /// This request is sent instead of the proposed one, unchanged.
         case modify(TransferRequest)
-        /// The redirect's own response is the answer.
+        /// The redirect is not followed: the 3xx response is the response of the task.
         case refuse
     }
 
-    /// What becomes of a challenge.
+    /// The decision about a challenge.
     @nonexhaustive public enum ChallengeDisposition: Sendable {
-        /// One that this task has said to the same protection space by the same scheme, and that was refused, is not said again: the
-        /// response is the answer.
+        /// This credential is sent. If this task has sent it to the same protection space by the same scheme before, and it was refused, it is not
+        /// sent again: the 401 or 407 is the response.
         case useCredential(Credential)
-        /// As without a handler.
+        /// The same as without a handler.
         case performDefaultHandling
-        /// The task ends as ``HTTPSessionError/Code/authenticationFailed``.
+        /// The task fails with ``HTTPSessionError/Code/authenticationFailed``.
         case cancel
-        /// Not by this scheme: the next challenge of the same response is asked about.
+        /// This scheme is not used: the handler is asked about the next challenge of the same response.
         case rejectProtectionSpace
     }
 
-    /// A redirect about to be followed.
+    /// A redirect that may be followed.
     public struct Redirect: Sendable {
         /// The 3xx response.
         public let response: ResponseHead
-        /// The request that would be sent next, by RFC 9110 section 15.4 and this session's rules.
+        /// The next request, by RFC 9110 section 15.4 and the rules of this session.
         public let proposed: TransferRequest
     }
 
-    /// Asked when a final head has come, before its body. `nil`: allow.
+    /// The handler of a response whose head has arrived, before its body; by default the body is received.
     public var response: (@Sendable (ResponseHead) async -> ResponseDisposition)?
-    /// Asked before a redirect is followed. `nil`: follow.
+    /// The handler of redirects; by default they are followed.
     public var redirect: (@Sendable (Redirect) async -> RedirectDisposition)?
-    /// Asked at 401 and 407, when neither the URL nor the credential store has an answer that has not been refused yet. `nil`: the
-    /// response is the answer.
+    /// The handler of challenges (401 and 407) for which neither the URL nor the credential store has a credential that was not refused; by default
+    /// the 401 or 407 is the response.
     public var challenge: (@Sendable (AuthenticationChallenge) async -> ChallengeDisposition)?
 
-    /// Asked about every server's certificates before they are believed, with what the session's policy says of them. The connection is
-    /// refused meanwhile and made again after the answer, which is kept for the same policy, host and certificates for an hour: that of
-    /// the session's handler for all tasks that have it, that of a task's own handler, and the connections that it allows, for that
-    /// task alone. `nil`: the policy decides.
+    /// The handler of every server's certificates, with the decision of the session's policy; by default that decision applies.
+    ///
+    /// The connection is closed while the handler decides, and made again after the answer. The answer is stored for one hour for the same policy,
+    /// host and certificates. An answer of the session's handler applies to all tasks without handlers of their own. An answer of a task's own
+    /// handler, and connections that it allows, are for that task alone.
     public var serverTrust: (@Sendable (ServerTrustChallenge) async -> ServerTrustDisposition)?
 
-    /// Asked when a server wants a certificate of this side's and ``SessionConfiguration/clientIdentity`` is `nil`: once its own has been
-    /// believed, and before it is shown anything. The handshake is broken off meanwhile and made again after the answer, which is kept for its host and port
-    /// for an hour, or until its server refuses the certificate: that of the session's handler for all tasks that have it, that of a
-    /// task's own handler for that task alone. `nil`: none is shown.
+    /// The handler that chooses a client certificate if ``SessionConfiguration/clientIdentity`` is `nil`; by default none is sent.
+    ///
+    /// The handler is called when the server's own certificate is trusted, before any is sent. The handshake is aborted while the handler decides,
+    /// and made again after the answer. The answer is stored for one hour for the host and port, or until the server refuses the certificate. An
+    /// answer of the session's handler applies to all tasks without handlers of their own, an answer of a task's own handler to that task alone.
     public var clientCertificate: (@Sendable (ClientCertificateChallenge) async -> ClientCertificateDisposition)?
 
-    /// Asked about every request and every failure, in this order: each changes what the one before it has made, and the first that does
-    /// not leave a failure at that decides what follows.
+    /// The interceptors of every request and every failure, in this order. Each adapts what the one before it has made, and the first that decides
+    /// anything but ``InterceptorDecision/proceed`` determines what follows a failure.
     public var interceptors: [any RequestInterceptor]
 
-    /// Told, on the session's delivery queue, when a download goes on behind the bytes that are here, or an upload behind those that its server
-    /// has: at which byte, and of how many in all where that is known. It is URLSession's `didResumeAtOffset:expectedTotalBytes:`, and is
-    /// also called where the same task goes on after an outage. Where nothing could be used again, nothing is told.
+    /// Called on the session's delivery queue when a download or an upload continues after `offset` bytes of `total`, which is `nil` if it is not
+    /// known. It corresponds to URLSession's `didResumeAtOffset:expectedTotalBytes:`, and is also called when a task continues after an outage. It
+    /// is not called if no bytes could be used again.
     public var didResume: (@Sendable (_ offset: Int64, _ total: Int64?) -> Void)?
 
-    /// Handlers for some of the questions.
+    /// Creates handlers. For those that are `nil`, the documented default applies.
     public init(
         response: (@Sendable (ResponseHead) async -> ResponseDisposition)? = nil,
         redirect: (@Sendable (Redirect) async -> RedirectDisposition)? = nil,

@@ -109,7 +109,8 @@ public struct HTTPRequestSerializer: RequestSerializer {
         request.options.resourceTimeout = request.options.resourceTimeout ?? options.resourceTimeout
         request.options.connectTimeout = request.options.connectTimeout ?? options.connectTimeout
         request.options.handlesCookies = request.options.handlesCookies ?? options.handlesCookies
-        request.options.sendsCredentialsPreemptively = request.options.sendsCredentialsPreemptively ?? options.sendsCredentialsPreemptively
+        request.options.sendsCredentialsPreemptively =
+            request.options.sendsCredentialsPreemptively ?? options.sendsCredentialsPreemptively
         request.options.allowsCellularAccess = request.options.allowsCellularAccess ?? options.allowsCellularAccess
         request.options.allowsExpensiveAccess = request.options.allowsExpensiveAccess ?? options.allowsExpensiveAccess
         request.options.allowsConstrainedAccess = request.options.allowsConstrainedAccess ?? options.allowsConstrainedAccess

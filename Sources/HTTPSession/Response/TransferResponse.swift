@@ -70,9 +70,7 @@ public struct TransferResponse: Sendable {
     /// The media type of the body; `nil` if the response has none, or one that cannot be parsed.
     public var mediaType: MediaType? { head.mediaType }
 
-    /// The context of an error in this response: URL, method and status.
-    ///
-    /// - Parameter keepingBody: Whether the context has the first 64 KiB of the body.
+    /// The context of an error in this response: URL, method and status, and with `keepingBody` the first 64 KiB of the body.
     func errorContext(keepingBody: Bool) -> HTTPSessionError.Context {
         HTTPSessionError.Context(
             url: url.withoutSecrets, method: method.rawValue, statusCode: statusCode,

@@ -145,7 +145,7 @@ final class SessionCore: Sendable {
         }
     }
 
-    /// - Parameter session: The session that observers receive when it has ended.
+    /// Ends the session; observers receive `session` when it has ended.
     func invalidate(cancelsTasks: Bool, session: HTTPSessionManager) {
         guard !isPermanent.load(ordering: .relaxed) else { return }
         // Once: behind the end nobody would let go of the manager again.

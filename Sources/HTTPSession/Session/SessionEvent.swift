@@ -1,53 +1,65 @@
-/// What happens to a session's tasks, in the order in which it happens to each of them.
+/// An event of a session. Events of one task come in the order in which they happen.
 @nonexhaustive public enum SessionEvent: Sendable {
+    /// A task was made.
     case taskCreated(TransferTask)
+    /// A task started, or was resumed.
     case taskResumed(TransferTask)
+    /// A task was suspended.
     case taskSuspended(TransferTask)
-    /// A request is about to be sent: `attempt` counts all of the task's.
+    /// A request is about to be sent. `attempt` counts the attempts of the task from 1.
     case requestStarted(TransferTask, attempt: Int)
+    /// An interim response (1xx) arrived.
     case receivedInterimResponse(TransferTask, ResponseHead)
+    /// The head of a response arrived, also of a redirect, a challenge or a response that is followed by a retry.
     case receivedResponse(TransferTask, ResponseHead)
+    /// A redirect is followed.
     case redirected(TransferTask, ResponseHead)
-    /// A server or a proxy wants to know who asks: the handler is asked, or the URL or the credential store has the answer. Not told is what
-    /// libcurl answers by itself: later rounds of a scheme, and a proxy whose address has user and password.
+    /// A server or a proxy requests credentials: the URL or the credential store has them, or the handler is asked.
+    ///
+    /// There is no event for what libcurl answers by itself: further rounds of a scheme, and a proxy whose URL has user and password.
     case challenged(TransferTask, AuthenticationChallenge)
-    /// The handler is asked whether a server is believed.
+    /// A handler decides whether a server's certificate is trusted.
     case serverTrustChallenged(TransferTask, ServerTrustChallenge)
-    /// The handler is asked what to show a server that wants a certificate.
+    /// A handler chooses a client certificate for a server that requests one.
     case clientCertificateChallenged(TransferTask, ClientCertificateChallenge)
-    /// Its response goes to a file, as the response's handler has said (``TransferHandlers/ResponseDisposition/becomeDownload(_:)``).
+    /// A data task became a download by its response handler (``TransferHandlers/ResponseDisposition/becomeDownload(_:)``).
     case becameDownload(TransferTask, DownloadDestination)
-    /// Another attempt follows; `error` says what happened to the last one.
+    /// An attempt failed with this error, and another one follows.
     case willRetry(TransferTask, HTTPSessionError)
-    /// The network that leads to the server is gone, for this reason; the task goes on when it is back.
+    /// The task waits for a network that leads to its server. The error has the reason.
     case waitingForConnectivity(TransferTask, HTTPSessionError)
-    /// A download goes on behind its first `offset` bytes, of `total` where that is known.
+    /// A download continues after its first `offset` bytes of `total`, which is `nil` if it is not known.
     case downloadContinued(TransferTask, offset: Int64, total: Int64?)
-    /// An upload goes on behind its first `offset` bytes of `total`, which its server has.
+    /// An upload continues after the first `offset` bytes of `total`, which its server has.
     case uploadContinued(TransferTask, offset: Int64, total: Int64)
+    /// A request and its response, or its failure, ended.
     case transactionFinished(TransferTask, TransactionMetrics)
+    /// A download has its name at its destination.
     case fileMoved(TransferTask, DownloadDestination)
+    /// A download cannot be put at its destination; the task fails with this error.
     case fileMoveFailed(TransferTask, HTTPSessionError)
+    /// A task finished.
     case taskCompleted(TransferTask, Result<TransferResponse, HTTPSessionError>)
+    /// The session ended. This is its last event.
     case sessionInvalidated
-    /// A reader of ``HTTPSessionManager/events`` was too slow: this stands for `count` events that were dropped. Monitors never receive it.
+    /// A reader of ``HTTPSessionManager/events`` was too slow: this event replaces `count` dropped events. Monitors never receive it.
     case eventsDropped(count: Int)
 }
 
-/// Hears of every event, on the session's delivery queue: one after another, never on the session's own thread.
+/// A monitor receives every event of its sessions, one after another on a session's delivery queue, never on the session's thread.
 public protocol EventMonitor: Sendable {
-    /// Takes an event. What is slow here delays the events behind it, with the notifications and callbacks of the delivery queue, and
-    /// nothing else: transfers go on, and whoever awaits a task hears of its end.
+    /// Receives an event.
     ///
-    /// No event is dropped, and none comes before another: those that wait are kept in memory, without a bound, some ten of them a task,
-    /// and with a task's end its response. A monitor that may stall for long hands over to a queue of its own, which has a limit and says
-    /// what becomes of the rest.
+    /// A slow monitor delays later events and the callbacks of the delivery queue. It does not delay transfers, nor the code that awaits a task.
+    ///
+    /// Events are neither dropped nor reordered: those that wait are kept in memory without a limit, about ten for each task, and the last with the
+    /// task's response. A monitor that may block for long should use a queue of its own with a limit, or ``HTTPSessionManager/events``.
     func handle(_ event: SessionEvent)
 }
 
 extension SessionEvent {
-    /// Tells the task's own handlers, where one is meant.
-    func tellHandlers() {
+    /// Calls the task's own handler for this event, if there is one.
+    func notifyHandlers() {
         switch self {
         case .downloadContinued(let task, let offset, let total): task.handlers.didResume?(offset, total)
         case .uploadContinued(let task, let offset, let total): task.handlers.didResume?(offset, total)

@@ -2,9 +2,7 @@ internal import FoundationEssentials
 
 /// The cookies of the session's store, which other sessions may use as well.
 extension SessionLoop {
-    /// Updates the store if the response has set cookies.
-    ///
-    /// - Parameter isSecure: Whether the response came over https, or from this machine, which libcurl treats alike.
+    /// Updates the store if the response has set cookies. `isSecure` is true if it came over https, or from this machine, which libcurl treats alike.
     func storeCookies(of head: ResponseHead, isSecure: Bool) {
         guard cookieShare != nil, head.has("set-cookie") else { return }
         exchangeCookies(isSecure: isSecure)
@@ -15,7 +13,7 @@ extension SessionLoop {
         if let cookieShare, cookieShare.isBehind { exchangeCookies(isSecure: false) }
     }
 
-    /// - Parameter isSecure: Whether a response over https has changed the jar.
+    /// Exchanges changes between libcurl's jar and the store. `isSecure` is true if a response over https has changed the jar.
     private func exchangeCookies(isSecure: Bool) {
         guard let cookieShare else { return }
         let changes = cookieShare.exchange(engine.cookieLines, now: Int64(Date().timeIntervalSince1970), isSecure: isSecure)

@@ -1,10 +1,9 @@
 /// A monitor that also receives the results of a task's callbacks, and the session that has ended: what AFNetworking's notifications say.
 package protocol SessionObserver: EventMonitor {
-    /// A task has finished, and its callbacks have run.
-    ///
-    /// - Parameter serializations: What each callback received, in the order in which the callbacks were added.
+    /// A task has finished, and its callbacks have run. `serializations` has what each of them received, in the order in which they were added.
     func taskDidComplete(
-        _ task: TransferTask, _ result: Result<TransferResponse, HTTPSessionError>, _ serializations: [TransferTask.Serialization])
+        _ task: TransferTask, _ result: Result<TransferResponse, HTTPSessionError>, _ serializations: [TransferTask.Serialization]
+    )
     /// A session that was invalidated has ended.
     func sessionDidInvalidate(_ session: HTTPSessionManager)
 }

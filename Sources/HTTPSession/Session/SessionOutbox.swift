@@ -143,7 +143,7 @@ final class SessionOutbox: Sendable {
         for event in told.events {
             for monitor in monitors { monitor.handle(event) }
             for buffer in buffers { buffer.append(event) }
-            event.tellHandlers()
+            event.notifyHandlers()
             guard !observers.isEmpty, case .taskCompleted(let task, let result) = event else { continue }
             report(task, result, callbacks[task.id])
         }

@@ -38,7 +38,9 @@ import Testing
     }
 
     @Test func `media types without their parameters`() throws {
-        #expect(try #require(parsed("HTTP/1.1 200 OK\r\nContent-Type: Text/HTML ; charset=x\r\n\r\n")).mediaType?.essence == "text/html")
+        #expect(
+            try #require(parsed("HTTP/1.1 200 OK\r\nContent-Type: Text/HTML ; charset=x\r\n\r\n")).mediaType?.essence
+                == "text/html")
         #expect(try #require(parsed("HTTP/1.1 200 OK\r\n\r\n")).mediaType == nil)
     }
 

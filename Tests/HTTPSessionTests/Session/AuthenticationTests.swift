@@ -152,7 +152,8 @@ private struct DigestLock: Sendable {
     @Test func `a handler may cancel, reject, leave it or misunderstand`() async throws {
         let server = try locked()
         func task(_ disposition: TransferHandlers.ChallengeDisposition) throws -> TransferTask {
-            try localSession(handlers: TransferHandlers(challenge: { _ in disposition })).dataTask(for: TransferRequest(url: server.url()))
+            try localSession(handlers: TransferHandlers(challenge: { _ in disposition })).dataTask(
+                for: TransferRequest(url: server.url()))
         }
         #expect(await failure(try task(.cancel))?.code == .authenticationFailed)
         #expect(await failure(try task(.useCredential(Credential(token: "t"))))?.code == .authenticationFailed)
@@ -175,7 +176,9 @@ private struct DigestLock: Sendable {
             return challenge.scheme == .basic
                 ? .useCredential(Credential(user: "user", password: "word")) : .rejectProtectionSpace
         })
-        #expect(try await localSession(handlers: handlers).dataTask(for: TransferRequest(url: server.url())).response.data == Data("in".utf8))
+        #expect(
+            try await localSession(handlers: handlers).dataTask(for: TransferRequest(url: server.url())).response.data
+                == Data("in".utf8))
         #expect(schemes.withLock { $0 } == [.bearer, .digest, .basic])
     }
 
@@ -227,7 +230,9 @@ private struct DigestLock: Sendable {
                 ? .performDefaultHandling
                 : .useCredential(Credential(user: "user", password: "wrong\(challenge.previousFailureCount)"))
         })
-        #expect(try await localSession(handlers: handlers).dataTask(for: TransferRequest(url: server.url())).response.statusCode == 401)
+        #expect(
+            try await localSession(handlers: handlers).dataTask(for: TransferRequest(url: server.url())).response.statusCode
+                == 401)
     }
 
     @Test func `a credential said to one origin is not said to another`() async throws {

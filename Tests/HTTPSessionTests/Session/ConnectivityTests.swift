@@ -221,7 +221,8 @@ import Testing
         }
         let monitor = try await lab.settledMonitor()
         let body = RequestBody.data(pattern(32 << 20))
-        let task = try lab.session(monitor).uploadTask(for: TransferRequest(url: server.url, method: .post, body: body), resumableUsing: kind)
+        let task = try lab.session(monitor).uploadTask(
+            for: TransferRequest(url: server.url, method: .post, body: body), resumableUsing: kind)
         try await server.awaitBodyBytes(500_000)
         try client.ip("addr flush dev one")
         await log.await("waiting for connectivity")

@@ -24,8 +24,10 @@ import Testing
     private func download(_ server: MisbehavingServer, _ path: String = "/file", retries: Int? = 4) async throws
         -> TransferResponse
     {
-        try await session(retries).downloadTask(for: TransferRequest(url: server.url(path)), to: DownloadDestination(folder.url("file")))
-            .response
+        try await session(retries).downloadTask(
+            for: TransferRequest(url: server.url(path)), to: DownloadDestination(folder.url("file"))
+        )
+        .response
     }
 
     /// A server whose first answer is cut off; `next` gives the answers behind it.
@@ -57,7 +59,8 @@ import Testing
         let server = try server { Self.rest($0) }
         let resumptions = Resumptions()
         let response = try await session().downloadTask(
-            for: TransferRequest(url: server.url("/file")), to: DownloadDestination(folder.url("file")), handlers: resumptions.handlers
+            for: TransferRequest(url: server.url("/file")), to: DownloadDestination(folder.url("file")),
+            handlers: resumptions.handlers
         ).response
         try expectWholeFile()
         #expect(response.metrics.retryCount == 1)
@@ -129,7 +132,8 @@ import Testing
             reply.pieceBytes = 10_000
             return reply
         }
-        let task = try session(2).downloadTask(for: TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file")))
+        let task = try session(2).downloadTask(
+            for: TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file")))
         #expect(await failure(task)?.code == .connectionLost)
         #expect(server.requests.count == 3)
     }
@@ -224,7 +228,8 @@ import Testing
             reply.pieceBytes = 10_000
             return reply.cut(afterBodyBytes: Int64(count.add()) * 50_000, .truncated)
         }
-        let task = try session(2).downloadTask(for: TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file")))
+        let task = try session(2).downloadTask(
+            for: TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file")))
         #expect(await failure(task)?.code == .connectionLost)
         #expect(count.count == 3)
     }

@@ -40,7 +40,9 @@ import Testing
         let url = server.url("/secret?token=1")
         server.stop()
         let session = try localSession()
-        let error = await #expect(throws: HTTPSessionError.self) { try await session.dataTask(for: TransferRequest(url: url)).response }
+        let error = await #expect(throws: HTTPSessionError.self) {
+            try await session.dataTask(for: TransferRequest(url: url)).response
+        }
         #expect(error?.code == .cannotConnectToHost)
         #expect(error?.context.systemError == ECONNREFUSED)
         #expect(error?.context.url?.contains("token") == false)
@@ -145,7 +147,8 @@ import Testing
         let session = try localSession()
         _ = try await session.dataTask(for: TransferRequest(url: server.url())).response
         let error = await #expect(throws: HTTPSessionError.self) {
-            try await session.dataTask(for: TransferRequest(url: server.url(), method: .post, body: .data(Data("pay".utf8)))).response
+            try await session.dataTask(for: TransferRequest(url: server.url(), method: .post, body: .data(Data("pay".utf8))))
+                .response
         }
         #expect(error?.code == .connectionLost)
         #expect(server.requests.filter { $0.method == "POST" }.isEmpty)

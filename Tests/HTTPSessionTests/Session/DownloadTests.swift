@@ -18,7 +18,8 @@ import Testing
     ) throws -> TransferTask {
         let destination = DownloadDestination(
             folder.url(name), existingFile: existingFile, createsDirectories: createsDirectories)
-        return try (session ?? localSession()).downloadTask(for: TransferRequest(url: server.url()), to: destination, startsImmediately: startsImmediately)
+        return try (session ?? localSession()).downloadTask(
+            for: TransferRequest(url: server.url()), to: destination, startsImmediately: startsImmediately)
     }
 
     @Test func `a file is there when it is whole, and not before`() async throws {
@@ -47,7 +48,8 @@ import Testing
         let session = try localSession()
         _ = try await download(server, to: "chunked", session).response
         #expect(try Data(contentsOf: folder.url("chunked")) == pattern(600_000))
-        let empty = session.downloadTask(for: TransferRequest(url: server.url("/empty")), to: DownloadDestination(folder.url("empty")))
+        let empty = session.downloadTask(
+            for: TransferRequest(url: server.url("/empty")), to: DownloadDestination(folder.url("empty")))
         _ = try await empty.response
         #expect(try Data(contentsOf: folder.url("empty")).isEmpty)
         #expect(server.requests.allSatisfy { $0["accept-encoding"] == "identity" })
@@ -140,7 +142,9 @@ import Testing
         #expect(error?.code == .cannotWriteFile)
         #expect(error?.context.systemError != nil)
         let nowhere = try #require(URL(string: "http://a/b"))
-        #expect(await failure(session.downloadTask(for: TransferRequest(url: server.url()), to: .init(nowhere)))?.code == .cannotWriteFile)
+        #expect(
+            await failure(session.downloadTask(for: TransferRequest(url: server.url()), to: .init(nowhere)))?.code
+                == .cannotWriteFile)
     }
 
     @Test(.requiresMounts, arguments: [true, false]) func `a full disk is an error, and its space is given back`(
@@ -158,7 +162,8 @@ import Testing
         let error = await failure(try download(server, session))
         #expect(error?.code == .cannotWriteFile)
         #expect(error?.context.systemError == ENOSPC)
-        let small = session.downloadTask(for: TransferRequest(url: server.url("/small")), to: DownloadDestination(folder.url("file")))
+        let small = session.downloadTask(
+            for: TransferRequest(url: server.url("/small")), to: DownloadDestination(folder.url("file")))
         #expect(try await small.response.statusCode == 200)
     }
 

@@ -95,7 +95,8 @@ import Testing
 
     @Test func `a body that its serializer refuses is asked for again when an interceptor decides so`() async throws {
         let server = try server("no JSON", #"{"name": 1}"#, #"{"name": "Ada"}"#)
-        let task = try session(retrying()).dataTask(for: TransferRequest(url: server.url(), method: .post, body: .data(Data("x".utf8))))
+        let task = try session(retrying()).dataTask(
+            for: TransferRequest(url: server.url(), method: .post, body: .data(Data("x".utf8))))
         #expect(try await task.decode(as: User.self) == User(name: "Ada"))
         #expect(server.requests.map(\.method) == ["POST", "POST", "POST"])
         #expect(server.requests.map { String(decoding: $0.body, as: UTF8.self) } == ["x", "x", "x"])

@@ -311,7 +311,8 @@ import Testing
     // MARK: Resume data
 
     private func resumeData(_ source: Source) async throws -> Data {
-        let task = try resumingSession().downloadTask(for: TransferRequest(url: source.server.url("/file")), to: place("file", .remove))
+        let task = try resumingSession().downloadTask(
+            for: TransferRequest(url: source.server.url("/file")), to: place("file", .remove))
         let error = await failure(task)
         #expect(error?.code == .connectionLost)
         return try #require(error?.resumeData)
@@ -327,7 +328,8 @@ import Testing
         try expectWholeFile("elsewhere", besides: ["resume"])
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.file("resume")).isEmpty)
         // It has been used up.
-        #expect(await failure(try resumingSession().downloadTask(withResumeData: data, to: place("again")))?.code == .cannotResume)
+        #expect(
+            await failure(try resumingSession().downloadTask(withResumeData: data, to: place("again")))?.code == .cannotResume)
     }
 
     @Test func `resume data stays good until the file is whole`() async throws {
@@ -369,7 +371,9 @@ import Testing
         let source = try Source()
         source.heal()
         let session = try resumingSession()
-        #expect(await failure(session.downloadTask(withResumeData: Data(text.utf8), to: place("file", .remove)))?.code == .cannotResume)
+        #expect(
+            await failure(session.downloadTask(withResumeData: Data(text.utf8), to: place("file", .remove)))?.code
+                == .cannotResume)
         let request = TransferRequest(url: source.server.url())
         _ = try await session.downloadTask(withResumeData: Data(text.utf8), for: request, to: place("file", .remove)).response
         try expectWholeFile()
@@ -390,7 +394,9 @@ import Testing
         let data = try await resumeData(source)
         for name in folder.names where name.hasSuffix(".part") { try FileManager.default.removeItem(at: folder.url(name)) }
         source.heal()
-        #expect(try await resumingSession().downloadTask(withResumeData: data, to: place("file", .remove)).response.metrics.bytesResumed == 0)
+        #expect(
+            try await resumingSession().downloadTask(withResumeData: data, to: place("file", .remove)).response.metrics
+                .bytesResumed == 0)
         #expect(try Data(contentsOf: folder.url("file")) == pattern(size))
     }
 }

@@ -298,7 +298,8 @@ import Testing
         let request = TransferRequest(url: server.url(), method: .post, body: kind == .upload ? .data(Data("a".utf8)) : .none)
         let task =
             kind == .download
-            ? session.downloadTask(for: request, to: .init(folder.url("file")), startsImmediately: false) : session.dataTask(for: request, startsImmediately: false)
+            ? session.downloadTask(for: request, to: .init(folder.url("file")), startsImmediately: false)
+            : session.dataTask(for: request, startsImmediately: false)
         #expect(task.kind == kind)
         let told = Locked<[String]>([])
         let end = Signal()

@@ -83,7 +83,8 @@ import Testing
         }
         let log = EventLog()
         let session = try postingSession(log)
-        let task = session.downloadTask(for: TransferRequest(url: server.url()), to: .init(folder.url("file"), existingFile: .fail))
+        let task = session.downloadTask(
+            for: TransferRequest(url: server.url()), to: .init(folder.url("file"), existingFile: .fail))
         #expect(await failure(task)?.code == .cannotWriteFile)
         await end.wait()
         session.finishTasksAndInvalidate()
@@ -112,7 +113,8 @@ import Testing
         let server = try MisbehavingServer { _ in Reply(body: "x").held(by: gate) }
         let log = EventLog()
         let session = try postingSession(log)
-        let task = session.downloadTask(for: TransferRequest(url: server.url()), to: .init(folder.url("file")), startsImmediately: false)
+        let task = session.downloadTask(
+            for: TransferRequest(url: server.url()), to: .init(folder.url("file")), startsImmediately: false)
         let observer = Observer(task)
         for _ in 0..<2 { task.resume() }
         try await server.awaitRequests(1)

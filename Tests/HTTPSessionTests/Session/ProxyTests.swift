@@ -45,7 +45,8 @@ import Testing
         let plain = try MisbehavingServer { _ in Reply(body: "plain") }
         let secure = try MisbehavingServer(tls: own.serverTLS) { _ in Reply(body: "secure") }
         let session = try session(address)
-        #expect(try await session.dataTask(for: request("http://named.example:\(plain.port)/")).response.data == Data("plain".utf8))
+        #expect(
+            try await session.dataTask(for: request("http://named.example:\(plain.port)/")).response.data == Data("plain".utf8))
         for _ in 0..<2 {
             let response = try await session.dataTask(for: request("https://named.example:\(secure.port)/")).response
             #expect(response.data == Data("secure".utf8))
@@ -162,7 +163,8 @@ import Testing
                 asked.add()
                 return .useCredential(Credential(user: "user", password: "word", persistence: .none))
             }))
-        #expect(try await session.dataTask(for: request("http://named.example:\(plain.port)/")).response.data == Data("there".utf8))
+        #expect(
+            try await session.dataTask(for: request("http://named.example:\(plain.port)/")).response.data == Data("there".utf8))
         #expect(asked.count == 1)
         #expect(proxy.passages.last?.outcome == .forwarded)
     }

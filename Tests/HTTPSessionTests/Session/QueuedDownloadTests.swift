@@ -19,7 +19,8 @@ import Testing
     ) -> [TransferTask] {
         (0..<40).map {
             session.downloadTask(
-                for: TransferRequest(url: server.url("/\($0)")), to: DownloadDestination(scratch.url("\($0)"), partialFile: .keep))
+                for: TransferRequest(url: server.url("/\($0)")), to: DownloadDestination(scratch.url("\($0)"), partialFile: .keep)
+            )
         }
     }
 

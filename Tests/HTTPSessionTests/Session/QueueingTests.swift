@@ -115,7 +115,9 @@ private final class Crowd: Sendable {
             return Reply(body: .text(request.path))
         }
         let session = try localSession { $0.maximumConnectionsPerHost = 8 }
-        let tasks = (0..<1_000).map { session.dataTask(for: request(server, "/\($0)", TransferRequest.Priority.allCases[$0 % 3])) }
+        let tasks = (0..<1_000).map {
+            session.dataTask(for: request(server, "/\($0)", TransferRequest.Priority.allCases[$0 % 3]))
+        }
         for (number, task) in tasks.enumerated() { #expect(try await task.response.data == Data("/\(number)".utf8)) }
         #expect(crowd.most <= 8)
         #expect(server.seen.connections <= 8)

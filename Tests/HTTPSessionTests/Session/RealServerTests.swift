@@ -36,9 +36,11 @@ import Testing
         _ = try await session.dataTask(for: TransferRequest(url: nginx.tlsURL("/1k"))).response
         let slow = session.dataTask(for: TransferRequest(url: try nginx.tlsURL("/slow/16m?rate=500k")))
         await slow.awaitProgress { $0.received > 0 }
-        #expect(try await session.dataTask(for: TransferRequest(url: nginx.tlsURL("/1m"))).response.data == Nginx.pattern(1 << 20))
+        #expect(
+            try await session.dataTask(for: TransferRequest(url: nginx.tlsURL("/1m"))).response.data == Nginx.pattern(1 << 20))
         slow.suspend()
-        #expect(try await session.dataTask(for: TransferRequest(url: nginx.tlsURL("/1m"))).response.data == Nginx.pattern(1 << 20))
+        #expect(
+            try await session.dataTask(for: TransferRequest(url: nginx.tlsURL("/1m"))).response.data == Nginx.pattern(1 << 20))
         slow.cancel()
         #expect(await failure(slow)?.code == .cancelled)
         let after = try await session.dataTask(for: TransferRequest(url: nginx.tlsURL("/1k"))).response
@@ -52,7 +54,8 @@ import Testing
         let session = try HTTPSessionManager(
             configuration: localConfiguration { $0.securityPolicy = policy }, monitors: [SuspendingMonitor(), log])
         let folder = try ScratchDirectory()
-        let task = session.downloadTask(for: TransferRequest(url: try nginx.tlsURL("/slow/16m?rate=8m")), to: .init(folder.url("file")))
+        let task = session.downloadTask(
+            for: TransferRequest(url: try nginx.tlsURL("/slow/16m?rate=8m")), to: .init(folder.url("file")))
         await log.await("suspended")
         _ = try await session.dataTask(for: TransferRequest(url: nginx.tlsURL("/1m"))).response
         #expect(task.currentProgress.received < 16 << 20)
@@ -69,7 +72,8 @@ import Testing
             return AsyncThrowingStream { made.add() > 64 ? nil : Data(count: 16 << 10) }
         }
         for body in [RequestBody.data(Data(count: 3 << 20)), endless] {
-            let response = try await session.dataTask(for: TransferRequest(url: nginx.tlsURL("/sink"), method: .put, body: body)).response
+            let response = try await session.dataTask(for: TransferRequest(url: nginx.tlsURL("/sink"), method: .put, body: body))
+                .response
             #expect(response.statusCode == 200)
             #expect(response.metrics.transactions.first?.networkProtocolName == "h2")
         }
@@ -99,7 +103,8 @@ import Testing
         let place = DownloadDestination(URL(fileURLWithPath: folder.file("16m")), partialFile: .keep)
         func download(_ rate: String) throws -> TransferTask {
             let target = "/slow/16m?rate=\(rate)"
-            return manager.downloadTask(for: TransferRequest(url: try isSecure ? nginx.tlsURL(target) : nginx.url(target)), to: place)
+            return manager.downloadTask(
+                for: TransferRequest(url: try isSecure ? nginx.tlsURL(target) : nginx.url(target)), to: place)
         }
         // The whole would take half a minute.
         for count in [1, 2, 3] as [Int64] {
@@ -185,7 +190,8 @@ import Testing
     @Test func `redirects and cookies`() async throws {
         let httpbin = try Httpbin.shared.get()
         let session = try localSession()
-        #expect(try await session.dataTask(for: TransferRequest(url: httpbin.url("/redirect/4"))).response.metrics.redirectCount == 4)
+        #expect(
+            try await session.dataTask(for: TransferRequest(url: httpbin.url("/redirect/4"))).response.metrics.redirectCount == 4)
         let response = try await session.dataTask(for: TransferRequest(url: httpbin.url("/cookies/set?a=1&b=2"))).response
         let object = try #require(try JSONSerialization.jsonObject(with: response.data) as? [String: Any])
         #expect(object["cookies"] as? [String: String] == ["a": "1", "b": "2"])

@@ -155,7 +155,8 @@ import Testing
             request.body = .file(URL(fileURLWithPath: "/nowhere/at/all"))
             return .modify(request)
         })
-        #expect(await failure(session.dataTask(for: TransferRequest(url: server.url()), handlers: missing))?.code == .cannotReadFile)
+        #expect(
+            await failure(session.dataTask(for: TransferRequest(url: server.url()), handlers: missing))?.code == .cannotReadFile)
     }
 
     @Test(arguments: ["ftp://a/b", "mailto:a@b", "/no/base", "http:///x"])

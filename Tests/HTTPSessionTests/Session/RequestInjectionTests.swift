@@ -155,7 +155,8 @@ private struct HostileText {
             try? form.appendPart(data: Data("x".utf8), name: text.next(), fileName: text.next())
             try? form.appendPart(data: Data("x".utf8), name: "a", fileName: "b", mimeType: text.next())
             form.appendPart(headers: [HTTPField.Name("X-Part")!: text.next()], body: Data("x".utf8))
-            _ = await failure(session.dataTask(for: TransferRequest(url: server.url("/form"), method: .post, body: .multipart(form))))
+            _ = await failure(
+                session.dataTask(for: TransferRequest(url: server.url("/form"), method: .post, body: .multipart(form))))
         }
         check(server, "a caller", seed: text.seed, atLeast: 20)
         for request in server.requests where request.path == "/form" {
@@ -202,7 +203,8 @@ private struct HostileText {
                     challenge.previousFailureCount < 2 ? .useCredential(Credential(user: "user", password: "word")) : .cancel
                 }))
             for path in ["/file", "/dated"] {
-                _ = await failure(session.downloadTask(for: TransferRequest(url: server.url(path)), to: .init(folder.url("file"))))
+                _ = await failure(
+                    session.downloadTask(for: TransferRequest(url: server.url(path)), to: .init(folder.url("file"))))
             }
             for path in ["/away", "/cookie", "/", "/locked", "/cookie"] {
                 _ = await failure(session.dataTask(for: TransferRequest(url: server.url(path))))
@@ -235,7 +237,9 @@ private struct HostileText {
                         challenge.scheme == .bearer ? Credential(token: token) : Credential(user: user, password: user))
                 }))
             try? session.store.setCookie(Cookie(name: text.next(), value: text.next(), domain: "127.0.0.1"))
-            for path in ["/", "/locked", "/token"] { _ = await failure(session.dataTask(for: TransferRequest(url: server.url(path)))) }
+            for path in ["/", "/locked", "/token"] {
+                _ = await failure(session.dataTask(for: TransferRequest(url: server.url(path))))
+            }
             #expect(server.requests.first?["cookie"]?.contains("good=x") == true)
 
             // A sidecar that somebody else has written beside a partial file.
@@ -251,7 +255,8 @@ private struct HostileText {
                 #expect(passes(plan), "seed \(text.seed)")
             }
             let upload = TransferRequest(url: server.url("/up"), method: .post, body: .data(Data("x".utf8)))
-            _ = await failure(session.uploadTask(for: upload, resumableUsing: .tus(metadata: [text.next(): text.next(), "name": text.next()])))
+            _ = await failure(
+                session.uploadTask(for: upload, resumableUsing: .tus(metadata: [text.next(): text.next(), "name": text.next()])))
             check(server, "a program", seed: text.seed, atLeast: 3)
         }
     }

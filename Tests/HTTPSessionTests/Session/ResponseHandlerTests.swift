@@ -94,7 +94,9 @@ import Testing
     @Test func `handlers of a task stand before those of its session`() async throws {
         let server = try MisbehavingServer { _ in Reply(body: "x") }
         let session = try localSession(handlers: TransferHandlers(response: { _ in .cancel }))
-        #expect(try await session.dataTask(for: TransferRequest(url: server.url()), handlers: TransferHandlers()).response.statusCode == 200)
+        #expect(
+            try await session.dataTask(for: TransferRequest(url: server.url()), handlers: TransferHandlers()).response.statusCode
+                == 200)
         #expect(await failure(session.dataTask(for: TransferRequest(url: server.url())))?.code == .cancelled)
     }
 

@@ -90,8 +90,10 @@ import Testing
             $0.securityPolicy = policy
             $0.hostOverrides = [.init(host: "secure.example", port: Int(server.port), addresses: ["127.0.0.1"])]
         }
-        _ = try await session.dataTask(for: TransferRequest(url: try #require(URL(string: "https://secure.example:\(server.port)/"))))
-            .response
+        _ = try await session.dataTask(
+            for: TransferRequest(url: try #require(URL(string: "https://secure.example:\(server.port)/")))
+        )
+        .response
         let plain = try #require(URL(string: "http://secure.example:\(server.port)/"))
         let tasks = (0..<20).map { _ in session.dataTask(for: TransferRequest(url: plain)) }
         for task in tasks { #expect(try await task.response.data == Data("x".utf8)) }
@@ -114,7 +116,8 @@ import Testing
             }
             let first = try #require(URL(string: "https://secure.example:\(secure.port)/"))
             _ = try await session.dataTask(for: TransferRequest(url: first)).response
-            let second = session.dataTask(for: TransferRequest(url: try #require(URL(string: "http://secure.example:\(plain.port)/"))))
+            let second = session.dataTask(
+                for: TransferRequest(url: try #require(URL(string: "http://secure.example:\(plain.port)/"))))
             if enforces {
                 #expect(await failure(second)?.code == .secureConnectionFailed)
             } else {

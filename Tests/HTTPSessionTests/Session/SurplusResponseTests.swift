@@ -56,7 +56,8 @@ import Testing
         let server = try Self.server(Self.separate)
         let session = try localSession()
         _ = try await session.dataTask(for: TransferRequest(url: server.url())).response
-        let error = await failure(session.dataTask(for: TransferRequest(url: server.url(), method: .post, body: .data(Data("body".utf8)))))
+        let error = await failure(
+            session.dataTask(for: TransferRequest(url: server.url(), method: .post, body: .data(Data("body".utf8)))))
         #expect(error?.code == .connectionLost)
         #expect(server.requests.count == 2)
     }
@@ -155,7 +156,8 @@ import Testing
                 poll(nil, 0, 1)
             }
         }
-        let waiting = session.dataTask(for: TransferRequest(url: try unread.url(), method: .put, body: .data(Data(count: 50_000))))
+        let waiting = session.dataTask(
+            for: TransferRequest(url: try unread.url(), method: .put, body: .data(Data(count: 50_000))))
         defer { isOver.withLock { $0 = true } }
         for await _ in loaded {}
         for _ in 0..<200 { _ = try await session.dataTask(for: TransferRequest(url: server.url())).response }

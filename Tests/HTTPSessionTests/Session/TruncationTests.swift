@@ -135,7 +135,9 @@ import Testing
         let session = try session()
         var received = Data()
         let error = await #expect(throws: HTTPSessionError.self) {
-            for try await chunk in session.streamTask(for: TransferRequest(url: try url("https", server))).chunks { received += chunk }
+            for try await chunk in session.streamTask(for: TransferRequest(url: try url("https", server))).chunks {
+                received += chunk
+            }
         }
         #expect(error?.code == .connectionLost)
         #expect(received == Data("half".utf8))

@@ -207,7 +207,8 @@ import Testing
         let foreign = try ClientIdentity(
             certificate: MintedCertificates.data("foreign-leaf.pem"), privateKey: MintedCertificates.data("foreign-leaf.key"))
         #expect(
-            await failure(try session { $0.clientIdentity = foreign }.dataTask(for: request(server)))?.code == .clientCertificateRejected)
+            await failure(try session { $0.clientIdentity = foreign }.dataTask(for: request(server)))?.code
+                == .clientCertificateRejected)
         #expect(
             await failure(
                 try session { $0.clientIdentity = foreign }.dataTask(
@@ -238,11 +239,14 @@ import Testing
         var tls = try ServerTLS.minted("leaf-chain")
         tls.maximumVersion = .v1_2
         let server = try MisbehavingServer(tls: tls) { _ in Reply(body: "x") }
-        let chosen = try await session { $0.securityPolicy.cipherList = "ECDHE-ECDSA-CHACHA20-POLY1305" }.dataTask(for: request(server))
-            .response
+        let chosen = try await session { $0.securityPolicy.cipherList = "ECDHE-ECDSA-CHACHA20-POLY1305" }.dataTask(
+            for: request(server)
+        )
+        .response
         #expect(chosen.metrics.transactions.first?.negotiatedTLSCipherSuite == "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256")
         #expect(
-            await failure(try session { $0.securityPolicy.cipherList = "ECDHE-RSA-AES128-GCM-SHA256" }.dataTask(for: request(server)))?
+            await failure(
+                try session { $0.securityPolicy.cipherList = "ECDHE-RSA-AES128-GCM-SHA256" }.dataTask(for: request(server)))?
                 .code == .secureConnectionFailed)
         let error = #expect(throws: HTTPSessionError.self) { try session { $0.securityPolicy.cipherList = "NO-SUCH" } }
         #expect(error?.code == .invalidConfiguration)

@@ -103,10 +103,15 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         let server = try echo()
         let session = try localSession()
         #expect(await failure(session.dataTask(for: post(.file(folder.url("none")), to: server)))?.code == .cannotReadFile)
-        #expect(await failure(session.dataTask(for: post(.file(URL(fileURLWithPath: folder.path)), to: server)))?.code == .cannotReadFile)
-        #expect(await failure(session.dataTask(for: post(.file(URL(fileURLWithPath: "/dev/zero")), to: server)))?.code == .cannotReadFile)
         #expect(
-            await failure(session.dataTask(for: post(.file(try #require(URL(string: "http://a/b"))), to: server)))?.code == .cannotReadFile
+            await failure(session.dataTask(for: post(.file(URL(fileURLWithPath: folder.path)), to: server)))?.code
+                == .cannotReadFile)
+        #expect(
+            await failure(session.dataTask(for: post(.file(URL(fileURLWithPath: "/dev/zero")), to: server)))?.code
+                == .cannotReadFile)
+        #expect(
+            await failure(session.dataTask(for: post(.file(try #require(URL(string: "http://a/b"))), to: server)))?.code
+                == .cannotReadFile
         )
         #expect(server.seen.connections == 0)
     }
@@ -191,7 +196,8 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         let server = try echo()
         let chunks = sizes.map { Data(count: $0) }
         let error = await failure(
-            try localSession().dataTask(for: post(stream(chunks, length: sizes == [10] ? 9 : sizes == [10, 5] ? 10 : 7), to: server)))
+            try localSession().dataTask(
+                for: post(stream(chunks, length: sizes == [10] ? 9 : sizes == [10, 5] ? 10 : 7), to: server)))
         #expect(error?.code == .fileChanged)
         #expect(server.requests.isEmpty)
     }

@@ -290,7 +290,8 @@ import Testing
         var error = await failure(try session().uploadTask(for: request(server, stream), resumableUsing: .tus))
         #expect(error?.code == .invalidRequest)
         #expect(error?.reason == "an upload that goes on where it stopped needs a body of known length")
-        error = await failure(try session().uploadTask(for: TransferRequest(url: server.url, method: .post), resumableUsing: .tus))
+        error = await failure(
+            try session().uploadTask(for: TransferRequest(url: server.url, method: .post), resumableUsing: .tus))
         #expect(error?.reason == "there is no body to upload")
         error = await failure(try session().uploadTask(for: request(server, .file(folder.url("none"))), resumableUsing: .tus))
         #expect(error?.code == .cannotReadFile)
