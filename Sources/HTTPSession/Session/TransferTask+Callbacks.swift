@@ -1,13 +1,20 @@
 public import Dispatch
 
-/// AFNetworking's style: blocks instead of `await`. A thin layer: everything below is the same.
+/// Callbacks instead of `await`, in AFNetworking's style.
 extension TransferTask {
-    /// Calls `success` or `failure` once, when the task has ended and its response has been checked and serialized.
+    /// Calls `success` or `failure` once, when the task has finished and its response is validated and serialized.
     ///
-    /// Serializing runs beside the callbacks, never on `queue`, and `group` is entered until the last callback has run. `progress` is
-    /// called at most every 50 ms, and with the last progress before the end. The task is handed to the callbacks for those who have
-    /// several, and given back. One that nobody starts, and nobody holds any more, calls nothing and leaves `group`; a callback that
-    /// holds its task itself keeps it, and its session, until its end.
+    /// The serializer never runs on `queue`. If a task that was not started is released, no callback runs and `group` is left. A callback that holds
+    /// its task keeps the task, and its session, until it has finished.
+    ///
+    /// - Parameters:
+    ///   - serializer: The serializer, with its own validation.
+    ///   - queue: The queue of the callbacks.
+    ///   - group: The group that is entered now, and left when the last callback has run.
+    ///   - progress: Called at most every 50 ms, and with the last progress before the end.
+    ///   - success: Called with the task and the value.
+    ///   - failure: Called with the task and the error of the task or of the serializer.
+    /// - Returns: The task.
     @discardableResult
     public func respond<Serializer: ResponseSerializer>(
         with serializer: Serializer, on queue: DispatchQueue, group: DispatchGroup? = nil,

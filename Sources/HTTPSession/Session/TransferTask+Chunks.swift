@@ -1,32 +1,34 @@
 public import FoundationEssentials
 
 extension TransferTask {
-    /// The body of a stream task, piece by piece. Two iterators share the pieces. When the last iterator is released before the end of the body,
-    /// as by `break` in a loop, the task is canceled; so is, within about a second, a stream task that nobody refers to. Tasks of other
-    /// kinds give the error ``HTTPSessionError/Code/misuse``.
+    /// The body of a stream task, in chunks as they arrive.
+    ///
+    /// Iterators of one task share its chunks. If the last iterator is released before the end of the body, as by `break` in a loop, the task is
+    /// cancelled. A stream task without any reference is cancelled within about a second. Other kinds of tasks throw
+    /// ``HTTPSessionError/Code/misuse``.
     public var chunks: Chunks { Chunks(task: self) }
 
-    /// The pieces of a body, at least a byte each.
+    /// The chunks of a body, of at least one byte each.
     public struct Chunks: AsyncSequence, Sendable {
-        /// A piece.
+        /// A chunk.
         public typealias Element = Data
-        /// Why there are no more.
+        /// The error that ended the body.
         public typealias Failure = HTTPSessionError
         let task: TransferTask
 
-        /// An iterator, which continues where the last one stopped.
+        /// Creates an iterator, which continues after the chunks that others have read.
         public func makeAsyncIterator() -> Iterator { Iterator(reader: ChunkReader(task)) }
 
-        /// An iterator of a stream's pieces; its copies count as one.
+        /// An iterator of a stream's chunks. Its copies count as one iterator.
         public struct Iterator: AsyncIteratorProtocol {
             let reader: ChunkReader
 
-            /// The next piece; `nil` at the end. Cancelling the reading Task cancels the transfer.
+            /// The next chunk; `nil` at the end. If the reading Swift task is cancelled, the transfer is cancelled.
             public mutating func next() async throws(HTTPSessionError) -> Data? {
                 try await next(isolation: nil)
             }
 
-            /// The same, wherever the caller runs.
+            /// The next chunk, delivered on the given actor; `nil` at the end.
             public mutating func next(isolation actor: isolated (any Actor)?) async throws(HTTPSessionError) -> Data? {
                 let task = reader.task
                 guard let buffer = task.chunkBuffer else {
@@ -43,7 +45,7 @@ extension TransferTask {
     }
 }
 
-/// What the copies of an iterator share. The release of the last one cancels the task, unless its body has ended.
+/// The state that copies of an iterator share. Its release cancels the task, unless the body has ended.
 final class ChunkReader: Sendable {
     let task: TransferTask
 

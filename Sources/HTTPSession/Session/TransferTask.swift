@@ -3,45 +3,57 @@ internal import EventLoop
 internal import FoundationEssentials
 internal import HTTPTypes
 
-/// A transfer under way: what it is asked for decides its ``kind``, not its type.
+/// A task of a session: one request, and its response as data, as a file or as a stream.
 ///
-/// A task belongs to its session and goes on without anybody holding it. Whoever awaits its value and is cancelled cancels the task.
+/// ```swift
+/// let download = session.download("models/big.bin", to: file)
+/// for await progress in download.progress { print(progress.fractionCompleted as Any) }
+/// try await download.file()
+/// ```
+///
+/// A task runs in its session without a reference to it. Its result is awaited by ``response``, ``data()``, ``decode(as:decoder:)``, ``file()`` and
+/// the like, any number of times.
 public final class TransferTask: Sendable, Identifiable, CustomStringConvertible {
-    /// What becomes of the response, and what was sent.
+    /// The kind of task: whether its response is kept in memory, written to a file, or streamed.
     @nonexhaustive public enum Kind: String, Hashable, Sendable {
+        /// The response is kept in memory.
         case data
-        /// A data task with a body.
+        /// The request has a body, and the response is kept in memory.
         case upload
+        /// The response is written to a file.
         case download
+        /// The response is read in chunks (``TransferTask/chunks``).
         case stream
     }
 
-    /// Where the task is.
+    /// The state of a task.
     @nonexhaustive public enum State: Hashable, Sendable {
-        /// Not started yet, or stopped by ``TransferTask/suspend()``.
+        /// The task has not started, or was suspended by ``TransferTask/suspend()``.
         case suspended
-        /// For a connection.
+        /// The task is queued and waits for a free connection.
         case waiting
+        /// An attempt is under way.
         case running
-        /// Before another attempt.
+        /// The task waits before its next attempt (``TransferTask/timeToNextAttempt``).
         case backingOff
-        /// For a network that leads to the server.
+        /// The task waits for a network that leads to its server.
         case waitingForConnectivity
+        /// The task has a result.
         case finished
     }
 
-    /// Unique in this process.
+    /// The task's number, unique in this process.
     public let id: UInt64
-    /// What was asked for at first.
+    /// The request that the task was made for; redirects and interceptors do not change it.
     public let request: TransferRequest
     let core: SessionCore
     let handlers: TransferHandlers
-    /// What ``TransferHandlers/serverTrust`` has said; `nil`: nobody is asked.
+    /// The decisions of ``TransferHandlers/serverTrust``; `nil` if there is no such handler.
     let decisions: ServerTrustDecisions?
-    /// What ``TransferHandlers/clientCertificate`` has said; `nil`: nobody is asked.
+    /// The choices of ``TransferHandlers/clientCertificate``; `nil` if there is no such handler.
     let identities: ClientCertificateDecisions?
     let validation: ResponseValidation
-    /// Whether interceptors may have the request sent by another task when the response is not accepted.
+    /// Whether interceptors may repeat the request by another task if the response is not accepted.
     let isRepeatable: Bool
 
     private struct Shared: Sendable {
@@ -51,22 +63,22 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         var backsOffUntil: Int64?
         var job: TransferJob?
         var isCancelled = false
-        /// The task that sends the request once more, because the response was not accepted.
+        /// The task that repeats the request because the response was not accepted.
         var repetition: TransferTask?
         var result: Result<TransferResponse, HTTPSessionError>?
-        /// Of a task that has failed; a response has its own.
+        /// The metrics of a task that failed; a response has its own.
         var metrics: TransferMetrics?
         var waiters: [Waiter] = []
         var nextWaiter: UInt64 = 0
         var completions: [Completion] = []
         var progress = TransferProgress()
-        /// Made when somebody wants to hear of the progress.
+        /// Made for the first reader of the progress.
         var news: Broadcast<TransferProgress>?
         var watchers: [Broadcast<TransferProgress>.Callback] = []
     }
 
     private let shared: Locked<Shared>
-    /// Where a stream's chunks arrive.
+    /// The buffer of a stream's chunks.
     let chunkBuffer: ChunkBuffer?
 
     init(
@@ -85,20 +97,20 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         shared = Locked(Shared(kind: specification.kind, job: job))
     }
 
-    /// What becomes of the response. A response handler may turn a data task into a download.
+    /// The kind of the task. A response handler may turn a data task into a download.
     public var kind: Kind { shared.withLock { $0.kind } }
-    /// Where the task is.
+    /// The present state of the task.
     public var state: State { shared.withLock { $0.state } }
-    /// How long until the next attempt, while the task is ``State/backingOff``; `nil` otherwise.
+    /// The time until the next attempt while the task is ``State/backingOff``; `nil` otherwise.
     public var timeToNextAttempt: Duration? {
         shared.withLock { $0.backsOffUntil }.map { .nanoseconds(max(0, $0 - MonotonicClock.now())) }
     }
-    /// How far it has come.
+    /// The present progress of the task.
     public var currentProgress: TransferProgress { shared.withLock { $0.progress } }
-    /// The result, once there is one.
+    /// The result of the task; `nil` until it has finished.
     public var result: Result<TransferResponse, HTTPSessionError>? { shared.withLock { $0.result } }
 
-    /// What was measured, once the task has ended, also of one that has failed; `nil` before, and where it never began.
+    /// The metrics of the task, also if it failed; `nil` until it has finished, and if it never started.
     public var metrics: TransferMetrics? {
         shared.withLock { shared in
             if case .success(let response) = shared.result { return response.metrics }
@@ -106,32 +118,34 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         }
     }
 
-    /// What was measured of a task that is about to fail.
+    /// Stores the metrics of a task that is about to fail.
     func note(_ metrics: TransferMetrics) { shared.withLock { $0.metrics = metrics } }
 
     // MARK: Control
 
-    /// Starts the task, or lets it go on. Nothing happens to one that runs or has ended; one that was never started ends with its
-    /// session (``HTTPSessionError/Code/sessionInvalidated``).
+    /// Starts the task, or resumes it after ``suspend()``. A task that runs or has finished is not changed.
+    ///
+    /// A task that is never started fails when its session ends (``HTTPSessionError/Code/sessionInvalidated``).
     public func resume() {
         guard let job = shared.withLock({ $0.job.take() }) else {
             core.post(.resume(id))
             return
         }
         core.add(self, job)
-        // Who cancelled it meanwhile may have told the session before the session knew of the task.
+        // A concurrent cancel() may have reached the session before the task did.
         if shared.withLock({ $0.isCancelled }) { core.post(.cancel(id)) }
     }
 
-    /// Stops the task. A transfer under way is held: its connection stays open, and libcurl may have up to 32 MB of an HTTP/2 stream
-    /// in memory meanwhile. The head of a response to a request that has gone may still arrive. A request that has not gone yet does not go;
-    /// it takes its place in the queue again with ``resume()``. Its timeouts but the resource timeout stand still; a wait before a retry
-    /// passes meanwhile, and is not cut short.
+    /// Suspends the task until ``resume()``.
+    ///
+    /// A transfer under way pauses: its connection stays open, and libcurl may keep up to 32 MB of an HTTP/2 stream in memory. The head of a response
+    /// to a request that was sent may still arrive. A request that was not sent remains unsent, and is queued again by ``resume()``. The timeouts
+    /// are paused, except the resource timeout. The wait before a retry continues and is not shortened.
     public func suspend() { core.post(.suspend(id)) }
 
-    /// Ends the task as ``HTTPSessionError/Code/cancelled``, unless it has ended.
+    /// Cancels the task: it fails with ``HTTPSessionError/Code/cancelled``, unless it has finished.
     public func cancel() {
-        // Let go of behind the lock, as all that may be the user's: an object's end may ask the task.
+        // Released outside of the lock, because a deinitializer of the user's may use the task.
         let (job, repetition) = shared.withLock { shared in
             shared.isCancelled = true
             return (shared.job.take(), shared.repetition)
@@ -144,7 +158,7 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         }
     }
 
-    /// The task that sends the request once more, while it is under way; canceled with this one.
+    /// Stores the task that repeats the request, which is cancelled with this one; `nil` when it has finished.
     func become(repeatedBy repetition: TransferTask?) {
         let (isCancelled, former) = shared.withLock { shared in
             defer { shared.repetition = repetition }
@@ -157,16 +171,16 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
 
     // MARK: Results
 
-    /// One who waits for the end.
+    /// A Swift task that awaits the result.
     fileprivate struct Waiter: Sendable {
         let number: UInt64
         let continuation: CheckedContinuation<Void, Never>
     }
 
-    /// How many wait for the end.
+    /// The number of Swift tasks that await the result.
     package var awaiterCount: Int { shared.withLock { $0.waiters.count } }
 
-    /// Ends one wait, and with the only one the task. A wait that has not begun yet looks itself whether it is cancelled.
+    /// Ends one wait, and cancels the task if there is no other. A wait that has not begun yet checks `Task.isCancelled` itself.
     private func endWait(_ number: UInt64) {
         let (waiter, isOnly) = shared.withLock { shared -> (Waiter?, Bool) in
             guard let index = shared.waiters.firstIndex(where: { $0.number == number }) else { return (nil, false) }
@@ -202,7 +216,7 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         }
     }
 
-    /// How far the task has come: the present first, then the latest whenever it has changed, at most every 50 ms; ends with the task.
+    /// The progress of the task: first the present one, then the latest after every change, at most every 50 ms. The stream ends with the task.
     public var progress: AsyncStream<TransferProgress> {
         let subscription = news.subscribe()
         return AsyncStream { await subscription.next() }
@@ -212,24 +226,23 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         shared.withLock { shared in
             if let news = shared.news { return news }
             let news = Broadcast(shared.progress)
-            // Nobody waits for it yet.
             if shared.result != nil { news.finish() }
             shared.news = news
             return news
         }
     }
 
-    /// How many read the progress now.
+    /// The number of readers of the progress.
     var progressReaderCount: Int { shared.withLock { $0.news }?.subscriberCount ?? 0 }
 
-    /// What hears of the end. It is given the task, because what held it would be held by it, and neither would end before it starts.
+    /// A callback of the task's end. It receives the task: a reference of its own would be a cycle until the task starts.
     struct Completion: Sendable {
-        /// Entered already.
+        /// The group that was entered for this callback.
         let group: DispatchGroup?
         let call: @Sendable (TransferTask, Result<TransferResponse, HTTPSessionError>, EndCallbacks) -> Void
     }
 
-    /// Calls back with the result, on the session's delivery queue; at once where there is one.
+    /// Calls back with the result on the session's delivery queue, at once if the task has finished.
     func onCompletion(_ completion: Completion) {
         let result = shared.withLock { shared in
             if shared.result == nil { shared.completions.append(completion) }
@@ -239,16 +252,16 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
     }
 
     deinit {
-        // Never started, and nobody can start it any more: its callbacks never run.
+        // The task never started, and without a reference nothing can start it: its callbacks never run.
         for completion in shared.withLock({ $0.completions }) { completion.group?.leave() }
     }
 
-    /// The method and the address, without what may be secret.
+    /// The task's number, its method and its URL without secrets.
     public var description: String { "task \(id): \(context.method ?? "") \(context.url ?? "")" }
 
     var context: HTTPSessionError.Context { .init(of: request) }
 
-    /// Ends before it has begun.
+    /// Fails before the task starts.
     func fail(_ error: HTTPSessionError) {
         var error = error
         error.context.url = error.context.url ?? context.url
@@ -258,10 +271,10 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         core.completeUnstarted(self, error)
     }
 
-    /// Whether it still waits for its first ``resume()``.
+    /// Whether the task waits for its first ``resume()``.
     var isUnstarted: Bool { shared.withLock { $0.job != nil } }
 
-    /// The session ends, and the task has not been started.
+    /// Fails a task that was not started, because its session ends.
     func refuseUnstarted() {
         if shared.withLock({ $0.job.take() }) != nil { fail(SessionCore.invalidated(self)) }
     }
@@ -282,23 +295,23 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         if let news { core.outbox.wake { news.publish(progress) } }
     }
 
-    /// Calls back with the progress on the session's delivery queue, at most every 50 ms, and with the last one before the task ends. Where
-    /// the queue is behind, only the latest waits for its turn.
+    /// Calls back with the progress on the session's delivery queue, at most every 50 ms, and with the last one before the task finishes. If the
+    /// queue is late, only the latest progress waits.
     package func onProgress(_ body: @escaping @Sendable (TransferProgress) -> Void) {
         let hasBegun = currentProgress != TransferProgress()
         let watcher = news.call(withPresent: hasBegun, body) { [core] in core.deliver($0) }
         shared.withLock { $0.watchers.append(watcher) }
     }
 
-    /// What is called when the task has ended, off the session's thread, and let go of there: what the user's closures hold may ask the
-    /// task or its session when it ends.
+    /// The callbacks of a task that has finished, called and released off the session's thread: what the user's closures hold may use the task or its
+    /// session when it is released.
     struct Ending: Sendable {
         let result: Result<TransferResponse, HTTPSessionError>
         fileprivate(set) var progress = TransferProgress()
         fileprivate(set) var watchers: [Broadcast<TransferProgress>.Callback] = []
         fileprivate(set) var completions: [Completion] = []
 
-        /// - Returns: the callbacks that are still to run.
+        /// - Returns: The callbacks that are still to run.
         func tell(_ task: TransferTask) -> EndCallbacks? {
             for watcher in watchers { watcher.end(with: progress) }
             guard !completions.isEmpty else { return nil }
@@ -308,7 +321,7 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         }
     }
 
-    /// Who waits for the task when it ends. They are resumed outside of every lock: an executor may run their code at once.
+    /// The Swift tasks that await the result. They are resumed outside of every lock, because an executor may run their code at once.
     struct Awaiters: Sendable {
         fileprivate var waiters: [Waiter] = []
         fileprivate var news: Broadcast<TransferProgress>?
@@ -318,13 +331,13 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
 
         func resume() {
             for waiter in waiters { waiter.continuation.resume() }
-            // Once more: who hears of it finds the task at its end.
+            // Published again, so that a reader that receives it finds the task finished.
             news?.publish(progress)
             news?.finish()
         }
     }
 
-    /// - Returns: `nil` where the task has ended before.
+    /// - Returns: `nil` if the task had finished before.
     func complete(_ result: Result<TransferResponse, HTTPSessionError>) -> (Ending, Awaiters)? {
         var ending = Ending(result: result)
         var awaiters = Awaiters()
