@@ -1,22 +1,22 @@
-/// A stretch of a file.
+/// A range of a file's bytes.
 package struct FilePart: Hashable, Sendable {
     let path: String
-    /// Of the whole file, in bytes, when it was looked at.
+    /// The size of the file in bytes when it was checked.
     let size: Int64
-    /// `nil`: only its size has to be the same.
+    /// The version of the file; `nil` if only its size must be the same.
     let version: FileVersion?
     let range: Range<Int64>
 
     var count: Int64 { range.upperBound - range.lowerBound }
 }
 
-/// What tells whether a file is still the one that was looked at.
+/// The identity of a file's content, to detect a change.
 package struct FileVersion: Hashable, Sendable, Codable {
     let device: UInt64
     let inode: UInt64
     let size: Int64
-    /// Nanoseconds since 1970.
+    /// The time of modification in nanoseconds since 1970.
     let modified: Int64
-    /// Of the inode (st_ctim), which nobody can set back as they can the time of modification.
+    /// The time of the inode's change (st_ctim), which no program can set, unlike the time of modification.
     var changed: Int64
 }

@@ -1,66 +1,65 @@
 import FoundationEssentials
 public import HTTPTypes
 
-/// Parameters in the query, or as a form (`application/x-www-form-urlencoded`), by the request's method; and the fields that every
-/// request of a session carries.
-///
-/// A value: copies are independent, so that threads need no lock around it.
+/// A serializer that writes parameters into the query or into a form (`application/x-www-form-urlencoded`), depending on the method, and adds the
+/// header fields of every request of a session.
 public struct HTTPRequestSerializer: RequestSerializer {
-    /// The fields for requests that do not have them already.
+    /// The header fields that are added to requests without a field of the same name.
     public var headerFields: HTTPFields
-    /// The methods whose parameters go into the query. Looked up in upper case.
+    /// The methods whose parameters are written into the query; GET, HEAD and DELETE by default. Methods are compared in upper case.
     public var httpMethodsEncodingParametersInURI: Set<HTTPRequest.Method> = [.get, .head, .delete]
-    /// How parameters become a query string, which is also the body of a form.
+    /// The serialization of parameters into a query string, which is also the body of a form.
     public var queryStringSerialization = QueryStringSerialization.percentEscaped
-    /// What a request does not say for itself. The priority is not taken from here.
+    /// The options for requests that have none of their own, except the priority.
     public var options = TransferRequest.Options()
 
-    /// How parameters become a query string.
+    /// A serialization of parameters into a query string.
     @nonexhaustive public enum QueryStringSerialization: Sendable {
-        /// ``Parameters/queryString()``.
+        /// The serialization of ``Parameters/queryString()``.
         case percentEscaped
-        /// Made by the closure, escaping included. Its error ends the request.
+        /// The serialization of the closure, which also escapes. If it throws, the request fails.
         case custom(@Sendable (TransferRequest, Parameters) throws -> String)
     }
 
-    /// A serializer with the given fields.
+    /// Creates a serializer that adds these header fields.
     public init(headerFields: HTTPFields) {
         self.headerFields = headerFields
     }
 
-    /// A serializer that tells the server the preferred languages and who asks (``RequestFields``).
+    /// Creates a serializer that adds `Accept-Language` and `User-Agent` (``RequestFields``).
     public init(preferredLanguages: [String], userAgent: String?) {
         headerFields = [:]
         headerFields[.acceptLanguage] = RequestFields.acceptLanguage(preferring: preferredLanguages)
         headerFields[.userAgent] = userAgent
     }
 
-    /// Sets a field for every request; `nil` removes it.
+    /// Sets a header field of every request; `nil` removes it.
     ///
-    /// Throws ``HTTPSessionError/Code/invalidRequest`` for a name or value that would break the header (`HTTPFields`).
+    /// - Throws: ``HTTPSessionError/Code/invalidRequest`` for a name or a value that no header field can have.
     public mutating func setValue(_ value: String?, forHTTPHeaderField name: String) throws(HTTPSessionError) {
         try headerFields.set(value, forFieldNamed: name)
     }
 
-    /// What every request carries under this name.
+    /// The value of the header field of every request; `nil` if there is none.
     public func value(forHTTPHeaderField name: String) -> String? {
         HTTPField.Name(name).flatMap { headerFields[$0] }
     }
 
-    /// Sends Basic authorization with every request, before any server asks for it.
+    /// Sends `Authorization` of the Basic scheme (RFC 7617) with every request, before a server requests it.
     public mutating func setAuthorizationHeaderField(username: String, password: String) throws(HTTPSessionError) {
         headerFields[.authorization] = try RequestFields.basicAuthorization(username: username, password: password)
     }
 
-    /// Sends none any more.
+    /// Removes the `Authorization` that ``setAuthorizationHeaderField(username:password:)`` set.
     public mutating func clearAuthorizationHeader() {
         headerFields[.authorization] = nil
     }
 
-    /// This serializer.
+    /// The serializer of forms, which is this serializer.
     public var formSerializer: HTTPRequestSerializer { self }
 
-    /// Query or form. A method with a body gets a form even without parameters, an empty one, unless it has a body already.
+    /// Writes parameters into the query or into a form. A request with a method that has a body, and without one, gets an empty form if there are no
+    /// parameters.
     public func encode(_ parameters: Parameters?, into request: TransferRequest) throws -> TransferRequest {
         var request = applyingDefaults(to: request)
         let query = try parameters.map { try queryString($0, for: request) }
@@ -73,33 +72,33 @@ public struct HTTPRequestSerializer: RequestSerializer {
         return request
     }
 
-    /// A request whose body is a form of parts: `parameters` first, then what `form` has. One without any part is left as it is.
+    /// Returns a request whose body is a multipart form: `parameters` first, then the parts of `form`. Without any part the request keeps its body.
     ///
-    /// Throws ``HTTPSessionError/Code/invalidRequest`` for GET and HEAD, which have no body.
+    /// - Throws: ``HTTPSessionError/Code/invalidRequest`` for GET and HEAD, which have no body.
     public func multipartRequest(
         _ request: TransferRequest, parameters: Parameters? = nil, form: MultipartForm
     ) throws(HTTPSessionError) -> TransferRequest {
         guard !["GET", "HEAD"].contains(request.method.rawValue.uppercased()) else {
             throw HTTPSessionError(.invalidRequest, "\(request.method) carries no form", context: .init(of: request))
         }
-        var whole = form
-        whole.removeParts()
-        if let parameters { try whole.appendParameters(parameters) }
-        whole.append(partsOf: form)
+        var complete = form
+        complete.removeParts()
+        if let parameters { try complete.appendParameters(parameters) }
+        complete.append(partsOf: form)
         var request = applyingDefaults(to: request)
         try request.validate()
-        guard !whole.isEmpty else { return request }
-        request.body = .multipart(whole)
-        request.headerFields[.contentType] = whole.contentType
+        guard !complete.isEmpty else { return request }
+        request.body = .multipart(complete)
+        request.headerFields[.contentType] = complete.contentType
         return request
     }
 
-    /// Whether this method's parameters belong into the query.
+    /// Whether the parameters of this method are written into the query.
     package func encodesParametersInURI(_ method: HTTPRequest.Method) -> Bool {
         HTTPRequest.Method(method.rawValue.uppercased()).map(httpMethodsEncodingParametersInURI.contains) ?? false
     }
 
-    /// `request` with the fields and options that it does not have.
+    /// The request with the header fields and options of this serializer that it does not have.
     package func applyingDefaults(to request: TransferRequest) -> TransferRequest {
         var request = request
         for name in Set(headerFields.map(\.name)) where !request.headerFields.contains(name) {
@@ -136,7 +135,7 @@ public struct HTTPRequestSerializer: RequestSerializer {
 }
 
 extension TransferRequest {
-    /// Whether a serializer is to write the body. A body that is there stays, and no parameters fit beside it.
+    /// Whether a serializer may write the body. A request with a body keeps it, and cannot take parameters.
     package func takesBody(from parameters: Parameters?) throws(HTTPSessionError) -> Bool {
         if case .none = body { return true }
         guard parameters == nil else {

@@ -1,16 +1,16 @@
 public import FoundationEssentials
 import HTTPTypes
 
-/// Parameters as a JSON body (RFC 8259); for methods without a body in the query, as ``HTTPRequestSerializer`` does it.
+/// A serializer that writes parameters as a JSON body (RFC 8259); for methods without a body into the query, as ``HTTPRequestSerializer``.
 public struct JSONRequestSerializer: RequestSerializer {
-    /// The fields, the methods and the options of every request.
+    /// The serializer of header fields, options and queries.
     public var base: HTTPRequestSerializer
-    /// How the text looks.
+    /// The format of the JSON text.
     public var outputFormatting: JSONEncoder.OutputFormatting
-    /// Whether a single string, number, truth value or null is a body too.
+    /// Whether a string, number, truth value or null may be the body; `false` by default.
     public var allowsFragments: Bool
 
-    /// A serializer of JSON over the rules of `base`.
+    /// Creates a serializer of JSON that is based on `base`.
     public init(
         base: HTTPRequestSerializer = HTTPRequestSerializer(), outputFormatting: JSONEncoder.OutputFormatting = [],
         allowsFragments: Bool = false
@@ -20,12 +20,12 @@ public struct JSONRequestSerializer: RequestSerializer {
         self.allowsFragments = allowsFragments
     }
 
-    /// The serializer below.
+    /// The serializer of forms, which is ``base``.
     public var formSerializer: HTTPRequestSerializer { base }
 
-    /// Without parameters there is neither body nor `Content-Type`.
+    /// Writes parameters as JSON. Without parameters the request gets neither a body nor a `Content-Type`.
     ///
-    /// Throws ``HTTPSessionError/Code/cannotEncodeRequest`` for what JSON cannot say: sets, data, dates, numbers that are not finite.
+    /// - Throws: ``HTTPSessionError/Code/cannotEncodeRequest`` for values that JSON does not have: sets, data, dates, numbers that are not finite.
     public func encode(_ parameters: Parameters?, into request: TransferRequest) throws -> TransferRequest {
         guard !base.encodesParametersInURI(request.method) else { return try base.encode(parameters, into: request) }
         var request = base.applyingDefaults(to: request)
@@ -43,12 +43,12 @@ public struct JSONRequestSerializer: RequestSerializer {
         do { return try encoder.encode(JSONText(parameters: parameters)) } catch { throw Self.invalid }
     }
 
-    /// Without the encoder's error, which has the parameters in it: they may be secrets.
+    /// An error without that of the encoder, which contains the parameters: they may be secrets.
     private static var invalid: HTTPSessionError {
         HTTPSessionError(.cannotEncodeRequest, "the parameters are not valid JSON")
     }
 
-    /// Parameters for a `JSONEncoder`, which itself refuses numbers that are not finite.
+    /// Parameters for a `JSONEncoder`, which refuses numbers that are not finite.
     private struct JSONText: Encodable {
         let parameters: Parameters
 

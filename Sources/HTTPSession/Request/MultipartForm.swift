@@ -1,36 +1,36 @@
 public import FoundationEssentials
 public import HTTPTypes
 
-/// A form of parts (RFC 7578), sent without being put together in memory.
+/// A multipart form (RFC 7578), sent without being assembled in memory.
 ///
-/// Every part can be read again, for a redirect or a challenge: data and files replay by themselves, a stream is made anew. The length
-/// is known before the first byte, unless a stream does not tell its own. Names are escaped as browsers do it (HTML standard,
-/// multipart/form-data encoding algorithm), so that no name ends its field or begins another.
+/// Every part can be sent again after a redirect or a challenge: data and files are read again, a stream is made again. The length is known before
+/// the first byte, unless a stream has no length. Names are escaped as by browsers (HTML standard, multipart/form-data encoding algorithm), so
+/// that no name can end its header field.
 public struct MultipartForm: Sendable {
-    /// What stands between the parts; in none of them, as random as it is made.
+    /// The boundary between the parts. It is random, so that no part contains it.
     public let boundary: String
-    /// How slowly the form is sent; `nil` for as fast as the network takes it.
+    /// The limit of the form's rate; `nil` for none.
     public private(set) var throttle: Throttle?
 
     private var parts: [MultipartPart] = []
 
-    /// A speed, given as packets with a pause after each.
+    /// A rate, as packets with a delay after each.
     public struct Throttle: Hashable, Sendable {
-        /// At most so many bytes at once.
+        /// The largest number of bytes at once, at least 1.
         public var packetSize: Int
-        /// The pause after each packet.
+        /// The delay after each packet.
         public var delay: Duration
 
-        /// What AFNetworking suggests for a slow cellular network: 16 KiB every 0.2 s.
+        /// The rate that AFNetworking suggests for a slow cellular network: 16 KiB every 0.2 s.
         public static let suggestedFor3G = Throttle(packetSize: 16_384, delay: .milliseconds(200))
 
-        /// A pause of `delay` after each `packetSize` bytes; at least one byte.
+        /// Creates a rate with a delay after each `packetSize` bytes, which is at least 1.
         public init(packetSize: Int, delay: Duration) {
             self.packetSize = max(packetSize, 1)
             self.delay = max(delay, .zero)
         }
 
-        /// What it comes to, at least 1; `nil` where there is no pause.
+        /// The rate in bytes per second, at least 1; `nil` if there is no delay.
         package var bytesPerSecond: Int64? {
             let (seconds, attoseconds) = delay.components
             let pause = Double(seconds) + Double(attoseconds) / 1e18
@@ -39,20 +39,20 @@ public struct MultipartForm: Sendable {
         }
     }
 
-    /// A form without parts.
+    /// Creates a form without parts, with a boundary of the caller's.
     ///
-    /// Throws ``HTTPSessionError/Code/invalidRequest`` where `boundary` is not one to 70 of the characters that RFC 2046 section 5.1.1
-    /// gives it, or ends in a space.
+    /// - Throws: ``HTTPSessionError/Code/invalidRequest`` if `boundary` does not have 1 to 70 of the characters of RFC 2046 section 5.1.1, or ends in
+    ///   a space.
     public init(boundary: String) throws(HTTPSessionError) {
         guard (1...70).contains(boundary.utf8.count), boundary.last != " ",
-            boundary.unicodeScalars.allSatisfy(Self.mayStandInBoundary)
+            boundary.unicodeScalars.allSatisfy(Self.isAllowedInBoundary)
         else {
             throw HTTPSessionError(.invalidRequest, "\(boundary.debugDescription) is no boundary of a multipart body")
         }
         self.boundary = boundary
     }
 
-    /// A form without parts, whose boundary is made of two random numbers.
+    /// Creates a form without parts, with a boundary of two random numbers.
     package init(random: (UInt64, UInt64)) {
         func digits(_ number: UInt64) -> String {
             let digits = String(number, radix: 16)
@@ -61,20 +61,20 @@ public struct MultipartForm: Sendable {
         boundary = "Boundary-\(digits(random.0))\(digits(random.1))"
     }
 
-    /// A form field: `Content-Disposition` and the bytes, no `Content-Type`.
+    /// Appends a form field: `Content-Disposition` and the bytes, without a `Content-Type`.
     public mutating func appendPart(form data: Data, name: String) throws(HTTPSessionError) {
         append(try MultipartPart(name: name, fileName: nil, mimeType: nil, content: .data(data)))
     }
 
-    /// A file whose bytes are in memory.
+    /// Appends a file whose bytes are in memory.
     public mutating func appendPart(
         data: Data, name: String, fileName: String, mimeType: String = "application/octet-stream"
     ) throws(HTTPSessionError) {
         append(try MultipartPart(name: name, fileName: fileName, mimeType: mimeType, content: .data(data)))
     }
 
-    /// A file whose bytes come from a stream, made anew for every attempt. `length` in bytes; `nil` where only the end tells, which
-    /// leaves the whole form without a `Content-Length`.
+    /// Appends a file whose bytes come from a stream, which is made again for every attempt. `length` is in bytes; if it is `nil`, the form has no
+    /// `Content-Length`.
     public mutating func appendPart(
         stream: @escaping BodyStreamFactory, length: Int64?, name: String, fileName: String,
         mimeType: String = "application/octet-stream"
@@ -84,8 +84,8 @@ public struct MultipartForm: Sendable {
         append(try MultipartPart(name: name, fileName: fileName, mimeType: mimeType, content: content))
     }
 
-    /// The first `length` bytes of a file, which are all it had when it was looked at. The name is the path's last component, the type
-    /// its extension's, unless given.
+    /// Appends the first `length` bytes of a file, its size when it was checked. By default the name is the last component of the path, and the type
+    /// that of its extension.
     package mutating func appendPart(
         path: String, length: Int64, name: String, fileName: String? = nil, mimeType: String? = nil
     ) throws(HTTPSessionError) {
@@ -96,14 +96,14 @@ public struct MultipartForm: Sendable {
         append(try MultipartPart(name: name, fileName: fileName ?? last, mimeType: type, content: content))
     }
 
-    /// A part with fields of the caller's own. swift-http-types keeps line breaks out of them.
+    /// Appends a part with header fields of the caller's. `HTTPFields` cannot contain line breaks.
     public mutating func appendPart(headers: HTTPFields, body: Data) {
         append(MultipartPart(headers: headers, content: .data(body)))
     }
 
-    /// A form field for each of the parameters, named as in a query (`user[ids][]`) but not percent-escaped; null is an empty field.
+    /// Appends a form field for each of the parameters, named as in a query (`user[ids][]`) but not percent-escaped. Null is an empty field.
     ///
-    /// Throws as ``Parameters/queryString()`` does.
+    /// - Throws: The errors of ``Parameters/queryString()``.
     public mutating func appendParameters(_ parameters: Parameters) throws(HTTPSessionError) {
         for pair in try parameters.queryPairs() {
             let bytes: Data =
@@ -116,23 +116,23 @@ public struct MultipartForm: Sendable {
         }
     }
 
-    /// Sends at most `packetSize` bytes at once, and on average no more than these in each `delay`. A session's
-    /// ``SessionConfiguration/maximumSendRate`` holds too.
+    /// Limits the rate to `packetSize` bytes at once, and on average in each `delay`. A session's ``SessionConfiguration/maximumSendRate`` applies as
+    /// well.
     public mutating func throttleBandwidth(packetSize: Int, delay: Duration) {
         throttle = Throttle(packetSize: packetSize, delay: delay)
     }
 
-    /// Without any part: such a form leaves its request as it is.
+    /// Whether the form has no parts. A request with such a form has no body.
     public var isEmpty: Bool { parts.isEmpty }
 
-    /// The field that tells the server the boundary.
+    /// The value of `Content-Type`, with the boundary.
     public var contentType: String {
-        // Of what a boundary may have, these need quotes in a field's parameter (RFC 9110 section 5.6.6).
+        // These characters of a boundary need quotes in a parameter (RFC 9110 section 5.6.6).
         let needsQuotes = boundary.contains { "'(),/:=? ".contains($0) }
         return "multipart/form-data; boundary=\(needsQuotes ? "\"\(boundary)\"" : boundary)"
     }
 
-    /// The whole body in bytes, before any of it is sent; `nil` where a stream does not tell its length.
+    /// The length of the body in bytes; `nil` if a stream has no length.
     public var contentLength: Int64? {
         var sum: Int64 = 0
         for segment in segments() {
@@ -144,8 +144,8 @@ public struct MultipartForm: Sendable {
         return sum
     }
 
-    /// The body in the order in which it is sent: boundaries, headers and small parts joined, files and streams by themselves.
-    /// Nothing for a form without parts.
+    /// The segments of the body in their order: boundaries, headers and small parts joined, files and streams separate. A form without parts has
+    /// none.
     package func segments() -> [BodySegment] {
         guard !isEmpty else { return [] }
         var segments: [BodySegment] = []
@@ -154,7 +154,7 @@ public struct MultipartForm: Sendable {
             if place > 0 { text += Data("\r\n--\(boundary)\r\n".utf8) }
             text += part.header
             switch part.content {
-            case .data(let data) where data.count <= Self.longestJoinedPart:
+            case .data(let data) where data.count <= Self.maximumJoinedPart:
                 text += data
             case .data, .file, .filePart, .stream:
                 segments += [.data(text), part.content]
@@ -171,10 +171,10 @@ public struct MultipartForm: Sendable {
 
     private mutating func append(_ part: MultipartPart) { parts.append(part) }
 
-    /// Copying more than this costs more than one more write.
-    private static let longestJoinedPart = 16_384
+    /// The largest part that is copied: copying more costs more than another write.
+    private static let maximumJoinedPart = 16_384
 
-    private static func mayStandInBoundary(_ scalar: Unicode.Scalar) -> Bool {
+    private static func isAllowedInBoundary(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar {
         case "A"..."Z", "a"..."z", "0"..."9", "'", "(", ")", "+", "_", ",", "-", ".", "/", ":", "=", "?", " ": true
         default: false

@@ -1,13 +1,13 @@
 import FoundationEssentials
 import HTTPTypes
 
-/// One part of a form: its header as it is sent, and what follows.
+/// A part of a form: its header as it is sent, and its content.
 struct MultipartPart: Sendable {
-    /// With the empty line that ends it.
+    /// The header fields, with the empty line that ends them.
     let header: Data
     let content: BodySegment
 
-    /// A part of a form, with `Content-Disposition` and, where given, `Content-Type`.
+    /// Creates a part with `Content-Disposition`, and with `Content-Type` if there is a type.
     init(name: String, fileName: String?, mimeType: String?, content: BodySegment) throws(HTTPSessionError) {
         var disposition = "form-data; name=\"\(try Self.escape(name, normalizingLineBreaks: true))\""
         if let fileName {
@@ -22,7 +22,7 @@ struct MultipartPart: Sendable {
         self.content = content
     }
 
-    /// A part whose fields the caller has chosen.
+    /// Creates a part with header fields of the caller's.
     init(headers: HTTPFields, content: BodySegment) {
         var header = Data()
         for field in headers {
@@ -34,8 +34,8 @@ struct MultipartPart: Sendable {
         self.content = content
     }
 
-    /// The HTML standard's rule: a quotation mark, a line feed and a carriage return become `%22`, `%0A` and `%0D`. Other control
-    /// characters, of which it says nothing, are escaped in the same way: no field has them. A field's name (not a file's) has each of its line breaks made CRLF before.
+    /// Escapes a name by the HTML standard: a quotation mark, a line feed and a carriage return become `%22`, `%0A` and `%0D`. Other control characters
+    /// are escaped in the same way, because no header field may have them. The line breaks of a field's name, not of a file's, become CRLF first.
     private static func escape(_ text: String, normalizingLineBreaks: Bool) throws(HTTPSessionError) -> String {
         guard !text.utf8.contains(0) else {
             throw HTTPSessionError(.invalidRequest, "the name of a part has NUL in it")

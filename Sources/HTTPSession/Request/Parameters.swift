@@ -1,35 +1,38 @@
 public import FoundationEssentials
 
-/// What a request is to say, before a serializer decides how: in the query, as a form, as JSON, as a property list.
+/// The parameters of a request. The request's serializer writes them into the query, as a form, as JSON or as a property list.
 ///
-/// Written with literals (`["user": ["name": "Ada", "ids": [1, 2]]]`), made from a dictionary of Swift values
+/// They are written with literals (`["user": ["name": "Ada", "ids": [1, 2]]]`), made from a dictionary of Swift values
 /// (`init(_:)`) or from an `Encodable` (``init(encoding:encoder:)``).
 @nonexhaustive public enum Parameters: Hashable, Sendable {
-    /// In a query the key without `=`, in a form the empty string, in JSON `null`; no property list has it.
+    /// Null: in a query the key without `=`, in a multipart form an empty field, in JSON `null`. A property list cannot have it.
     case null
-    /// In a query and a form `1` or `0`.
+    /// A truth value: `1` or `0` in a query or form.
     case bool(Bool)
+    /// An integer.
     case integer(Int64)
-    /// Whole numbers above `Int64.max`.
+    /// An integer above `Int64.max`.
     case unsigned(UInt64)
+    /// A floating-point number.
     case number(Double)
+    /// A string.
     case string(String)
-    /// The bytes as they are in a form or query (escaped), a property list's data; JSON has none.
+    /// Data: escaped bytes in a query or form, data in a property list. JSON cannot have it.
     case data(Data)
-    /// RFC 3339 in a query or form, a property list's date, of the years 1 to 9999; JSON has none.
+    /// A date of the years 1 to 9999: RFC 3339 in a query or form, a date in a property list. JSON cannot have it.
     case date(Date)
-    /// In a query `key[]=` for each element.
+    /// An array: `key[]=` for each element in a query.
     case array([Parameters])
-    /// In a query `key[child]=` for each pair, sorted by key.
+    /// A dictionary: `key[child]=` for each pair in a query, sorted by key.
     case dictionary([String: Parameters])
-    /// In a query `key=` for each element, sorted; neither JSON nor a property list has it.
+    /// A set: `key=` for each element in a query, sorted. Neither JSON nor a property list can have it.
     case set(Set<Parameters>)
 
-    /// How deep containers may stand in each other; deeper ones are refused (``HTTPSessionError/Code/cannotEncodeRequest``).
-    /// Foundation's JSON and property list readers have the same limit.
+    /// The largest depth of nested containers; deeper ones throw ``HTTPSessionError/Code/cannotEncodeRequest``. The JSON and property list readers of
+    /// Foundation have the same limit.
     public static let maximumDepth = 512
 
-    /// `true` for a container without elements.
+    /// Whether this is a container without elements.
     public var isEmpty: Bool {
         switch self {
         case .array(let elements): elements.isEmpty
@@ -39,7 +42,7 @@ public import FoundationEssentials
         }
     }
 
-    /// Whether containers stand in each other at most ``maximumDepth`` deep. Looks no deeper than that itself.
+    /// Whether containers are nested at most ``maximumDepth`` deep.
     var isShallow: Bool { isShallow(levels: Self.maximumDepth) }
 
     private func isShallow(levels: Int) -> Bool {
@@ -51,7 +54,7 @@ public import FoundationEssentials
         }
     }
 
-    /// RFC 3339 and property lists have four digits for the year. Foundation writes other dates as some that they are not.
+    /// RFC 3339 and property lists have four digits for the year. Foundation writes other dates incorrectly.
     private static let dates = -62_135_769_600.0..<253_402_300_800.0
 
     private var hasUnwritableDate: Bool {
@@ -64,7 +67,7 @@ public import FoundationEssentials
         }
     }
 
-    /// Refuses containers deeper than ``maximumDepth``, before anything walks them, and dates that no format has.
+    /// Throws for containers nested deeper than ``maximumDepth``, and for dates outside of the years 1 to 9999.
     package func requireWritable() throws(HTTPSessionError) {
         guard isShallow else {
             throw HTTPSessionError(.cannotEncodeRequest, "the parameters are nested more than \(Self.maximumDepth) deep")
@@ -78,26 +81,26 @@ public import FoundationEssentials
 extension Parameters: ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral, ExpressibleByStringInterpolation,
     ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral, ExpressibleByBooleanLiteral, ExpressibleByNilLiteral
 {
-    /// A dictionary; of a repeated key the last value stays.
+    /// Creates a dictionary. If a key is repeated, the last value counts.
     public init(dictionaryLiteral elements: (String, Parameters)...) {
         self = .dictionary(Dictionary(elements) { _, last in last })
     }
 
-    /// An array.
+    /// Creates an array.
     public init(arrayLiteral elements: Parameters...) { self = .array(elements) }
 
-    /// A string.
+    /// Creates a string.
     public init(stringLiteral value: String) { self = .string(value) }
 
-    /// A whole number.
+    /// Creates an integer.
     public init(integerLiteral value: Int64) { self = .integer(value) }
 
-    /// A number.
+    /// Creates a floating-point number.
     public init(floatLiteral value: Double) { self = .number(value) }
 
-    /// A truth value.
+    /// Creates a truth value.
     public init(booleanLiteral value: Bool) { self = .bool(value) }
 
-    /// Null.
+    /// Creates null.
     public init(nilLiteral: ()) { self = .null }
 }

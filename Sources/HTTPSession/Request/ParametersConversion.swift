@@ -1,15 +1,15 @@
 public import FoundationEssentials
 
 extension Parameters {
-    /// From Swift values: dictionaries with string keys, arrays, sets, numbers, strings, `Data`, `Date`, `URL`, `UUID`, `nil`.
+    /// Creates parameters of Swift values: dictionaries with string keys, arrays, sets, numbers, strings, `Data`, `Date`, `URL`, `UUID`, `nil`.
     ///
-    /// Any other type is an error that names it, and so is nesting deeper than ``maximumDepth``.
+    /// Other types, and nesting deeper than ``maximumDepth``, throw ``HTTPSessionError/Code/cannotEncodeRequest``.
     public init(_ values: [String: any Sendable]) throws(HTTPSessionError) {
         self = try Self.converting(values, levels: Self.maximumDepth)
     }
 
-    /// From an `Encodable`, by way of JSON: what the encoder does to keys, dates and data is done here too, and what JSON cannot
-    /// say (NaN) is an error. Whole numbers of 64 bits stay exact; a `Decimal` with more digits than a `Double` has is rounded to one.
+    /// Creates parameters of an `Encodable` by way of JSON, with the encoder's strategies for keys, dates and data. Values that JSON does not have
+    /// (NaN) are errors. Integers of 64 bits are exact; a `Decimal` is rounded to a `Double`.
     public init(encoding value: some Encodable, encoder: JSONEncoder = JSONEncoder()) throws(HTTPSessionError) {
         do {
             self = try JSONParser.parse(try encoder.encode(value))
@@ -18,7 +18,7 @@ extension Parameters {
         }
     }
 
-    /// The same value in the vocabulary of requests.
+    /// Creates parameters of a JSON value.
     public init(_ value: JSONValue) {
         switch value {
         case .null: self = .null
@@ -81,7 +81,7 @@ extension Parameters {
     private static func whole(_ value: some BinaryInteger) -> Parameters {
         if let value = Int64(exactly: value) { return .integer(value) }
         if let value = UInt64(exactly: value) { return .unsigned(value) }
-        // Int128 and its like: the digits are what counts.
+        // Int128 and the like are read by their digits.
         return .string(String(value))
     }
 }

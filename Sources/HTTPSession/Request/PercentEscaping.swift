@@ -1,10 +1,9 @@
 /// Percent escaping for query strings and forms (RFC 3986 section 2.1).
 package enum PercentEscaping {
-    /// Every byte escaped but the unreserved characters (`A-Z a-z 0-9 - . _ ~`, RFC 3986 section 2.3), `/` and `?`
-    /// (section 3.4). A space becomes `%20`, other text its UTF-8.
+    /// Escapes all bytes of the text's UTF-8 except the unreserved characters (`A-Z a-z 0-9 - . _ ~`, RFC 3986 section 2.3), `/` and `?` (section 3.4).
     package static func escape(_ text: String) -> String { escape(bytes: text.utf8) }
 
-    /// The same for bytes that are not text.
+    /// Escapes bytes that are no text.
     package static func escape(bytes: some Collection<UInt8>) -> String {
         var escaped: [UInt8] = []
         escaped.reserveCapacity(bytes.count)
@@ -20,7 +19,7 @@ package enum PercentEscaping {
         return String(decoding: escaped, as: UTF8.self)
     }
 
-    /// `text` with each percent-encoded byte as it is; `nil` if an escape is broken, or if the bytes are no UTF-8.
+    /// Decodes percent-encoded bytes; `nil` if an escape is invalid, or if the bytes are no UTF-8.
     package static func unescape(_ text: String) -> String? {
         let parts = text.utf8.split(separator: UInt8(ascii: "%"), omittingEmptySubsequences: false)
         var bytes = Array(parts[0])

@@ -1,19 +1,19 @@
 package import FoundationEssentials
 
-/// A parameter without its nesting: `user[ids][]` and one value.
+/// A name and value of a query, made of nested parameters: `user[ids][]` and one value.
 package struct QueryPair: Hashable, Sendable {
-    /// The path to the value, not escaped.
+    /// The name, not escaped.
     package var name: String
     package var value: Value
 
     package enum Value: Hashable, Sendable {
-        /// The name stands alone, without `=`.
+        /// No value: the name without `=`.
         case none
         case text(String)
         case bytes(Data)
     }
 
-    /// `name=value`, both escaped whole, so that brackets go out as `%5B%5D`.
+    /// The escaped `name=value`. Brackets are escaped as `%5B%5D`.
     package var escaped: String {
         let name = PercentEscaping.escape(name)
         return switch value {
@@ -25,16 +25,16 @@ package struct QueryPair: Hashable, Sendable {
 }
 
 extension Parameters {
-    /// The query string: pairs joined by `&`, dictionaries sorted by key, arrays as `key[]`, sets as the key repeated.
-    /// Empty containers vanish.
+    /// Returns the query string: pairs joined by `&`, dictionaries sorted by key, arrays as `key[]`, sets as a repeated key. Empty containers are
+    /// left out.
     ///
-    /// Throws ``HTTPSessionError/Code/cannotEncodeRequest`` where the outermost value is not a dictionary, for then nothing gives the
-    /// names, and for nesting deeper than ``maximumDepth``.
+    /// - Throws: ``HTTPSessionError/Code/cannotEncodeRequest`` if the outermost value is not a dictionary, so that there are no names, and for nesting
+    ///   deeper than ``maximumDepth``.
     public func queryString() throws(HTTPSessionError) -> String {
         try queryPairs().map(\.escaped).joined(separator: "&")
     }
 
-    /// The pairs of ``queryString()``.
+    /// Returns the pairs of ``queryString()``.
     package func queryPairs() throws(HTTPSessionError) -> [QueryPair] {
         guard case .dictionary(let pairs) = self else {
             throw HTTPSessionError(.cannotEncodeRequest, "parameters in a query or form must be a dictionary")
@@ -63,7 +63,7 @@ extension Parameters {
         case .bool(let value): .text(value ? "1" : "0")
         case .integer(let value): .text(String(value))
         case .unsigned(let value): .text(String(value))
-        // A whole number without its ".0", as AFNetworking's NSNumber wrote it.
+        // An integral number without ".0", as AFNetworking's NSNumber wrote it.
         case .number(let value): .text(Int64(exactly: value).map(String.init) ?? String(value))
         case .string(let value): .text(value)
         case .data(let value): .bytes(value)

@@ -1,33 +1,35 @@
 public import FoundationEssentials
 
-/// What a request carries. Every form but a stream without its factory can be sent again, after a redirect or a challenge.
+/// The body of a request. It can be sent again after a redirect, a challenge or a failure.
 ///
-/// An answer may come before the request is out, and is the task's result then: over HTTP/2 what is not out stays here (RFC 9113 section
-/// 8.1). ``TransactionMetrics/countOfRequestBodyBytesSent`` says how much of it went.
+/// A response may arrive before the body is sent, and is then the task's response: over HTTP/2 the remaining body is not sent (RFC 9113 section
+/// 8.1). ``TransactionMetrics/countOfRequestBodyBytesSent`` is the number of bytes that were sent.
 @nonexhaustive public enum RequestBody: Sendable {
+    /// No body.
     case none
+    /// A body in memory.
     case data(Data)
-    /// The file's bytes; its size is taken when the task is made, and a file that changes meanwhile ends it
-    /// (``HTTPSessionError/Code/fileChanged``).
+    /// The bytes of a file. Its size is read when the task is made; if the file changes, the task fails with
+    /// ``HTTPSessionError/Code/fileChanged``.
     case file(URL)
-    /// `multipart/form-data` (RFC 7578), streamed part by part.
+    /// A multipart form (RFC 7578), streamed part by part.
     case multipart(MultipartForm)
-    /// Chunks made anew for every attempt. `length` in bytes; `nil` sends chunked transfer coding over HTTP/1.1.
+    /// A stream that is made again for every attempt. `length` is in bytes; if it is `nil`, HTTP/1.1 uses the chunked transfer coding.
     case stream(length: Int64?, make: BodyStreamFactory)
 }
 
-/// Makes a body's chunks, from the first, as often as it is asked.
+/// A closure that makes the stream of a body's chunks from the beginning, for each attempt.
 public typealias BodyStreamFactory = @Sendable () throws -> AsyncThrowingStream<Data, any Error>
 
-/// A stretch of a body, in the form in which the engine reads it. A body is a list of them.
+/// A segment of a body, in the form in which the engine reads it.
 package enum BodySegment: Sendable {
     case data(Data)
-    /// `length` bytes of the file from its beginning, measured when the body was put together.
+    /// The first `length` bytes of the file, its size when the body was made.
     case file(path: String, length: Int64)
     case filePart(FilePart)
     case stream(length: Int64?, make: BodyStreamFactory)
 
-    /// In bytes; `nil` where only the end tells.
+    /// The length in bytes; `nil` if it is not known.
     package var length: Int64? {
         switch self {
         case .data(let data): Int64(data.count)

@@ -1,26 +1,26 @@
 import HTTPTypes
 
-/// Puts parameters into a request: where they go, in which form, and which fields say so.
+/// A serializer that writes parameters into a request and adds header fields.
 public protocol RequestSerializer: Sendable {
-    /// `request` with `parameters` and this serializer's fields. A field that `request` already has stays as it is.
+    /// Returns the request with the parameters and the header fields of this serializer. Header fields of `request` are not replaced.
     ///
-    /// May throw any error; callers of ``serialize(_:parameters:)`` see it beneath an ``HTTPSessionError``.
+    /// - Throws: Any error. ``serialize(_:parameters:)`` throws it as the underlying error of an ``HTTPSessionError``.
     func encode(_ parameters: Parameters?, into request: TransferRequest) throws -> TransferRequest
 
-    /// The serializer of multipart forms, which gives them fields and options; by default one with the library's fields.
+    /// The serializer that adds header fields and options to multipart forms; by default one with the library's header fields.
     var formSerializer: HTTPRequestSerializer { get }
 }
 
 extension RequestSerializer {
-    /// A serializer with the library's fields.
+    /// A serializer with the library's header fields.
     public var formSerializer: HTTPRequestSerializer { HTTPRequestSerializer() }
 }
 
 extension RequestSerializer {
-    /// The request to send, checked: an address that can be asked, no field of HTTP's framing.
+    /// Returns the request to send, after validation of its URL and header fields.
     ///
-    /// Throws ``HTTPSessionError/Code/invalidRequest`` for a request that must not be sent, and
-    /// ``HTTPSessionError/Code/cannotEncodeRequest`` for parameters that the serializer cannot write, with its error below.
+    /// - Throws: ``HTTPSessionError/Code/invalidRequest`` for a request that must not be sent, and ``HTTPSessionError/Code/cannotEncodeRequest`` for
+    ///   parameters that the serializer cannot write, with its error as the underlying one.
     public func serialize(
         _ request: TransferRequest, parameters: Parameters? = nil
     ) throws(HTTPSessionError) -> TransferRequest {

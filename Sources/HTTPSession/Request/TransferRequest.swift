@@ -1,36 +1,37 @@
 public import FoundationEssentials
 public import HTTPTypes
 
-/// What to ask of a server: the method, the address, the fields and the body, and how far to go for it.
+/// A request: method, URL, header fields, body and options.
 ///
-/// A value: a copy changes nothing of a task that has been made from it. What is `nil` is taken from the session's
-/// ``SessionConfiguration``.
+/// For options that are `nil`, those of the session's ``SessionConfiguration`` apply. Changes do not affect tasks that were made before.
 public struct TransferRequest: Sendable {
-    /// `http` or `https`. A user and a password in it are sent at once over TLS (Basic, RFC 7617), and over http when the server asks for
-    /// them, unless ``Options/sendsCredentialsPreemptively`` is set. They are never sent in a `Referer` or to the origin of a redirect. A host of
-    /// other scripts is kept in ASCII (`xn--…`, RFC 5891).
+    /// The URL, with the scheme `http` or `https`.
+    ///
+    /// A user and password in the URL are sent with the first request over TLS (Basic, RFC 7617). Over http they are sent when the server requests
+    /// them, or with the first request if ``Options/sendsCredentialsPreemptively`` is set. They are never sent in a `Referer`, nor to the origin of a
+    /// redirect. An international host is stored in ASCII (`xn--…`, RFC 5891).
     public var url: URL {
         get { parts.value.url }
         set { parts.value.url = newValue.withASCIIHost }
     }
-    /// RFC 9110 section 9, or any other token.
+    /// The method (RFC 9110 section 9), or any other token.
     public var method: HTTPRequest.Method {
         get { parts.value.method }
         set { parts.value.method = newValue }
     }
-    /// Field names of HTTP/1.1 framing (`Content-Length`, `Transfer-Encoding`, `Connection`) are the engine's: setting one is an
-    /// error (``HTTPSessionError/Code/invalidRequest``).
+    /// The header fields. The fields of HTTP/1.1 framing (`Content-Length`, `Transfer-Encoding`, `Connection`) belong to the session: a request that
+    /// has one fails with ``HTTPSessionError/Code/invalidRequest``.
     public var headerFields: HTTPFields {
         get { parts.value.headerFields }
-        // Where they are: `set` would have all of them copied for each that is set.
+        // In place, because `set` would copy all fields for each change.
         _modify { yield &parts.value.headerFields }
     }
-    /// What is sent with it.
+    /// The body; none by default.
     public var body: RequestBody {
         get { parts.value.body }
         set { parts.value.body = newValue }
     }
-    /// How far to go for it.
+    /// The options of this request.
     public var options: Options {
         get { parts.value.options }
         _modify { yield &parts.value.options }
@@ -46,53 +47,55 @@ public struct TransferRequest: Sendable {
         var options: Options
     }
 
-    /// How far to go for one request. Timeouts are 1 ms to 10 years, sizes not negative: anything else ends the task
-    /// (``HTTPSessionError/Code/invalidRequest``).
+    /// Options of one request; those that are `nil` are taken from the session. Timeouts are from 1 ms to 10 years, sizes not negative: other values
+    /// fail the task with ``HTTPSessionError/Code/invalidRequest``.
     public struct Options: Hashable, Sendable {
-        /// How long nothing may arrive or leave before the attempt ends (`URLSessionConfiguration.timeoutIntervalForRequest`).
+        /// The longest time in which an attempt sends and receives nothing (`URLSessionConfiguration.timeoutIntervalForRequest`).
         public var requestTimeout: Duration?
-        /// From the start of the task to its end, with every redirect, wait and retry
-        /// (`URLSessionConfiguration.timeoutIntervalForResource`).
+        /// The limit of the task's total time, with all redirects, waits and retries (`URLSessionConfiguration.timeoutIntervalForResource`).
         public var resourceTimeout: Duration?
-        /// Name resolution, TCP and TLS together.
+        /// The limit of name resolution, TCP and TLS together in one attempt.
         public var connectTimeout: Duration?
-        /// Which task starts first where tasks wait for a connection.
+        /// The priority in the session's queue, where tasks wait for a connection.
         public var priority = Priority.default
-        /// `false`: no cookie is sent or kept.
+        /// Whether cookies are sent and stored.
         public var handlesCookies: Bool?
-        /// `true`: the user and the password of an http URL are sent before the server asks for them, where everybody on the path reads them.
+        /// Whether the user and password of an http URL are sent before the server requests them, in clear text.
         public var sendsCredentialsPreemptively: Bool?
-        /// `false`: never over a cellular interface.
+        /// Whether the request may use a cellular interface.
         public var allowsCellularAccess: Bool?
-        /// `false`: never over an interface that Reachability calls expensive.
+        /// Whether the request may use an expensive interface (`NetworkPath.isExpensive`).
         public var allowsExpensiveAccess: Bool?
-        /// `false`: never over an interface that Reachability calls constrained.
+        /// Whether the request may use a constrained interface (`NetworkPath.isConstrained`).
         public var allowsConstrainedAccess: Bool?
-        /// Whether the task waits for a network that is gone.
+        /// Whether the task waits for a network that leads to its server.
         public var waitsForConnectivity: Bool?
-        /// When the task tries again by itself.
+        /// The policy by which the task retries.
         public var retryPolicy: RetryPolicy?
-        /// The longest response kept in memory, in bytes; data tasks only.
+        /// The largest body of a response in memory, in bytes.
         public var maximumResponseSize: Int?
 
-        /// Nothing but what the session says.
+        /// Creates options that are all taken from the session.
         public init() {}
     }
 
-    /// RFC 9218 calls it urgency; here it orders this session's own queue.
+    /// A priority in the queue of a session (RFC 9218 calls it urgency). It is not sent to the server.
     @nonexhaustive public enum Priority: Int, Hashable, Sendable, Comparable, CaseIterable {
+        /// After all other tasks.
         case low = 0
+        /// The priority of most tasks.
         case `default` = 1
+        /// Before all other tasks.
         case high = 2
 
-        /// By urgency.
+        /// Compares by urgency.
         public static func < (one: Priority, other: Priority) -> Bool { one.rawValue < other.rawValue }
     }
 
-    /// What a timeout may be: 1 ms to 10 years.
+    /// The range of timeouts: 1 ms to 10 years.
     static let timeouts: ClosedRange<Duration> = .milliseconds(1) ... .seconds(10 * 366 * 86_400)
 
-    /// A request; `method` is GET unless told otherwise.
+    /// Creates a request.
     public init(
         url: URL, method: HTTPRequest.Method = .get, headerFields: HTTPFields = [:], body: RequestBody = .none,
         options: Options = Options()
