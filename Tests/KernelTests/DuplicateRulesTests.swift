@@ -2,8 +2,8 @@ import NetworkLab
 import Reachability
 import Testing
 
-/// Rules that the kernel has twice: it takes a second rule that is the same unless the request has NLM_F_EXCL, and one removal
-/// leaves the other.
+/// Rules that the kernel has twice. It accepts a second equal rule unless the request has NLM_F_EXCL, and one removal leaves the
+/// other.
 @Suite(.requiresNamespaces)
 struct DuplicateRulesTests {
     @Test(arguments: [false, true])
