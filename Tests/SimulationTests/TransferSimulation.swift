@@ -125,7 +125,7 @@ struct TransferSimulation {
         try body(task, &self)
         for change in task.takeQueueChanges() {
             switch change {
-            case .place(let isFirst): queue.add(task.id, to: TransferSimulation.host, priority: .default, isFirst: isFirst)
+            case .enqueue(let isFirst): queue.add(task.id, to: TransferSimulation.host, priority: .default, isFirst: isFirst)
             case .leaveQueue: queue.remove(task.id)
             case .releaseSlot: queue.left(task.id, from: TransferSimulation.host, isAbandoned: false, now: now)
             }
