@@ -26,7 +26,7 @@ struct DuplicateRoutesTests {
             let end = ContinuousClock.now + .seconds(5)
             var difference: [Kernel.Change] = []
             repeat {
-                difference = try FreshDump.take(of: host).changes(since: observer.quietState().snapshot)
+                difference = try FreshDump.take(of: host).changes(since: observer.settledState().snapshot)
             } while !difference.isEmpty && ContinuousClock.now < end
             #expect(difference.isEmpty, sourceLocation: sourceLocation)
         }
@@ -36,7 +36,7 @@ struct DuplicateRoutesTests {
         if isAppended { try host.ip("route prepend \(Self.single)") }
         try host.ip(command)
         try expectFresh()
-        let routes = try observer.quietState().snapshot.allRoutes.filter { $0.key.destination.isDefault }
+        let routes = try observer.settledState().snapshot.allRoutes.filter { $0.key.destination.isDefault }
         let remaining = Route.NextHop(
             interface: try #require(routes.first?.nextHops.first).interface, gateway: IPAddress(v4: 0x0a02_00fe))
         #expect(routes.contains { $0.nextHops == [remaining] })

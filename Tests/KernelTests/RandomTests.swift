@@ -59,8 +59,8 @@ struct RandomTests {
             #expect(isRight, "satisfied without a route; seed \(seed)")
             if isSatisfied { satisfied += 1 }
         }
-        #expect(satisfied * 3 >= batches, "satisfied at \(satisfied) of \(batches) quiet points; seed \(seed)")
-        print("seed \(seed): satisfied at \(satisfied) of \(batches) quiet points")
+        #expect(satisfied * 3 >= batches, "satisfied at \(satisfied) of \(batches) settled points; seed \(seed)")
+        print("seed \(seed): satisfied at \(satisfied) of \(batches) settled points")
     }
 
     /// True if the kernel has a route of either family.
@@ -74,7 +74,7 @@ struct RandomTests {
         var (last, since): ([Kernel.Snapshot], ContinuousClock.Instant) = ([], .now)
         let start = since
         while start.duration(to: .now) < .seconds(30) {
-            let known = try observer.quietState().snapshot
+            let known = try observer.settledState().snapshot
             let real = try FreshDump.take(of: host)
             if known == real { return }
             if last != [known, real] { (last, since) = ([known, real], .now) }

@@ -269,10 +269,10 @@ struct RouteTests {
         try network.router.ip("link set rv0 down")
         #expect(try observer.nextPath()?.line.hasPrefix("unsatisfied link/no-carrier") == true)
         let defaultRoute = Route.Key(destination: IPPrefix(IPAddress(v4: 0), length: 0))
-        #expect(try observer.quietState(within: .seconds(10)).snapshot.routes(defaultRoute).isEmpty)
+        #expect(try observer.settledState(within: .seconds(10)).snapshot.routes(defaultRoute).isEmpty)
         try network.router.ip("link set rv0 up")
         while let path = try observer.nextPath(), !path.line.hasPrefix("satisfied v0") {}
-        #expect(try observer.quietState().snapshot.routes(defaultRoute).count == 1)
+        #expect(try observer.settledState().snapshot.routes(defaultRoute).count == 1)
     }
 
     @Test(arguments: ["ipv4", "ipv6"])
@@ -290,11 +290,11 @@ struct RouteTests {
         #expect(try observer.nextPath()?.line.hasPrefix("satisfied v0") == true)
         try network.router.ip("link set rv0 down")
         while let path = try observer.nextPath(), !path.line.hasPrefix("unsatisfied link/no-carrier") {}
-        _ = try observer.quietState()
+        _ = try observer.settledState()
 
         try host.set("\(family).conf.v0.ignore_routes_with_linkdown", "1")
         while let path = try observer.nextPath(), !path.line.hasPrefix("satisfied v1") {}
-        _ = try observer.quietState()
+        _ = try observer.settledState()
         try host.set("\(family).conf.v0.ignore_routes_with_linkdown", "0")
         while let path = try observer.nextPath(), !path.line.hasPrefix("unsatisfied link/no-carrier") {}
     }

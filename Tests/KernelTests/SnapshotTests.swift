@@ -97,7 +97,7 @@ struct SnapshotTests {
             let end = ContinuousClock.now + .seconds(3)
             var difference: [Kernel.Change] = []
             repeat {
-                difference = try FreshDump.take(of: host).changes(since: observer.quietState().snapshot)
+                difference = try FreshDump.take(of: host).changes(since: observer.settledState().snapshot)
             } while !difference.isEmpty && ContinuousClock.now < end
             #expect(difference.isEmpty, sourceLocation: sourceLocation)
         }
@@ -130,7 +130,7 @@ struct SnapshotTests {
         let end = ContinuousClock.now + .seconds(10)
         var (known, real) = (SnapshotRows(), SnapshotRows())
         repeat {
-            (known, real) = (SnapshotRows(try observer.quietState().snapshot), try SnapshotRows(of: host))
+            (known, real) = (SnapshotRows(try observer.settledState().snapshot), try SnapshotRows(of: host))
         } while known != real && ContinuousClock.now < end
         func expect(_ part: KeyPath<SnapshotRows, Set<String>>, _ name: String) {
             let missing = real[keyPath: part].subtracting(known[keyPath: part])
