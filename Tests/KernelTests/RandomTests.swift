@@ -68,7 +68,7 @@ struct RandomTests {
         (try? host.ip("route get 198.51.100.1")) != nil || (try? host.ip("-6 route get 2001:db8:ffff::1")) != nil
     }
 
-    /// Compares the snapshot with the kernel. Only a difference that lasts counts: the kernel announces a carrier's change up to
+    /// Compares the snapshot with the kernel. Only a difference that lasts counts. The kernel announces a carrier's change up to
     /// a second after its dumps show it (linkwatch), and the two are not read at the same moment.
     private func compare(_ observer: LibraryObserver, _ host: LabHost, _ log: [String], _ seed: UInt64) throws {
         var (last, since): ([Kernel.Snapshot], ContinuousClock.Instant) = ([], .now)

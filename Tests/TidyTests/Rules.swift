@@ -154,8 +154,8 @@ enum Rules {
     }
 
     /// An array of uninitialized capacity is never empty. The standard library writes the count of an array of capacity 0 into
-    /// the storage that all empty arrays share (Swift 6.3), and ThreadSanitizer reports that as a race. A test for a count above
-    /// 0 stands within the three lines before the array, or a comment says why the capacity is `above 0`.
+    /// the storage that all empty arrays share (Swift 6.3). ThreadSanitizer reports that as a race. A test for a count above 0
+    /// stands within the three lines before the array, or a comment says why the capacity is `above 0`.
     static func emptyStorage(_ file: SourceFile) -> [Finding] {
         guard file.isSwift, !file.isIn(["Tests/TidyTests"]) else { return [] }
         return file.lines.indices.compactMap { index in

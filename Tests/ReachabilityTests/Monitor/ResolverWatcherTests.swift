@@ -23,7 +23,7 @@ import Testing
     }
 
     /// Reads a change's events. A process that is being forked from this one keeps a closed file open until it executes its
-    /// program; only then does the event of its closing come.
+    /// program. Only then does the event of its closing come.
     private func hasChanged(_ watcher: inout ResolverWatcher) -> Bool {
         for _ in 0..<1_000 {
             var waiting = pollfd(fd: watcher.descriptor, events: Int16(POLLIN), revents: 0)
