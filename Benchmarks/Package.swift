@@ -12,7 +12,7 @@ let package = Package(
     name: "Benchmarks",
     dependencies: [
         .package(name: "netwatch", path: ".."),
-        // Measured beside HTTPSession; only AsyncHTTPClientLoad builds them.
+        // Measured beside HTTPSession. Only AsyncHTTPClientLoad and AsyncHTTPClientDownload build them.
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.30.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.81.0"),
     ],
@@ -24,7 +24,7 @@ let package = Package(
             dependencies: ["Hosts", .product(name: "Reachability", package: "netwatch")],
             swiftSettings: strict
         ),
-        // Many requests by each of the HTTP clients, a program for each; what they share is how they are asked and what they print.
+        // Many requests by each of the HTTP clients, with a program for each. They share their arguments and their output.
         .target(name: "RequestLoad", swiftSettings: strict),
         .executableTarget(
             name: "HTTPSessionLoad",
@@ -46,13 +46,13 @@ let package = Package(
         .executableTarget(
             name: "JSONComparison", dependencies: [.product(name: "HTTPSession", package: "netwatch")], swiftSettings: strict),
         .executableTarget(name: "URLSessionLoad", dependencies: ["RequestLoad"], swiftSettings: strict),
-        // What docs/compared.md says of URLSession on Linux, as programs.
+        // The claims of docs/compared.md about URLSession on Linux, as programs.
         .executableTarget(
             name: "URLSessionClaims",
             dependencies: [.product(name: "HTTPSessionTestKit", package: "netwatch")],
             swiftSettings: strict
         ),
-        // Downloads that meet faults, by this package's program and by others': the table of docs/compared.md.
+        // Downloads that meet faults, by this package's program and by others, for the table of docs/compared.md.
         .executableTarget(
             name: "FaultComparison",
             dependencies: ["Hosts", .product(name: "HTTPSessionTestKit", package: "netwatch")],

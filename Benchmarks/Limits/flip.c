@@ -1,11 +1,12 @@
-// What makes the notifications that are measured: flips an interface's administrative state through rtnetlink.
+// The source of the measured notifications: flips an interface's administrative state through rtnetlink.
 //
 //     flip IFINDEX COUNT [PAUSE_NANOSECONDS]
 //
 // Flips IFF_UP of the interface of the current network namespace COUNT times with RTM_SETLINK, and waits for the kernel's
-// acknowledgement of each. Before each flip it waits for a line on standard input, or for a fixed pause. At the end it prints a line for
-// each: CLOCK_MONOTONIC in nanoseconds just before the request was sent, and 1 for up or 0 for down. The kernel sends the notification
-// before the acknowledgement, while it holds its lock for links, so the request is the only moment that is the same for all listeners.
+// acknowledgment of each. Before each flip it waits for a line on standard input, or for a fixed pause. At the end it prints a
+// line for each flip: CLOCK_MONOTONIC in nanoseconds just before the request was sent, and 1 for up or 0 for down. The kernel
+// sends the notification before the acknowledgment, while it holds its lock for links. So the request is the only moment that is
+// the same for all listeners.
 #include <errno.h>
 #include <inttypes.h>
 #include <linux/netlink.h>
@@ -30,7 +31,7 @@ static int fail(const char *what) {
     return 71;
 }
 
-// Whether the interface is up now, or -1.
+// Returns whether the interface is up, or -1.
 static int is_up(unsigned int index) {
     struct ifreq request = {0};
     int socket_ = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -40,7 +41,7 @@ static int is_up(unsigned int index) {
     return known ? (request.ifr_flags & IFF_UP) != 0 : -1;
 }
 
-// Waits for the acknowledgement of one request. Returns 0, or -1 with errno.
+// Waits for the acknowledgment of one request. Returns 0, or -1 with errno.
 static int acknowledged(int netlink, uint32_t sequence) {
     static char buffer[8192] __attribute__((aligned(NLMSG_ALIGNTO)));
     for (;;) {
@@ -56,8 +57,8 @@ static int acknowledged(int netlink, uint32_t sequence) {
     }
 }
 
-// Waits for leave to go on. Returns 0 at the end of the input.
-static int may_go_on(int64_t pause) {
+// Waits for the moment of the next flip. Returns 0 at the end of the input.
+static int await_next(int64_t pause) {
     if (pause < 0) {
         int character;
         while ((character = getchar()) != EOF)
@@ -86,7 +87,7 @@ int main(int argc, char **argv) {
     if (up < 0) return fail("interface");
 
     long count = 0;
-    while (count < wanted && may_go_on(pause)) {
+    while (count < wanted && await_next(pause)) {
         up = !up;
         struct {
             struct nlmsghdr header;

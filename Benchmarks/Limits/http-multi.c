@@ -1,7 +1,7 @@
-// The limit of an HTTP client on libcurl: COUNT requests to URL, CONCURRENCY at a time, on one thread, nothing kept but the number of
-// bytes; BESIDE-COUNT transfers of BESIDE, which do not end meanwhile, stand in the same multi handle. With epoll and
-// curl_multi_socket_action, or, asked by the word "poll", with curl_multi_poll and curl_multi_perform.
-// Prints "requests/s CPU-seconds bytes KiB KiB": resident memory before and with what stands beside.
+// The limit of an HTTP client on libcurl: COUNT requests to URL, CONCURRENCY at a time, on one thread. It keeps the number of
+// bytes only. BESIDE-COUNT transfers of BESIDE, which do not end meanwhile, are in the same multi handle. It uses epoll and
+// curl_multi_socket_action, or with the argument "poll" curl_multi_poll and curl_multi_perform. It prints "requests/s CPU-seconds
+// bytes KiB KiB"; the last two are the resident memory before and with the transfers of BESIDE.
 #include <curl/curl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,7 +63,7 @@ static void start(CURLM *multi, CURL *easy, const char *url, void *mark) {
     curl_multi_add_handle(multi, easy);
 }
 
-// One turn of the loop, which waits no longer than at_most_ms.
+// Runs one turn of the loop, which waits no longer than at_most_ms.
 static void turn(CURLM *multi, int at_most_ms) {
     int running = 0;
     if (uses_poll) {
@@ -84,7 +84,7 @@ static void turn(CURLM *multi, int at_most_ms) {
     }
 }
 
-// The next transfer that has ended; the program ends with one that failed, or that was to go on.
+// Returns the next transfer that has ended. The program exits if it failed, or if it is one of BESIDE.
 static CURL *ended(CURLM *multi) {
     CURLMsg *message;
     int left;
@@ -117,14 +117,14 @@ int main(int argc, char **argv) {
     }
     curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, concurrency + beside_count);
 
-    // Everything that comes with the first request is there before memory is read.
+    // The first request loads its libraries and buffers before memory is read.
     CURL *first = curl_easy_init(), *easy = NULL;
     start(multi, first, argv[1], NULL);
     while (!(easy = ended(multi))) turn(multi, 100);
     curl_easy_cleanup(easy);
     long before = resident();
     for (long number = 0; number < beside_count; number++) start(multi, curl_easy_init(), argv[4], &beside);
-    // Until they are connected, have sent their requests and have had the answers' beginnings.
+    // Until they are connected, have sent their requests and have received the beginnings of their responses.
     for (double end = seconds(CLOCK_MONOTONIC) + 2; beside_count > 0 && seconds(CLOCK_MONOTONIC) < end;) turn(multi, 100);
     long with = resident();
 

@@ -1,10 +1,11 @@
-// The limit for going on when a network is back: a program that connects as soon as the kernel says that an interface has a carrier.
+// The limit for resuming when a network is back: a program that connects as soon as the kernel announces that an interface has a
+// carrier.
 //
 //     link-connect IFINDEX ADDRESS PORT
 //
-// Joins RTNLGRP_LINK in the current network namespace and prints "ready". Each time when IFF_RUNNING of the interface comes, it connects to
-// the IPv4 address, and prints two moments of CLOCK_MONOTONIC in nanoseconds: when recv(2) had told it, and when it was connected. The line
-// comes 200 ms later, so that writing it takes no time from what else is measured then. It ends with a signal.
+// Joins RTNLGRP_LINK in the current network namespace and prints "ready". Each time the interface gets IFF_RUNNING, it connects
+// to the IPv4 address and prints two moments of CLOCK_MONOTONIC in nanoseconds: when recv(2) returned the message, and when it
+// was connected. It prints the line 200 ms later, so that writing takes no time from other measurements. It ends with a signal.
 #include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -45,11 +46,11 @@ int main(int argc, char **argv) {
     if (bind(netlink, (struct sockaddr *)&address, sizeof address) != 0) return fail("bind");
     printf("ready\n");
     fflush(stdout);
-    // It is taken to run at first: what is waited for is that it runs again.
+    // The interface is assumed to run at first, since the program waits until it runs again.
     int runs = 1;
     for (;;) {
         ssize_t length = recv(netlink, buffer, sizeof buffer, 0);
-        int64_t told = now();
+        int64_t notified = now();
         if (length < 0) {
             if (errno == EINTR) continue;
             return fail("recv");
@@ -71,7 +72,7 @@ int main(int argc, char **argv) {
         int64_t connected = now();
         close(client);
         usleep(200000);
-        printf("%" PRId64 " %" PRId64 "\n", told, connected);
+        printf("%" PRId64 " %" PRId64 "\n", notified, connected);
         if (fflush(stdout) != 0) return fail("output");
     }
 }

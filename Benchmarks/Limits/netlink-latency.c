@@ -1,11 +1,11 @@
-// The limit for the delay of a notification: a program that does nothing but wait for rtnetlink in recv(2).
+// The limit for the delay of a notification: a program that only waits for rtnetlink in recv(2).
 //
 //     netlink-latency IFINDEX
 //
-// Joins RTNLGRP_LINK in the current network namespace, prints "ready", and takes the time, as the first thing after recv(2), of each
-// RTM_NEWLINK of the interface whose IFF_UP differs from the one before. SIGTERM makes it print what it has: one line each,
-// CLOCK_MONOTONIC in nanoseconds and 1 for up or 0 for down. Nothing is written while it measures, as each write would wake the reader
-// and take time from what is measured.
+// Joins RTNLGRP_LINK in the current network namespace and prints "ready". For each RTM_NEWLINK of the interface whose IFF_UP
+// differs from the one before, it takes the time first thing after recv(2). SIGTERM makes it print its records, one line each:
+// CLOCK_MONOTONIC in nanoseconds, and 1 for up or 0 for down. It writes nothing while it measures, since each write would wake
+// the reader and take time from the measurement.
 #include <errno.h>
 #include <inttypes.h>
 #include <linux/netlink.h>
@@ -29,7 +29,7 @@ struct record {
     int up;
 };
 
-// Static, so that its pages and its count are where the signal finds them.
+// Static, so that the signal handler finds the records and their count.
 static struct record records[capacity];
 static volatile sig_atomic_t count;
 static sigjmp_buf end;
@@ -44,7 +44,7 @@ static int fail(const char *what) {
     return 71;
 }
 
-// Whether the interface is up now, or -1.
+// Returns whether the interface is up, or -1.
 static int is_up(unsigned int index) {
     struct ifreq request = {0};
     int socket_ = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -67,10 +67,10 @@ int main(int argc, char **argv) {
     if (netlink < 0) return fail("socket");
     setsockopt(netlink, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
     if (bind(netlink, (struct sockaddr *)&address, sizeof address) != 0) return fail("bind");
-    // Volatile, as it is changed after sigsetjmp.
+    // Volatile, because it changes after sigsetjmp.
     volatile int up = is_up((unsigned int)index);
     if (up < 0) return fail("interface");
-    // A page that is touched first while measuring costs a fault.
+    // Touch all pages now: touching one first while measuring would cost a page fault.
     memset(records, 0, sizeof records);
 
     if (sigsetjmp(end, 1) == 0) {
@@ -92,7 +92,7 @@ int main(int argc, char **argv) {
                 if (header->nlmsg_type != RTM_NEWLINK) continue;
                 struct ifinfomsg *link = NLMSG_DATA(header);
                 int new_up = (link->ifi_flags & IFF_UP) != 0;
-                // Bridge ports also speak as AF_BRIDGE.
+                // A bridge also sends messages about its ports, with AF_BRIDGE.
                 if (link->ifi_index != index || link->ifi_family != AF_UNSPEC || new_up == up || count >= capacity) continue;
                 up = new_up;
                 records[count] = (struct record){(int64_t)now.tv_sec * 1000000000 + now.tv_nsec, new_up};

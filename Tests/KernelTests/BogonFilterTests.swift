@@ -1,11 +1,12 @@
 import NetworkLab
 import Testing
 
-/// Routes that refuse packets to bogus networks, as routers and careful hosts have them, say nothing of the path to anywhere else.
+/// Routes that refuse packets to bogus networks, as routers and careful hosts have them, do not change the path to other
+/// networks.
 @Suite(.requiresNamespaces) struct BogonFilterTests {
     private static let satisfied = "satisfied v0 wired 4+6 via 10.1.0.254 2001:db8:1::ff"
 
-    /// What operators filter: special-purpose networks of the registries of IANA, documentation included.
+    /// The networks that operators usually filter: special-purpose networks of the IANA registries, documentation included.
     private static let usual = [
         "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
         "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4",
@@ -37,7 +38,7 @@ import Testing
     }
 
     @Test(arguments: ["unreachable", "prohibit", "blackhole"])
-    func `a bogon filter that comes and goes changes nothing, and what changes behind it is told`(kind: String) throws {
+    func `a bogon filter added and removed changes no path, and changes behind it are published`(kind: String) throws {
         let network = try network()
         let host = network.host
         let witness = try Witness(host, sees: Self.satisfied)
@@ -59,10 +60,10 @@ import Testing
         try witness.expectNext(reasons: "addresses-changed")
     }
 
-    @Test func `a bogon filter of the question's address that comes and goes at any moment is never published`() throws {
+    @Test func `a bogon filter over the queried address, added and removed at any moment, is never published`() throws {
         let network = try network()
         let witness = try Witness(network.host, sees: Self.satisfied)
-        // Each by a program of its own: far enough apart for questions between them.
+        // Each command runs a program of its own: the time between two leaves room for route queries.
         for _ in 0..<100 {
             for verb in ["add", "del"] {
                 try network.host.ip("route \(verb) unreachable 198.18.0.0/15")
@@ -73,7 +74,7 @@ import Testing
         try witness.expectNext(reasons: "addresses-changed")
     }
 
-    @Test func `a bogon filter in a table that a policy rule leads to leaves the path satisfied`() throws {
+    @Test func `a bogon filter in a table that a policy rule selects leaves the path satisfied`() throws {
         let network = try network()
         let witness = try Witness(network.host, sees: Self.satisfied)
         try refuse("blackhole", ["198.51.0.0/16", "2001:db8:ffff::/48"], options: "table 100", on: network.host)
@@ -101,7 +102,8 @@ import Testing
         _ = try Witness(network.host, sees: Self.satisfied)
     }
 
-    @Test func `a default route that refuses is no bogon filter, nor are two halves of everything`() throws {
+    @Test
+    func `a refusing default route, or two routes that refuse half of the addresses each, make the path unsatisfied`() throws {
         let network = try network()
         try network.host.ip("-6 route del default")
         try network.host.ip("route del default")

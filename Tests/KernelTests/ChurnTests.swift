@@ -2,10 +2,10 @@ import NetworkLab
 import Reachability
 import Testing
 
-/// What touches no selected path is counted, not told.
+/// Changes that do not concern the selected path are counted, not published.
 @Suite(.requiresNamespaces)
 struct ChurnTests {
-    @Test func `containers' interfaces and lifetimes are counted with the next record`() throws {
+    @Test func `changes of containers' interfaces and of lifetimes are counted in the next record`() throws {
         let network = try Network()
         let host = network.host
         try network.uplink("v0", "10.1.0.1/24", "2001:db8:1::1/64")
@@ -24,7 +24,7 @@ struct ChurnTests {
         try host.ipBatch(Self.manyRoutes)
         try host.ip("addr add 10.9.0.1/24 dev v0")
         try witness.expectNext(reasons: "addresses-changed") { #expect($0.suppressed >= 100, "\($0)") }
-        // Counted once.
+        // The next record does not count them again.
         try host.ip("addr del 10.9.0.1/24 dev v0")
         try witness.expectNext(reasons: "addresses-changed") { #expect($0.suppressed < 10, "\($0)") }
     }

@@ -2,8 +2,8 @@ import NetworkLab
 import Reachability
 import Testing
 
-/// Rules that the kernel has twice: it takes a second rule that is the same unless the request has NLM_F_EXCL, and one removal
-/// leaves the other.
+/// Rules that the kernel has twice. It accepts a second equal rule unless the request has NLM_F_EXCL, and one removal leaves the
+/// other.
 @Suite(.requiresNamespaces)
 struct DuplicateRulesTests {
     @Test(arguments: [false, true])
@@ -25,10 +25,10 @@ struct DuplicateRulesTests {
             let end = ContinuousClock.now + .seconds(5)
             var difference: [Kernel.Change] = []
             repeat {
-                difference = try FreshDump.take(of: host).changes(since: watching.quietState().snapshot)
+                difference = try FreshDump.take(of: host).changes(since: watching.settledState().snapshot)
             } while !difference.isEmpty && ContinuousClock.now < end
             #expect(difference.isEmpty, sourceLocation: sourceLocation)
-            let rules = try watching.quietState().snapshot.rules.filter { $0.family == .v4 && $0.table == 254 }
+            let rules = try watching.settledState().snapshot.rules.filter { $0.family == .v4 && $0.table == 254 }
             #expect(rules.count == mainRules, sourceLocation: sourceLocation)
         }
 

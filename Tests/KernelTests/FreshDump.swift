@@ -3,7 +3,7 @@ import NetworkLab
 
 @testable import Reachability
 
-/// All tables of a host, dumped once by sockets of their own: what a snapshot has to equal.
+/// All tables of a host, dumped once by separate sockets. A snapshot has to equal them.
 enum FreshDump {
     static func take(of host: LabHost) throws -> Kernel.Snapshot {
         try host.perform {
@@ -11,7 +11,8 @@ enum FreshDump {
             let dumpDescriptor = try source.dumpDescriptor ?? { throw LabError("no netlink here") }()
             var keeper = SnapshotKeeper()
             for (number, table) in KernelTable.allCases.enumerated() {
-                // Dead routes are on their way out, and an interrupted dump may have missed something.
+                // A dump with dead routes is repeated, since the kernel is removing them. An interrupted one may have missed an
+                // entry.
                 var sequence = UInt32(number * 1000)
                 while true {
                     sequence += 1
@@ -24,7 +25,7 @@ enum FreshDump {
                     } else {
                         keeper.abandonDump()
                     }
-                    guard sequence % 1000 < 500 else { throw LabError("the \(table) do not rest") }
+                    guard sequence % 1000 < 500 else { throw LabError("the dumps of \(table) never complete") }
                     poll(nil, 0, 5)
                 }
             }
@@ -32,21 +33,21 @@ enum FreshDump {
         }
     }
 
-    /// Whether the dump was whole.
+    /// - Returns: whether the dump was complete.
     private static func read(_ source: NetlinkSource, _ descriptor: Int32, into keeper: inout SnapshotKeeper) throws -> Bool {
-        var isWhole = true
+        var isComplete = true
         var end: Int32?
         while end == nil {
-            var wish = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-            guard poll(&wish, 1, 5000) == 1 else { throw LabError("the dump does not end") }
+            var polled = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            guard poll(&polled, 1, 5000) == 1 else { throw LabError("the dump does not end") }
             let failure = source.readDump { bytes in
                 for message in NetlinkDecoder.decode([UInt8](bytes)) {
-                    if message.wasInterrupted { isWhole = false }
+                    if message.wasInterrupted { isComplete = false }
                     if case .done(let errno) = message.event { end = errno } else { keeper.addDumped(message.event) }
                 }
             }
             guard failure == 0 else { throw LabError("the dump cannot be read") }
         }
-        return isWhole && end == 0
+        return isComplete && end == 0
     }
 }

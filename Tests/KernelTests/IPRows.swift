@@ -2,7 +2,7 @@ import Foundation
 import NetworkLab
 import Reachability
 
-/// What `ip -N -j` says, in the words of ``SnapshotRows``.
+/// The output of `ip -N -j` in the format of ``SnapshotRows``.
 extension SnapshotRows {
     init(of host: LabHost) throws {
         self.init()
@@ -95,7 +95,7 @@ extension SnapshotRows {
         row[key].map { "\($0)" }
     }
 
-    /// `0x10` and `16` are the same.
+    /// Makes `0x10` and `16` equal.
     private static func number(_ row: [String: Any], _ key: String) -> String? {
         text(row, key).map { text in
             text.hasPrefix("0x") ? UInt64(text.dropFirst(2), radix: 16).map { "\($0)" } ?? text : text

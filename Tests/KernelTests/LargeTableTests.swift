@@ -26,7 +26,7 @@ struct LargeTableTests {
         let network = try Network()
         let host = network.host
         try network.uplink("v1", "10.2.0.1/24")
-        // No cable: the kernel may announce its carrier a second late.
+        // A tun and not a cable: the kernel may announce a cable's carrier a second late.
         let uplink = try host.openTun("d0")
         defer { withExtendedLifetime(uplink) {} }
         try host.ipBatch(["link set d0 addrgenmode none", "addr add 10.1.0.1/24 dev d0", "link set d0 up"])
@@ -46,7 +46,7 @@ struct LargeTableTests {
         defer { session.stop() }
         _ = try events.next()
 
-        // Nothing waits for the answer to the change before.
+        // No change waits for the path of the change before it.
         var (started, ended): ([ContinuousClock.Instant], [ContinuousClock.Instant]) = ([], [])
         for change in 0..<scale.changes {
             let isLoss = change.isMultiple(of: 2)
@@ -59,7 +59,7 @@ struct LargeTableTests {
         for _ in 0..<scale.changes { _ = try events.next(within: .seconds(10)) }
         let paths = published.withLock { $0 }.dropFirst()
         #expect(paths.map(\.status) == (0..<scale.changes).map { $0.isMultiple(of: 2) ? .unsatisfied : .satisfied })
-        // From before the command began, and from after it ended: the kernel's event is between.
+        // The kernel's event lies between the command's start and its end, so both are measured.
         let delays = zip(paths, zip(started, ended)).map { ($0.time - $1.0, $0.time - $1.1) }
         let sorted = delays.map(\.1).sorted()
         #expect(try #require(sorted.last) < .seconds(2))

@@ -2,10 +2,10 @@ import NetworkLab
 import Reachability
 import Testing
 
-/// Links and addresses, one command at a time.
+/// Links and addresses, changed one command at a time.
 @Suite(.requiresNamespaces)
 struct LinkTests {
-    @Test func `a host without interfaces, then with one that comes up step by step, and goes down again`() throws {
+    @Test func `an interface that comes up step by step and goes down again changes the cause at each step`() throws {
         let network = try Network()
         let (host, router) = (network.host, network.router)
         let witness = try Witness(host, sees: "unsatisfied link/no-interface")
@@ -40,7 +40,7 @@ struct LinkTests {
         }
     }
 
-    @Test func `without carrier the path is unsatisfied although the kernel still routes, whatever stands behind`() throws {
+    @Test func `without carrier the path is unsatisfied although the kernel still routes and another uplink exists`() throws {
         let network = try Network()
         let (host, router) = (network.host, network.router)
         try network.uplink("v0", "10.1.0.1/24", "2001:db8:1::1/64")
@@ -60,12 +60,12 @@ struct LinkTests {
             "satisfied v0 wired 4+6 via 10.1.0.254 2001:db8:1::ff", past: ["satisfied v0 wired 4 via 10.1.0.254"])
         try router.ip("link set rv0 down")
         try witness.expect("unsatisfied link/no-carrier")
-        // Somebody takes the routes away: the other uplink serves.
+        // An administrator removes the routes, and the path uses the other uplink.
         try host.ip("route del default via 10.1.0.254")
         try witness.expect("satisfied v1 wired 4 via 10.2.0.254", reasons: "interface-changed gateways-changed")
     }
 
-    @Test func `an address added or removed is told once`() throws {
+    @Test func `an added or removed address is published once`() throws {
         let network = try Network()
         try network.uplink("v0", "10.1.0.1/24")
         try network.host.ip("route add default via 10.1.0.254")
@@ -81,7 +81,7 @@ struct LinkTests {
         try witness.expect("unsatisfied address/no-address", reasons: "addresses-changed families-changed cause-changed")
     }
 
-    @Test func `an IPv6 address serves once its duplicate detection is over`() throws {
+    @Test func `an IPv6 address satisfies the path once duplicate address detection has finished`() throws {
         let network = try Network()
         try network.uplink("v0")
         try network.host.set("ipv6.conf.v0.dad_transmits", "3")
@@ -96,7 +96,8 @@ struct LinkTests {
         }
     }
 
-    @Test func `an IPv6 address that was kept while its link was down is checked again, and the path waits for that`() throws {
+    @Test
+    func `an IPv6 address kept while its link was down is checked for duplicates again before the path is satisfied`() throws {
         let network = try Network()
         let host = network.host
         try network.uplink("v0")
@@ -117,7 +118,7 @@ struct LinkTests {
         try witness.expect("satisfied v0 wired 6 via 2001:db8:1::ff", reasons: "families-changed")
     }
 
-    @Test func `an IPv6 address that another host has is no address`() throws {
+    @Test func `an IPv6 address that another host has leaves the path unsatisfied`() throws {
         let network = try Network()
         try network.uplink("v0")
         try network.router.ip("addr add 2001:db8:1::1/64 dev rv0 nodad")
@@ -132,13 +133,13 @@ struct LinkTests {
         try witness.expect("unsatisfied address/no-address", reasons: "cause-changed")
     }
 
-    @Test func `another name is another interface of the path, with the same index`() throws {
+    @Test func `a renamed interface is published with its new name and the same index`() throws {
         let network = try Network()
         try network.uplink("v0", "10.1.0.1/24")
         try network.host.ip("route add default via 10.1.0.254")
         let witness = try Witness(network.host, sees: "satisfied v0 wired 4 via 10.1.0.254")
 
-        // Index above 255, as all of the laboratory's.
+        // The index is above 255, like all indexes of the lab.
         var index = 0
         try network.host.ip("link set v0 name uplink0")
         try witness.expect("satisfied uplink0 wired 4 via 10.1.0.254", reasons: "interface-changed interfaces-changed") {
@@ -148,7 +149,7 @@ struct LinkTests {
         #expect(try network.host.json("link show uplink0").contains("\"ifindex\":\(index)"))
     }
 
-    @Test func `an interface that moves to another namespace is gone here, and comes there`() throws {
+    @Test func `an interface that moves to another namespace is removed in the first and added in the second`() throws {
         let network = try Network()
         let other = try network.lab.host()
         try network.uplink("v0", "10.1.0.1/24")

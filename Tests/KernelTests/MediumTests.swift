@@ -2,10 +2,10 @@ import NetworkLab
 import Reachability
 import Testing
 
-/// What an interface is, by the contract's table.
+/// The types of interfaces, by the contract's table.
 @Suite(.requiresNamespaces)
 struct MediumTests {
-    @Test func `a bridge over veth ports is a bridge, its port is enslaved, and it can be the path`() throws {
+    @Test func `a bridge over veth ports is a bridge, its port is enslaved, and the path can use it`() throws {
         let network = try Network()
         let host = network.host
         try network.uplink("v0")
@@ -31,7 +31,7 @@ struct MediumTests {
         try witness.expect("unsatisfied link/no-carrier", reasons: "families-changed cause-changed")
     }
 
-    @Test func `what stands on a veth has its medium`() throws {
+    @Test func `a macvlan over a veth is wired and virtual`() throws {
         let network = try Network()
         let host = network.host
         try network.uplink("v0", "10.1.0.1/24")
@@ -49,7 +49,7 @@ struct MediumTests {
         }
     }
 
-    @Test(.requiresTun) func `a tap, an ifb and a bridge without ports are what they are`() throws {
+    @Test(.requiresTun) func `a tap, an ifb and a bridge without ports have their types`() throws {
         let host = try Lab().host()
         try host.addPersistentTun("tap9", .ethernet)
         try host.add("ifb9", type: "ifb")
@@ -62,8 +62,8 @@ struct MediumTests {
         #expect(seen.medium("lo") == "virtual loopback")
     }
 
-    @Test(.requiresTun) func `a tun is a tunnel whatever hardware type it is given`() throws {
-        // All numbers of linux/if_arp.h: loopback, Ethernet, PPP, 802.11, IPIP, GRE, SIT, raw IP, none, …
+    @Test(.requiresTun) func `a tun is a tunnel with any hardware type`() throws {
+        // All types of linux/if_arp.h: loopback, Ethernet, PPP, 802.11, IPIP, GRE, SIT, raw IP, none, …
         let types: [UInt16] =
             [
                 0, 1, 2, 3, 4, 5, 6, 7, 8, 15, 19, 23, 24, 27, 32, 256, 257, 258, 259, 260, 264, 270, 271, 272, 280, 290, 512,
@@ -81,7 +81,7 @@ struct MediumTests {
         #expect(devices.count == types.count)
     }
 
-    @Test(.requiresTun) func `a tunnel is the path, and names the interface under it`() throws {
+    @Test(.requiresTun) func `the path over a tunnel names the interface under it`() throws {
         let network = try Network()
         let host = network.host
         try network.uplink("v0", "10.1.0.1/24")
@@ -105,13 +105,13 @@ struct MediumTests {
         try witness.expect("satisfied v0 wired 4 via 10.1.0.254", reasons: "interface-changed gateways-changed")
     }
 
-    @Test func `a veth with the name of this machine's own device is not taken for it`() throws {
+    @Test func `a veth with the name of this machine's own device is virtual`() throws {
         let network = try Network()
         try network.uplink("eth0", "10.1.0.1/24")
         try network.host.ip("route add default via 10.1.0.254")
         _ = try Witness(network.host, sees: "satisfied eth0 wired 4 via 10.1.0.254")
         let seen = try #require(try ProgramObserver(watching: network.host.path).nextPath())
-        // Told from sysfs, which shows this process's own namespace, it might be hardware.
+        // The type must not come from sysfs, which shows this process's own namespace, where the device may be hardware.
         #expect(seen.medium("eth0") == "virtual wired")
     }
 }

@@ -4,10 +4,10 @@ import NetworkLab
 import Reachability
 import Testing
 
-/// Namespaces by name, which may go, and the resolver's configuration of their own.
+/// Namespaces by name, which may be removed, and their own resolver configuration.
 @Suite(.requiresNamespaces)
 struct NamespaceTests {
-    @Test func `a namespace that loses its name under the monitor ends it, and nothing of it stays open`() throws {
+    @Test func `a namespace whose name is deleted ends its monitor with the cause no interface`() throws {
         let network = try Network(named: true)
         try network.uplink("v0", "10.1.0.1/24")
         try network.host.ip("route add default via 10.1.0.254")
@@ -24,7 +24,7 @@ struct NamespaceTests {
         #expect(witness.program.program.standardError.contains("'\(name)': it is gone"))
     }
 
-    @Test func `a namespace behind a link ends with its name, and with the link`() throws {
+    @Test func `a namespace watched through a symbolic link ends when its name or the link is deleted`() throws {
         for removesLink in [false, true] {
             let network = try Network(named: true)
             try network.uplink("v0", "10.1.0.1/24")
@@ -42,7 +42,7 @@ struct NamespaceTests {
         }
     }
 
-    @Test func `a monitor that has ended holds no socket`() throws {
+    @Test func `a monitor that has ended keeps no socket open`() throws {
         let host = try Lab().namedHost()
         let name = try #require(host.name)
         let observer = try LibraryObserver(MonitorConfiguration(namespace: NetworkNamespace(name)))
@@ -54,12 +54,12 @@ struct NamespaceTests {
         #expect(try observer.nextPath()?.line == "unsatisfied link/no-interface")
         #expect(try observer.nextPath() == nil)
         observer.session.stop()
-        // A program that another test is just starting has all descriptors until it runs (execve(2)).
+        // A program that another test is starting holds all descriptors until execve(2).
         #expect(try (0..<10_000).contains { _ in try netlinkSockets(of: host) == 0 })
     }
 
     @Test(.requiresWritableEtc)
-    func `the resolver's configuration of a namespace comes and goes`() throws {
+    func `a namespace's own resolver configuration is followed when it is added and removed`() throws {
         let network = try Network(named: true)
         let name = try #require(network.host.name)
         let directory = "/etc/netns/\(name)"
@@ -87,9 +87,9 @@ struct NamespaceTests {
         (try? FileManager.default.attributesOfItem(atPath: path))?[.systemFileNumber] as? UInt64
     }
 
-    /// The netlink sockets of a host that anybody holds; those of the command that asks are not bound to a group.
+    /// Counts the netlink sockets of a host. A socket that a command opens meanwhile is not bound to a group.
     private func netlinkSockets(of host: LabHost) throws -> Int {
-        // /proc/net/netlink: sk, protocol, port, groups, …; the kernel's own have port 0.
+        // The columns of /proc/net/netlink are sk, protocol, port, groups, …; the kernel's own sockets have port 0.
         let table = try host.perform { try String(contentsOfFile: "/proc/thread-self/net/netlink", encoding: .utf8) }
         return table.split(separator: "\n").dropFirst().count { row in
             let columns = row.split(separator: " ")

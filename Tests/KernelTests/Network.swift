@@ -1,11 +1,11 @@
 import Glibc
 import NetworkLab
 
-/// A host and its routers: what most tests begin with.
+/// A host and a router, with which most tests begin.
 struct Network {
     let lab = Lab()
     let host: LabHost
-    /// The other end of every cable.
+    /// The host at the other end of every cable.
     let router: LabHost
 
     init(named: Bool = false) throws {
@@ -13,12 +13,12 @@ struct Network {
         router = try lab.host()
     }
 
-    /// A cable from the host's `name` to the router's `r` + `name`; both ends are down.
+    /// Lays a cable from the host's `name` to the router's `r` + `name`. Both ends are down.
     func cable(_ name: String) throws {
         try lab.connect(host, name, router, "r\(name)")
     }
 
-    /// Waits until the kernel has announced the carrier, which it does up to a second after the second end comes up.
+    /// Waits until the kernel has announced the carrier. That takes up to a second after the second end comes up.
     func awaitCarrier(_ name: String) throws {
         let end = ContinuousClock.now + patience
         while try !host.ip("link show \(name)").contains("state UP") {
@@ -27,8 +27,8 @@ struct Network {
         }
     }
 
-    /// A cable that is up at both ends, with addresses of the host on it and, without a number, link-local IPv6 switched off: so that
-    /// nothing happens by itself.
+    /// Lays a cable that is up at both ends, with these addresses of the host. Link-local IPv6 addresses are switched off, so
+    /// that the kernel changes nothing on its own.
     func uplink(_ name: String, _ addresses: String...) throws {
         try cable(name)
         for (end, interface) in [(router, "r\(name)"), (host, name)] {

@@ -8,14 +8,14 @@ import Testing
 struct NetworkLabTests {
     let lab = Lab()
 
-    @Test("a new host has one interface, and only a wish brings it up")
+    @Test("a new host has one interface, which is down unless the test asks for loopback")
     func newHost() throws {
         #expect(try names(lab.host()) == ["lo"])
         #expect(try lab.host().ip("-br link show up").isEmpty)
         #expect(try lab.host(loopback: true).ip("-br link show up").hasPrefix("lo"))
     }
 
-    @Test("a cable carries packets between two hosts, and its ends have indexes of their own above 255")
+    @Test("a cable carries packets between two hosts, and its ends have different indexes above 255")
     func cable() throws {
         let (client, server) = try (lab.host(), lab.host())
         try lab.connect(client, "c0", server, "s0")
@@ -30,7 +30,7 @@ struct NetworkLabTests {
         #expect(indexes.allSatisfy { $0 >= 300 } && indexes[0] != indexes[1])
     }
 
-    @Test("other programs enter a host by its path")
+    @Test("another program enters a host by its path")
     func path() throws {
         let (one, other) = try (lab.host(), lab.host())
         try one.add("v0", type: "veth peer name v1 netns \(other.path)")
@@ -39,7 +39,7 @@ struct NetworkLabTests {
         #expect(try program.nextLine()?.hasPrefix("v1@") == true)
     }
 
-    @Test("a program that fails throws its own words")
+    @Test("a failed command throws its standard error")
     func failure() throws {
         let host = try lab.host()
         let error = #expect(throws: LabError.self) { try host.ip("link set nosuch up") }
@@ -65,7 +65,7 @@ struct NetworkLabTests {
         #expect(try host.ip("link show tun9").contains("NO-CARRIER"))
     }
 
-    @Test("a parameter of one host is not that of another")
+    @Test("a kernel parameter of one host does not change another host")
     func parameters() throws {
         let (one, other) = try (lab.host(), lab.host())
         try one.set("ipv6.conf.all.disable_ipv6", "1")
@@ -74,7 +74,7 @@ struct NetworkLabTests {
         #expect(try Program(parameter, on: other).nextLine() == "0")
     }
 
-    @Test("a named host is listed until its name is deleted, and lives on")
+    @Test("a named host is listed until its name is deleted, and remains usable afterwards")
     func named() throws {
         let host = try lab.namedHost(loopback: true)
         let name = try #require(host.name)
@@ -100,15 +100,15 @@ struct NetworkLabTests {
 @Suite(.requiresNamespaces)
 struct ServerTests {
     @Test(
-        "each behaviour of a server looks to a client as it says",
-        arguments: [(Server.Behaviour.accepting, Int32(0)), (.queueing, 0), (.closed, ECONNREFUSED), (.stuck, ETIMEDOUT)])
-    func behaviour(_ behaviour: Server.Behaviour, _ expected: Int32) throws {
+        "a client of each kind of server gets the connection or the error of that kind",
+        arguments: [(Server.Behavior.accepting, Int32(0)), (.queueing, 0), (.closed, ECONNREFUSED), (.stuck, ETIMEDOUT)])
+    func behavior(_ behavior: Server.Behavior, _ expected: Int32) throws {
         let host = try Lab().host(loopback: true)
-        let server = try host.serve(behaviour, at: "127.0.0.1")
+        let server = try host.serve(behavior, at: "127.0.0.1")
         let outcome = try host.perform {
             let client = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
             defer { close(client) }
-            // One retransmission, and then ETIMEDOUT.
+            // The kernel retransmits once, and the connection then fails with ETIMEDOUT.
             var milliseconds: UInt32 = 300
             setsockopt(client, Int32(IPPROTO_TCP), 18 /* TCP_USER_TIMEOUT */, &milliseconds, 4)
             var address = sockaddr_in()
@@ -127,7 +127,7 @@ struct ServerTests {
 }
 
 struct ProgramTests {
-    @Test("lines are read as they come, and the exit code at the end")
+    @Test("a program's lines are read as it writes them, and its exit code at the end")
     func lines() throws {
         let program = try Program(["sh", "-c", "echo one; read word; echo $word; exit 7"], input: .pipe)
         #expect(try program.nextLine() == "one")
@@ -151,7 +151,7 @@ struct ProgramTests {
         #expect(throws: LabError.self) { try Programs.built("nosuch") }
     }
 
-    @Test("a signal that ends a program is 128 more in its exit code")
+    @Test("a program that a signal ends has the exit code 128 + the signal")
     func signals() throws {
         let program = try Program(["sleep", "100"])
         try program.signal(SIGTERM)
@@ -159,14 +159,14 @@ struct ProgramTests {
         #expect(throws: LabError.self) { try program.signal(SIGTERM) }
     }
 
-    @Test("input, environment and folder are the program's own")
+    @Test("a program gets its own input, environment and folder")
     func surroundings() throws {
         let program = try Program(
             ["sh", "-c", "pwd; echo $LAB_WORD; cat"], environment: ["LAB_WORD": "blue"], directory: "/", input: .text("end\n"))
         #expect(try program.remainingLines() == ["/", "blue", "end"])
     }
 
-    @Test("output can be a file, a terminal, or no descriptor at all")
+    @Test("a program's output can be a file, a terminal, or a closed descriptor")
     func outputs() throws {
         let test = "if [ -t 1 ]; then echo terminal; elif [ -f /dev/fd/1 ]; then echo file; fi"
         let file = try Program(["sh", "-c", test], output: .file)
@@ -177,7 +177,7 @@ struct ProgramTests {
         #expect(try Program(["sh", "-c", "echo 2>/dev/null || exit 3"], output: .closed).wait() == 3)
     }
 
-    @Test("a reader that goes away is SIGPIPE to the program")
+    @Test("a program whose reader closes the pipe gets SIGPIPE")
     func closedReader() throws {
         let program = try Program(["yes"])
         #expect(try program.nextLine() == "y")
@@ -194,8 +194,8 @@ struct ProgramTests {
     }
 
     @Test(.requiresNamespaces)
-    func `the watchdog clears away what a killed test process leaves`() throws {
-        // The end of a process closes the pipe; so does the end of this value.
+    func `the watchdog removes the namespaces and processes that a killed test process leaves`() throws {
+        // The end of the test process closes the watchdog's pipe. Releasing this object closes it too.
         var watchdog: Watchdog? = try Watchdog()
         let name = "nwlab-\(getpid())-watchdog"
         let host = try Lab().host()
@@ -214,12 +214,12 @@ struct ProgramTests {
         #expect(throws: LabError.self) { try kept.wait(within: .zero) }
     }
 
-    /// Waits for a process that may not be ours to reap.
+    /// Waits for a process that is not a child of this one.
     private func expectEnd(of process: Int32) throws {
         let descriptor = netwatch_pidfd_open(process)
         guard descriptor >= 0 else { return }
         defer { close(descriptor) }
-        var wish = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        #expect(poll(&wish, 1, 10_000) == 1)
+        var polled = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        #expect(poll(&polled, 1, 10_000) == 1)
     }
 }

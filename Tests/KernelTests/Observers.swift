@@ -5,18 +5,18 @@ import NetworkLab
 import Reachability
 import EventLoop
 
-/// How long a test waits for what has to come.
+/// The longest time that a test waits for an expected event.
 let patience = Duration.seconds(120)
 
-/// Somebody who is told of paths.
+/// An observer of paths.
 protocol Observer: AnyObject {
-    /// For failures.
+    /// The observer's name in messages of failed tests.
     var name: String { get }
-    /// The next path that is told; `nil` when nothing follows any more. Throws when none came in time.
+    /// The next published path; `nil` at the end. - Throws: if no path comes in time.
     func nextPath() throws -> Seen?
 }
 
-/// The library, in this process.
+/// A monitor of the library in this process.
 final class LibraryObserver: Observer {
     let name = "library"
     let session: MonitorSession
@@ -44,15 +44,16 @@ final class LibraryObserver: Observer {
         }
     }
 
-    /// What the monitor knows once it has read all that the kernel had sent before this call.
+    /// The monitor's state after it has read all that the kernel sent before this call.
     func state() throws -> MonitorState {
-        // The first answer comes at a turn's end; what the kernel sent before it is read in the turn of the second.
+        // The first answer comes at a turn's end. Messages that the kernel sent before it are read in the turn of the second
+        // answer.
         _ = try answer { session.withState($0) }
         return try answer { session.withState($0) }
     }
 }
 
-/// What another thread puts in and a test takes out, in order.
+/// A queue of events. Another thread puts them in, and a test takes them out in order.
 final class EventQueue: Sendable {
     private let events = Locked<[MonitorEvent]>([])
     private let count = DispatchSemaphore(value: 0)
@@ -62,7 +63,7 @@ final class EventQueue: Sendable {
         count.signal()
     }
 
-    /// The next event if it is there already.
+    /// The next event, or `nil` if none has arrived.
     func takeNow() -> MonitorEvent? {
         guard count.wait(timeout: .now()) == .success else { return nil }
         return events.withLock { $0.removeFirst() }
@@ -74,7 +75,7 @@ final class EventQueue: Sendable {
     }
 }
 
-/// The value that `ask` hands over on some other thread.
+/// Waits for the value that `ask` passes to its closure on another thread.
 func answer<Value: Sendable>(_ ask: (@escaping @Sendable (Value) -> Void) -> Void) throws -> Value {
     let box = Box<Value>()
     ask { box.fill($0) }
@@ -142,7 +143,7 @@ final class ProgramObserver: Observer {
 }
 
 extension LibraryObserver {
-    /// The line of the last path that was told so far.
+    /// The line of the last path published so far.
     func latestPath() throws -> String? {
         while let event = events.takeNow() {
             if case .path(let update) = event { latestLine = Seen(update).line }
@@ -150,14 +151,14 @@ extension LibraryObserver {
         return latestLine
     }
 
-    /// What the monitor knows once nothing is under way: it has read what the kernel had sent, and dumped and asked what it wanted.
-    func quietState(within limit: Duration = .seconds(30)) throws -> MonitorState {
+    /// The monitor's state once it is settled: it has read the kernel's messages and completed its dumps and queries.
+    func settledState(within limit: Duration = .seconds(30)) throws -> MonitorState {
         let end = ContinuousClock.now + limit
         while true {
             let state = try state()
             if state.isQuiet { return state }
-            guard ContinuousClock.now < end else { throw LabError("the monitor was not quiet within \(limit)") }
-            // The monitor goes on at its deadline, and whatever it does there ends a turn.
+            guard ContinuousClock.now < end else { throw LabError("the monitor did not settle within \(limit)") }
+            // The monitor runs again at its deadline, and ends a turn there.
             let left = (state.deadline ?? 0) - monotonicNanoseconds()
             poll(nil, 0, Int32(clamping: max(1, min(left / 1_000_000 + 1, 100))))
         }

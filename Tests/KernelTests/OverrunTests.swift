@@ -5,7 +5,7 @@ import NetworkLab
 import Reachability
 import Testing
 
-/// Readers that are late: what they missed is made good by asking the kernel anew, once.
+/// Slow readers. The monitor recovers lost messages by dumping the kernel's tables once.
 @Suite(.requiresNamespaces)
 struct OverrunTests {
     /// More events than the event socket holds: the kernel doubles its 8 MiB, and counts 768 bytes or more for each.
@@ -21,7 +21,7 @@ struct OverrunTests {
         return network
     }
 
-    @Test func `a sink that blocks through 45,000 events costs one resync, and the end is right`() throws {
+    @Test func `a callback that blocks during 45,000 events causes one resync, and the last path is correct`() throws {
         let network = try makeNetwork()
         let events = EventQueue()
         let gate = DispatchSemaphore(value: 0)
@@ -35,7 +35,7 @@ struct OverrunTests {
 
         try network.host.ip("addr add 10.9.0.1/24 dev v0")
         guard case .path = try events.next() else { throw LabError("no path") }
-        // The reader stands still now.
+        // The reader is blocked from here on.
         try network.host.ipBatch(Self.storm + ["route change default via 10.1.0.253"])
         gate.signal()
 
@@ -49,7 +49,7 @@ struct OverrunTests {
         #expect(events.takeNow() == nil)
     }
 
-    @Test func `a program that was stopped through 45,000 events says resync once, and what is now`() throws {
+    @Test func `a program stopped during 45,000 events prints one resync and the present path`() throws {
         let network = try makeNetwork()
         let observer = try ProgramObserver(watching: network.host.path)
         #expect(try observer.nextPath()?.line == "satisfied v0 wired 4 via 10.1.0.254")

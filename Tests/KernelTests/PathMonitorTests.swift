@@ -7,11 +7,12 @@ import Testing
 @testable import ReachabilityCompatibility
 
 @Suite(.requiresNamespaces) struct PathMonitorTests {
-    /// Two hosts and a cable; the first has a default route to the second.
+    /// Two hosts and a cable. The first host has a default route to the second.
     private func uplink() throws -> (Lab, LabHost, LabHost) {
         let lab = Lab()
         let (client, router) = (try lab.host(), try lab.host())
-        // Addresses that the kernel makes by itself come when they like; these tests want to know what comes next.
+        // IPv6 is switched off because the kernel adds its addresses at moments of its own, and these tests expect each next
+        // event.
         for host in [client, router] { try host.set("ipv6.conf.default.disable_ipv6", "1") }
         try lab.connect(client, "up0", router, "down0")
         try client.ip("address add 198.18.0.2/24 dev up0")
@@ -25,7 +26,7 @@ import Testing
         return (lab, client, router)
     }
 
-    @Test func `the first element is the present, and changes follow`() async throws {
+    @Test func `the first path update is the present path, and changes follow`() async throws {
         let (lab, client, router) = try uplink()
         defer { withExtendedLifetime((lab, router)) {} }
         let monitor = try PathMonitor(namespace: NetworkNamespace(client.path))
@@ -41,7 +42,7 @@ import Testing
         #expect(second?.path.cause?.code == .interfaceDown)
     }
 
-    @Test func `two tasks see the same change, and end with the monitor`() async throws {
+    @Test func `two tasks receive the same path change, and both sequences end with the monitor`() async throws {
         let (lab, client, router) = try uplink()
         defer { withExtendedLifetime((lab, router)) {} }
         let monitor = try PathMonitor(namespace: NetworkNamespace(client.path))
@@ -57,32 +58,32 @@ import Testing
         #expect(await other.next() == nil)
     }
 
-    @Test func `who follows the kernel hears of a route that changes no path, until it wants no more`() async throws {
+    @Test func `a kernel follower is notified of a route that changes no path, until it returns false`() async throws {
         let (lab, client, router) = try uplink()
         defer { withExtendedLifetime((lab, router)) {} }
         let monitor = try PathMonitor(namespace: NetworkNamespace(client.path))
         let settled = await monitor.firstPath()
         let (paths, path) = AsyncStream.makeStream(of: NetworkPath.self)
         let isWelcome = Atomic<Bool>(true)
-        monitor.followKernel { told in
-            path.yield(told)
+        monitor.followKernel { delivered in
+            path.yield(delivered)
             return isWelcome.load(ordering: .relaxed)
         }
-        var told = paths.makeAsyncIterator()
-        #expect(await told.next() == settled)
+        var delivered = paths.makeAsyncIterator()
+        #expect(await delivered.next() == settled)
         try client.ip("route add 203.0.113.0/24 via 198.18.0.1")
-        #expect(await told.next() == settled)
+        #expect(await delivered.next() == settled)
         isWelcome.store(false, ordering: .relaxed)
         try client.ip("route del 203.0.113.0/24")
-        #expect(await told.next() == settled)
+        #expect(await delivered.next() == settled)
         try client.ip("route del default")
         var updates = monitor.updates.makeAsyncIterator()
         while let update = await updates.next(), update.path.status != .unsatisfied {}
         path.finish()
-        #expect(await told.next() == nil)
+        #expect(await delivered.next() == nil)
     }
 
-    @Test func `callbacks and notifications come off the monitor's thread`() async throws {
+    @Test func `callbacks and notifications of a path run outside the monitor's thread`() async throws {
         let (lab, client, router) = try uplink()
         defer { withExtendedLifetime((lab, router)) {} }
         let monitor = try PathMonitor(namespace: NetworkNamespace(client.path))
@@ -101,7 +102,7 @@ import Testing
         token.cancel()
     }
 
-    @Test func `a dropped monitor leaves no object behind`() async throws {
+    @Test func `a released path monitor leaves no object behind`() async throws {
         let (lab, client, router) = try uplink()
         defer { withExtendedLifetime((lab, router)) {} }
         weak var core: MonitorCore?
@@ -114,14 +115,14 @@ import Testing
             (core, leftover) = (monitor.core, monitor)
             _ = token
         }
-        // A notification that is being posted refers to the monitor.
+        // A notification that is being posted still refers to the monitor.
         let end = ContinuousClock.now + .seconds(20)
         while leftover != nil || core != nil, ContinuousClock.now < end { await Task.yield() }
         #expect(leftover == nil)
         #expect(core == nil)
     }
 
-    @Test func `a callback's token keeps watching without the monitor`() async throws {
+    @Test func `a callback's token keeps the path monitor alive`() async throws {
         let (lab, client, router) = try uplink()
         defer { withExtendedLifetime((lab, router)) {} }
         let (paths, path) = AsyncStream.makeStream(of: NetworkPath.Status.self)
@@ -147,7 +148,7 @@ import Testing
         let wanted = IPPrefix(IPAddress(v4: 0xc612_0800), length: 24)
         while !snapshot.allRoutes.contains(where: { $0.key.destination == wanted }), let update = await updates.next() {
             switch update {
-            case .full(let anew): snapshot = anew
+            case .full(let complete): snapshot = complete
             case .changes(let changes): snapshot.apply(changes)
             }
         }
@@ -157,7 +158,7 @@ import Testing
         #expect(await monitor.snapshot() == Kernel.Snapshot())
     }
 
-    @Test func `only interfaces of the required type count`() async throws {
+    @Test func `a path monitor with a required or prohibited interface type uses only allowed interfaces`() async throws {
         let (lab, client, router) = try uplink()
         defer { withExtendedLifetime((lab, router)) {} }
         let namespace = NetworkNamespace(client.path)
@@ -169,7 +170,8 @@ import Testing
         #expect(await unwired.firstPath()?.status == .unsatisfied)
     }
 
-    @Test func `a server is reachable, and its listener's end is its fault`() async throws {
+    @Test
+    func `a server is up while it listens, down when its listener ends, and unreachable when the link is down`() async throws {
         let (lab, client, router) = try uplink()
         defer { withExtendedLifetime(lab) {} }
         var listener: Server? = try router.serve(.accepting, at: "198.18.0.1")
@@ -195,7 +197,7 @@ import Testing
         #expect(await updates.next()?.state == .unreachable)
     }
 
-    @Test func `AFNetworking's words`() async throws {
+    @Test func `AFNetworking's reachability status follows from the path and its interface`() async throws {
         #expect(NetworkReachabilityManager.Status(nil as NetworkPath?) == .unknown)
         let cable = NetworkInterface(
             name: "eth0", index: 2, type: .wired, isVirtual: false, isExpensive: false, level: .routable, addresses: [])

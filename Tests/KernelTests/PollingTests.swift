@@ -2,9 +2,10 @@ import Foundation
 import NetworkLab
 import Testing
 
-/// Where netlink is refused, the program looks at everything every two seconds, and sees the same.
+/// If netlink is refused, the program reads all tables every two seconds and finds the same state.
 @Suite(.requiresNamespaces, .requiresTun) struct PollingTests {
-    /// Two uplinks, one of them the default of both families, a bridge, a tap and a refused destination.
+    /// A network with two uplinks, one of which has the default routes of both families, a bridge, a tap and an unreachable
+    /// destination.
     private func network() throws -> Network {
         let network = try Network()
         try network.host.ip("link set lo up")
@@ -32,25 +33,25 @@ import Testing
         return (try Seen(record: path), program.standardError)
     }
 
-    @Test(arguments: Sandbox.allCases) func `the status is that which netlink gives`(sandbox: Sandbox) throws {
+    @Test(arguments: Sandbox.allCases) func `without netlink the status equals the one with netlink`(sandbox: Sandbox) throws {
         let network = try network()
         for options in [[], ["-6"], ["--interface", "up1"]] {
-            let (whole, silence) = try status(network, nil, options)
+            let (regular, silence) = try status(network, nil, options)
             let (polled, notice) = try status(network, sandbox, options)
-            #expect(polled.line == whole.line)
-            #expect(polled.interfaces == whole.interfaces)
-            #expect(whole.isConsistent && !polled.isConsistent)
+            #expect(polled.line == regular.line)
+            #expect(polled.interfaces == regular.interfaces)
+            #expect(regular.isConsistent && !polled.isConsistent)
             #expect(silence.isEmpty && notice.contains("netlink"))
         }
     }
 
-    @Test func `why there is no path is told too`() throws {
+    @Test func `without netlink the cause of a missing path is the same`() throws {
         let network = try network()
         func expectSame(_ line: String) throws {
-            let (whole, polled) = (try status(network, nil).seen, try status(network, .netlink).seen)
-            #expect(whole.line == line)
+            let (regular, polled) = (try status(network, nil).seen, try status(network, .netlink).seen)
+            #expect(regular.line == line)
             #expect(polled.line == line)
-            #expect(polled.evidence == whole.evidence)
+            #expect(polled.evidence == regular.evidence)
         }
         try network.host.ip("route del default metric 100")
         try network.host.ip("route del default metric 200")
@@ -61,7 +62,8 @@ import Testing
         try expectSame("unsatisfied link/interface-down")
     }
 
-    @Test(arguments: Sandbox.allCases) func `a change is noticed at the next look`(sandbox: Sandbox) throws {
+    @Test(arguments: Sandbox.allCases)
+    func `without netlink a change of the path is published at the next poll`(sandbox: Sandbox) throws {
         let network = try network()
         let watch = try sandbox.perform { try ProgramObserver(watching: network.host.path) }
         let first = try #require(try watch.nextPath())
@@ -76,7 +78,7 @@ import Testing
         #expect(third == "unsatisfied link/interface-down")
     }
 
-    /// The next path that is another; the tables are read one after the other, so a change may come in two steps.
+    /// The next path with another line. The tables are read one after another, so a change may come in two steps.
     private func nextLine(_ watch: ProgramObserver, after line: String) throws -> String {
         while let path = try watch.nextPath() {
             if path.line != line { return path.line }
@@ -85,10 +87,10 @@ import Testing
     }
 
     @Test(arguments: ["instances", "watches"])
-    func `without inotify the resolver's configuration is read all the same, and looked at from time to time`(
+    func `without inotify the resolver's configuration is read, and read again from time to time`(
         lacks: String
     ) throws {
-        // In a user namespace of its own, where none of them is to be had.
+        // The program runs in its own user namespace, in which no inotify instance or watch is available.
         let script = """
             mount -t tmpfs none /etc && echo nameserver 192.0.2.53 > /etc/resolv.conf || exit
             echo 0 > /proc/sys/user/max_inotify_\(lacks) || exit

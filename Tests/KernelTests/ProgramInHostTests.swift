@@ -3,14 +3,14 @@ import Glibc
 import NetworkLab
 import Testing
 
-/// The built program in hosts: what it ends with, its hooks, its recordings.
+/// The built program in hosts: its exit codes, hooks and recordings.
 @Suite(.requiresNamespaces)
 struct ProgramInHostTests {
     private func netwatch(_ words: String..., host: LabHost, output: Program.Output = .pipe) throws -> Program {
         try Program([Programs.netwatch] + words + ["--netns", host.path], output: output)
     }
 
-    /// An uplink whose router answers on a port.
+    /// A network with an uplink whose router has an address.
     private func makeNetwork() throws -> Network {
         let network = try Network()
         try network.host.ip("link set lo up")
@@ -24,12 +24,12 @@ struct ProgramInHostTests {
         #expect(lines.count == 1 && lines[0].hasPrefix("netwatch: ") && lines[0].contains(words), "\(program.standardError)")
     }
 
-    // MARK: Ends
+    // MARK: Exit codes
 
     @Test(arguments: ["watch", "status", "wait", "record /dev/null"])
-    func `a namespace that may not be entered, or is none, is an error of one line`(_ command: String) throws {
+    func `a namespace that cannot be entered or does not exist gives an exit code and one line`(_ command: String) throws {
         let host = try Lab().host()
-        // Root without the one capability that entering takes: what an ordinary user is.
+        // Root without CAP_SYS_ADMIN, which entering a namespace takes, is refused like an ordinary user.
         let words = command.split(separator: " ").map(String.init)
         let refused = try Program(
             ["setpriv", "--bounding-set", "-sys_admin", Programs.netwatch] + words + ["--netns", host.path], output: .file)
@@ -43,7 +43,7 @@ struct ProgramInHostTests {
         }
     }
 
-    @Test func `the status of a host with loopback only is printed, and is 1`() throws {
+    @Test func `status of a host with loopback only prints the path and exits with 1`() throws {
         let host = try Lab().host(loopback: true)
         let program = try netwatch("status", "--json", host: host, output: .file)
         #expect(try program.wait() == 1, "\(program.ending)")
@@ -53,12 +53,12 @@ struct ProgramInHostTests {
         #expect(program.standardError.isEmpty)
     }
 
-    @Test func `status and wait with targets say by their exit codes whether these are up`() throws {
+    @Test func `status and wait with targets exit with 0 if these are up`() throws {
         let network = try makeNetwork()
         let open = try network.router.serve(at: "10.1.0.254")
         let closed = try network.router.serve(.closed, at: "10.1.0.254")
         let (up, down) = ("10.1.0.254:\(open.port)", "10.1.0.254:\(closed.port)")
-        // On the link: no default route is needed, and the path stays unsatisfied.
+        // The target is on the link: no default route is needed, and the path stays unsatisfied.
         #expect(try netwatch("status", up, host: network.host).wait() == 0)
         #expect(try netwatch("status", up, down, host: network.host).wait() == 1)
         #expect(try netwatch("status", "192.0.2.1:80", host: network.host).wait() == 1)
@@ -69,17 +69,17 @@ struct ProgramInHostTests {
     }
 
     @Test(arguments: [("sh -c false", Int32(1)), ("/nowhere/program", 127), ("/etc/passwd", 126), ("true", 0)])
-    func `wait runs the command and ends with its code`(_ command: String, _ code: Int32) throws {
+    func `wait runs its command and exits with the command's code`(_ command: String, _ code: Int32) throws {
         let network = try makeNetwork()
         let program = try Program(
             [Programs.netwatch, "wait", "--netns", network.host.path, "--"] + command.split(separator: " ").map(String.init))
-        // Nothing holds yet, and nothing may have been run.
+        // The condition does not hold yet, so the command must not have run.
         #expect(throws: LabError.self) { try program.wait(within: .milliseconds(200)) }
         try network.host.ip("route add default via 10.1.0.254")
         #expect(try program.wait(within: patience) == code, "\(program.ending)")
     }
 
-    @Test func `a reader that has seen enough ends the watch without waiting for another event`() throws {
+    @Test func `watch ends when the reader of its output closes the pipe, without another event`() throws {
         let network = try makeNetwork()
         let pipeline = try Program(
             [
@@ -93,12 +93,12 @@ struct ProgramInHostTests {
 
     // MARK: Hooks
 
-    @Test func `hooks run one at a time, and changes that came meanwhile are told as one`() throws {
+    @Test func `hooks run one at a time, and changes during a hook are reported as one`() throws {
         let network = try makeNetwork()
         let scratch = try ScratchDirectory()
         let (log, gate) = (scratch.file("log"), scratch.file("gate"))
         #expect(mkfifo(gate, 0o600) == 0)
-        // Each hook waits for a word before it ends.
+        // Each hook ends when it can read a line.
         let hook =
             "echo \"$NETWATCH_TYPE $NETWATCH_STATUS $NETWATCH_INTERFACE $NETWATCH_CAUSE +$NETWATCH_SUPERSEDED\" >> \(log); read w < \(gate)"
         let program = try netwatch("watch", "--json", "--exec", hook, host: network.host)
@@ -115,7 +115,7 @@ struct ProgramInHostTests {
             try String(contentsOfFile: log, encoding: .utf8).split(separator: "\n").map(String.init)
         }
         _ = try Program(["sh", "-c", "echo go > \(gate)"]).wait(within: patience)
-        // The second hook has begun: a second word would else be the first one's.
+        // Wait until the second hook has started. Otherwise the first hook could read the second line.
         let end = ContinuousClock.now + patience
         while try logged().count < 2, ContinuousClock.now < end { poll(nil, 0, 20) }
         _ = try Program(["sh", "-c", "echo go > \(gate)"]).wait(within: patience)
@@ -127,7 +127,7 @@ struct ProgramInHostTests {
         #expect(Int(lines.last?.split(separator: "+").last ?? "") ?? 0 >= 5, "\(lines)")
     }
 
-    @Test func `a hook that fails is reported and the next one runs; one that hangs does not keep the program`() throws {
+    @Test func `a failed hook is reported and the next one runs; a hook that hangs does not delay the exit`() throws {
         let network = try makeNetwork()
         let program = try netwatch(
             "watch", "--json", "--exec",
@@ -148,7 +148,7 @@ struct ProgramInHostTests {
 
     // MARK: Recordings
 
-    @Test func `a recording runs again to the same bytes, and however it is cut to the beginning of them`() throws {
+    @Test func `a recording replays to the same output, and truncated anywhere to the beginning of it`() throws {
         let network = try makeNetwork()
         let scratch = try ScratchDirectory()
         let file = scratch.file("recording")
@@ -186,30 +186,31 @@ struct ProgramInHostTests {
         #expect(try replay.wait() == 0, "\(replay.ending)")
         #expect(replay.output.split(separator: "\n").map(String.init) == lines)
 
-        // Cut anywhere, what came before the cut is there.
+        // Replay the beginning of a recording that is truncated anywhere.
         let recording = try String(contentsOfFile: file, encoding: .utf8)
         for cut in stride(from: 0, to: recording.utf8.count, by: max(1, recording.utf8.count / 16)) {
             let text = String(decoding: recording.utf8.prefix(cut), as: UTF8.self)
             let program = try Program([Programs.netwatch, "replay", "--json", "-v", "-"], input: .text(text), output: .file)
-            // A last line without its newline may be whole all the same: that of the recording, or one before a missing one.
+            // A last line without its newline may still be complete: the end line of the recording, or a line before a missing
+            // one.
             let lineCount = text.split(separator: "\n").count
             let last = text.split(separator: "\n").last ?? ""
             let isLine = cut == 0 || text.hasSuffix("\n") || (try? JSONSerialization.jsonObject(with: Data(last.utf8))) != nil
-            let isWhole = isLine && recording.utf8.count - cut <= 1
-            #expect(try program.wait() == (isWhole ? 0 : 65), "cut at \(cut)")
-            if !isWhole { expectOneLine(program, "standard input: line \(lineCount + (isLine ? 1 : 0)): ") }
+            let isComplete = isLine && recording.utf8.count - cut <= 1
+            #expect(try program.wait() == (isComplete ? 0 : 65), "cut at \(cut)")
+            if !isComplete { expectOneLine(program, "standard input: line \(lineCount + (isLine ? 1 : 0)): ") }
             let beginning = program.output.split(separator: "\n").map(String.init)
             #expect(beginning == Array(lines.prefix(beginning.count)), "cut at \(cut)")
         }
     }
 
-    @Test func `what cannot be written or read back has its code`() throws {
+    @Test func `a recording that cannot be written or replayed gives its exit code`() throws {
         let host = try Lab().host()
         let full = try netwatch("record", "/dev/full", "--json", "--for", "300ms", host: host)
         _ = try full.remainingLines()
         let directory = try netwatch("record", "/proc", host: host)
         #expect(try directory.wait() == 73, "\(directory.ending)")
-        // Opening a pipe waits for its reader, and the signals that could end that wait are blocked.
+        // Opening a FIFO could wait for its reader, and the signals that would end that wait are blocked.
         let pipe = try ScratchDirectory()
         #expect(mkfifo(pipe.file("pipe"), 0o600) == 0)
         let unread = try netwatch("record", pipe.file("pipe"), host: host, output: .null)

@@ -1,6 +1,7 @@
 import Pacing
 
-/// Draws `ip` commands, without `ip`, about two uplinks, a bridge, a macvlan and what comes and goes beside them.
+/// Draws random commands for `ip`, without the word `ip`. They concern two uplinks, a bridge, a macvlan and interfaces that are
+/// added and removed beside them.
 struct RandomCommands {
     private var draws: SplitMix64
     private let interfaces = ["u0", "u1", "br0", "mv0", "x0", "x1"]
@@ -13,11 +14,11 @@ struct RandomCommands {
 
     mutating func one<Element>(of choices: [Element]) -> Element { choices[number(0..<choices.count)] }
 
-    /// What a family of `ip -batch` may run on the host; about one in four fails, as it refers to what is not there.
+    /// A command for `ip FAMILY`. About one in four fails because it refers to something missing.
     struct Command {
         var family: String
         var words: String
-        /// Whether it is run on the other end of the cables.
+        /// True if the command runs on the router, at the other end of the cables.
         var isRouters = false
     }
 
@@ -34,7 +35,7 @@ struct RandomCommands {
         }
     }
 
-    /// Brings one uplink and its default route back, so that the paths are satisfied often enough to be worth a look.
+    /// Commands that restore one uplink and its default route, so that the path is satisfied often enough.
     mutating func repairs() -> [Command] {
         guard number(0..<3) > 0 else { return [] }
         return [
@@ -69,8 +70,8 @@ struct RandomCommands {
             let prefix = one(of: ["10.0.0.\(number(1..<4))/24", "10.1.0.\(number(1..<4))/24", "10.7.\(number(0..<2)).1/32"])
             return Command(family: "-4", words: "addr \(verb) \(prefix) dev \(interface)")
         }
-        // A change of an address that is still checked for duplicates is told nobody (inet6_addr_modify): such are only added and
-        // deleted.
+        // The kernel announces no change of an address that is still checked for duplicates (inet6_addr_modify). Such addresses
+        // are therefore only added and deleted.
         if number(0..<4) == 0 {
             let verb = verb == "replace" ? "add" : verb
             return Command(family: "-6", words: "addr \(verb) 2001:db8:\(number(0..<2))::3/64 dev \(interface)")
@@ -91,8 +92,9 @@ struct RandomCommands {
             : one(of: ["default", "2001:db8:50::/64", "2001:db8:51::/48"])
         let table = one(of: ["", "", "", "table 77"])
         let routed = "\(table) \(one(of: ["", "metric 10", "metric 10", isV4 ? "metric 300" : ""]))"
-        // The kernel loses sight of IPv6 routes without a gateway that stand between the members of a multipath route of the same
-        // key: its dumps, and its flush when a link goes down, skip to the last member. So the two sorts do not meet here.
+        // The kernel loses IPv6 routes without a gateway that are stored between the members of a multipath route of the same
+        // key. Its dumps, and its flush when a link goes down, skip to the last member. The two kinds therefore have different
+        // keys here.
         let unrouted = isV4 ? routed : "\(table) \(one(of: ["metric 300", "metric 20", "metric 20"]))"
         let refusal = one(of: ["", "", "", "", "", "blackhole", "unreachable", "prohibit", "throw"])
         if refusal != "" {
@@ -125,7 +127,7 @@ struct RandomCommands {
             "iif u0", "oif x0", "ipproto tcp dport 25", "to \(family == "-4" ? "10.9.0.0/16" : "2001:db8:9::/48")",
         ])
         let action = one(of: ["lookup 77", "lookup 77", "lookup main suppress_prefixlength 0", "lookup 78", "prohibit"])
-        // One that refuses everything ends all paths, and is soon deleted again.
+        // A rule that refuses all packets makes all paths unsatisfied, and is soon deleted again.
         return Command(family: family, words: "rule \(verb) pref \(100 + number(0..<4)) \(selector) \(action)")
     }
 

@@ -5,7 +5,7 @@ import NetworkLab
 import Reachability
 import Testing
 
-/// Random commands; whenever the monitor is at rest, what it knows is what the kernel says.
+/// Runs random commands. Whenever the monitor is settled, its snapshot must equal the kernel's tables.
 @Suite(.requiresNamespaces)
 struct RandomTests {
     private static let seeds: [UInt64] = {
@@ -16,7 +16,7 @@ struct RandomTests {
     private static let count = 500
     private static let batchSize = 10
 
-    @Test("500 random commands leave no difference between the monitor and the kernel", arguments: seeds)
+    @Test("500 random commands leave no difference between the monitor's snapshot and the kernel", arguments: seeds)
     func commands(_ seed: UInt64) throws {
         print("NETWATCH_SEED=\(seed) repeats this run")
         let network = try Network()
@@ -48,7 +48,7 @@ struct RandomTests {
                 }
             }
             try compare(observer, network.host, log, seed)
-            // Something may still come between the two looks.
+            // A change may still arrive between the two readings.
             let addsUp = try (0..<20).contains { _ in replica.snapshot == (try observer.state().snapshot) }
             #expect(addsUp, "the changes do not add up; seed \(seed)")
             var isSatisfied = false
@@ -59,42 +59,42 @@ struct RandomTests {
             #expect(isRight, "satisfied without a route; seed \(seed)")
             if isSatisfied { satisfied += 1 }
         }
-        #expect(satisfied * 3 >= batches, "satisfied at \(satisfied) of \(batches) quiet points; seed \(seed)")
-        print("seed \(seed): satisfied at \(satisfied) of \(batches) quiet points")
+        #expect(satisfied * 3 >= batches, "satisfied at \(satisfied) of \(batches) settled points; seed \(seed)")
+        print("seed \(seed): satisfied at \(satisfied) of \(batches) settled points")
     }
 
-    /// Whether the kernel would send anything anywhere.
+    /// True if the kernel has a route of either family.
     private static func hasRoute(_ host: LabHost) -> Bool {
         (try? host.ip("route get 198.51.100.1")) != nil || (try? host.ip("-6 route get 2001:db8:ffff::1")) != nil
     }
 
-    /// A difference counts when it lasts: the kernel announces a carrier's change up to a second after its dumps show it
-    /// (linkwatch), and the monitor and the kernel are not asked at the same moment.
+    /// Compares the snapshot with the kernel. Only a difference that lasts counts. The kernel announces a carrier's change up to
+    /// a second after its dumps show it (linkwatch), and the two are not read at the same moment.
     private func compare(_ observer: LibraryObserver, _ host: LabHost, _ log: [String], _ seed: UInt64) throws {
         var (last, since): ([Kernel.Snapshot], ContinuousClock.Instant) = ([], .now)
         let start = since
         while start.duration(to: .now) < .seconds(30) {
-            let told = try observer.quietState().snapshot
+            let known = try observer.settledState().snapshot
             let real = try FreshDump.take(of: host)
-            if told == real { return }
-            if last != [told, real] { (last, since) = ([told, real], .now) }
+            if known == real { return }
+            if last != [known, real] { (last, since) = ([known, real], .now) }
             guard since.duration(to: .now) > .seconds(3) else {
                 poll(nil, 0, 50)
                 continue
             }
-            let missing = real.changes(since: told).map { "\($0)" }.joined(separator: "\n  ")
-            let wrong = told.changes(since: real).map { "\($0)" }.joined(separator: "\n  ")
+            let missing = real.changes(since: known).map { "\($0)" }.joined(separator: "\n  ")
+            let wrong = known.changes(since: real).map { "\($0)" }.joined(separator: "\n  ")
             let routes = try ["-4", "-6"].map { try host.ip("\($0) route show table all") }.joined()
             let last = log.suffix(150).joined(separator: "\n")
             throw LabError(
-                "seed \(seed): the monitor at rest lacks\n  \(missing)\nit has\n  \(wrong)\nthe kernel has\n\(routes)\nafter\n\(last)"
+                "seed \(seed): the settled monitor lacks\n  \(missing)\nit has\n  \(wrong)\nthe kernel has\n\(routes)\nafter\n\(last)"
             )
         }
-        throw LabError("seed \(seed): the kernel does not rest")
+        throw LabError("seed \(seed): the kernel's tables change all the time")
     }
 }
 
-/// What somebody knows who had the snapshot once and only the changes since.
+/// A copy of the snapshot that is kept by the published changes.
 private final class Replica: Sendable {
     private let state = Locked(Kernel.Snapshot())
 

@@ -2,10 +2,10 @@ import NetworkLab
 import Reachability
 import Testing
 
-/// What the kernel's routing decides, one command at a time.
+/// Decisions of the kernel's routing, changed one command at a time.
 @Suite(.requiresNamespaces)
 struct RouteTests {
-    @Test func `of two uplinks the metric decides, and the other takes over when the first goes`() throws {
+    @Test func `the uplink with the lower metric is the path, and the other takes over when its route is removed`() throws {
         let network = try Network()
         let host = network.host
         try network.uplink("v0", "10.1.0.1/24")
@@ -33,7 +33,7 @@ struct RouteTests {
         try witness.expect("satisfied v1 wired 4 via 10.2.0.253", reasons: "gateways-changed")
     }
 
-    @Test func `a host with IPv6 only is satisfied, with a link-local gateway and its zone`() throws {
+    @Test func `a host with IPv6 only has a path through a link-local gateway with its zone`() throws {
         let network = try Network()
         try network.uplink("v0", "2001:db8:1::1/64")
         let witness = try Witness(network.host, sees: "unsatisfied route/no-route")
@@ -44,7 +44,7 @@ struct RouteTests {
         try witness.expect("unsatisfied route/no-route", reasons: "families-changed cause-changed")
     }
 
-    @Test func `IPv4 goes through an IPv6 gateway`() throws {
+    @Test func `an IPv4 route through an IPv6 gateway satisfies the path`() throws {
         let network = try Network()
         try network.uplink("v0", "10.1.0.1/32")
         let witness = try Witness(network.host, sees: "unsatisfied route/no-route")
@@ -53,7 +53,7 @@ struct RouteTests {
         try witness.expect("satisfied v0 wired 4 via fe80::1%v0", reasons: "gateways-changed families-changed")
     }
 
-    @Test func `the families may have different interfaces, and one may come without the other`() throws {
+    @Test func `IPv4 and IPv6 can use different interfaces, and either can be routed alone`() throws {
         let network = try Network()
         try network.uplink("v0", "10.1.0.1/24")
         try network.uplink("v1", "2001:db8:1::1/64")
@@ -66,7 +66,7 @@ struct RouteTests {
         try witness.expect("satisfied v1 wired 6 via 2001:db8:1::ff", reasons: "interface-changed families-changed")
     }
 
-    @Test func `a rule that sends everything to another table decides`() throws {
+    @Test func `a rule that sends all packets to another table decides the path`() throws {
         let network = try Network()
         let host = network.host
         try network.uplink("v0", "10.1.0.1/24", "2001:db8:1::1/64")
@@ -87,7 +87,7 @@ struct RouteTests {
     }
 
     @Test(
-        "a rule that refuses is the cause, of its own kind",
+        "a rule that refuses all packets gives the cause of its kind",
         arguments: [
             ("prohibit", "unsatisfied route/route-prohibited"), ("unreachable", "unsatisfied route/route-unreachable"),
             ("blackhole", "unsatisfied route/route-blackhole"),
@@ -105,7 +105,7 @@ struct RouteTests {
     }
 
     @Test(
-        "a default route that refuses is the cause, in both families",
+        "a default route that refuses gives the cause of its kind, in both families",
         arguments: [
             ("prohibit", "unsatisfied route/route-prohibited"), ("unreachable", "unsatisfied route/route-unreachable"),
             ("blackhole", "unsatisfied route/route-blackhole"),
@@ -124,7 +124,7 @@ struct RouteTests {
         try witness.expect(good, reasons: "families-changed cause-changed")
     }
 
-    @Test func `a rule that refuses is told where no route was, although the kernel answers the same`() throws {
+    @Test func `a refusing rule changes the cause of a missing route, although the kernel's answer is the same`() throws {
         let network = try Network()
         try network.uplink("v0", "10.1.0.1/24")
         let witness = try Witness(network.host, sees: "unsatisfied route/no-route")
@@ -134,7 +134,7 @@ struct RouteTests {
         try witness.expect("unsatisfied route/no-route", reasons: "cause-changed")
     }
 
-    @Test func `an address of two peers stays when one of them goes`() throws {
+    @Test func `an address with two peers stays when one of them is removed`() throws {
         let network = try Network()
         let host = network.host
         try network.uplink("v0")
@@ -150,19 +150,19 @@ struct RouteTests {
         try witness.expectNext(reasons: "addresses-changed") { #expect($0.interface("v0")?.addresses == ["10.1.0.9/32"]) }
     }
 
-    // The kernel clears up expired routes, and tells, half a minute later.
-    @Test func `an IPv6 route whose lifetime is over is no path any more`() throws {
+    // The kernel removes an expired route, and announces that, up to half a minute later.
+    @Test func `an expired IPv6 route makes the path unsatisfied`() throws {
         let network = try Network()
         try network.uplink("v0", "2001:db8:1::1/64")
         let witness = try Witness(network.host, sees: "unsatisfied route/no-route")
         try network.host.ip("-6 route add default via fe80::1 dev v0 expires 3")
         try witness.expect("satisfied v0 wired 6 via fe80::1%v0")
-        // As a router that is heard again does.
+        // A router advertisement renews a route in this way.
         try network.host.ip("-6 route change default via fe80::1 dev v0 expires 4")
         try witness.expect("unsatisfied route/no-route", reasons: "families-changed cause-changed")
     }
 
-    @Test func `an interface that is plugged in again is judged as it is now`() throws {
+    @Test func `an interface that is removed and added again is judged by its present state`() throws {
         let network = try Network()
         let host = network.host
         try network.uplink("v0", "10.1.0.1/24")
@@ -176,7 +176,7 @@ struct RouteTests {
             past: ["unsatisfied link/interface-down", "unsatisfied link/no-carrier", "unsatisfied address/no-address"])
     }
 
-    @Test func `IPv4 routes that vanish silently with their link are out of the snapshot at once, and dead ones never in it`()
+    @Test func `IPv4 routes that disappear silently with their link leave the snapshot at once`()
         throws
     {
         let network = try Network()
@@ -204,7 +204,7 @@ struct RouteTests {
         }
     }
 
-    @Test func `an interface can be asked for by an alternative name, also one that comes later`() throws {
+    @Test func `an interface can be selected by an alternative name, even one that is added later`() throws {
         let network = try Network()
         let host = network.host
         try network.uplink("v0", "10.1.0.1/24")
@@ -222,7 +222,7 @@ struct RouteTests {
             host, { $0.selection = .named("other") }, options: ["--interface", "other"],
             sees: "satisfied v1 wired 4 via 10.2.0.254")
 
-        // Probes are bound to it: SO_BINDTODEVICE itself takes 15 bytes.
+        // Probes are bound to the interface under its short name, since SO_BINDTODEVICE takes 15 bytes.
         try host.ip("link property add dev v1 altname \(name)")
         let status = try Program(
             [
@@ -235,7 +235,7 @@ struct RouteTests {
             "\(text)")
     }
 
-    @Test func `one interface, one family or some types can be asked for`() throws {
+    @Test func `a path can be limited to one interface or one address family`() throws {
         let network = try Network()
         let host = network.host
         try network.uplink("v0", "10.1.0.1/24", "2001:db8:1::1/64")
@@ -253,11 +253,11 @@ struct RouteTests {
         try host.ip("link set v0 down")
         try v6.expect("unsatisfied link/interface-down", reasons: "families-changed")
         try host.ip("link set v1 down")
-        // The routes that were asked for because of v0 may be without those of v1 before the event of v1 has been read.
+        // Routes that were dumped because of v0 may lack those of v1 before the event of v1 has been read.
         try v1.expect("unsatisfied link/interface-down", past: ["unsatisfied route/no-route"])
     }
 
-    @Test func `where routes over links without a carrier are ignored, the monitor rests until the carrier is back`() throws {
+    @Test func `with routes over links without carrier ignored, the monitor settles until the carrier is back`() throws {
         let network = try Network()
         let host = network.host
         try network.uplink("v0", "10.1.0.1/24")
@@ -269,14 +269,14 @@ struct RouteTests {
         try network.router.ip("link set rv0 down")
         #expect(try observer.nextPath()?.line.hasPrefix("unsatisfied link/no-carrier") == true)
         let defaultRoute = Route.Key(destination: IPPrefix(IPAddress(v4: 0), length: 0))
-        #expect(try observer.quietState(within: .seconds(10)).snapshot.routes(defaultRoute).isEmpty)
+        #expect(try observer.settledState(within: .seconds(10)).snapshot.routes(defaultRoute).isEmpty)
         try network.router.ip("link set rv0 up")
         while let path = try observer.nextPath(), !path.line.hasPrefix("satisfied v0") {}
-        #expect(try observer.quietState().snapshot.routes(defaultRoute).count == 1)
+        #expect(try observer.settledState().snapshot.routes(defaultRoute).count == 1)
     }
 
     @Test(arguments: ["ipv4", "ipv6"])
-    func `another uplink takes over when routes over a link without a carrier are ignored from now on`(_ family: String) throws {
+    func `another uplink takes over once routes over a link without carrier are ignored`(_ family: String) throws {
         let network = try Network()
         let host = network.host
         let isV4 = family == "ipv4"
@@ -290,11 +290,11 @@ struct RouteTests {
         #expect(try observer.nextPath()?.line.hasPrefix("satisfied v0") == true)
         try network.router.ip("link set rv0 down")
         while let path = try observer.nextPath(), !path.line.hasPrefix("unsatisfied link/no-carrier") {}
-        _ = try observer.quietState()
+        _ = try observer.settledState()
 
         try host.set("\(family).conf.v0.ignore_routes_with_linkdown", "1")
         while let path = try observer.nextPath(), !path.line.hasPrefix("satisfied v1") {}
-        _ = try observer.quietState()
+        _ = try observer.settledState()
         try host.set("\(family).conf.v0.ignore_routes_with_linkdown", "0")
         while let path = try observer.nextPath(), !path.line.hasPrefix("unsatisfied link/no-carrier") {}
     }

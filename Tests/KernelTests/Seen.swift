@@ -2,7 +2,7 @@ import Foundation
 import NetworkLab
 import Reachability
 
-/// A path as an observer tells it: a line to compare at a glance, and what else a test may ask about.
+/// A path as an observer reports it: a line for comparison, and further values for tests.
 struct Seen: CustomStringConvertible {
     /// `satisfied v0 wired 4+6 via 10.1.0.2 fe80::1%v0`, `satisfied tun0 tunnel over v0 4`, `unsatisfied link/no-carrier`.
     let line: String
@@ -26,7 +26,7 @@ struct Seen: CustomStringConvertible {
     var order: [String] { interfaces.map(\.name) }
     func interface(_ name: String) -> Interface? { interfaces.first { $0.name == name } }
     func level(_ name: String) -> String? { interface(name)?.level }
-    /// `TYPE`, `virtual TYPE`, and the level.
+    /// `TYPE` or `virtual TYPE`.
     func medium(_ name: String) -> String? { interface(name).map { ($0.isVirtual ? "virtual " : "") + $0.type } }
 
     var description: String {
@@ -41,7 +41,7 @@ struct Seen: CustomStringConvertible {
         guard let interface else { return "\(status) \(cause ?? "without a cause")" }
         var words = [status, interface, type ?? "?"]
         if let underlying { words += ["over", underlying] }
-        // The second family's interface is named where it is another.
+        // The second family's interface is named if it differs.
         switch (v4, v6) {
         case (nil, nil): words.append("no family")
         case (_?, nil): words.append("4")
@@ -53,7 +53,7 @@ struct Seen: CustomStringConvertible {
         return words.joined(separator: " ")
     }
 
-    /// What the library says.
+    /// A path that the library published.
     init(_ update: PathUpdate) {
         let path = update.path
         line = Seen.line(
@@ -79,7 +79,7 @@ struct Seen: CustomStringConvertible {
         }
     }
 
-    /// What a record of the program says; every key of the contract has to be there.
+    /// A path from a record of the program. - Throws: if a key of the contract is missing.
     init(record: [String: Any]) throws {
         func value<Value>(_ key: String, _ type: Value.Type = Value.self) throws -> Value {
             guard let value = record[key] as? Value else { throw LabError("no \(key) of type \(type) in \(record)") }

@@ -1,6 +1,6 @@
 @testable import Reachability
 
-/// A snapshot as rows of text, one for each thing in it, in words that `ip -N -j` can be put into as well.
+/// A snapshot as rows of text, one for each entry, in a format that the output of `ip -N -j` can be converted to.
 struct SnapshotRows: Equatable {
     var links: Set<String> = []
     var addresses: Set<String> = []
@@ -71,7 +71,7 @@ struct SnapshotRows: Equatable {
     }
 }
 
-/// `subject KEY VALUE …` of those that have a value.
+/// `subject KEY VALUE …` with the pairs that have a value.
 func words(_ subject: String, _ pairs: (key: String, value: String?)...) -> String {
     pairs.reduce(subject) { row, pair in
         pair.value.map { pair.key.isEmpty ? "\(row) \($0)" : "\(row) \(pair.key) \($0)" } ?? row

@@ -3,10 +3,10 @@ import NetworkLab
 import Reachability
 import Testing
 
-/// The snapshot says what `ip -j` says, whether things were there before the monitor or came under its eyes.
+/// The snapshot equals the output of `ip -j`, for entries that were there before the monitor and for later ones.
 @Suite(.requiresNamespaces)
 struct SnapshotTests {
-    // The root of a user namespace may name itself only.
+    // The root of a user namespace may name no user but itself.
     private static let users =
         (try? String(contentsOfFile: "/proc/self/uid_map", encoding: .utf8))?.contains("\(UInt32.max)") == true
         ? "100-200" : "0-0"
@@ -55,7 +55,7 @@ struct SnapshotTests {
         return (network, try? network.host.openTun("tun0"))
     }
 
-    @Test func `what stood before the monitor came`() throws {
+    @Test func `links, addresses, routes, rules and nexthop objects from before the monitor are in the snapshot`() throws {
         let (network, tun) = try makeNetwork()
         for command in Self.commands { try network.host.ip(command) }
         let observer = try LibraryObserver(MonitorConfiguration(namespace: NetworkNamespace(network.host.path)))
@@ -64,7 +64,7 @@ struct SnapshotTests {
         withExtendedLifetime(tun) {}
     }
 
-    @Test func `what comes and goes under the monitor's eyes, one by one`() throws {
+    @Test func `the snapshot follows entries that are added and removed one by one while the monitor runs`() throws {
         let (network, tun) = try makeNetwork()
         let observer = try LibraryObserver(MonitorConfiguration(namespace: NetworkNamespace(network.host.path)))
         _ = try observer.nextPath()
@@ -72,10 +72,10 @@ struct SnapshotTests {
         try expectSame(observer, network.host)
 
         for command in Self.commands.reversed() where !command.contains("nhid") && !command.contains("nexthop add") {
-            // A deletion may take another route that fits it as well, and the next one then finds none.
+            // A deletion may remove another matching route as well, and the next deletion then finds none.
             _ = try? network.host.ip(command.replacing(" add ", with: " del ").replacing(" append ", with: " del "))
         }
-        // Routes go with their nexthop objects, without a message of their own.
+        // The kernel removes routes with their nexthop objects, without a message.
         for id in [12, 10, 15] { try network.host.ip("nexthop del id \(id)") }
         try expectSame(observer, network.host)
         try network.host.ip("link del mv0")
@@ -86,7 +86,7 @@ struct SnapshotTests {
         withExtendedLifetime(tun) {}
     }
 
-    @Test func `what the kernel changes without a word`() throws {
+    @Test func `changes that the kernel does not announce are in the snapshot`() throws {
         let network = try Network()
         let host = network.host
         try host.ip("link set lo up")
@@ -97,12 +97,13 @@ struct SnapshotTests {
             let end = ContinuousClock.now + .seconds(3)
             var difference: [Kernel.Change] = []
             repeat {
-                difference = try FreshDump.take(of: host).changes(since: observer.quietState().snapshot)
+                difference = try FreshDump.take(of: host).changes(since: observer.settledState().snapshot)
             } while !difference.isEmpty && ContinuousClock.now < end
             #expect(difference.isEmpty, sourceLocation: sourceLocation)
         }
 
-        // The first end of a pair is announced before it has a peer; the last is not when the other leaves.
+        // The first end of a pair is announced before it has a peer. The remaining end is not announced when the other one
+        // leaves.
         try host.ip("link add name x0 type veth peer name x1")
         try expectFresh()
         try host.ip("link set x1 netns \(network.router.path)")
@@ -111,7 +112,7 @@ struct SnapshotTests {
         try host.ip("-6 route add 2001:db8:9::/48 via fe80::1 dev v0 mtu 1500")
         try host.ip("link set v0 mtu 1400")
         try expectFresh()
-        // Routes and nexthop objects go with their link, some of them without a message.
+        // Routes and nexthop objects are removed with their link, some of them without a message.
         try host.ip("nexthop add id 1 via 10.1.0.9 dev v0")
         try host.ip("route add 10.9.0.0/16 nhid 1")
         try host.ip("route add 10.10.0.0/16 nexthop via 10.1.0.8 nexthop via 10.1.0.9")
@@ -127,13 +128,13 @@ struct SnapshotTests {
     ) throws {
         // The kernel announces a carrier's change up to a second after its tables show it.
         let end = ContinuousClock.now + .seconds(10)
-        var (told, real) = (SnapshotRows(), SnapshotRows())
+        var (known, real) = (SnapshotRows(), SnapshotRows())
         repeat {
-            (told, real) = (SnapshotRows(try observer.quietState().snapshot), try SnapshotRows(of: host))
-        } while told != real && ContinuousClock.now < end
+            (known, real) = (SnapshotRows(try observer.settledState().snapshot), try SnapshotRows(of: host))
+        } while known != real && ContinuousClock.now < end
         func expect(_ part: KeyPath<SnapshotRows, Set<String>>, _ name: String) {
-            let missing = real[keyPath: part].subtracting(told[keyPath: part])
-            let extra = told[keyPath: part].subtracting(real[keyPath: part])
+            let missing = real[keyPath: part].subtracting(known[keyPath: part])
+            let extra = known[keyPath: part].subtracting(real[keyPath: part])
             #expect(missing.isEmpty && extra.isEmpty, "\(name)", sourceLocation: sourceLocation)
         }
         expect(\.links, "links")

@@ -1,9 +1,9 @@
 import NetworkLab
 import Testing
 
-/// Interfaces that no default route uses, but the route of a target: what the stream told of them last is how they are.
+/// Interfaces that no default route uses, but the route of a target. The last record shows their present state.
 @Suite(.requiresNamespaces, .requiresTun) struct TargetInterfaceTests {
-    /// An uplink with the default route, and a tunnel that leads to 192.0.2.0/24.
+    /// A network with a default route over an uplink, and a tunnel that leads to 192.0.2.0/24.
     private func network() throws -> (Network, TunDevice) {
         let network = try Network()
         try network.uplink("v0", "10.1.0.1/24")
@@ -15,36 +15,36 @@ import Testing
         return (network, tunnel)
     }
 
-    /// The program, which watches a target, after the first record of that target.
+    /// Starts a program that watches a target, and reads up to the first record of that target.
     private func watch(_ network: Network, _ target: String) throws -> ProgramObserver {
         let observer = try ProgramObserver(watching: network.host.path, [target])
         while let record = try observer.nextRecord(), record["type"] as? String != "target" {}
-        // That of the header.
+        // Skip the path of the first record.
         _ = try observer.nextPath()
         return observer
     }
 
-    /// Reads paths until one shows the interface so.
-    private func expect(_ observer: ProgramObserver, _ name: String, _ isSo: (Seen.Interface) -> Bool) throws {
+    /// Reads paths until one shows the interface in this state.
+    private func expect(_ observer: ProgramObserver, _ name: String, _ matches: (Seen.Interface) -> Bool) throws {
         while let path = try observer.nextPath() {
-            if let interface = path.interface(name), isSo(interface) { return }
+            if let interface = path.interface(name), matches(interface) { return }
         }
         throw LabError("the program ended")
     }
 
-    @Test func `the tunnel that a target's route uses is not stale in the last record`() throws {
+    @Test func `the last record shows the present state of a tunnel that a target's route uses`() throws {
         let (network, tunnel) = try network()
         let observer = try watch(network, "192.0.2.9:9")
         try network.host.ip("addr add 10.9.0.7/24 dev tun0")
         try expect(observer, "tun0") { $0.addresses.contains("10.9.0.7/24") }
         try tunnel.setCarrier(false)
         try expect(observer, "tun0") { $0.level == "no-carrier" }
-        // Its route goes with it: the interface that the route used last is still told.
+        // The target's route is removed with the tunnel. The interface that it used last is still published.
         try network.host.ip("link set tun0 down")
         try expect(observer, "tun0") { $0.level == "off" }
     }
 
-    @Test func `the interface under a tunnel that a target's route uses is not stale in the last record`() throws {
+    @Test func `the last record shows the present state of the interface under a tunnel that a target's route uses`() throws {
         let (network, _) = try network()
         let host = network.host
         try host.addBridge("br0")
@@ -64,7 +64,7 @@ import Testing
         try expect(observer, "br0") { $0.level == "off" }
     }
 
-    @Test func `a tunnel that no target's route uses is only counted`() throws {
+    @Test func `changes of a tunnel that no target's route uses are only counted`() throws {
         let (network, tunnel) = try network()
         defer { withExtendedLifetime(tunnel) {} }
         let observer = try watch(network, "10.1.0.254:9")

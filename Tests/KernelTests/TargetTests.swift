@@ -3,10 +3,10 @@ import NetworkLab
 import Reachability
 import Testing
 
-/// What the program says of targets, over the kernel's own routes, neighbors and packet filter.
+/// The program's status of targets, with the kernel's own routes, neighbors and packet filter.
 @Suite(.requiresNamespaces)
 struct TargetTests {
-    /// An uplink whose router has no server, and neighbors that are given up after a moment.
+    /// A network with an uplink whose router has no server. Missing neighbors fail after a moment.
     private func network() throws -> Network {
         let network = try Network()
         try network.host.ip("link set lo up")
@@ -17,7 +17,7 @@ struct TargetTests {
         return network
     }
 
-    /// What one status says of each target: `STATUS LAYER/CODE by INTERFACE`, and the cause's sentence.
+    /// Runs one status. - Returns: for each target `STATUS LAYER/CODE by INTERFACE`, and the cause's detail.
     private func status(_ network: Network, _ targets: [String], in sandbox: Sandbox? = nil) throws -> [(
         line: String, detail: String
     )] {
@@ -48,18 +48,19 @@ struct TargetTests {
         ("ip", "icmp host-unreachable", "10.1.0.254:9"), ("ip", "icmp net-unreachable", "10.1.0.254:9"),
         ("ip6", "icmpv6 addr-unreachable", "[2001:db8:1::fe]:9"),
     ])
-    func `a packet filter of this machine that says 'host unreachable' accuses no neighbor`(
+    func `a local firewall that rejects with host unreachable does not accuse the neighbor`(
         family: String, word: String, target: String
     ) throws {
         let network = try network()
         try reject(network.host, family, word)
-        // Whether the neighbor was never looked for, or has answered.
+        // The result is the same before and after the neighbor has answered.
         #expect(try status(network, [target]).map(\.line) == ["unreachable firewall/local-reject by v0"])
         #expect(try status(network, [target.replacing(":9", with: ":10")]).map(\.line) == ["down tcp/refused by v0"])
         #expect(try status(network, [target]).map(\.line) == ["unreachable firewall/local-reject by v0"])
     }
 
-    @Test(arguments: [nil, .netlink] as [Sandbox?]) func `a host that is not there is silent on its link`(sandbox: Sandbox?)
+    @Test(arguments: [nil, .netlink] as [Sandbox?])
+    func `a target that is missing on its link is a silent host`(sandbox: Sandbox?)
         throws
     {
         let network = try network()
@@ -68,8 +69,8 @@ struct TargetTests {
                 == ["unreachable neighbor/host-silent by v0", "unreachable neighbor/host-silent by v0"])
     }
 
-    // The kernel chooses by the sender's port then, which nobody can ask about before the packet is sent.
-    @Test func `of two gateways the silent one is accused, whichever a packet takes`() throws {
+    // The kernel then chooses the gateway by the sender's port, which is unknown before the packet is sent.
+    @Test func `with two gateways the silent one is the cause, whichever a packet takes`() throws {
         let network = try network()
         try network.uplink("v1", "10.2.0.1/24")
         try network.host.ip("ntable change name arp_cache dev v1 retrans 50")
@@ -84,10 +85,10 @@ struct TargetTests {
         #expect(Set(seen).isSubset(of: ["down tcp/refused", "unreachable neighbor/gateway-silent"]), "\(seen)")
     }
 
-    @Test func `a router that explains itself once is believed while it only drops`() throws {
+    @Test func `a router's single ICMP error stays the cause while the router drops further packets`() throws {
         let network = try network()
         try network.host.ip("route add default via 10.1.0.254")
-        // Out by another interface: a router that sends back where it came from redirects first.
+        // Packets leave by another interface: a router that sends them back where they came from redirects first.
         try network.uplink("v1")
         try network.router.ip("route add default dev rv1")
         try network.router.set("ipv4.ip_forward", "1")
@@ -118,7 +119,7 @@ struct TargetTests {
         #expect(probes.dropFirst().allSatisfy { $0 == "earlier host-unreachable" }, "\(probes)")
     }
 
-    @Test func `where TCP cannot go, the sentence says why`() throws {
+    @Test func `a multicast, broadcast or unspecified target is unreachable, and the detail says why`() throws {
         let network = try network()
         try network.host.ip("route add default via 10.1.0.254")
         let seen = try status(network, ["224.0.0.1:80", "10.1.0.255:80", "255.255.255.255:80", "[ff02::1]:80", "[::]:80"])
@@ -126,11 +127,12 @@ struct TargetTests {
         let words = ["multicast", "broadcast", "broadcast", "multicast", "unspecified"]
         #expect(
             zip(seen, words).allSatisfy { $0.detail.contains("is a \($1) address") || $0.detail.contains("the \($1) address") })
-        // Where no server is, this machine refuses: Linux takes the address for its own.
+        // Linux takes 0.0.0.0 for this machine, which refuses a connection without a server.
         #expect(try status(network, ["0.0.0.0:80"]).map(\.line) == ["down tcp/refused by lo"])
     }
 
-    @Test(arguments: ["-4", "-6"]) func `a rule for a port leads its target over its own uplink`(family: String) throws {
+    @Test(arguments: ["-4", "-6"])
+    func `a rule for a destination port routes its target over its own uplink`(family: String) throws {
         let network = try network()
         try network.uplink("v1", "10.2.0.1/24", "2001:db8:2::1/64")
         try network.router.ip("addr add 10.2.0.254/24 dev rv1")
@@ -139,7 +141,7 @@ struct TargetTests {
         try network.host.ip("\(family) route add default via \(first)")
         try network.host.ip("\(family) route add default via \(second) table 100")
         try network.host.ip("\(family) rule add pref 100 ipproto tcp dport 8443 lookup 100")
-        // Another protocol's rule is not that of TCP.
+        // A rule for another protocol does not apply to TCP.
         try network.host.ip("\(family) rule add pref 101 ipproto udp dport 443 lookup 100")
         let server = family == "-4" ? "192.0.2.1" : "2001:db8:9::1"
         try network.router.ip("link set lo up")

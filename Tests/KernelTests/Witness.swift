@@ -2,17 +2,17 @@ import NetworkLab
 import Reachability
 import Testing
 
-/// The library and the program, watching one host: both have to say the same.
+/// Watches one host with the library and the program, and expects the same paths from both.
 ///
-/// A test makes a host, then alternates commands on it and what is expected next. A record that does not change the line (an
-/// address more, another level) may stand before the expected one; any other is a failure.
+/// A test makes a host, then alternates commands on it with expected paths. A record that keeps the line and adds an address or
+/// changes a level may precede the expected one. Any other record is a failure.
 final class Witness {
     let library: LibraryObserver
     let program: ProgramObserver
     private var lines: [String] = []
     private var history: [[String]] = [[], []]
 
-    /// Starts both; what they say first has to be `line`.
+    /// Starts both observers. Their first path has to be `line`.
     init(
         _ host: LabHost, by name: String? = nil, _ configure: (inout MonitorConfiguration) -> Void = { _ in },
         options: [String] = [], sees line: String
@@ -31,8 +31,8 @@ final class Witness {
 
     private var observers: [any Observer] { [library, program] }
 
-    /// Both say `line` next, with at least these reasons (words); records that say only more of the former
-    /// line are passed over, and those that are named in `past`. Without a line the former one stays.
+    /// Expects `line` from both observers, with at least these reasons (separated by spaces). Records with the former line or
+    /// with a line of `past` are skipped. Without a line the former one is expected.
     func expect(
         _ line: String? = nil, reasons: String = "", past: Set<String> = [], _ check: (Seen) -> Void = { _ in }
     ) throws {
@@ -60,7 +60,7 @@ final class Witness {
         }
     }
 
-    /// The very next record of both has exactly these reasons (words): nothing stood before it.
+    /// Expects `line` in the very next record of both observers, with exactly these reasons (separated by spaces).
     func expectNext(_ line: String? = nil, reasons: String, _ check: (Seen) -> Void = { _ in }) throws {
         let wanted = Set(reasons.split(separator: " ").map(String.init))
         for (number, observer) in observers.enumerated() {
@@ -73,7 +73,7 @@ final class Witness {
         }
     }
 
-    /// Nothing follows, for either; the program ends with this exit code and one line on standard error.
+    /// Expects the end of both observers. The program exits with this code and one line on standard error.
     func expectEnd(exitCode: Int32) throws {
         for (number, observer) in observers.enumerated() {
             while let seen = try observer.nextPath() { history[number].append("\(seen)") }
@@ -83,6 +83,6 @@ final class Witness {
     }
 
     private func failure(_ number: Int, _ expectation: String) -> LabError {
-        LabError("\(observers[number].name): expected \(expectation)\nit said:\n" + history[number].joined(separator: "\n"))
+        LabError("\(observers[number].name): expected \(expectation)\npaths so far:\n" + history[number].joined(separator: "\n"))
     }
 }

@@ -1,6 +1,6 @@
 package import Reachability
 
-// The messages that a kernel sends for a value: what decoding them must give back.
+// Messages as a kernel sends them for a value. Decoding them must give the same value.
 
 extension RawMessage {
     private static func familyNumber(_ family: IPAddress.Family) -> UInt8 { family == .v4 ? 2 : 10 }
@@ -40,7 +40,7 @@ extension RawMessage {
             ] + address.key.interface.raw
         return RawMessage(removed ? 21 : 20, flags: flags, sequence: sequence, header: header) { message in
             message.add(1, (address.peer ?? address.address).bytes)
-            // IPv6 without a peer says the address only once.
+            // The kernel sends an IPv6 address without a peer only once.
             if address.peer != nil || address.address.family == .v4 { message.add(2, address.address.bytes) }
             message.add(8, address.flags.rawValue)
             let lifetime = address.lifetime
@@ -97,7 +97,7 @@ extension RawMessage {
             ] + UInt32(rule.isInverted ? 2 : 0).raw
         return RawMessage(removed ? 33 : 32, flags: flags, sequence: sequence, header: header) { message in
             message.add(15, rule.table)
-            // The kernel always says the limit, -1 for none.
+            // The kernel always sends the limit, -1 if there is none.
             message.add(14, rule.suppressedPrefixLength ?? .max)
             if let group = rule.suppressedGroup { message.add(13, group) }
             message.add(21, rule.origin)
@@ -158,7 +158,7 @@ extension RawMessage {
 }
 
 extension RawAttributes {
-    /// RTA_GATEWAY, or RTA_VIA for a router of the other family.
+    /// Adds RTA_GATEWAY, or RTA_VIA for a router of the other family.
     fileprivate mutating func add(_ hop: Route.NextHop, of family: IPAddress.Family) {
         guard let gateway = hop.gateway else { return }
         if gateway.family == family {

@@ -1,6 +1,6 @@
 package import Reachability
 
-// Values such as a kernel might hold, drawn at random; what one message can say of them is all that they hold.
+// Random values as a kernel might hold them. Each holds only what one message can carry.
 
 extension IPAddress {
     package static func random(_ family: Family, using generator: inout some RandomNumberGenerator) -> IPAddress {
@@ -41,7 +41,7 @@ extension Address {
         let isForever = Bool.random(using: &generator)
         let preferred: UInt32? = isForever ? nil : .random(in: 0...86_400, using: &generator)
         var flags = Flags(rawValue: .random(in: 0...0xfff, using: &generator))
-        // The decoder tells deprecation from the time that is left.
+        // The decoder derives deprecation from the remaining preferred lifetime.
         if preferred == 0 { flags.insert(.deprecated) } else { flags.remove(.deprecated) }
         return Address(
             interface: .random(in: 1...400, using: &generator), prefix: .random(family, using: &generator),

@@ -1,10 +1,10 @@
-/// A netlink message laid out byte by byte, as the kernel lays it out (netlink(7), rtnetlink(7)): what the decoder is given.
+/// A netlink message laid out byte by byte as the kernel does it (netlink(7), rtnetlink(7)): the decoder's input.
 package struct RawMessage: Hashable, Sendable {
     package static let multi: UInt16 = 0x02
     package static let interrupted: UInt16 = 0x10
     package static let replace: UInt16 = 0x100
 
-    /// The whole message, padded to four bytes.
+    /// The complete message, padded to four bytes.
     package let bytes: [UInt8]
 
     package init(
@@ -17,12 +17,12 @@ package struct RawMessage: Hashable, Sendable {
         bytes = (length.raw + type.raw + flags.raw + sequence.raw + UInt32(0).raw + header + body.bytes).padded
     }
 
-    /// The last message of a dump; a refusal has the errno.
+    /// The last message of a dump. A refused dump has an errno.
     package static func done(_ sequence: UInt32, errno: Int32 = 0, flags: UInt16 = RawMessage.multi) -> RawMessage {
         RawMessage(3, flags: flags, sequence: sequence, header: (-errno).raw)
     }
 
-    /// NLMSG_ERROR, which also acknowledges (errno 0), with the header of the request behind the number.
+    /// NLMSG_ERROR, which also acknowledges (errno 0). The request's header follows the number.
     package static func error(_ sequence: UInt32, errno: Int32) -> RawMessage {
         RawMessage(2, sequence: sequence, header: (-errno).raw + [UInt8](repeating: 0, count: 16))
     }

@@ -4,7 +4,7 @@ import Glibc
 public import Testing
 
 extension Lab {
-    /// Why this process cannot build a lab; nil when it can.
+    /// The reason why this process cannot build a lab, or nil if it can.
     public static let unavailableReason: String? = {
         do {
             _ = try locate("ip")
@@ -12,11 +12,11 @@ extension Lab {
             try host.ip("link set lo up")
             return nil
         } catch {
-            return "network namespaces are not to be had: \(error)"
+            return "network namespaces are not available: \(error)"
         }
     }()
 
-    /// Why a thread of this process cannot have mounts of its own; nil when it can.
+    /// The reason why a thread of this process cannot have mounts of its own, or nil if it can.
     static let unavailableMountsReason: String? = {
         do {
             try onThread {
@@ -25,36 +25,37 @@ extension Lab {
             }
             return nil
         } catch {
-            return "mount namespaces are not to be had: \(error)"
+            return "mount namespaces are not available: \(error)"
         }
     }()
 
-    /// Whether hosts can be made here.
+    /// True if hosts can be made here.
     public static var isAvailable: Bool { unavailableReason == nil }
 
-    /// In continuous integration a test that cannot run is a failure, not a skip.
+    /// True in continuous integration, where a test that cannot run is a failure and not a skip.
     static var isRequired: Bool { ProcessInfo.processInfo.environment["CI"] == "true" }
 }
 
 extension Trait where Self == ConditionTrait {
-    /// For tests that build hosts: where network namespaces are forbidden they are skipped with the reason. With `CI=true` in the
-    /// environment they run, and fail with the same reason at their first host.
+    /// A condition for tests that build hosts. If network namespaces are forbidden, the tests are skipped with the reason. With
+    /// `CI=true` in the environment they run, and fail at their first host with the same reason.
     public static var requiresNamespaces: Self {
         .disabled(if: !Lab.isAvailable && !Lab.isRequired, "\(Lab.unavailableReason ?? "")")
     }
 
-    /// For tests that put files in the place of others for one thread, likewise.
+    /// A condition for tests that mount files over others for one thread. It works like ``requiresNamespaces``.
     public static var requiresMounts: Self {
         .disabled(if: Lab.unavailableMountsReason != nil && !Lab.isRequired, "\(Lab.unavailableMountsReason ?? "")")
     }
 
-    /// For tests that write to /etc/netns. The root of a user namespace, as which an ordinary user runs the suite, may not: they are
-    /// skipped for him everywhere.
+    /// A condition for tests that write to /etc/netns. The root of a user namespace, as which an ordinary user runs the suite,
+    /// cannot write there. Such tests are always skipped for that user.
     public static var requiresWritableEtc: Self {
         .disabled(if: access("/etc", W_OK) != 0, "/etc/netns cannot be written")
     }
 
-    /// For tests that give files to another user. The root of a user namespace has no other users: they are skipped for him everywhere.
+    /// A condition for tests that give files to another user. The root of a user namespace has no other users, so the tests are
+    /// always skipped there.
     public static var requiresOtherUsers: Self {
         .disabled(if: !canGiveFilesAway, "files cannot be given to another user")
     }
@@ -64,30 +65,31 @@ extension Trait where Self == ConditionTrait {
         return chown(folder.path, 1, 1) == 0 && chown(folder.path, geteuid(), getegid()) == 0
     }
 
-    /// For tests that open tun or tap devices, likewise.
+    /// A condition for tests that open tun or tap devices. It works like ``requiresNamespaces``.
     public static var requiresTun: Self {
-        .disabled(if: access("/dev/net/tun", R_OK | W_OK) != 0 && !Lab.isRequired, "/dev/net/tun is not to be had")
+        .disabled(if: access("/dev/net/tun", R_OK | W_OK) != 0 && !Lab.isRequired, "/dev/net/tun is not available")
     }
 
-    /// For tests of times and of memory, which sanitizers multiply.
+    /// A condition for tests of times and memory, both of which sanitizers multiply.
     public static var skippedUnderSanitizers: Self {
         .disabled(if: Sanitizer.isUsed, "sanitizers take time and memory of their own")
     }
 
-    /// For tests of programs that do not see /proc: AddressSanitizer's runtime reads it, and warns on standard error.
+    /// A condition for tests of programs that cannot see /proc. AddressSanitizer's runtime reads /proc, and otherwise warns on
+    /// standard error.
     public static var skippedUnderAddressSanitizer: Self {
         .disabled(
             if: ProcessInfo.processInfo.environment["SUITE_SANITIZER"] == "address", "AddressSanitizer's own runtime needs /proc")
     }
 
-    /// For tests that need what `scripts/setup test` installs, named by a file of it, likewise.
+    /// A condition for tests that need a file which `scripts/setup test` installs. It works like ``requiresNamespaces``.
     public static func requires(_ file: String) -> Self {
         .disabled(if: access(file, R_OK) != 0 && !Lab.isRequired, "\(file) is missing: scripts/setup test installs it")
     }
 }
 
-/// Whether the tests run under a sanitizer, which makes them many times slower.
+/// The sanitizer under which the tests run, which makes them many times slower.
 public enum Sanitizer {
-    /// Whether there is one.
+    /// True if the tests run under a sanitizer.
     public static let isUsed = ProcessInfo.processInfo.environment["SUITE_SANITIZER"] != nil
 }

@@ -1,38 +1,38 @@
 import CLinux
 
 extension LabHost {
-    /// Adds an interface of any kind that `ip link` knows: `host.add("mv0", "link v0", type: "macvlan mode bridge")`. The options are what stands
-    /// before `type`; the type takes along what belongs to the kind.
+    /// Adds an interface of any kind that `ip link` knows: `host.add("mv0", "link v0", type: "macvlan mode bridge")`. The options
+    /// precede `type`, and the type includes the options of the kind.
     public func add(_ name: String, _ options: String = "", type: String) throws {
         try ip("link add name \(name) index \(Lab.nextIndex()) \(options) type \(type)")
     }
 
-    /// Adds a bridge, down, with interfaces of this host as its ports.
+    /// Adds a bridge with interfaces of this host as its ports. The bridge is down.
     public func addBridge(_ name: String, ports: [String] = []) throws {
         try add(name, type: "bridge")
         for port in ports { try ip("link set \(port) master \(name)") }
     }
 
-    /// Adds a macvlan over an interface of this host, down.
+    /// Adds a macvlan over an interface of this host. The macvlan is down.
     public func addMacvlan(_ name: String, over lower: String) throws {
         try add(name, "link \(lower)", type: "macvlan mode bridge")
     }
 
-    /// Adds a tun or tap device that stays without anybody holding it, and so has no carrier; down.
+    /// Adds a tun or tap device that remains although no process holds it, and therefore has no carrier. The device is down.
     public func addPersistentTun(_ name: String, _ layer: TunDevice.Layer = .ip) throws {
         _ = try TunDevice(name, layer, type: nil, persistent: true, on: self)
     }
 
-    /// Adds a tun or tap device that the returned value holds open; down. `type` is the ARPHRD type that the kernel is to
-    /// report (TUNSETLINK); nil leaves it its choice.
+    /// Adds a tun or tap device that the returned object holds open. The device is down. `type` is the ARPHRD type that the
+    /// kernel reports (TUNSETLINK); with nil the kernel chooses it.
     public func openTun(_ name: String, _ layer: TunDevice.Layer = .ip, type: UInt16? = nil) throws -> TunDevice {
         try TunDevice(name, layer, type: type, persistent: false, on: self)
     }
 }
 
-/// A tun or tap device held open, as a VPN does. It goes with this value.
+/// A tun or tap device that is held open, as a VPN does. It is removed with this object.
 public final class TunDevice: Sendable {
-    /// What the device carries.
+    /// The kind of packets that the device carries.
     public enum Layer: Sendable {
         /// IP packets: tun.
         case ip
@@ -56,7 +56,7 @@ public final class TunDevice: Sendable {
         }
     }
 
-    /// Takes away or gives back the carrier (TUNSETCARRIER).
+    /// Removes or restores the carrier (TUNSETCARRIER).
     public func setCarrier(_ carrier: Bool) throws {
         let code = netwatch_tun_carrier(descriptor.number, carrier ? 1 : 0)
         guard code == 0 else { throw LabError("TUNSETCARRIER \(name)", errno: code) }

@@ -1,14 +1,14 @@
-/// What went wrong in the lab: which step, and the system's or the program's own words.
+/// An error of the lab: the step that failed, and the message of the system or the program.
 public struct LabError: Error, CustomStringConvertible {
-    /// The step and the words.
+    /// The step and the message.
     public let description: String
 
-    /// An error in words.
+    /// An error with this description.
     public init(_ description: String) {
         self.description = description
     }
 
-    /// A system call that failed with `code` (an errno).
+    /// A failed system call with its errno `code`.
     init(_ call: String, errno code: Int32) {
         self.init("\(call): \(errorText(code))")
     }

@@ -3,16 +3,17 @@ import Foundation
 import Glibc
 import EventLoop
 
-/// One host of the lab: a network namespace held by a descriptor of the test process, so that nothing is left when it ends.
+/// A host of the lab: a network namespace that a descriptor of the test process holds. The kernel removes it when the process
+/// ends.
 public final class LabHost: Sendable {
-    /// A path that stands for the namespace as long as this host does: for `ip … netns PATH`, `nsenter --net=PATH`, `--netns PATH`.
+    /// A path of the namespace, valid as long as this host exists: for `ip … netns PATH`, `nsenter --net=PATH`, `--netns PATH`.
     public let path: String
-    /// The name under /run/netns, for a host that was asked to have one.
+    /// The name under /run/netns, if the host has one.
     public let name: String?
     private let namespace: Descriptor
     private let named: Locked<Bool>
 
-    /// A nameless namespace.
+    /// Makes a namespace without a name.
     init() throws {
         namespace = try onThread {
             guard unshare(netwatch_CLONE_NEWNET) == 0 else { throw LabError("unshare(CLONE_NEWNET)", errno: errno) }
@@ -23,7 +24,7 @@ public final class LabHost: Sendable {
         named = Locked(false)
     }
 
-    /// A namespace that `ip netns` lists.
+    /// Makes a namespace that `ip netns` lists.
     init(named name: String) throws {
         try Watchdog.shared.get().take(.namespace(name))
         try runProgram(["ip", "netns", "add", name], on: nil)
@@ -38,7 +39,7 @@ public final class LabHost: Sendable {
         try? deleteName()
     }
 
-    /// Deletes the name, as an administrator might under a running monitor. The host itself lives on.
+    /// Deletes the name, as an administrator might while a monitor runs. The host remains usable.
     public func deleteName() throws {
         try named.withLock { exists in
             guard exists, let name else { return }
@@ -48,7 +49,7 @@ public final class LabHost: Sendable {
         }
     }
 
-    /// Runs `body` on a thread of this namespace. Sockets opened there stay in it; do not wait there.
+    /// Runs `body` on a thread in this namespace. Sockets that it opens remain in the namespace. `body` must not wait.
     public func perform<Value>(_ body: @escaping () throws -> Value) throws -> Value {
         let number = namespace.number
         return try onThread {
@@ -57,29 +58,29 @@ public final class LabHost: Sendable {
         }
     }
 
-    /// Runs a program to its end and returns its output. Throws, with what it wrote to standard error, when it fails.
+    /// Runs a program to its end. - Returns: its output. - Throws: its standard error, if it fails.
     @discardableResult
     public func run(_ command: String..., input: String = "", within limit: Duration = .seconds(30)) throws -> String {
         try runProgram(command, on: self, input: input, within: limit)
     }
 
-    /// Runs `ip` with words separated by spaces: `host.ip("link set v0 up")`.
+    /// Runs `ip` with arguments separated by spaces: `host.ip("link set v0 up")`.
     @discardableResult
     public func ip(_ words: String) throws -> String {
         try runProgram(["ip"] + words.split(separator: " ").map(String.init), on: self)
     }
 
-    /// Runs many `ip` commands, one a line, in one process; a failing one ends it.
+    /// Runs many `ip` commands, one a line, in one process. The first command that fails ends it.
     public func ipBatch(_ lines: [String]) throws {
         try runProgram(["ip", "-batch", "-"], on: self, input: lines.joined(separator: "\n") + "\n", within: .seconds(120))
     }
 
-    /// What `ip -j` says, as JSON text: `host.json("route show table all")`.
+    /// The output of `ip -j`, as JSON text: `host.json("route show table all")`.
     public func json(_ words: String) throws -> String {
         try ip("-j " + words)
     }
 
-    /// Sets a kernel parameter of this namespace, by its name under net: `host.set("ipv6.conf.all.disable_ipv6", "1")`.
+    /// Sets a kernel parameter of this namespace by its name below net: `host.set("ipv6.conf.all.disable_ipv6", "1")`.
     public func set(_ parameter: String, _ value: String) throws {
         let file = "/proc/sys/net/" + parameter.split(separator: ".").joined(separator: "/")
         try perform {

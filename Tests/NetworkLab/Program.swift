@@ -3,44 +3,44 @@ import Foundation
 import Glibc
 import EventLoop
 
-/// A running program. It and its children, one process group, are killed when the last reference goes, when it is reaped, and when the
-/// test process ends, even by SIGKILL.
+/// A running program. It and its children form one process group. The group is killed when the last reference to this object is
+/// released, when the program is reaped, and when the test process ends, even by SIGKILL.
 public final class Program: Sendable {
-    /// What the program reads from descriptor 0.
+    /// The program's standard input, descriptor 0.
     public enum Input: Sendable {
         case empty
         case text(String)
-        /// Written piece by piece with ``Program/write(_:)``.
+        /// A pipe that ``Program/write(_:)`` writes to.
         case pipe
-        /// The terminal that ``Output/terminal`` is.
+        /// The terminal of ``Output/terminal``.
         case terminal
         case closed
     }
 
-    /// What its descriptor 1 is.
+    /// The program's standard output, descriptor 1.
     public enum Output: Sendable {
-        /// Read line by line while the program runs.
+        /// A pipe that is read line by line while the program runs.
         case pipe
-        /// A regular file, read with ``Program/output``: epoll refuses it, as it does a shell's `> FILE`.
+        /// A regular file, read with ``Program/output``. Epoll refuses it, as it refuses a shell's `> FILE`.
         case file
-        /// A terminal; lines are read as from a pipe and end with a carriage return.
+        /// A terminal. Its lines are read like those of a pipe and end with a carriage return.
         case terminal
         case null
-        /// No descriptor 1 at all.
+        /// A closed descriptor 1.
         case closed
     }
 
-    /// What its descriptor 2 is.
+    /// The program's standard error, descriptor 2.
     public enum Errors: Sendable {
-        /// Read with ``Program/standardError``.
+        /// A file that is read with ``Program/standardError``.
         case file
-        /// The same as descriptor 1: with ``Output/terminal``, what a person sees.
+        /// A duplicate of descriptor 1. With ``Output/terminal`` it carries the output that a person sees.
         case output
-        /// No descriptor 2 at all.
+        /// A closed descriptor 2.
         case closed
     }
 
-    /// Also the number of its process group.
+    /// The number of the process and of its process group.
     public let processID: Int32
     private let name: String
     private let pidfd: Descriptor
@@ -51,8 +51,8 @@ public final class Program: Sendable {
     private let input: Locked<Descriptor?>
     private let exitCode = Locked<Int32?>(nil)
 
-    /// Starts the program that `command` names, a path or a name looked up in PATH, with the arguments that follow it; on a host, or
-    /// in the test's own network namespace. `environment` adds to the test's own, and a nil there takes a variable away.
+    /// Starts a program on a host, or in the test's own network namespace. `command` names it by a path, or by a name looked up
+    /// in PATH, and its arguments follow. `environment` adds to the test's own variables, and a nil value removes one.
     public init(
         _ command: [String], on host: LabHost? = nil, environment: [String: String?] = [:], directory: String? = nil,
         input: Input = .empty, output: Output = .pipe, errors destination: Errors = .file
@@ -119,18 +119,18 @@ public final class Program: Sendable {
         stop()
     }
 
-    /// What the program has written to descriptor 2 so far.
+    /// The text that the program has written to descriptor 2 so far.
     public var standardError: String { errors.contents() }
 
-    /// How it ended and what it said, for a test that is not content with that.
+    /// The exit code and standard error, for the messages of failed tests.
     public var ending: String {
         "\(name): exit code \(exitCode.withLock { $0 }.map { "\($0)" } ?? "none yet"); stderr: \(standardError)"
     }
 
-    /// What the program has written so far to an output of kind ``Output/file``.
+    /// The text that the program has written so far to an output of kind ``Output/file``.
     public var output: String { file?.contents() ?? "" }
 
-    /// The next line of output without its end; nil when there is no more. Throws when none came in time.
+    /// The next line of output without its newline; nil at the end. - Throws: if no line comes in time.
     public func nextLine(within limit: Duration = .seconds(120)) throws -> String? {
         let deadline = Deadline(in: limit)
         return try lines.withLock { reader in
@@ -143,7 +143,8 @@ public final class Program: Sendable {
         }
     }
 
-    /// Reads on to the first line that fits, and returns it. Throws, with the lines that did not, when none came in time.
+    /// Reads up to the first line that matches. - Returns: that line. - Throws: an error with the other lines, if none comes in
+    /// time.
     public func nextLine(within limit: Duration = .seconds(120), where fits: (String) throws -> Bool) throws -> String {
         let start = ContinuousClock.now
         var skipped: [String] = []
@@ -154,28 +155,28 @@ public final class Program: Sendable {
             }
             throw LabError("\(name): output ended; stderr: \(standardError)")
         } catch let error as LabError {
-            throw LabError("\(error)\nlines that did not fit:\n" + skipped.joined(separator: "\n"))
+            throw LabError("\(error)\nlines that did not match:\n" + skipped.joined(separator: "\n"))
         }
     }
 
-    /// All lines up to the end of the output.
+    /// All remaining lines up to the end of the output.
     public func remainingLines(within limit: Duration = .seconds(120)) throws -> [String] {
         let start = ContinuousClock.now
-        var rest: [String] = []
-        while let line = try nextLine(within: max(.zero, limit - start.duration(to: .now))) { rest.append(line) }
-        return rest
+        var lines: [String] = []
+        while let line = try nextLine(within: max(.zero, limit - start.duration(to: .now))) { lines.append(line) }
+        return lines
     }
 
-    /// Gives an output of kind ``Output/terminal`` a size, and tells the program so.
+    /// Sets the size of an output of kind ``Output/terminal``, and sends the program SIGWINCH.
     public func resize(columns: Int32, rows: Int32 = 24) throws {
         guard let terminalEnd, netwatch_set_terminal_size(terminalEnd.number, columns, rows) == 0 else {
             throw LabError("\(name): its output is no terminal")
         }
-        // It is not the program's controlling terminal, from which the kernel would tell it.
+        // The terminal is not the program's controlling terminal, so the kernel does not send the signal.
         try signal(SIGWINCH)
     }
 
-    /// Closes the reading end, as `| head -1` does when it has enough.
+    /// Closes the reading end, as `| head -1` does after the first line.
     public func closeOutput() {
         lines.withLock { $0 = nil }
     }
@@ -189,12 +190,12 @@ public final class Program: Sendable {
         }
     }
 
-    /// Ends an input of kind ``Input/pipe``.
+    /// Closes an input of kind ``Input/pipe``.
     public func closeInput() {
         input.withLock { $0 = nil }
     }
 
-    /// Sends a signal to the program, not to its children. Throws when the end of the program was already seen.
+    /// Sends a signal to the program, not to its children. - Throws: if the program's end was already seen.
     public func signal(_ number: Int32) throws {
         try exitCode.withLock { code in
             guard code == nil else { throw LabError("\(name): already ended") }
@@ -202,7 +203,7 @@ public final class Program: Sendable {
         }
     }
 
-    /// Waits for the end of the program, then kills what is left of its process group.
+    /// Waits for the end of the program, then kills the remaining processes of its group.
     /// - Returns: The exit code, or 128 + the signal that ended it.
     public func wait(within limit: Duration = .seconds(120)) throws -> Int32 {
         if let code = exitCode.withLock({ $0 }) { return code }
@@ -219,7 +220,7 @@ public final class Program: Sendable {
         _ = reap()
     }
 
-    /// Only for a process that has ended or was sent SIGKILL. Until it is reaped its number cannot belong to another group.
+    /// Reaps a process that has ended or was sent SIGKILL. Until then its number cannot belong to another group.
     private func reap() -> Int32 {
         exitCode.withLock { code in
             if let code { return code }
@@ -240,7 +241,7 @@ private func terminal() throws -> (master: Descriptor, slave: Descriptor) {
     return (try Descriptor(ends[0], "terminal"), try Descriptor(ends[1], "terminal"))
 }
 
-/// Splits what comes from a descriptor at newlines.
+/// A reader that splits the bytes of a descriptor at newlines.
 private struct LineReader {
     private let descriptor: Descriptor
     private var pending: [UInt8] = []

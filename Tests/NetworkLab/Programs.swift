@@ -1,13 +1,13 @@
 import Foundation
 
-/// The programs that the package built, found beside the test bundle.
+/// The programs that the package built. They are found beside the test bundle.
 public enum Programs {
     /// The path of the built `netwatch`.
     public static var netwatch: String {
         get throws { try built("netwatch") }
     }
 
-    /// The path of any program that this build made.
+    /// The path of a program that this build made.
     public static func built(_ name: String) throws -> String {
         let bundles = CommandLine.arguments.filter { $0.hasSuffix(".xctest") } + ["/proc/self/exe"]
         let folders = bundles.map { URL(fileURLWithPath: $0).resolvingSymlinksInPath().deletingLastPathComponent().path }

@@ -1,14 +1,14 @@
 import Foundation
 import Glibc
 
-/// A directory of its own, which goes with this value, and with the test process however that ends.
+/// An empty directory. It is removed with this object, and at the end of the test process, however that ends.
 public final class ScratchDirectory: Sendable {
-    /// Where it is.
+    /// The path of the directory.
     public let path: String
 
-    /// Makes it, empty.
+    /// Makes an empty directory.
     public init() throws {
-        // The watchdog's list is words: no path with a space may come in by way of TMPDIR.
+        // The watchdog's list is separated by spaces, so no path with a space may come from TMPDIR.
         var template = Array("/tmp/nwlab-XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else { throw LabError("mkdtemp", errno: errno) }
         path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)

@@ -2,37 +2,37 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// A TCP port of a host, with one of the behaviours that a probe has to tell apart. It is ready when made and gone with this value.
+/// A TCP port of a host with one of the behaviors that a probe distinguishes. It is ready when made, and closed with this object.
 public final class Server: Sendable {
-    /// What a client meets.
-    public enum Behaviour: Sendable {
-        /// Accepts, and holds each connection until the client closes it.
+    /// The server's behavior towards a client.
+    public enum Behavior: Sendable {
+        /// The server accepts, and holds each connection until the client closes it.
         case accepting
-        /// Listens and never accepts: the kernel completes handshakes for as long as its queue has room.
+        /// The server listens and never accepts. The kernel completes handshakes until the queue is full.
         case queueing
-        /// Listens with a full queue: the kernel drops further handshakes, and connecting times out.
+        /// The server listens with a full queue. The kernel drops further handshakes, and connecting times out.
         case stuck
-        /// Bound but not listening: connecting is refused, and nobody else can take the port meanwhile.
+        /// The port is bound and does not listen. Connecting is refused, and no other program can bind the port.
         case closed
     }
 
-    /// The port, also where the kernel chose it.
+    /// The port, whether the caller or the kernel chose it.
     public let port: UInt16
     private let socket: Descriptor
-    /// For ``Behaviour/stuck``: the connections that fill the queue.
+    /// For ``Behavior/stuck``: the connections that fill the queue.
     private let fillers: [Descriptor]
-    /// For ``Behaviour/accepting``: closing the input ends the thread; the output of `accepted` has a byte for each connection.
+    /// The pipes of ``Behavior/accepting``. Closing `stop` ends the thread, and `accepted` has a byte for each connection.
     private let stop: Descriptor?
     private let accepted: Descriptor?
 
-    init(_ behaviour: Behaviour, on host: LabHost, address: String, port: UInt16) throws {
+    init(_ behavior: Behavior, on host: LabHost, address: String, port: UInt16) throws {
         let socket = try host.perform { try bound(address, port) }
         self.socket = socket
         self.port = try localPort(socket)
         var fillers: [Descriptor] = []
         var stop: Descriptor?
         var accepted: Descriptor?
-        switch behaviour {
+        switch behavior {
         case .accepting:
             try listen(socket, queue: 128)
             let (stopOutput, stopInput) = try Descriptor.pipe()
@@ -54,7 +54,7 @@ public final class Server: Sendable {
         self.accepted = accepted
     }
 
-    /// Waits for one more connection to an accepting server; false when none came in time.
+    /// Waits for one more connection to an accepting server. - Returns: false if none comes in time.
     public func awaitConnection(within limit: Duration = .seconds(10)) throws -> Bool {
         guard let accepted else { throw LabError("this server does not accept") }
         guard try Deadline(in: limit).await(accepted.number) else { return false }
@@ -64,10 +64,11 @@ public final class Server: Sendable {
 }
 
 extension LabHost {
-    /// Opens a TCP port on this host; port 0 lets the kernel choose. The address is numeric, and `::` takes connections of both
-    /// families. ``Server/Behaviour/stuck`` needs one that this host can connect to: with `::`, loopback has to be up.
-    public func serve(_ behaviour: Server.Behaviour = .accepting, at address: String = "::", port: UInt16 = 0) throws -> Server {
-        try Server(behaviour, on: self, address: address, port: port)
+    /// Opens a TCP port on this host. With port 0 the kernel chooses. The address is numeric, and `::` takes connections of both
+    /// families. This host must be able to connect to the address of a ``Server/Behavior/stuck`` server: with `::`, loopback has
+    /// to be up.
+    public func serve(_ behavior: Server.Behavior = .accepting, at address: String = "::", port: UInt16 = 0) throws -> Server {
+        try Server(behavior, on: self, address: address, port: port)
     }
 }
 
@@ -123,7 +124,7 @@ private func localAddress(_ socket: Descriptor) throws -> sockaddr_storage {
 }
 
 private func localPort(_ socket: Descriptor) throws -> UInt16 {
-    // The port stands at the same place in both families.
+    // The port is at the same place in the addresses of both families.
     let storage = try localAddress(socket)
     return withUnsafeBytes(of: storage) { UInt16(bigEndian: $0.loadUnaligned(fromByteOffset: 2, as: UInt16.self)) }
 }
@@ -132,22 +133,22 @@ private func withSocketAddress(_ storage: inout sockaddr_storage, _ body: (Unsaf
     withUnsafeMutablePointer(to: &storage) { $0.withMemoryRebound(to: sockaddr.self, capacity: 1, body) }
 }
 
-/// The thread of an accepting server: ends when the writing end of `stop` is closed.
+/// Runs the thread of an accepting server until the writing end of `stop` is closed.
 private func holdConnections(_ socket: Descriptor, stop: Descriptor, accepted: Descriptor) {
     var connections: [Int32] = []
     defer { connections.forEach { close($0) } }
     while true {
-        var wishes = ([stop.number, socket.number] + connections).map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
-        guard poll(&wishes, nfds_t(wishes.count), -1) > 0 || errno == EINTR else { return }
-        if wishes[0].revents != 0 { return }
-        for wish in wishes[2...] where wish.revents != 0 {
+        var polled = ([stop.number, socket.number] + connections).map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+        guard poll(&polled, nfds_t(polled.count), -1) > 0 || errno == EINTR else { return }
+        if polled[0].revents != 0 { return }
+        for entry in polled[2...] where entry.revents != 0 {
             var buffer = [UInt8](repeating: 0, count: 4096)
-            if read(wish.fd, &buffer, buffer.count) <= 0 {
-                close(wish.fd)
-                connections.removeAll { $0 == wish.fd }
+            if read(entry.fd, &buffer, buffer.count) <= 0 {
+                close(entry.fd)
+                connections.removeAll { $0 == entry.fd }
             }
         }
-        guard wishes[1].revents != 0 else { continue }
+        guard polled[1].revents != 0 else { continue }
         let connection = accept(socket.number, nil, nil)
         guard connection >= 0 else { continue }
         _ = fcntl(connection, F_SETFD, FD_CLOEXEC)

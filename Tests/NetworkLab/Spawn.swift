@@ -2,10 +2,10 @@ import CLinux
 import Foundation
 import Glibc
 
-/// Where programs are looked for: an ordinary user's PATH lacks the folders of ip(8) and nft(8).
+/// The folders in which programs are searched. An ordinary user's PATH lacks those of ip(8) and nft(8).
 let searchPath = (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin") + ":/usr/sbin:/sbin"
 
-/// The file that `name` stands for; a name with a slash is a path.
+/// The file of the program `name`. A name with a slash is a path.
 func locate(_ name: String) throws -> String {
     if name.contains("/") { return name }
     for folder in searchPath.split(separator: ":") where access("\(folder)/\(name)", X_OK) == 0 {
@@ -21,8 +21,8 @@ enum ProcessGroup {
     case session
 }
 
-/// Starts a program in the calling thread's network namespace. `descriptors` become its 0, 1 and 2, nil a closed one; it inherits no
-/// other, no blocked signal and no ignored one.
+/// Starts a program in the calling thread's network namespace. `descriptors` become its 0, 1 and 2, and nil closes one. The
+/// program inherits no other descriptor and no blocked or ignored signal.
 func spawn(
     _ path: String, _ arguments: [String], environment: [String: String], directory: String? = nil, group: ProcessGroup,
     descriptors: [Int32?]

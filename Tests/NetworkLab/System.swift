@@ -1,16 +1,16 @@
 import CLinux
 import Glibc
 
-/// strerror(3) by number; the static table is only read.
+/// The text of strerror(3) for an errno. The C library's static table is only read.
 func errorText(_ code: Int32) -> String {
     "\(String(cString: strerror(code))) (\(code))"
 }
 
-/// A descriptor that is closed with its last reference, and never inherited by a program.
+/// A descriptor that is closed with its last reference. Child processes do not inherit it (O_CLOEXEC).
 final class Descriptor: Sendable {
     let number: Int32
 
-    /// Takes over `number`, the result of `call`; a negative one throws errno.
+    /// Takes over `number`, the result of `call`. - Throws: errno, if the number is negative.
     init(_ number: Int32, _ call: String) throws {
         guard number >= 0 else { throw LabError(call, errno: errno) }
         self.number = number
@@ -20,9 +20,9 @@ final class Descriptor: Sendable {
         close(number)
     }
 
-    /// The two ends of a pipe: what is written to `input` is read from `output`.
+    /// The two ends of a pipe. Bytes written to `input` are read from `output`.
     static func pipe() throws -> (output: Descriptor, input: Descriptor) {
-        // Whoever reads may go first, and must not take the test process along. Programs get the default handler back.
+        // A reader may close its end first, and SIGPIPE must not end the test process. Programs get the default handler back.
         netwatch_signal_ignore(SIGPIPE)
         var ends: [Int32] = [-1, -1]
         guard netwatch_pipe(&ends) == 0 else { throw LabError("pipe2", errno: errno) }
@@ -42,7 +42,7 @@ final class Descriptor: Sendable {
         return file
     }
 
-    /// All that a file holds, whoever wrote it; the position is left alone.
+    /// The complete content of the file. The position is left unchanged.
     func contents() -> String {
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 65536)
@@ -53,7 +53,7 @@ final class Descriptor: Sendable {
     }
 }
 
-/// The moment at which a test gives up.
+/// The moment at which a test stops waiting.
 struct Deadline {
     private let nanoseconds: Int64
 
@@ -62,12 +62,12 @@ struct Deadline {
         nanoseconds = netwatch_clock_nanoseconds(netwatch_CLOCK_MONOTONIC) + seconds * 1_000_000_000 + attoseconds / 1_000_000_000
     }
 
-    /// Waits with poll(2) for the events; false when the deadline passed first.
+    /// Waits with poll(2) for the events. - Returns: false if the deadline passes first.
     func await(_ descriptor: Int32, _ events: Int32 = POLLIN) throws -> Bool {
         while true {
             let left = nanoseconds - netwatch_clock_nanoseconds(netwatch_CLOCK_MONOTONIC)
-            var wish = pollfd(fd: descriptor, events: Int16(events), revents: 0)
-            let count = poll(&wish, 1, Int32(clamping: max(0, left + 999_999) / 1_000_000))
+            var polled = pollfd(fd: descriptor, events: Int16(events), revents: 0)
+            let count = poll(&polled, 1, Int32(clamping: max(0, left + 999_999) / 1_000_000))
             if count > 0 { return true }
             if count < 0 && errno != EINTR { throw LabError("poll", errno: errno) }
             if count == 0 && left <= 0 { return false }
@@ -75,7 +75,7 @@ struct Deadline {
     }
 }
 
-/// Runs `body` on a thread of its own and waits for it: what belongs to a thread, such as its network namespace, ends with it.
+/// Runs `body` on a thread of its own and waits for it. State of the thread, such as its network namespace, ends with it.
 func onThread<Value>(_ body: @escaping () throws -> Value) throws -> Value {
     var outcome: Result<Value, any Error>?
     let task = ThreadTask { outcome = Result { try body() } }
@@ -90,7 +90,7 @@ func onThread<Value>(_ body: @escaping () throws -> Value) throws -> Value {
     return try outcome.get()
 }
 
-/// Starts a thread that nobody waits for; `body` says when it ends.
+/// Starts a detached thread, which ends when `body` returns.
 func detachThread(_ body: @escaping @Sendable () -> Void) throws {
     let task = ThreadTask(body)
     var thread = pthread_t()
@@ -111,7 +111,7 @@ private final class ThreadTask {
 }
 
 private func threadMain(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
-    // Not that of the thread that made it, which is in its own namespace.
+    // The thread would otherwise have the name of its creator, which is in another namespace.
     netwatch_set_thread_name("lab")
     if let argument {
         Unmanaged<ThreadTask>.fromOpaque(argument).takeRetainedValue().run()

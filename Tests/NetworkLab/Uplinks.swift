@@ -1,17 +1,18 @@
-/// A client and the host of a server, with cables between them: each is an uplink of the client's, and the server's address is behind all of
-/// them. No packet leaves the machine.
+/// A client and the host of a server, connected by several cables. Each cable is an uplink of the client, and leads to the
+/// server's address. No packet leaves the machine.
 public struct Uplinks: Sendable {
-    /// Where the server is.
+    /// The server's address.
     public static let server = "203.0.113.9"
 
-    /// The host that the uplinks are of.
+    /// The host that has the uplinks.
     public let client: LabHost
-    /// The host with the server's address.
+    /// The host that has the server's address.
     public let site: LabHost
     private let names: [String]
     private let lab = Lab()
 
-    /// Uplinks of these names, up, with addresses, and called the same at both ends. Until ``take(_:)`` none of them leads to the server.
+    /// Makes uplinks with these names, which are the same at both ends. They are up and have addresses. Before ``take(_:)`` none
+    /// of them leads to the server.
     public init(_ names: String...) throws {
         self.names = names
         client = try lab.host(loopback: true)
@@ -27,13 +28,13 @@ public struct Uplinks: Sendable {
         }
     }
 
-    /// Addresses of the client, as its uplinks were named.
+    /// The client's address on an uplink, by the uplink's place in the list of names.
     public func clientAddress(_ index: Int = 0) -> String { "10.9.\(index + 1).2" }
 
-    /// The other ends' addresses, which are the client's next hops.
+    /// The address of the other end, which is the client's next hop.
     public func gateway(_ index: Int = 0) -> String { "10.9.\(index + 1).1" }
 
-    /// What goes out from now on goes over this one; the others' default routes stand behind it.
+    /// Routes packets over this uplink from now on. The other uplinks keep default routes with a higher metric.
     public func take(_ name: String) throws {
         for (index, other) in names.enumerated() {
             try client.ip("route replace default via \(gateway(index)) dev \(other) metric \(other == name ? 10 : 20)")

@@ -1,11 +1,11 @@
 import CLinux
 import Glibc
 
-/// A shell that outlives the test process by a moment and clears away what the kernel does not: process groups still running,
-/// names of namespaces and directories. It learns of the end, however sudden, because its standard input is a pipe whose only
-/// writer is the test process. It is a session of its own, so that what kills the test's process group spares it.
+/// A shell that outlives the test process by a moment and removes what the kernel does not: process groups that still run, names
+/// of namespaces, and directories. Its standard input is a pipe whose only writer is the test process, so it notices even a
+/// sudden end. It has a session of its own, so that a signal to the test's process group does not kill it.
 final class Watchdog: Sendable {
-    /// One for the whole process, started at first use.
+    /// The watchdog of this process, started at first use.
     static let shared = Result { try Watchdog() }
 
     private let pipe: Descriptor
@@ -22,7 +22,7 @@ final class Watchdog: Sendable {
             descriptors: [output.number, null.number, null.number])
     }
 
-    /// Something that has to go when the test process ends.
+    /// An object to be removed when the test process ends.
     enum Charge {
         case processGroup(Int32)
         case namespace(String)
@@ -46,7 +46,7 @@ final class Watchdog: Sendable {
     }
 
     private func send(_ line: String) throws {
-        // Below PIPE_BUF, so lines of several threads do not mix.
+        // A line is shorter than PIPE_BUF, so lines of several threads do not mix.
         let bytes = Array(line.utf8)
         guard write(pipe.number, bytes, bytes.count) == bytes.count else { throw LabError("watchdog", errno: errno) }
     }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A directory of one test, removed with it.
+/// A directory for one test. It is removed with this object.
 final class TemporaryDirectory {
     let path: String
 
@@ -17,7 +17,7 @@ final class TemporaryDirectory {
         try FileManager.default.createDirectory(atPath: at(name), withIntermediateDirectories: true)
     }
 
-    /// Writes into the file that is there, or makes one; never by rename.
+    /// Writes in place into an existing or new file, never by rename.
     func write(_ text: String, to name: String) throws {
         try Data(text.utf8).write(to: URL(fileURLWithPath: at(name)))
     }

@@ -2,23 +2,23 @@ import Pacing
 
 @testable import HTTPSessionJournal
 
-/// Processes with one durable session after another, killed at every place, on a disk that refuses at times and loses its power, beside
-/// somebody who moves files about. What must be true is in ``SimulatedDurableTask``.
+/// Processes that open one durable session after another and are killed at every step. The disk refuses writes at times and loses
+/// power, and another program moves files. ``SimulatedDurableTask`` checks the invariants.
 struct JournalSimulation {
     private(set) var now: Int64 = 1_000
     private(set) var kills = 0
     private(set) var finished = 0
-    /// How tasks have ended, by the name of the outcome.
+    /// The number of ended tasks, by the name of the outcome.
     private(set) var outcomes: [String: Int] = [:]
-    /// Events that were told more than once.
-    private(set) var toldAgain = 0
+    /// The number of tasks whose event was delivered more than once.
+    private(set) var redelivered = 0
     private var dice: SplitMix64
     private var lastInode: UInt64 = 10
     private var lastID = 0
     private var tasks: [SimulatedDurableTask] = []
     private var isLive = true
     private var isDiskFull = false
-    /// Actions until the process is killed.
+    /// The number of actions until the process is killed.
     private var fuse: Int?
 
     init(seed: UInt64) { dice = SplitMix64(seed: seed) }
@@ -26,7 +26,7 @@ struct JournalSimulation {
     mutating func run(steps: Int) throws {
         for _ in 0..<6 { addTask() }
         for _ in 0..<steps { try step() }
-        // The last process, to which nothing happens.
+        // The last process runs undisturbed.
         try crash(powerFails: false)
         (isDiskFull, fuse) = (false, nil)
         try live { world in
@@ -34,7 +34,7 @@ struct JournalSimulation {
                 try world.each { task, world in
                     try task.reattachIfIdle(&world)
                     try task.advanceTransfer(&world)
-                    try task.hear(acknowledges: true, &world)
+                    try task.deliver(acknowledges: true, &world)
                 }
             }
         }
@@ -61,10 +61,10 @@ struct JournalSimulation {
         case 3..<5: isDiskFull.toggle()
         case 5..<7: change(index) { task, world in task.meddle(&world) }
         case 7..<10: change(index) { task, world in try task.cancel(&world) }
-        case 10..<30: change(index) { task, world in try task.hear(acknowledges: world.chance(50), &world) }
-        case 30..<40: change(index) { task, world in if !task.heard.isEmpty { try task.acknowledge(&world) } }
+        case 10..<30: change(index) { task, world in try task.deliver(acknowledges: world.chance(50), &world) }
+        case 30..<40: change(index) { task, world in if !task.delivered.isEmpty { try task.acknowledge(&world) } }
         case 40..<45: change(index) { task, world in try task.stray(world.strayEvent(), &world) }
-        // After a refusal, in a while.
+        // A session attaches its task again some time after a refusal.
         case 45..<55: change(index) { task, world in try task.reattachIfIdle(&world) }
         default: change(index) { task, world in try task.advanceTransfer(&world) }
         }
@@ -81,8 +81,8 @@ struct JournalSimulation {
         let old = tasks[index]
         try old.checkEnd()
         finished += 1
-        if old.heard.count > 1 { toldAgain += 1 }
-        outcomes[old.heard.first.map { String("\($0)".prefix { $0.isLetter }) } ?? "", default: 0] += 1
+        if old.delivered.count > 1 { redelivered += 1 }
+        outcomes[old.delivered.first.map { String("\($0)".prefix { $0.isLetter }) } ?? "", default: 0] += 1
         addTask()
         tasks.swapAt(index, tasks.count - 1)
         tasks.removeLast()
@@ -133,7 +133,7 @@ struct JournalSimulation {
         try body(&self)
     }
 
-    // MARK: For the tasks
+    // MARK: Used by the tasks
 
     mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &dice) < percent }
     mutating func random(in range: ClosedRange<Int>) -> Int { .random(in: range, using: &dice) }
@@ -143,19 +143,19 @@ struct JournalSimulation {
         return FileMark(inode: lastInode, size: 5, modified: now)
     }
 
-    /// A step is done, or it is the last that was.
+    /// Counts an action. - Throws: ``SimulatedDurableTask/Crash``, if the process is killed before it.
     mutating func burn() throws {
         guard let left = fuse else { return }
         if left == 0 { throw SimulatedDurableTask.Crash() }
         fuse = left - 1
     }
 
-    /// A transaction.
+    /// A transaction of the journal. - Throws: if the disk is full.
     func write() throws { if isDiskFull { throw SimulatedDurableTask.Refusal() } }
 }
 
 extension SimulatedDurableTask {
-    /// Only where nothing of it is under way, and nobody is about to hear of it.
+    /// Attaches the task again, unless its transfer runs or an event waits for its handler.
     mutating func reattachIfIdle(_ world: inout JournalSimulation) throws {
         guard !isTransferring, !hasDelivery else { return }
         try reattach(&world)

@@ -2,10 +2,10 @@ import NetlinkBytes
 
 @testable import Reachability
 
-/// Dumps, in slices between which the tables may change.
+/// A dump in slices, between which the tables may change.
 struct SimulatedDump {
     let table: KernelTable
-    /// The interface whose routes alone are dumped, dead next hops included.
+    /// The interface to which a dump of routes is limited. Such a dump includes dead next hops.
     let interface: UInt32?
     let sequence: UInt32
     private let generation: Int
@@ -19,16 +19,17 @@ struct SimulatedDump {
         generation = kernel.generations[table] ?? 0
     }
 
-    /// The next datagram; `isLast` with NLMSG_DONE. Where the table has changed, the kernel may notice (NLM_F_DUMP_INTR) or not.
+    /// The next datagram. `isLast` is true with NLMSG_DONE. If the table has changed, the kernel may notice (NLM_F_DUMP_INTR) or
+    /// not.
     mutating func slice(of kernel: inout SimulatedKernel, limit: Int) -> (bytes: [UInt8], isLast: Bool) {
         if kernel.generations[table] ?? 0 != generation, kernel.chance(25) { isMarked = true }
         let flags = RawMessage.multi | (isMarked ? RawMessage.interrupted : 0)
         var messages: [RawMessage] = []
         var isLast = true
         func take<Value>(_ entries: [SimulatedKernel.Entry<Value>], _ message: (SimulatedKernel.Entry<Value>) -> RawMessage) {
-            let rest = entries.filter { $0.id > cursor }.sorted { $0.id < $1.id }
-            isLast = rest.count <= limit
-            for entry in rest.prefix(limit) {
+            let remaining = entries.filter { $0.id > cursor }.sorted { $0.id < $1.id }
+            isLast = remaining.count <= limit
+            for entry in remaining.prefix(limit) {
                 messages.append(message(entry))
                 cursor = entry.id
             }
@@ -60,7 +61,7 @@ struct SimulatedDump {
 }
 
 extension SimulatedKernel {
-    /// The way to an address: the longest prefix of the main table, then the lowest metric, then the oldest.
+    /// The route to an address: the longest prefix of the main table, then the lowest metric, then the oldest route.
     func lookUp(_ query: RouteQuery) -> Result<(route: Route, hop: Route.NextHop), Refusal> {
         let family = query.destination.family
         if addresses.contains(where: { $0.value.address == query.destination }) {
@@ -91,7 +92,7 @@ extension SimulatedKernel {
 
     struct Refusal: Error { let errno: Int32 }
 
-    /// The source that the kernel would choose.
+    /// The source address that the kernel would choose.
     func source(_ route: Route, _ hop: Route.NextHop) -> IPAddress? {
         if let preferred = route.preferredSource { return preferred }
         let usable = addresses.map(\.value).filter { $0.address.family == route.key.family && $0.isUsable && $0.scope < 254 }
@@ -102,7 +103,7 @@ extension SimulatedKernel {
             .address
     }
 
-    /// The reply to RTM_GETROUTE. Asked for one interface (RTM_F_FIB_MATCH) the kernel shows the route of its table.
+    /// The reply to RTM_GETROUTE. To a query for one interface (RTM_F_FIB_MATCH) the kernel replies with the route of its table.
     func reply(to query: RouteQuery) -> [UInt8] {
         switch lookUp(query) {
         case .failure(let refusal): return RawMessage.error(9, errno: refusal.errno).bytes
@@ -117,7 +118,7 @@ extension SimulatedKernel {
         }
     }
 
-    /// What was read of an interface beside its link message.
+    /// The evidence of an interface beyond its link message.
     func evidence(_ link: Link) -> InterfaceEvidence {
         guard link.kind == nil else { return InterfaceEvidence() }
         let isWireless = link.index % 3 == 0
@@ -125,15 +126,15 @@ extension SimulatedKernel {
             deviceType: isWireless ? "wlan" : nil, isWireless: isWireless, driver: "simulated", bus: "pci", sources: ["sysfs"])
     }
 
-    // MARK: A judgement of the kernel's own
+    // MARK: An independent judgment
 
-    /// Whether packets can go the way that the kernel names (contract, "What satisfied means").
+    /// True if packets can take the route that the kernel names (contract, "What satisfied means").
     func isUsable(_ query: RouteQuery) -> Bool {
         guard case .success((let route, let hop)) = lookUp(query), route.kind == .unicast, let link = link(hop.interface) else {
             return false
         }
         let own = addresses.map(\.value).filter { $0.key.interface == hop.interface }
-        // Carrier, and an address that reaches at least the link.
+        // The link needs carrier, and an address that reaches at least the link.
         guard link.flags.contains(.up), link.flags.contains(.lowerUp), own.contains(where: { $0.isUsable && $0.scope < 254 })
         else { return false }
         func serves(_ address: Address) -> Bool {

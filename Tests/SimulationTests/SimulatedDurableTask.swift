@@ -4,48 +4,48 @@ import Pacing
 
 @testable import HTTPSessionJournal
 
-/// A task of a durable session: what of it outlives its process, the life that its process gives it, joined as `Keeper` joins it, and beside
-/// both what must be true. Every action of the machine is checked before it is done.
+/// A task of a durable session: its state that outlives a process, the life that its process gives it, connected as `Keeper` does
+/// it, and the invariants. Every action of the machine is checked before it is performed.
 struct SimulatedDurableTask {
     struct Violation: Error, CustomStringConvertible {
         let description: String
     }
 
-    /// The process ends here.
+    /// The process is killed here.
     struct Crash: Error {}
 
-    /// The disk takes nothing.
+    /// The disk refuses a write.
     struct Refusal: Error {}
 
     let id: Int
     let terms: TaskLife.Terms
 
-    // The disk, and the server.
+    // MARK: The disk and the server
     private(set) var written = TaskLife.State.waiting
     private(set) var isInJournal = true
     private var hidden: FileMark?
-    /// Its name would not outlive a power loss.
+    /// True if the hidden file's name would not survive a power loss.
     private var isHiddenLoose = false
     private var destination: FileMark?
-    /// The file there is ours, and nobody else has touched it since.
+    /// True if the file at the destination is ours and unchanged since.
     private var isOurs = false
     private var bodyIsSame = true
     private var hasPlace = false
-    /// Something of the request may have left a process.
-    private var hasLeft = false
-    /// The server has all of the upload.
+    /// True if a part of the request may have been sent.
+    private var mayBeSent = false
+    /// True if the server has the complete upload.
     private var isUploaded = false
 
-    // The process.
+    // MARK: The process
     private var life: TaskLife?
     private(set) var isTransferring = false
     private var isStopping = false
-    /// An attempt is about to be made, or is under way: of a request that is not to be made twice, that is written.
-    private var isDeparting = false
+    /// True if an attempt is about to be made or runs. For a request that must not be repeated, that is written to the journal.
+    private var isAttempting = false
     private(set) var hasDelivery = false
 
-    // The program, whose memory outlives it.
-    private(set) var heard: [Outcome] = []
+    // MARK: The program, whose memory outlives the process here
+    private(set) var delivered: [Outcome] = []
     private(set) var isAcknowledged = false
     private var hasAskedToCancel = false
 
@@ -63,9 +63,9 @@ struct SimulatedDurableTask {
 
     // MARK: The process
 
-    /// Nothing is left but the disk. After a power loss not all of that either.
+    /// Ends the process and keeps the disk only. A power loss may also lose a file's name.
     mutating func die(powerFails: Bool, _ world: inout JournalSimulation) {
-        (life, isTransferring, isStopping, isDeparting, hasDelivery) = (nil, false, false, false, false)
+        (life, isTransferring, isStopping, isAttempting, hasDelivery) = (nil, false, false, false, false)
         guard powerFails, isHiddenLoose, world.chance(50) else { return }
         (hidden, isHiddenLoose) = (nil, false)
     }
@@ -83,24 +83,24 @@ struct SimulatedDurableTask {
         if try handle(.cancel, &world) { hasAskedToCancel = true }
     }
 
-    /// Its handler has the event, and keeps it or acknowledges it.
-    mutating func hear(acknowledges: Bool, _ world: inout JournalSimulation) throws {
+    /// Delivers the event to the handler, which keeps it or acknowledges it.
+    mutating func deliver(acknowledges: Bool, _ world: inout JournalSimulation) throws {
         guard hasDelivery, case .ended(let outcome) = written else { return }
         hasDelivery = false
-        if isAcknowledged { throw violation("told again behind its acknowledgement") }
-        heard.append(outcome)
-        if let first = heard.first, first != outcome { throw violation("told \(first) before, and \(outcome) now") }
+        if isAcknowledged { throw violation("delivered again after its acknowledgment") }
+        delivered.append(outcome)
+        if let first = delivered.first, first != outcome { throw violation("delivered \(first) before, and now \(outcome)") }
         if acknowledges { try acknowledge(&world) }
     }
 
     mutating func acknowledge(_ world: inout JournalSimulation) throws {
         guard isInJournal, isKept else { return }
-        if heard.isEmpty { throw violation("acknowledged, and never told") }
+        if delivered.isEmpty { throw violation("acknowledged before it was delivered") }
         _ = try handle(.acknowledge, &world)
         if !isInJournal { isAcknowledged = true }
     }
 
-    /// What comes too late, or from nobody.
+    /// Handles an event that comes too late or from no transfer.
     mutating func stray(_ event: TaskLife.Event, _ world: inout JournalSimulation) throws {
         guard isInJournal, let before = life, case .ended = before.state else { return }
         _ = try handle(event, &world)
@@ -112,9 +112,9 @@ struct SimulatedDurableTask {
     mutating func advanceTransfer(_ world: inout JournalSimulation) throws {
         guard isTransferring else { return }
         if isStopping, world.chance(70) { return try completed(.transferFailed(Failure(.cancelled, "")), &world) }
-        guard isDeparting else { return try depart(&world) }
-        if !hasLeft, world.chance(40) {
-            isDeparting = false
+        guard isAttempting else { return try beginAttempt(&world) }
+        if !mayBeSent, world.chance(40) {
+            isAttempting = false
             if !terms.isRepeatable { _ = try handle(.stayed, &world) }
             return
         }
@@ -127,18 +127,18 @@ struct SimulatedDurableTask {
         }
     }
 
-    /// What the session asks before each attempt; where the disk refuses, the transfer ends and begins again later.
-    private mutating func depart(_ world: inout JournalSimulation) throws {
+    /// Asks the life before each attempt, as the session does. If the disk refuses, the transfer ends and starts again later.
+    private mutating func beginAttempt(_ world: inout JournalSimulation) throws {
         if !terms.isRepeatable, try !handle(.leaves, &world) {
             (isTransferring, isStopping) = (false, false)
             return
         }
-        isDeparting = true
+        isAttempting = true
     }
 
     private mutating func send() throws {
-        if !terms.isRepeatable, written != .started, written != .cancelling { throw violation("sent before that is written") }
-        hasLeft = true
+        if !terms.isRepeatable, written != .started, written != .cancelling { throw violation("sent before that was written") }
+        mayBeSent = true
     }
 
     private mutating func finishTransfer(_ world: inout JournalSimulation) throws {
@@ -148,7 +148,7 @@ struct SimulatedDurableTask {
         }
         hidden = world.newFile()
         isHiddenLoose = true
-        // The process may end between the file's arrival and what it learns of it; or somebody takes the file away.
+        // The process may end between the file's arrival and its event. Another program may also remove the file.
         try world.burn()
         if world.chance(1) { hidden = nil }
         isHiddenLoose = false
@@ -157,13 +157,13 @@ struct SimulatedDurableTask {
     }
 
     private mutating func completed(_ event: TaskLife.Event, _ world: inout JournalSimulation) throws {
-        (isTransferring, isStopping, isDeparting) = (false, false, false)
+        (isTransferring, isStopping, isAttempting) = (false, false, false)
         _ = try handle(event, &world)
     }
 
-    // MARK: Others
+    // MARK: Other programs
 
-    /// Somebody else changes what lies around the task.
+    /// Lets another program change the files around the task.
     mutating func meddle(_ world: inout JournalSimulation) {
         switch world.random(in: 0...3) {
         case 0: (destination, isOurs) = (nil, false)
@@ -175,7 +175,7 @@ struct SimulatedDurableTask {
 
     // MARK: Actions
 
-    /// - Returns: whether everything was done that follows.
+    /// - Returns: true if all actions were performed.
     @discardableResult
     private mutating func handle(_ event: TaskLife.Event, _ world: inout JournalSimulation) throws -> Bool {
         guard var next = life else { return false }
@@ -198,7 +198,7 @@ struct SimulatedDurableTask {
         case .write: try write(next.state, &world)
         case .transfer: try transfer(&world)
         case .stop:
-            guard written == .cancelling else { throw violation("stopped, and it is not written that it is to be") }
+            guard written == .cancelling else { throw violation("stopped before the cancellation was written") }
             guard isTransferring else {
                 _ = try handle(.transferFailed(Failure(.cancelled, "")), &world)
                 return
@@ -206,71 +206,71 @@ struct SimulatedDurableTask {
             isStopping = true
         case .place: try place(&world)
         case .clean:
-            guard isKept else { throw violation("what may be wanted is removed") }
+            guard isKept else { throw violation("files of a task that has not ended are removed") }
             (hidden, isHiddenLoose) = (nil, false)
         case .deliver:
-            guard isKept else { throw violation("told before it is written") }
+            guard isKept else { throw violation("delivered before it was written") }
             hasDelivery = true
         case .remove:
-            guard isKept, !heard.isEmpty else { throw violation("forgotten, and nobody has heard of it") }
-            guard hidden == nil else { throw violation("forgotten with its hidden file") }
+            guard isKept, !delivered.isEmpty else { throw violation("removed before its event was delivered") }
+            guard hidden == nil else { throw violation("removed while its hidden file remains") }
             try world.write()
             (isInJournal, life) = (false, nil)
         }
     }
 
     private mutating func write(_ state: TaskLife.State, _ world: inout JournalSimulation) throws {
-        if isKept { throw violation("\(state) behind an end") }
+        if isKept { throw violation("\(state) after an end") }
         switch (written, state) {
         case (.cancelling, .ended), (.waiting, _), (.arrived, _): break
-        case (.started, .waiting): if hasLeft { throw violation("what may have been carried out is to be done again") }
+        case (.started, .waiting): if mayBeSent { throw violation("a request that may have been executed is repeated") }
         case (.started, _): break
         case (_, _): throw violation("\(state) follows")
         }
         if case .ended(let outcome) = state { try check(outcome, world) }
-        if case .arrived(let mark, _) = state, hidden != mark { throw violation("arrived, and it is not there") }
+        if case .arrived(let mark, _) = state, hidden != mark { throw violation("arrived, and the file is missing") }
         try world.write()
         written = state
     }
 
-    /// Whether an end says the truth.
+    /// Checks that an outcome is true.
     private func check(_ outcome: Outcome, _ world: JournalSimulation) throws {
         switch outcome {
         case .finished:
             if terms.isDownload, case .arrived(let mark, _) = written, destination != mark || !isOurs {
-                throw violation("finished, and the file is not there")
+                throw violation("finished, and the file is missing")
             }
             if terms.isDownload, case .arrived = written {
             } else if terms.isDownload {
-                throw violation("finished before it had arrived")
+                throw violation("finished before it arrived")
             }
-            if !terms.isDownload, !isUploaded { throw violation("finished, and the server has not got it") }
+            if !terms.isDownload, !isUploaded { throw violation("finished, and the server does not have it") }
         case .expired: if world.now < terms.expires { throw violation("expired before its time") }
-        case .cancelled: if written != .cancelling { throw violation("nobody has cancelled it") }
+        case .cancelled: if written != .cancelling { throw violation("canceled without a request to cancel") }
         case .interrupted:
-            // Its process may have ended before the request left: nobody knows.
-            if terms.isRepeatable || written == .waiting { throw violation("interrupted, and it could be done") }
+            // The process may have ended before the request was sent, which nobody can know afterwards.
+            if terms.isRepeatable || written == .waiting { throw violation("interrupted, although it could be repeated") }
         case .failed: break
         }
     }
 
     private mutating func transfer(_ world: inout JournalSimulation) throws {
-        if isTransferring { throw violation("transferred twice at a time") }
+        if isTransferring { throw violation("two transfers at a time") }
         switch written {
         case .waiting, .started: break
-        case .cancelling, .arrived, .ended: throw violation("transferred")
+        case .cancelling, .arrived, .ended: throw violation("transferred in this state")
         }
-        if hasAskedToCancel { throw violation("begun again, and it is cancelled") }
-        if terms.isDownload, hidden != nil { throw violation("fetched, and it is here") }
-        if world.now >= terms.expires { throw violation("begun when its time is over") }
-        if !bodyIsSame { throw violation("another file than was meant is sent") }
-        if !terms.isRepeatable, !hasPlace, hasLeft { throw violation("carried out twice") }
+        if hasAskedToCancel { throw violation("restarted after its cancellation") }
+        if terms.isDownload, hidden != nil { throw violation("downloaded again, although the file is here") }
+        if world.now >= terms.expires { throw violation("started after it expired") }
+        if !bodyIsSame { throw violation("a changed file is sent") }
+        if !terms.isRepeatable, !hasPlace, mayBeSent { throw violation("executed twice") }
         isTransferring = true
     }
 
     private mutating func place(_ world: inout JournalSimulation) throws {
-        guard case .arrived = written else { throw violation("placed before that is written") }
-        // Somebody has taken it away: then there is nothing to move.
+        guard case .arrived = written else { throw violation("placed before that was written") }
+        // If another program removed the file, there is nothing to move.
         guard let file = hidden else {
             _ = try handle(.notPlaced(.fileGone), &world)
             return
@@ -281,7 +281,7 @@ struct SimulatedDurableTask {
                 return
             }
             (destination, isOurs) = (file, true)
-            // Between link(2) and unlink(2).
+            // The process may be killed between link(2) and unlink(2).
             try world.burn()
         }
         hidden = nil
@@ -289,11 +289,11 @@ struct SimulatedDurableTask {
         _ = try handle(.placed, &world)
     }
 
-    /// Nothing goes wrong any more.
+    /// Checks the task after the simulation, when every fault has ended.
     func checkEnd() throws {
         if isInJournal { throw violation("it never ends") }
-        if heard.isEmpty { throw violation("lost") }
-        if Set(heard).count != 1 { throw violation("told \(heard)") }
+        if delivered.isEmpty { throw violation("its event was never delivered") }
+        if Set(delivered).count != 1 { throw violation("delivered \(delivered)") }
         if hidden != nil { throw violation("its hidden file is left behind") }
     }
 }

@@ -4,17 +4,17 @@ import Pacing
 @testable import Reachability
 
 /// One namespace of a kernel, as far as rtnetlink shows it: tables that change, the messages that a real kernel sends for the
-/// changes, and those that it does not send.
+/// changes, and changes without a message.
 ///
-/// What Linux does, measured or read: IPv4 routes, dead members of multipath routes and nexthop objects go without a word when their
-/// link goes down; IPv6 routes and addresses are announced. A route whose preferred source goes, goes silently. A replaced route is
-/// not removed by a message. Carrier loss changes no route.
+/// It behaves as Linux was measured to behave, or as its source says. When a link goes down, IPv4 routes over it, dead members of
+/// multipath routes and nexthop objects are removed silently; IPv6 routes and addresses are announced. A route whose preferred
+/// source is removed is removed silently. No message removes a replaced route. The loss of carrier changes no route.
 struct SimulatedKernel {
     struct Entry<Value> {
-        /// Dumps walk in this order, and see what is added behind them.
+        /// Dumps walk in this order, and include entries that are added later in it.
         let id: Int
         var value: Value
-        /// Interfaces of next hops that are dead; they come alive again with their link.
+        /// The interfaces of dead next hops. A next hop revives with its link.
         var dead: Set<UInt32> = []
     }
 
@@ -24,13 +24,13 @@ struct SimulatedKernel {
     var routes: [Entry<Route>] = []
     var rules: [Entry<Rule>] = []
     var nexthops: [Entry<NexthopObject>] = []
-    /// Routes that a dump may still show, flagged dead.
+    /// Removed routes that a dump may still show, with the flag RTNH_F_DEAD.
     var ghosts: [Route] = []
     /// Messages that wait in the socket's buffer.
     var queue: [[UInt8]] = []
-    /// The buffer was full: everything is dropped until the reader has emptied it.
+    /// True if the buffer was full. All messages are dropped until the reader has emptied it.
     var isCongested = false
-    /// Counts the changes of each table, as the kernel's `cb->seq` does.
+    /// The number of changes of each table, like the kernel's `cb->seq`.
     var generations: [KernelTable: Int] = [:]
     private var nextID = 1
     var nextIndex: UInt32 = 2
@@ -74,10 +74,10 @@ struct SimulatedKernel {
         queue.append(message.bytes)
     }
 
-    /// The reader was too slow.
+    /// Makes the buffer overflow, as if the reader were too slow.
     mutating func congest() { isCongested = true }
 
-    /// The reader has emptied the buffer.
+    /// Empties the buffer, as the reader does.
     mutating func drained() {
         queue = []
         isCongested = false
@@ -87,13 +87,13 @@ struct SimulatedKernel {
 
     // MARK: Truth
 
-    /// A route as the kernel would show it: without its dead next hops.
+    /// A route as the kernel shows it, without its dead next hops.
     static func shown(_ entry: Entry<Route>) -> Route {
         guard !entry.dead.isEmpty else { return entry.value }
         return entry.value.withHops(entry.value.nextHops.filter { !entry.dead.contains($0.interface) })
     }
 
-    /// What a complete dump of everything shows.
+    /// The snapshot that complete dumps of all tables would give.
     var truth: Kernel.Snapshot {
         var snapshot = Kernel.Snapshot()
         for entry in links { snapshot.apply(.link(entry.value)) }
@@ -108,7 +108,7 @@ struct SimulatedKernel {
 
     // MARK: Changes
 
-    /// One change, or none where the dice ask for something that the kernel refuses.
+    /// Makes one random change, or none if the kernel would refuse it.
     mutating func change() {
         switch Int.random(in: 0..<100, using: &dice) {
         case 0..<6: addLink()

@@ -3,7 +3,7 @@ import Pacing
 
 @testable import Reachability
 
-/// Links, the addresses on them, and what else comes and goes with them.
+/// Links, their addresses, and the entries that are added and removed with them.
 extension SimulatedKernel {
     mutating func addLink() {
         guard links.count < Self.linkLimit else { return }
@@ -95,7 +95,7 @@ extension SimulatedKernel {
 
     mutating func removeLink(_ index: UInt32) {
         switchLink(index, up: false)
-        // A move to another namespace says nothing of what was on the link.
+        // A move to another namespace is announced without the link's addresses and routes.
         let isMove = chance(30)
         for entry in addresses where entry.value.key.interface == index {
             addresses.removeAll { $0.id == entry.id }
@@ -204,7 +204,7 @@ extension SimulatedKernel {
         routes.removeAll { $0.value.preferredSource == address.address }
     }
 
-    /// A router's advertisement: the time is renewed, duplicate detection may have ended.
+    /// Renews an address, as a router advertisement does, or ends its duplicate address detection.
     mutating func refreshAddress() {
         guard let place = addresses.indices.randomElement(using: &dice) else { return }
         clock += 1

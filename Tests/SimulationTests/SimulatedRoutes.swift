@@ -3,14 +3,14 @@ import Pacing
 
 @testable import Reachability
 
-/// Routes, rules and nexthop objects, and messages that mean nothing.
+/// Routes, rules and nexthop objects, and messages without meaning.
 extension SimulatedKernel {
     mutating func addRoute() {
         let family: IPAddress.Family = chance(55) ? .v4 : .v6
         let isDefault = chance(55)
         let nowhere = IPPrefix(family == .v4 ? IPAddress(v4: 0) : IPAddress(v6: 0, 0), length: 0)
         let number = UInt32.random(in: 0...3, using: &dice)
-        // One of the networks has the address that the path is about (198.51.100.1), as filters of bogus networks do.
+        // One of the networks contains the address that the path queries (198.51.100.1), as filters of bogus networks do.
         let elsewhere =
             family == .v4
             ? IPPrefix(IPAddress(v4: 0xc633_6400 | number << 8), length: 24)
@@ -33,7 +33,7 @@ extension SimulatedKernel {
             key, kind: refusing ? pick([.blackhole, .unreachable, .prohibit]) ?? .blackhole : .unicast, nextHops: hops,
             preferredSource: family == .v4 && chance(10) ? pick(sources) : nil)
         let bucket = routes.indices.filter { routes[$0].value.key == key }
-        // IPv4 takes a route beside a multipath route that looks the same because its other next hops are dead.
+        // IPv4 accepts a route beside a multipath route that looks the same because its other next hops are dead.
         let isKnown = { (entry: Entry<Route>) in entry.value == route || (family == .v6 && Self.shown(entry) == route) }
         guard !bucket.contains(where: { isKnown(routes[$0]) }) else { return }
         switch Int.random(in: 0..<3, using: &dice) {
@@ -43,7 +43,7 @@ extension SimulatedKernel {
         }
     }
 
-    /// IPv6 routes by gateways of one key are one multipath route.
+    /// Appends an IPv6 route. The routes of one key with gateways form one multipath route.
     mutating func appendV6(_ route: Route, _ bucket: [Int]) {
         func isMergeable(_ route: Route) -> Bool { route.kind == .unicast && route.nextHops.allSatisfy { $0.gateway != nil } }
         guard isMergeable(route), let place = bucket.first(where: { isMergeable(routes[$0].value) }) else { return append(route) }
@@ -57,7 +57,7 @@ extension SimulatedKernel {
 
     mutating func replace(_ route: Route, _ bucket: [Int]) {
         guard let place = bucket.first else { return append(route) }
-        // Which of several IPv6 replaces depends on more than is modelled here.
+        // The kernel's choice among several IPv6 routes depends on more than this model has.
         if route.key.family == .v6 && bucket.count > 1 { return }
         routes[place] = Entry(id: routes[place].id, value: route)
         touch(.routes(route.key.family))
@@ -83,7 +83,7 @@ extension SimulatedKernel {
 
     mutating func addRule() {
         guard rules.count < 12 else { return }
-        // A request without NLM_F_EXCL may bring a rule that is there.
+        // A request without NLM_F_EXCL may add a rule that exists.
         let rule = chance(15) ? pick(rules)?.value ?? Rule.random(using: &dice) : Rule.random(using: &dice)
         rules.append(Entry(id: takeID(), value: rule))
         touch(.rules(rule.family))
@@ -117,7 +117,7 @@ extension SimulatedKernel {
         nexthops.removeAll { $0.id == entry.id }
         touch(.nexthops)
         send(.nexthop(entry.value, removed: true))
-        // The groups that lose a member are announced; an empty one goes.
+        // Groups that lose a member are announced, and an empty one is removed.
         for group in nexthops where group.value.group.contains(where: { $0.id == entry.value.id }) {
             nexthops.removeAll { $0.id == group.id }
             send(.nexthop(group.value, removed: true))
@@ -134,7 +134,7 @@ extension SimulatedKernel {
         case 1: if let link = link(index) { send(.link(link)) }
         case 2: if let entry = pick(addresses) { send(.address(entry.value)) }
         case 3:
-            // A port that leaves its bridge.
+            // A message about a port that leaves its bridge.
             send(
                 RawMessage(17, header: [7, 0] + UInt16(1).raw + index.raw + UInt32(0).raw + UInt32(0).raw) {
                     $0.add(3, text: "x")

@@ -3,22 +3,22 @@ import Pacing
 
 @testable import HTTPSession
 
-/// A server with one file, which changes. It tells the truth about versions as far as it tells anything; ranges it may get wrong in
-/// every way.
+/// A server with one file, which changes. Its validators and lengths are true if it sends any. Its ranges may be wrong in every
+/// way.
 struct SimulatedServer {
-    /// How the versions of the file are told apart.
+    /// The validators that distinguish the versions of the file.
     enum Validators: CaseIterable {
         case tag, weakTag, date, youngDate, none
     }
 
-    /// A response, and which bytes of which version its body has.
+    /// A response, with the version and the range of its body's bytes.
     struct Answer {
         var head: ResponseHead
         var version: Int
         var bytes: Range<Int64>
     }
 
-    /// By version.
+    /// The length of each version.
     private(set) var lengths: [Int64] = []
     private var validators = Validators.tag
     private var knowsRanges = true
@@ -44,17 +44,17 @@ struct SimulatedServer {
 
     // MARK: Fields
 
-    /// Two versions of one second have one date, which is why such a date is no validator.
+    /// The date of a version. Two versions of one second have the same date, so such a date is no validator.
     private func date(of version: Int) -> String {
         let second = validators == .youngDate ? version / 2 : version
-        let (minute, rest) = (second / 60 % 60, second % 60)
+        let (minute, seconds) = (second / 60 % 60, second % 60)
         let year = validators == .youngDate ? 1995 : 1994
-        return "Sun, 06 Nov \(year) \(two(second / 3_600 % 24)):\(two(minute)):\(two(rest)) GMT"
+        return "Sun, 06 Nov \(year) \(two(second / 3_600 % 24)):\(two(minute)):\(two(seconds)) GMT"
     }
 
     private func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
 
-    /// What `If-Range` has to have.
+    /// The value that `If-Range` must have.
     private var validator: String? {
         switch validators {
         case .tag: "\"\(version)\""
@@ -87,30 +87,31 @@ struct SimulatedServer {
         case 4..<6: return answer(500, [])
         case 6: return answer(404, [])
         case 7: return answer([304, 412, 416].randomElement(using: &dice) ?? 304, validatorFields)
-        case 8: return part(from: .random(in: 0..<length, using: &dice), isAsked: false)
+        case 8: return partialContent(from: .random(in: 0..<length, using: &dice), isAsked: false)
         default: break
         }
         func value(_ name: String) -> String? {
             lines.first { $0.hasPrefix("\(name): ") }.map { String($0.dropFirst(name.count + 2)) }
         }
-        if let tag = value("If-None-Match") { return tag == validator ? answer(304, validatorFields) : whole }
-        if let date = value("If-Modified-Since") { return date == validator ? answer(304, validatorFields) : whole }
+        if let tag = value("If-None-Match") { return tag == validator ? answer(304, validatorFields) : complete }
+        if let date = value("If-Modified-Since") { return date == validator ? answer(304, validatorFields) : complete }
         guard knowsRanges, let range = value("Range"), let start = Int64(range.dropFirst("bytes=".count).dropLast()) else {
-            return whole
+            return complete
         }
-        // Some servers have never heard of If-Range.
+        // Some servers do not know If-Range.
         let isAsked = value("If-Range") == validator
-        guard isAsked || chance(20) else { return whole }
+        guard isAsked || chance(20) else { return complete }
         guard start < length else { return answer(416, validatorFields + ["Content-Range: bytes */\(length)"]) }
-        return part(from: start, isAsked: isAsked)
+        return partialContent(from: start, isAsked: isAsked)
     }
 
-    private var whole: Answer? {
+    private var complete: Answer? {
         answer(200, validatorFields + (tellsLengths ? ["Content-Length: \(length)"] : []), 0..<length)
     }
 
-    /// `isAsked`: of the version that was asked for. What is of another and does not say so, nobody could find out.
-    private mutating func part(from start: Int64, isAsked: Bool) -> Answer? {
+    /// A 206 response. `isAsked` is true if it has the requested version. A response with another version must say so, since no
+    /// client could notice otherwise.
+    private mutating func partialContent(from start: Int64, isAsked: Bool) -> Answer? {
         var (start, end) = (start, length)
         if chance(15) { end = .random(in: start..<length, using: &dice) + 1 }
         var fields = validatorFields
@@ -126,7 +127,7 @@ struct SimulatedServer {
         case 7: fields.append("Content-Length: \(end - start + 1)")
         default: break
         }
-        // Of the place it tells the truth: nobody could find out a lie.
+        // The range in Content-Range is true, since no client could notice a false one.
         fields.append("Content-Range: bytes \(start)-\(end - 1)/\(total)")
         return answer(206, fields, start..<end)
     }

@@ -27,7 +27,7 @@ extension SimulatedTask {
     }
 
     func judgePending(_ head: ResponseHead, _ world: inout TransferSimulation) throws {
-        guard let answer = transfer?.unjudged, answer.head == head else { throw violation("a head that is not the attempt's") }
+        guard let answer = transfer?.unjudged, answer.head == head else { throw violation("a head of another attempt") }
         transfer?.unjudged = nil
         try judge(answer, &world)
     }
@@ -35,7 +35,7 @@ extension SimulatedTask {
     func judge(_ answer: SimulatedServer.Answer, _ world: inout TransferSimulation) throws {
         transfer?.answer = answer
         let intake = machine.received(answer.head, at: Date(timeIntervalSince1970: 1e9), now: world.now)
-        triesBeforeTrouble = nil
+        retriesBeforeOutage = nil
         try perform(&world)
         if case .abort(let error) = intake { try end(TransferFailure(error), &world) }
     }

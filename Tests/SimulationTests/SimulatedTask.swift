@@ -5,29 +5,29 @@ import Reachability
 
 @testable import HTTPSession
 
-/// A download as a session runs it: the shipped ``TransferMachine``, whose effects are done in a simulated world, and beside it what must be
-/// true of all of it.
+/// A download as a session runs it: the real ``TransferMachine``, whose effects are performed in a simulated world, and the
+/// invariants of the download.
 final class SimulatedTask {
     struct Violation: Error, CustomStringConvertible {
         let description: String
     }
 
-    /// What the task wants of its surroundings.
-    enum Wish: Hashable {
-        case place(isFirst: Bool)
-        case noPlace, placeIsFree
+    /// A change of the task's place in the queue.
+    enum QueueChange: Hashable {
+        case enqueue(isFirst: Bool)
+        case leaveQueue, releaseSlot
     }
 
-    /// A transfer under way.
+    /// A transfer that runs.
     struct Transfer {
         var transport = SimulatedTransport()
-        /// The fields that it asks by.
+        /// The request's range and condition fields.
         var lines: [String]
         var isConnected = false
         /// An answer whose head is pending.
         var unjudged: SimulatedServer.Answer?
         var answer: SimulatedServer.Answer?
-        /// Of the answer's bytes.
+        /// The number of the answer's bytes that were delivered.
         var delivered: Int64 = 0
     }
 
@@ -40,25 +40,25 @@ final class SimulatedTask {
     private var question: Int?
     private var isPerforming = false
 
-    // What must be true.
+    // MARK: State of the invariants
     private var startedAt: Int64?
-    private var isInLine = false
+    private var isQueued = false
     private var isHeld = false
-    private var hasPlace = false
+    private var hasSlot = false
     private var notBefore: Int64 = 0
     private var begun = 0
-    /// Retries since bytes came that are kept, and before the failures that the gate may explain yet.
-    private var triesInARow = 0
-    var triesBeforeTrouble: Int?
-    /// The longest wait that a retry may ask for, when the next one is asked for.
+    /// The retries since bytes were received and kept.
+    private var retriesInARow = 0
+    var retriesBeforeOutage: Int?
+    /// The longest delay that the next retry may have.
     private var longestWait: Int64?
     private var timeBackingOff = Duration.zero
-    /// The version that all bytes are of; `nil`: of none, because a part was sent where nobody asked for one.
+    /// The version of all received bytes; `nil` if a part was sent without a request for it.
     var version: Int?
     private(set) var isFinished = false
     private(set) var isGood = false
     private(set) var resumedBytes: Int64 = 0
-    private var wishes: [Wish] = []
+    private var queueChanges: [QueueChange] = []
 
     init(
         id: UInt64, policy: RetryPolicy, isIdempotent: Bool, asksHandler: Bool, url: URL, limits: TaskMachine.Limits,
@@ -83,9 +83,9 @@ final class SimulatedTask {
 
     func violation(_ text: String) -> Violation { Violation(description: "task \(id), \(state): \(text)") }
 
-    func takeWishes() -> [Wish] {
-        defer { wishes = [] }
-        return wishes
+    func takeQueueChanges() -> [QueueChange] {
+        defer { queueChanges = [] }
+        return queueChanges
     }
 
     // MARK: Events
@@ -93,14 +93,14 @@ final class SimulatedTask {
     func handle(_ event: TransferMachine.Event, _ world: inout TransferSimulation) throws {
         switch event {
         case .resume: startedAt = startedAt ?? world.now
-        case .networkIsBack where machine.wait == nil: triesBeforeTrouble = nil
+        case .networkIsBack where machine.wait == nil: retriesBeforeOutage = nil
         default: break
         }
         machine.handle(event, now: world.now)
         try perform(&world)
     }
 
-    /// As `TransferDriver` does: one effect after another, also those that follow from doing them.
+    /// Performs one effect after another, including those that follow from them, as `TransferDriver` does.
     func perform(_ world: inout TransferSimulation) throws {
         guard !isPerforming else { return }
         isPerforming = true
@@ -114,40 +114,41 @@ final class SimulatedTask {
     }
 
     private func perform(_ effect: TransferMachine.Effect, _ world: inout TransferSimulation) throws {
-        if isFinished { throw violation("\(effect) behind the end") }
+        if isFinished { throw violation("\(effect) after the end") }
         switch effect {
         case .enqueue, .enqueueFirst:
-            if isInLine || hasPlace { throw violation("in line twice") }
-            if world.now < notBefore { throw violation("in line before its time, \(notBefore - world.now) early") }
-            if machine.wait != nil { throw violation("in line while it waits for the network") }
-            isInLine = true
-            if case .enqueueFirst = effect { wishes.append(.place(isFirst: true)) } else { wishes.append(.place(isFirst: false)) }
+            if isQueued || hasSlot { throw violation("queued twice") }
+            if world.now < notBefore { throw violation("queued \(notBefore - world.now) ns before its time") }
+            if machine.wait != nil { throw violation("queued while it waits for the network") }
+            isQueued = true
+            let isFirst = if case .enqueueFirst = effect { true } else { false }
+            queueChanges.append(.enqueue(isFirst: isFirst))
         case .dequeue:
-            if !isInLine { throw violation("leaves a line that it does not stand in") }
-            isInLine = false
-            wishes.append(.noPlace)
+            if !isQueued { throw violation("dequeued without being queued") }
+            isQueued = false
+            queueChanges.append(.leaveQueue)
         case .start: try start(&world)
         case .hold:
-            if isHeld { throw violation("holds what does not move") }
+            if isHeld { throw violation("held twice") }
             isHeld = true
             try transfer?.transport.hold(true)
         case .letGo:
-            if !isHeld { throw violation("lets go what is not held") }
+            if !isHeld { throw violation("released without being held") }
             isHeld = false
             try transfer?.transport.hold(false)
         case .abandon, .abandonSilently: transfer = nil
         case .leave, .leaveLookingUp:
-            if !hasPlace { throw violation("gives back a place that it does not have") }
-            if isUnderWay { throw violation("gives back the place of a transfer that goes on") }
-            (hasPlace, isHeld) = (false, false)
-            wishes.append(.placeIsFree)
+            if !hasSlot { throw violation("released a connection slot that it does not have") }
+            if isUnderWay { throw violation("released the connection slot of a running transfer") }
+            (hasSlot, isHeld) = (false, false)
+            queueChanges.append(.releaseSlot)
         case .open:
             let answer = transfer?.answer
-            (version, triesBeforeTrouble) = (answer?.head.statusCode == 200 ? answer?.version : nil, nil)
+            (version, retriesBeforeOutage) = (answer?.head.statusCode == 200 ? answer?.version : nil, nil)
         case .receive: try transfer?.transport.emptyReceiver()
         case .backOff: try backOff(&world)
         case .withdraw: question = nil
-        case .leaveGate: triesBeforeTrouble = nil
+        case .leaveGate: retriesBeforeOutage = nil
         case .noteSuccess: world.noteSuccess()
         case .payRetry:
             let wait = try world.retryWait()
@@ -157,7 +158,7 @@ final class SimulatedTask {
             machine.delivered(.success(ReceivedBody()), during: DateInterval(), now: world.now)
             try perform(&world)
         case .complete:
-            if isInLine || hasPlace || isUnderWay { throw violation("finished with a place") }
+            if isQueued || hasSlot || isUnderWay { throw violation("finished with a connection slot") }
             isFinished = true
             if case .success = machine.result { isGood = true }
         case .order: if let order = machine.takeOrder() { try perform(order, &world) }
@@ -189,12 +190,12 @@ final class SimulatedTask {
         switch news {
         case .willRetry(let error): try checkRetry(error, &world)
         case .waitingForConnectivity:
-            if let triesBeforeTrouble { triesInARow = triesBeforeTrouble }
-            (triesBeforeTrouble, notBefore) = (nil, 0)
+            if let retriesBeforeOutage { retriesInARow = retriesBeforeOutage }
+            (retriesBeforeOutage, notBefore) = (nil, 0)
         case .downloadContinued(let offset, _):
             guard let answer = transfer?.answer, answer.version == version, answer.bytes.lowerBound == received,
                 offset == received
-            else { throw violation("a part that is not the rest of what is here, \(received) bytes") }
+            else { throw violation("a partial content that does not continue the \(received) bytes") }
             resumedBytes += offset
         case .fileMoved, .fileMoveFailed: break
         case .redirected, .challenged, .serverTrustChallenged, .clientCertificateChallenged, .becameDownload, .uploadContinued:
@@ -206,10 +207,10 @@ final class SimulatedTask {
 
     private func start(_ world: inout TransferSimulation) throws {
         begun += 1
-        if transfer != nil || !hasPlace { throw violation("begun without a place, or twice") }
-        if state != .running { throw violation("begun without running") }
-        if world.now < notBefore { throw violation("begun before its time") }
-        if machine.wait != nil { throw violation("begun while it waits for the network") }
+        if transfer != nil || !hasSlot { throw violation("started without a connection slot, or twice") }
+        if state != .running { throw violation("started while not running") }
+        if world.now < notBefore { throw violation("started before its time") }
+        if machine.wait != nil { throw violation("started while it waits for the network") }
         if begun == 1 { world.noteRequest() }
         let lines = machine.downloadLines()
         machine.attempt.begin(at: .distantPast, over: nil, saying: nil, expectsSecure: true)
@@ -218,25 +219,25 @@ final class SimulatedTask {
     }
 
     func admitted(_ world: inout TransferSimulation) throws {
-        if !isInLine { throw violation("admitted without standing in line") }
-        (isInLine, hasPlace) = (false, true)
+        if !isQueued { throw violation("admitted without being queued") }
+        (isQueued, hasSlot) = (false, true)
         try handle(.admitted, &world)
     }
 
-    /// The deadline may have come.
+    /// Lets time pass. The machine's deadline may have come.
     func timePassed(_ world: inout TransferSimulation) throws {
         try handle(.time, &world)
         if let due = machine.deadline, due <= world.now { throw violation("still due, \(world.now - due) late") }
         if let startedAt, !isFinished, world.now >= startedAt + limits.resourceTimeout {
-            throw violation("lives beyond its time")
+            throw violation("runs beyond its resource timeout")
         }
     }
 
-    /// The probe knows why, or not yet.
+    /// Answers the connectivity gate: the probe knows the cause or does not know it yet.
     private func askGate(_ world: inout TransferSimulation) throws {
-        if machine.hasProgressed { triesInARow = 0 }
+        if machine.hasProgressed { retriesInARow = 0 }
         guard !world.isNetworkUp, world.chance(50) else {
-            if triesBeforeTrouble == nil { triesBeforeTrouble = triesInARow }
+            if retriesBeforeOutage == nil { retriesBeforeOutage = retriesInARow }
             return try handle(.explained(.unknown), &world)
         }
         try handle(.explained(.missing(TransferSimulation.cause)), &world)
@@ -245,33 +246,33 @@ final class SimulatedTask {
     // MARK: Retries
 
     private func checkRetry(_ error: HTTPSessionError, _ world: inout TransferSimulation) throws {
-        if !isIdempotent, machine.attempt.isConnected { throw violation("what may have been executed is done again") }
-        if machine.hasProgressed { triesInARow = 0 }
-        // A dead connection is replaced at once, and counts for nothing.
+        if !isIdempotent, machine.attempt.isConnected { throw violation("a request that may have been executed is retried") }
+        if machine.hasProgressed { retriesInARow = 0 }
+        // A dead connection is replaced at once, and does not count as a retry.
         let backedOff = machine.metrics.timeBackingOff
         defer { timeBackingOff = backedOff }
         if machine.needsFreshConnection, backedOff == timeBackingOff { return }
-        triesInARow += 1
-        if let maximum = policy.maximumRetries, triesInARow > maximum { throw violation("\(triesInARow) tries in a row") }
-        let wish = machine.attempt.head?.firstValue(of: "retry-after").flatMap { RetryAfter.parse($0, now: .distantPast) }
-        let doublings = Int64(min(20, triesInARow - 1))
+        retriesInARow += 1
+        if let maximum = policy.maximumRetries, retriesInARow > maximum { throw violation("\(retriesInARow) retries in a row") }
+        let retryAfter = machine.attempt.head?.firstValue(of: "retry-after").flatMap { RetryAfter.parse($0, now: .distantPast) }
+        let doublings = Int64(min(20, retriesInARow - 1))
         let limit = min(policy.maximumDelay.saturatingNanoseconds, policy.baseDelay.saturatingNanoseconds << doublings)
-        longestWait = (wish ?? 0) + max(1, limit)
+        longestWait = (retryAfter ?? 0) + max(1, limit)
     }
 
-    /// The wait that the task's owner sees has another end.
+    /// Checks the end of a delay when the task's owner sees it.
     private func backOff(_ world: inout TransferSimulation) throws {
         guard let until = machine.backsOffUntil else { return }
         notBefore = until
         guard let longestWait else { return }
         self.longestWait = nil
-        // Long ones end on a full step of the clock, of 33 ms.
+        // A long delay ends on a full step of the clock, of 33 ms.
         guard until - world.now <= longestWait + 1 << 25 else { throw violation("a wait of \(until - world.now)") }
     }
 
     // MARK: The transfer
 
-    /// The receiver has no room from now on.
+    /// Makes the receiver refuse further bytes.
     func fillReceiver() { transfer?.transport.fillReceiver() }
 
     func emptyReceiver(_ world: inout TransferSimulation) throws {
@@ -279,42 +280,44 @@ final class SimulatedTask {
         try transfer?.transport.emptyReceiver()
     }
 
-    /// The loop comes to the place where it sets libcurl's bits.
+    /// Sets libcurl's pause bits, which the loop does at one place of its turn.
     func settle(_ world: inout TransferSimulation) throws {
         if let delivery = try transfer?.transport.settle() { try take(delivery, &world) }
     }
 
-    /// The handler says that the response is allowed, if it was asked.
+    /// Lets the response handler allow the response, if it was asked.
     func answer(_ world: inout TransferSimulation) throws {
         guard let question else { return }
         self.question = nil
         try handle(.answered(question: question, .response(.allow)), &world)
     }
 
-    /// The task runs, its receiver has room, and the loop has been round: what is under way moves.
+    /// Checks that a running task whose receiver has room makes progress after a turn of the loop.
     func checkMotion(_ world: inout TransferSimulation) throws {
         try handle(.resume, &world)
         try answer(&world)
         try emptyReceiver(&world)
         try settle(&world)
-        if let transport = transfer?.transport, !transport.reads || transport.keptBytes > 0 { throw violation("stranded") }
+        if let transport = transfer?.transport, !transport.reads || transport.keptBytes > 0 {
+            throw violation("paused for no reason")
+        }
     }
 
-    /// Something happens to the transfer.
+    /// Lets the next event happen to the transfer.
     func advance(_ world: inout TransferSimulation) throws {
         if question != nil, world.chance(30) { return try answer(&world) }
         guard let present = transfer else { return }
         if present.transport.isListedToSettle, world.chance(60) { return try settle(&world) }
         guard present.transport.reads else {
-            // Its address may go while it stands still.
+            // The connection may lose its address while it is paused.
             return world.chance(2) ? try fail(.connectionLost, &world) : ()
         }
         guard world.isNetworkUp else {
-            // A connection that stood may also say nothing until it has timed out.
+            // An established connection may also stay silent until it times out.
             return world.chance(50) ? try fail(present.isConnected ? .connectionLost : .cannotConnectToHost, &world) : ()
         }
         guard present.isConnected else {
-            // No request goes while the task is suspended.
+            // No request is sent while the task is suspended.
             guard !isHeld else { return }
             transfer?.isConnected = true
             return try handle(.connected, &world)

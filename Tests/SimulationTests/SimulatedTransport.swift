@@ -1,34 +1,34 @@
 @testable import HTTPSession
 
-/// What lies between a server and a task: libcurl's bits and the bytes that it keeps, the loop that sets the bits later, and a receiver that
-/// may be full. The shipped ``PauseMachine`` says what to do; every step compares it with what libcurl has.
+/// The transport between a server and a task: libcurl's pause bits and the bytes that it keeps, the loop that sets the bits
+/// later, and a receiver that may be full. The real ``PauseMachine`` decides. Every step compares it with libcurl's state.
 struct SimulatedTransport {
     struct Violation: Error {
         let description: String
     }
 
-    /// What reaches the task.
+    /// The head and bytes that reach the task.
     struct Delivery {
         /// A head that was pending.
         var head: ResponseHead?
-        /// Bytes of the body.
+        /// The number of body bytes.
         var count: Int64 = 0
-        /// The receiver has refused bytes.
+        /// True if the receiver has refused bytes.
         var isRefused = false
     }
 
     private var pauses = PauseMachine()
-    /// libcurl's.
+    /// The pause bits that libcurl has.
     private var bits: PauseMachine.Directions = []
     private(set) var keptBytes: Int64 = 0
     private var isHeld = false
     private var isReceiverFull = false
-    /// Whether the loop sets the bits at the next place for that in its turn.
+    /// True if the loop will set the bits at the next place for that in its turn.
     private(set) var isListedToSettle = false
 
-    /// Whether libcurl reads the socket.
+    /// True if libcurl reads the socket.
     var reads: Bool { !bits.contains(.receiving) }
-    /// Whether a head waits for what follows it.
+    /// True if a head waits for the bytes or the end that follow it.
     var hasPendingHead: Bool { pauses.pendingHead != nil }
 
     mutating func hold(_ isHeld: Bool) throws {
@@ -43,15 +43,15 @@ struct SimulatedTransport {
         try change { $0.receiverReady() }
     }
 
-    /// The head of a response arrives that libcurl may answer by itself.
+    /// Receives the head of a response that libcurl may answer itself.
     mutating func receiveChallenge(_ head: ResponseHead) { pauses.receivedChallenge(head) }
 
-    /// The response has ended.
+    /// Ends the response. - Returns: the head that was pending.
     mutating func takePendingHead() -> ResponseHead? { pauses.takePendingHead() }
 
-    /// Bytes of a body arrive, and libcurl hands them over.
+    /// Receives bytes of a body, which libcurl passes on.
     mutating func receive(_ count: Int64) throws -> Delivery {
-        guard reads else { throw Violation(description: "libcurl hands over bytes in a pause") }
+        guard reads else { throw Violation(description: "libcurl passes on bytes while paused") }
         guard case .accepted(let head) = pauses.receivedBytes() else {
             keptBytes += count
             bits.insert(.receiving)
@@ -66,7 +66,7 @@ struct SimulatedTransport {
         return Delivery(head: head, isRefused: true)
     }
 
-    /// Bytes that libcurl has handed over are refused after all: whoever has got the head does not know yet where they go.
+    /// Refuses bytes that libcurl has passed on, because the receiver of the head does not know yet where they go.
     mutating func refuse(_ count: Int64) throws {
         isReceiverFull = true
         pauses.receiverIsFull()
@@ -75,7 +75,7 @@ struct SimulatedTransport {
         try check()
     }
 
-    /// The loop sets the bits; libcurl hands over what it has kept.
+    /// Sets libcurl's bits, as the loop does. libcurl then passes on the bytes that it kept.
     mutating func settle() throws -> Delivery {
         isListedToSettle = false
         guard let wanted = pauses.settle() else { return Delivery() }
@@ -95,12 +95,12 @@ struct SimulatedTransport {
         try check()
     }
 
-    /// A transfer stands still for a reason, or somebody is going to move it.
+    /// Checks that a paused transfer has a reason to be paused, or is about to be released.
     private func check() throws {
-        if bits != pauses.applied { throw Violation(description: "libcurl has \(bits), the machine believes \(pauses.applied)") }
+        if bits != pauses.applied { throw Violation(description: "libcurl has \(bits), the machine assumes \(pauses.applied)") }
         if pauses.keepsBytes != (keptBytes > 0) {
-            throw Violation(description: "\(keptBytes) bytes kept, and the machine believes otherwise")
+            throw Violation(description: "\(keptBytes) bytes kept, and the machine assumes the opposite")
         }
-        if !reads, !isHeld, !isReceiverFull, !isListedToSettle { throw Violation(description: "stranded") }
+        if !reads, !isHeld, !isReceiverFull, !isListedToSettle { throw Violation(description: "paused without a reason") }
     }
 }

@@ -3,7 +3,8 @@ import Pacing
 
 @testable import HTTPSession
 
-/// A server that keeps what it gets, and the way to it, which loses requests and answers. What a good client never asks for is a fault.
+/// A server that stores the bytes that arrive, and a network that loses requests and answers. A request that no correct client
+/// sends is a fault.
 struct SimulatedUploadServer {
     let kind: UploadProtocol
     let length: Int64
@@ -34,7 +35,7 @@ struct SimulatedUploadServer {
         return ["Upload-Limit: max-append-size=\(limit)"]
     }
 
-    /// Takes the machine's request. - Returns: what follows from the answer; `nil` where none came.
+    /// Takes the machine's request. - Returns: the machine's verdict on the answer; `nil` if no answer came.
     mutating func serve(_ machine: inout UploadMachine, _ generator: inout SplitMix64) -> UploadMachine.Verdict? {
         let chance = mayFail ? Int.random(in: 0..<13, using: &generator) : 12
         if chance == 0 {
@@ -42,9 +43,9 @@ struct SimulatedUploadServer {
             return nil
         }
         if chance == 1, isTus { stored = nil }
-        // One that restarts has what it had on its disk.
-        if chance == 11, mayFail, isTus, let there = stored, !isComplete {
-            stored = .random(in: there / 2...there, using: &generator)
+        // A server that restarts has only the bytes that were on its disk.
+        if chance == 11, mayFail, isTus, let known = stored, !isComplete {
+            stored = .random(in: known / 2...known, using: &generator)
         }
         var (offset, count): (Int64, Int64) = (machine.bodyStart, machine.bodyCount)
         if offset < 0 || offset + count > length { faults.append("\(machine.request) of \(length)") }
@@ -52,17 +53,17 @@ struct SimulatedUploadServer {
         var (status, fields): (Int, [String])
         switch machine.request {
         case .create:
-            if machine.location != nil { faults.append("made while it is there") }
-            if wasComplete, !machine.isIdempotent, length > 0 { faults.append("made again, and had been complete") }
+            if machine.location != nil { faults.append("created again while it exists") }
+            if wasComplete, !machine.isIdempotent, length > 0 { faults.append("created again after it was complete") }
             stored = 0
             isComplete = false
             if !isTus, chance != 2, let head = head(104, ["Location: /up", "Upload-Draft-Interop-Version: 8"] + limitFields()) {
-                // A client that goes on all the same is judged by its answer.
+                // A client that ignores this and continues is judged by its answer.
                 _ = machine.received(interim: head, from: url, sent: 0)
             }
             (status, fields) = (201, ["Location: /up"])
         case .askOffset:
-            if machine.location == nil { faults.append("asked without a place") }
+            if machine.location == nil { faults.append("asked for an offset without a location") }
             guard let stored else { return answer(404, [], &machine, sent: offset) }
             fields = ["Upload-Offset: \(stored)", "Upload-Length: \(length)", "Upload-Complete: ?\(isComplete ? 1 : 0)"]
             if chance == 3 {
@@ -77,13 +78,13 @@ struct SimulatedUploadServer {
             }
             (status, fields) = (204, [])
         }
-        // So much of it has gone, and so much of that has arrived.
+        // `sent` bytes were sent, and `arrived` of them reached the server.
         let sent = chance == 6 || chance == 7 ? Int64.random(in: 0...count, using: &generator) : count
         let arrived = sent < count || chance == 8 ? Int64.random(in: 0...sent, using: &generator) : count
         offset += arrived
         stored = offset
-        let isWhole = arrived == count
-        if isWhole, offset == length {
+        let allArrived = arrived == count
+        if allArrived, offset == length {
             isComplete = true
             wasComplete = true
         }
@@ -91,7 +92,7 @@ struct SimulatedUploadServer {
             machine.lost(sent: machine.bodyStart + sent, hasSent: true)
             return nil
         }
-        if !isWhole || chance == 10 {
+        if !allArrived || chance == 10 {
             (status, fields) = (503, [])
         } else if isTus {
             fields.append("Upload-Offset: \(offset)")
@@ -101,15 +102,15 @@ struct SimulatedUploadServer {
         return answer(status, fields, &machine, sent: machine.bodyStart + sent)
     }
 
-    /// What an end says is true. - Returns: what is not.
+    /// Checks the verdict that ends an upload. - Returns: its fault; `nil` if the verdict is true.
     func objection(to machine: UploadMachine, _ verdict: UploadMachine.Verdict) -> String? {
         switch verdict {
         case .next, .retry: return "no end"
         case .refuse(let refusal):
             guard refusal.reason.contains("may have been complete") else { return "refused: \(refusal.reason)" }
-            return wasComplete || machine.isEndInDoubt ? nil : "given up, and nothing is in doubt"
+            return wasComplete || machine.isEndInDoubt ? nil : "given up although the end is known"
         case .final:
-            // Gone three times, or without a place.
+            // The resource was missing three times, or has no location.
             guard stored != nil, machine.location != nil, length > 0 else { return nil }
             return isComplete && stored == length ? nil : "ended with \(stored ?? 0) of \(length)"
         }

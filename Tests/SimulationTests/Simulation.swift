@@ -4,7 +4,7 @@ import Pacing
 
 @testable import Reachability
 
-/// A whole monitor, driven as its loop drives it, over a simulated kernel; everything is checked at every step.
+/// A complete monitor, driven as its loop drives it, over a simulated kernel. Every step checks its invariants.
 struct Simulation {
     struct Violation: Error, CustomStringConvertible {
         let description: String
@@ -26,16 +26,16 @@ struct Simulation {
     private var nextTarget = 0
     private var present: [TargetID] = []
     private var removed: Set<TargetID> = []
-    private var told: [TargetID: ServerUpdate] = [:]
-    private var toldPath: NetworkPath?
+    private var published: [TargetID: ServerUpdate] = [:]
+    private var publishedPath: NetworkPath?
     private var mirror = Kernel.Snapshot()
-    /// Everything that the machine was fed, and what it emitted.
+    /// All inputs of the machine. ``emitted`` has its events.
     private(set) var recording: [RecordedInput] = []
     private(set) var emitted: [MonitorEvent] = []
-    /// Something was lost; a resync has to say that it is made good.
-    private var owesResync = false
-    private(set) var quietPoints = 0
-    /// Dumps of the routes over one interface.
+    /// True if events were lost and no resync has reported their recovery.
+    private var needsResync = false
+    private(set) var settledPoints = 0
+    /// The number of dumps of the routes over one interface.
     private(set) var narrowDumps = 0
     private static let mergeLimit = 3
     private(set) var satisfied = 0
@@ -51,7 +51,7 @@ struct Simulation {
             selection: Self.selections[Int(seed % UInt64(Self.selections.count))],
             families: [[.v4, .v6], [.v4, .v6], [.v4, .v6], [.v6]][Int(seed / 7 % 4)])
         kernel = SimulatedKernel(seed: seed &+ 1)
-        // A finished dump of routes is merged in slices, between which everything goes on.
+        // A finished dump of routes is merged in slices, between which events arrive.
         machine = MonitorMachine(configuration, mergeLimit: Self.mergeLimit)
         resolver = ResolverConfiguration(nameservers: [.init(IPAddress(v4: 0x0a00_0035))], exists: true)
     }
@@ -63,7 +63,7 @@ struct Simulation {
         try feed(.resolver(resolver))
         try endTurn()
         for _ in 0..<steps { try step() }
-        try rest()
+        try settle()
         try replay()
     }
 
@@ -82,7 +82,7 @@ struct Simulation {
         case 975..<985:
             pass(milliseconds: 5_000)
             try turn()
-        default: try rest()
+        default: try settle()
         }
         pass(milliseconds: Int64.random(in: 0...30, using: &dice))
     }
@@ -92,7 +92,7 @@ struct Simulation {
         if milliseconds > 20 { kernel.ghosts = [] }
     }
 
-    /// One turn of the loop.
+    /// Runs one turn of the loop.
     private mutating func turn() throws {
         try readEvents(upTo: Int.random(in: 0...20, using: &dice))
         for _ in 0..<Int.random(in: 0...3, using: &dice) { try readDump() }
@@ -102,9 +102,9 @@ struct Simulation {
 
     private mutating func readEvents(upTo limit: Int) throws {
         if kernel.isCongested {
-            // What is queued is thrown away, and only then does the kernel queue again.
+            // The reader drops the queued messages. Only then does the kernel queue new ones.
             kernel.drained()
-            owesResync = true
+            needsResync = true
             try feed(.overrun)
             return
         }
@@ -120,7 +120,7 @@ struct Simulation {
             try feed(.dumpFailed(errno: 105))
             return
         }
-        // As the loop does: no slice is heard before an event that it shows.
+        // The loop reads all events that a slice may show before the slice.
         try readEvents(upTo: .max)
         guard var running = dump else { return }
         let slice = running.slice(of: &kernel, limit: Int.random(in: 1...12, using: &dice))
@@ -131,7 +131,7 @@ struct Simulation {
     private mutating func endTurn() throws {
         for round in 0... {
             guard try !feed(.turnEnded).isEmpty else { break }
-            if round == 64 { throw Violation(description: "a turn that does not end") }
+            if round == 64 { throw Violation(description: "a turn without an end") }
         }
         try check()
     }
@@ -139,8 +139,8 @@ struct Simulation {
     private mutating func resume() throws {
         let asleep = Int64.random(in: 1...3_600, using: &dice) * 1_000_000_000
         now = Moment(monotonicNanoseconds: now.monotonicNanoseconds, wallClockNanoseconds: now.wallClockNanoseconds + asleep)
-        // A sleep before the first path is nobody's gap.
-        owesResync = owesResync || toldPath != nil
+        // A sleep before the first path is no gap.
+        needsResync = needsResync || publishedPath != nil
         try feed(.resumed(nanosecondsAsleep: asleep))
         try endTurn()
     }
@@ -191,7 +191,7 @@ struct Simulation {
         if late.count > 20 { late.removeFirst(10) }
     }
 
-    // MARK: The loop's part
+    // MARK: The loop
 
     @discardableResult
     private mutating func feed(_ input: MonitorInput) throws -> [MonitorMachine.Effect] {
@@ -214,7 +214,7 @@ struct Simulation {
             if interface != nil { narrowDumps += 1 }
             dump = SimulatedDump(table, over: interface, sequence, of: kernel)
         case .askRoute(let query):
-            // Now and then a target's question gets no answer.
+            // A target's route query sometimes gets no answer.
             try feed(.routeReply(query, query.port != 0 && chance(2) ? [] : kernel.reply(to: query)))
         case .askNeighbor(let key): try feed(.neighborReply(key, neighborReply(key)))
         case .readEvidence(let link): try feed(.evidence(link.index, kernel.evidence(link)))
@@ -240,12 +240,12 @@ struct Simulation {
 
     // MARK: Invariants
 
-    /// What the machine says follows its own rules.
+    /// Checks that an event of the machine follows the rules.
     private mutating func take(_ event: MonitorEvent) throws {
         emitted.append(event)
         switch event {
         case .path(let update):
-            guard update.isInitial == (toldPath == nil) else { throw Violation(description: "initial: \(update.isInitial)") }
+            guard update.isInitial == (publishedPath == nil) else { throw Violation(description: "initial: \(update.isInitial)") }
             if !update.isInitial && update.reasons.isEmpty { throw Violation(description: "a path without a reason") }
             if (update.path.status == .satisfied) != (update.path.cause == nil) {
                 throw Violation(description: "cause of \(update.path)")
@@ -253,19 +253,21 @@ struct Simulation {
             if (update.path.interface == nil) != (update.path.status == .unsatisfied) {
                 throw Violation(description: "\(update.path)")
             }
-            toldPath = update.path
+            publishedPath = update.path
         case .server(let id, let update):
-            if toldPath == nil { throw Violation(description: "a target before the path") }
-            if removed.contains(id) { throw Violation(description: "target \(id) is removed and speaks") }
-            if update.isInitial != (told[id] == nil) { throw Violation(description: "target \(id) initial: \(update.isInitial)") }
+            if publishedPath == nil { throw Violation(description: "a target before the path") }
+            if removed.contains(id) { throw Violation(description: "target \(id) is removed and published") }
+            if update.isInitial != (published[id] == nil) {
+                throw Violation(description: "target \(id) initial: \(update.isInitial)")
+            }
             let needsCause = update.state != .up && update.state != .unknown
             if needsCause != (update.cause != nil) { throw Violation(description: "\(update.state) with \(update.cause as Any)") }
-            told[id] = update
+            published[id] = update
         case .probe(let id, _):
-            if removed.contains(id) { throw Violation(description: "target \(id) is removed and reports") }
+            if removed.contains(id) { throw Violation(description: "target \(id) is removed and reported a probe") }
         case .resync, .gap:
-            if case .resync = event { owesResync = false }
-            if toldPath == nil { throw Violation(description: "\(event) before the path") }
+            if case .resync = event { needsResync = false }
+            if publishedPath == nil { throw Violation(description: "\(event) before the path") }
         case .ended: throw Violation(description: "ended")
         }
     }
@@ -274,30 +276,30 @@ struct Simulation {
         guard mirror == machine.path.snapshot else { throw Violation(description: "changes do not lead to the snapshot") }
         let deadline = machine.deadline
         if dump == nil && !machine.path.isQuiet && deadline == nil {
-            throw Violation(description: "nothing pending will ever happen")
+            throw Violation(description: "pending work without a deadline")
         }
         if let due = machine.path.deadline, due > now.monotonicNanoseconds + 33_000_000_000 {
             throw Violation(description: "too far: \(due)")
         }
         guard machine.path.evidence.keys.allSatisfy({ mirror.links[$0] != nil }) else {
-            throw Violation(description: "evidence of the gone")
+            throw Violation(description: "evidence of a removed interface")
         }
         guard machine.targets.count == present.count else { throw Violation(description: "targets") }
-        // What a subscriber was told last is what is.
-        if let toldPath, let path = machine.path.path {
-            let untold = PathDifference.reasons(from: toldPath, to: path)
-            guard untold.isEmpty else { throw Violation(description: "untold: \(untold)") }
+        // The last published path equals the present one.
+        if let publishedPath, let path = machine.path.path {
+            let pending = PathDifference.reasons(from: publishedPath, to: path)
+            guard pending.isEmpty else { throw Violation(description: "not published: \(pending)") }
         }
     }
 
-    // MARK: Quiet points
+    // MARK: Settled state
 
-    /// Nothing changes until the monitor is quiet; then it knows the truth.
-    private mutating func rest() throws {
+    /// Lets the monitor settle without further changes, and compares it with the kernel.
+    private mutating func settle() throws {
         var rounds = 0
         while true {
             rounds += 1
-            if rounds > 3_000 { throw Violation(description: "never quiet: \(machine.path.schedule)") }
+            if rounds > 3_000 { throw Violation(description: "never settled: \(machine.path.schedule)") }
             if !kernel.queue.isEmpty || kernel.isCongested {
                 try readEvents(upTo: 50)
             } else if dump != nil {
@@ -314,14 +316,14 @@ struct Simulation {
     }
 
     private mutating func judge() throws {
-        quietPoints += 1
+        settledPoints += 1
         let (truth, snapshot) = (kernel.truth, machine.path.snapshot)
         guard snapshot == truth else {
-            throw Violation(description: "not the truth; what is missing: \(truth.changes(since: snapshot))")
+            throw Violation(description: "the snapshot is wrong; it lacks \(truth.changes(since: snapshot))")
         }
         guard let path = machine.path.path else { throw Violation(description: "no path") }
-        if owesResync { throw Violation(description: "quiet, and no resync was told") }
-        guard path.isConsistent else { throw Violation(description: "quiet and not consistent") }
+        if needsResync { throw Violation(description: "settled without reporting a resync") }
+        guard path.isConsistent else { throw Violation(description: "settled and not consistent") }
         let isSatisfied = configuration.families.contains { family in queries(family).contains { kernel.isUsable($0) } }
         guard (path.status == .satisfied) == isSatisfied else {
             throw Violation(
@@ -332,7 +334,7 @@ struct Simulation {
         if isSatisfied { satisfied += 1 }
     }
 
-    /// The kernel is asked about an address that no filter covers, and about another than the first only where one covers that.
+    /// Checks that routes are queried for an address that no filter covers, and for the first address unless a filter covers it.
     private func judgeDestinations() throws {
         let (truth, destinations) = (kernel.truth, machine.path.destinations)
         let refusing: [Route.Kind] = [.unreachable, .prohibit, .blackhole]
@@ -342,7 +344,7 @@ struct Simulation {
         for family in IPAddress.Family.allCases {
             let (first, asked) = (RouteDestinations()[family], destinations[family])
             let covering = filters.filter { $0.contains(first) }
-            // Of IPv6, a filter of 2000::/3 leaves no address that stands for everywhere.
+            // An IPv6 filter of 2000::/3 leaves no address that could be queried.
             let isHopeless = covering.contains { $0.length <= 3 }
             let isCovered = filters.contains { $0.contains(asked) }
             guard isHopeless || (!isCovered && (asked == first) == covering.isEmpty) else {
@@ -369,21 +371,21 @@ struct Simulation {
 
     // MARK: Replay
 
-    /// The same inputs in another machine, through a file's lines now and then, say the same.
+    /// Replays the inputs in another machine, some of them through the lines of a recording. The events must be the same.
     private func replay() throws {
         var other = MonitorMachine(configuration, mergeLimit: Self.mergeLimit)
-        var said: [MonitorEvent] = []
+        var events: [MonitorEvent] = []
         let (encoder, decoder) = (JSONEncoder(), JSONDecoder())
         for (number, line) in recording.enumerated() {
             var line = line
             if number % 10 == 0 { line = try decoder.decode(RecordedInput.self, from: encoder.encode(line)) }
             for effect in other.handle(line.input.event, at: line.moment) {
-                if case .emit(let event) = effect { said.append(event) }
+                if case .emit(let event) = effect { events.append(event) }
             }
         }
-        guard said == emitted else { throw Violation(description: "the replay says something else") }
+        guard events == emitted else { throw Violation(description: "the replay has other events") }
         guard other.path.snapshot == machine.path.snapshot else {
-            throw Violation(description: "the replay knows something else")
+            throw Violation(description: "the replay has another snapshot")
         }
     }
 }

@@ -3,8 +3,8 @@ import Testing
 
 @testable import Reachability
 
-/// Seeded random inputs of all kinds into the whole machine: 10,000 steps a seed. `NETWATCH_SIMULATION_SEEDS=FIRST-LAST`, or a list
-/// with commas, runs others; a failure names its seed.
+/// Seeded random inputs of all kinds for the complete machine, with 10,000 steps a seed. `NETWATCH_SIMULATION_SEEDS=FIRST-LAST`,
+/// or a list with commas, runs other seeds. A failure names its seed.
 @Suite struct SimulationTests {
     private static let steps = 10_000
 
@@ -16,19 +16,19 @@ import Testing
         }
     }()
 
-    @Test(arguments: seeds) func `every step keeps its promises, and at every quiet point the monitor knows the truth`(
+    @Test(arguments: seeds) func `every step keeps the monitor's invariants, and when settled its snapshot equals the kernel`(
         seed: UInt64
     ) {
         var simulation = Simulation(seed: seed)
         do {
             try simulation.run(steps: Self.steps)
-            // Not a world in which nothing happens.
-            #expect(simulation.quietPoints > 100, "seed \(seed)")
+            // The run must have reached these states.
+            #expect(simulation.settledPoints > 100, "seed \(seed)")
             #expect(simulation.narrowDumps > 50, "seed \(seed): \(simulation.narrowDumps)")
-            // With one interface or one family there may never be a way.
+            // With one interface or one family there may never be a route.
             let isPicky = simulation.configuration != MonitorConfiguration()
             let satisfied = simulation.satisfied
-            #expect((satisfied > 10 || isPicky) && satisfied < simulation.quietPoints, "seed \(seed): \(satisfied)")
+            #expect((satisfied > 10 || isPicky) && satisfied < simulation.settledPoints, "seed \(seed): \(satisfied)")
             #expect(simulation.emitted.count > 500, "seed \(seed): \(simulation.emitted.count)")
         } catch {
             Issue.record("seed \(seed), after \(simulation.recording.count) inputs: \(error)")

@@ -4,8 +4,8 @@ import Reachability
 
 @testable import HTTPSession
 
-/// Downloads from one server over one network, at random, through the machine of tasks, the queue and the budget of retries. Every effect is
-/// checked against what must be true; see ``SimulatedTask``.
+/// Random downloads from one server over one network, through the machine of tasks, the queue and the budget of retries.
+/// ``SimulatedTask`` checks the invariants at every effect.
 struct TransferSimulation {
     private static let places = 2
     private static let url = URL(string: "https://host/file") ?? URL(fileURLWithPath: "/")
@@ -34,17 +34,17 @@ struct TransferSimulation {
     mutating func run(steps: Int) throws {
         for _ in 0..<4 { addTask() }
         for _ in 0..<steps { try step() }
-        // Nothing that is left is beyond help: with a network, in time, all of it ends.
+        // With a network, all remaining tasks must end in time.
         isNetworkUp = true
         for index in tasks.indices {
             try change(index) { task, world in
                 try task.handle(.networkIsBack(delay: 0), &world)
                 try task.checkMotion(&world)
                 if !task.isFinished { try task.handle(.cancel, &world) }
-                guard task.isFinished else { throw SimulatedTask.Violation(description: "cancelled, and goes on") }
+                guard task.isFinished else { throw SimulatedTask.Violation(description: "canceled, and still running") }
             }
         }
-        guard queue.running == 0, queue.waiting == 0 else { throw SimulatedTask.Violation(description: "places that nobody has") }
+        guard queue.running == 0, queue.waiting == 0 else { throw SimulatedTask.Violation(description: "slots without a task") }
     }
 
     private mutating func addTask() {
@@ -84,7 +84,7 @@ struct TransferSimulation {
         for index in tasks.indices where tasks[index].isFinished { try replace(index) }
     }
 
-    /// What comes too late, or from nobody: it changes nothing that it should not.
+    /// Handles an event that comes too late or from no transfer. It must not change the task's state.
     private mutating func stray(_ index: Int) throws {
         guard !tasks[index].isUnderWay else { return }
         let events: [TransferMachine.Event] = [
@@ -115,7 +115,7 @@ struct TransferSimulation {
         addTask()
         tasks.swapAt(index, tasks.count - 1)
         let old = tasks.removeLast()
-        guard queue.remove(old.id) == false else { throw SimulatedTask.Violation(description: "finished, and still in line") }
+        guard queue.remove(old.id) == false else { throw SimulatedTask.Violation(description: "finished, and still queued") }
     }
 
     private mutating func change(
@@ -123,11 +123,11 @@ struct TransferSimulation {
     ) throws {
         let task = tasks[index]
         try body(task, &self)
-        for wish in task.takeWishes() {
-            switch wish {
-            case .place(let isFirst): queue.add(task.id, to: TransferSimulation.host, priority: .default, isFirst: isFirst)
-            case .noPlace: queue.remove(task.id)
-            case .placeIsFree: queue.left(task.id, from: TransferSimulation.host, isAbandoned: false, now: now)
+        for change in task.takeQueueChanges() {
+            switch change {
+            case .enqueue(let isFirst): queue.add(task.id, to: TransferSimulation.host, priority: .default, isFirst: isFirst)
+            case .leaveQueue: queue.remove(task.id)
+            case .releaseSlot: queue.left(task.id, from: TransferSimulation.host, isAbandoned: false, now: now)
             }
         }
     }
@@ -135,16 +135,16 @@ struct TransferSimulation {
     private mutating func admit() throws {
         while let id = queue.admit(now: now) {
             guard let index = tasks.firstIndex(where: { $0.id == id }) else {
-                throw SimulatedTask.Violation(description: "a place for nobody")
+                throw SimulatedTask.Violation(description: "a connection slot without a task")
             }
             try change(index) { task, world in try task.admitted(&world) }
         }
         guard tasks.count(where: \.isUnderWay) <= TransferSimulation.places else {
-            throw SimulatedTask.Violation(description: "more transfers than places")
+            throw SimulatedTask.Violation(description: "more transfers than connection slots")
         }
     }
 
-    // MARK: For the tasks
+    // MARK: Used by the tasks
 
     mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &dice) < percent }
     mutating func random(in range: ClosedRange<Int64>) -> Int64 { .random(in: range, using: &dice) }
@@ -171,11 +171,11 @@ struct TransferSimulation {
         paid -= 1
     }
 
-    /// How long a retry has to wait; `nil`: it may begin.
+    /// The time that a retry has to wait; `nil` if it may start.
     mutating func retryWait() throws -> Int64? {
         guard budget?.take(now: now) == false else {
             if budget != nil { paid += 1 }
-            // Ten, one a second, a fifth of the requests, and what came back.
+            // The budget has ten retries, one a second, a fifth of the requests, and the refunds of successes.
             let limit = 10 + Double(now - budgetSince) / 1e9
             guard paid <= limit + 0.001 else {
                 throw SimulatedTask.Violation(description: "\(paid) retries where \(limit) are paid for")

@@ -1,17 +1,17 @@
 import Foundation
 import Testing
 
-/// Seeded random downloads: 20,000 steps a seed, or `NETWATCH_SIMULATION_STEPS`. `NETWATCH_SIMULATION_SEEDS=FIRST-LAST`, or a list with
-/// commas, runs others; a failure names its seed.
+/// Seeded random downloads, with 20,000 steps a seed or `NETWATCH_SIMULATION_STEPS`. `NETWATCH_SIMULATION_SEEDS=FIRST-LAST`, or a
+/// list with commas, runs other seeds. A failure names its seed.
 @Suite struct TransferSimulationTests {
     private static let steps = ProcessInfo.processInfo.environment["NETWATCH_SIMULATION_STEPS"].flatMap { Int($0) } ?? 20_000
 
     @Test(arguments: SimulationTests.seeds)
-    func `no attempt is made that should not be, no bytes of two versions are joined, and everything ends`(seed: UInt64) {
+    func `downloads make no forbidden attempt, join no bytes of two versions, and all end`(seed: UInt64) {
         var simulation = TransferSimulation(seed: seed)
         do {
             try simulation.run(steps: Self.steps)
-            // Not a world in which nothing succeeds, or nothing fails.
+            // Some downloads must succeed and some must fail.
             #expect(simulation.good > Self.steps / 2_000, "seed \(seed): \(simulation.good)")
             #expect(simulation.finished > simulation.good, "seed \(seed)")
             #expect(simulation.resumedBytes > 0, "seed \(seed)")

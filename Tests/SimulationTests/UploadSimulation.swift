@@ -2,16 +2,16 @@ import Pacing
 
 @testable import HTTPSession
 
-/// One upload after another, by the machine alone, to a server that loses, refuses, restarts and forgets, from processes that are killed. What
-/// must be true of every request is in ``SimulatedUploadServer``.
+/// Uploads by the machine alone, one after another, from processes that are killed. The server loses requests, refuses, restarts
+/// and forgets. ``SimulatedUploadServer`` checks every request.
 struct UploadSimulation {
     struct Violation: Error, CustomStringConvertible {
         let description: String
     }
 
     private(set) var uploads = 0
-    /// Those that have ended with all of it there.
-    private(set) var whole = 0
+    /// The number of uploads that ended with all bytes on the server.
+    private(set) var complete = 0
     private(set) var kills = 0
     private var steps = 0
     private var dice: SplitMix64
@@ -35,26 +35,26 @@ struct UploadSimulation {
         uploads += 1
         for step in 0..<400 {
             steps += 1
-            // A server that gets well ends every upload.
+            // A server without further faults ends every upload.
             server.mayFail = step < 60
             let verdict = server.serve(&present, &dice)
             guard server.faults.isEmpty else { throw Violation(description: "\(server.faults), \(present)") }
             switch verdict {
-            // Without a place, and where a second execution may do harm, the task ends here.
+            // Without a location, an upload whose second execution may do harm ends here.
             case nil: if !present.isRepeatable { return }
             case .next, .retry: break
             case let end?:
                 if let objection = server.objection(to: present, end) { throw Violation(description: "\(objection), \(present)") }
-                if server.isComplete { whole += 1 }
+                if server.isComplete { complete += 1 }
                 return
             }
             if step < 60, Int.random(in: 0..<20, using: &dice) == 0 {
-                // The next process knows the place and nothing else; without one it may begin anew, or the task ends.
+                // The next process knows the location only. Without one the upload restarts, or the task ends.
                 kills += 1
-                let place = present.location
-                guard place != nil || kind == .tus || isIdempotent else { return }
+                let location = present.location
+                guard location != nil || kind == .tus || isIdempotent else { return }
                 present = machine()
-                if let place { present.goOn(at: place) }
+                if let location { present.goOn(at: location) }
             }
         }
         throw Violation(description: "no end, \(present)")

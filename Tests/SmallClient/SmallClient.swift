@@ -1,8 +1,8 @@
 internal import FoundationEssentials
 internal import HTTPSession
 
-/// What a session costs a process that needs nothing else: `small-client URL` makes one request and prints the request's URL, the body's text
-/// and the sizes of its memory (proc_pid_smaps_rollup in proc(5), in KiB).
+/// A program that uses a session and nothing else, to measure the session's memory. `small-client URL` makes one request and
+/// prints the request's URL, the body's text and the sizes of its memory (proc_pid_smaps_rollup in proc(5), in KiB).
 @main
 enum SmallClient {
     static func main() async throws {

@@ -1,11 +1,11 @@
-/// The order of the folders of each target, from the top: a file names types of its own folder and of those further down.
+/// The order of the folders of each target, from the top. A file names types of its own folder and of folders further down.
 ///
-/// It is written once, in docs/architecture.md, as lines `TARGET: FOLDER FOLDER …`; `.` is the target's root.
+/// The order is written once, in docs/architecture.md, as lines `TARGET: FOLDER FOLDER …`. The folder `.` is the target's root.
 struct FolderOrder {
     static let document = "docs/architecture.md"
     private static let title = "## Folders, from the top"
 
-    /// Target → its folders, from the top.
+    /// The folders of each target, from the top.
     let folders: [String: [String]]
 
     init(_ architecture: SourceFile) {
@@ -17,7 +17,7 @@ struct FolderOrder {
         }
     }
 
-    /// Names that lead upwards, and folders without a place in the order.
+    /// Names of types in folders further up, and folders without a place in the order.
     func findings(_ files: [SourceFile]) -> [Finding] {
         let places = files.compactMap(Place.init)
         return Dictionary(grouping: places, by: \.target).sorted { $0.key < $1.key }.flatMap { target, places in

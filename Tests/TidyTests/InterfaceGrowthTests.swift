@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// A program that uses the library, in another package, compiles against a later version of the library that has more cases.
+/// Checks that a program in another package compiles against a later version of the library that has more cases.
 @Suite(.timeLimit(.minutes(5))) struct InterfaceGrowthTests {
     private static let client = """
         import Reachability
@@ -30,7 +30,7 @@ import Testing
         }
         """
 
-    /// What a later version adds: a file, a text of it, and the text in its place.
+    /// The additions of a later version: a file, a text in it, and its replacement.
     private static let additions = [
         ("Status/InterfaceType.swift", "    case other\n", "    case other\n    case satellite\n"),
         ("Status/ServerStatus.swift", "    case unreachable(Cause)\n", "    case unreachable(Cause)\n    case inMaintenance\n"),
@@ -45,17 +45,17 @@ import Testing
         let grown = try bench.buildGrownLibrary(Self.additions)
         #expect(try bench.compiles(Self.client.replacing("DEFAULT", with: "@unknown default"), with: nil))
         #expect(try bench.compiles(Self.client.replacing("DEFAULT", with: "@unknown default"), with: grown))
-        // The added cases are there.
+        // The added cases exist in the grown library only.
         #expect(try bench.compiles("import Reachability\nlet added: InterfaceType = .satellite", with: grown))
         #expect(try !bench.compiles("import Reachability\nlet added: InterfaceType = .satellite", with: nil))
     }
 
-    @Test func `a client that lists all cases does not compile, before a case is added`() throws {
+    @Test func `a client that lists all cases without a default does not compile`() throws {
         let exhaustive = Self.client.split(separator: "\n").filter { !$0.contains("DEFAULT") }.joined(separator: "\n")
         #expect(try !Bench().compiles(exhaustive, with: nil))
     }
 
-    /// A folder for compilations, removed with it.
+    /// A folder for compilations. It is removed with this object.
     private final class Bench {
         private let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
@@ -73,7 +73,7 @@ import Testing
 
         deinit { try? FileManager.default.removeItem(at: folder) }
 
-        /// The module of a copy of Reachability with the additions. - Returns: its folder.
+        /// Builds the module of a copy of Reachability with the additions. - Returns: the folder of the module.
         func buildGrownLibrary(_ additions: [(file: String, text: String, replacement: String)]) throws -> URL {
             let copy = folder.appending(path: "Reachability")
             try FileManager.default.copyItem(at: root.appending(path: "Sources/Reachability"), to: copy)

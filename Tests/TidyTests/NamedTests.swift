@@ -20,7 +20,7 @@ enum NamedTests {
             let last = line.split(separator: "|", omittingEmptySubsequences: false).dropLast().last ?? ""
             if last.contains(column) { isInTable = true }
             guard isInTable else { return [] }
-            // What has no space is an identifier.
+            // A word without a space is an identifier and not a title.
             return last.matches(of: /`([^`]+)`/).map { String($0.1) }.filter { $0.contains(" ") && !declared.contains($0) }.map {
                 Finding(path: document.path, line: number, what: "there is no test `\($0)`")
             }

@@ -1,14 +1,15 @@
 import Foundation
 
-/// The public interface of all library products, a line for each symbol and for the conformances of each type, from the compiler's symbol graphs.
+/// The public interface of all library products, from the compiler's symbol graphs: one line for each symbol, and one for the
+/// conformances of each type.
 struct PublicInterface {
     static let document = "docs/interface.txt"
 
-    /// Sorted: `PRODUCT PATH | DECLARATION`, and `PRODUCT PATH : CONFORMANCES`.
+    /// The sorted lines: `PRODUCT PATH | DECLARATION`, and `PRODUCT PATH : CONFORMANCES`.
     let lines: [String]
 
     /// - Parameter graphs: a folder of symbol graphs, `PRODUCT.symbols.json` and `PRODUCT@EXTENDED.symbols.json`.
-    /// - Throws: what reading or decoding a graph throws.
+    /// - Throws: the error of reading or decoding a graph.
     init(graphs: URL) throws {
         let names = try FileManager.default.contentsOfDirectory(atPath: graphs.path).filter { $0.hasSuffix(".symbols.json") }
         let lines = try names.flatMap { name in
@@ -39,10 +40,10 @@ struct PublicInterface {
         return symbols + conformances.map { path, names in "\(product) \(path) : \(names.sorted().joined(separator: ", "))" }
     }
 
-    /// Every copyable type has them.
+    /// The conformances that every copyable type has.
     private static let implied: Set<Substring> = ["Copyable", "Escapable", "SendableMetatype", "BitwiseCopyable"]
 
-    /// What is read of a symbol graph (swift-docc-symbolkit's format).
+    /// The parts of a symbol graph that are read (swift-docc-symbolkit's format).
     private struct Graph: Decodable {
         struct Symbol: Decodable {
             struct Identifier: Decodable { var precise: String }

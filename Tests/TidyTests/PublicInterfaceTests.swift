@@ -1,7 +1,8 @@
 import Foundation
 import Testing
 
-/// The interface that users see changes on purpose only: `make interface` writes docs/interface.txt, and a review sees the difference.
+/// Checks that the public interface changes only on purpose: `make interface` writes docs/interface.txt, and a review sees the
+/// difference.
 @Suite(.timeLimit(.minutes(5))) struct PublicInterfaceTests {
     private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent()
@@ -28,7 +29,7 @@ import Testing
             "the public interface is another than docs/interface.txt says: see the lines above, and run `make interface`")
     }
 
-    @Test func `a symbol graph becomes a line for each symbol and for the conformances of each type`() throws {
+    @Test func `a symbol graph gives a line for each symbol and for the conformances of each type`() throws {
         let graphs = FileManager.default.temporaryDirectory.appending(path: "netwatch-interface-sample-\(getpid())")
         defer { try? FileManager.default.removeItem(at: graphs) }
         try FileManager.default.createDirectory(at: graphs, withIntermediateDirectories: true)

@@ -1,11 +1,11 @@
-/// The rules of the house that neither the compiler nor swift-format checks. Each takes a file and returns what breaks the rule.
+/// The rules of the house that neither the compiler nor swift-format checks. Each rule takes a file and returns its findings.
 enum Rules {
     static let all: [@Sendable (SourceFile) -> [Finding]] = [
         importWalls, pureFolders, unfinishedWork, length, reasons, crashes, skips, names, foreignPaths, lockedClosures,
         emptyStorage,
     ]
 
-    /// Folders and files that hold values and rules only: no descriptor, no clock, no file.
+    /// Folders and files that contain only values and rules: no descriptor, no clock, no file.
     static let pure = [
         "Sources/Pacing", "Sources/Reachability/Kernel", "Sources/Reachability/Evidence", "Sources/Reachability/Interfaces",
         "Sources/Reachability/Path", "Sources/Reachability/Verdict", "Sources/Reachability/Machine",
@@ -15,14 +15,14 @@ enum Rules {
         "Sources/HTTPSessionJournal/Life",
     ]
 
-    /// The folder that alone imports a C library, or SQLite by GRDB.
+    /// The only folder that imports each C library, or SQLite through GRDB.
     static let walls = [
         "CLibnl": "Sources/Reachability/Netlink", "CCurl": "Sources/HTTPSession/Curl",
         "CIdn2": "Sources/HTTPSession/Text", "COpenSSL": "Sources/Certificates", "CTLSReading": "Sources/Certificates",
         "GRDB": "Sources/HTTPSessionJournal/Store",
     ]
 
-    /// The exceptions: the edges that stand in a pure folder.
+    /// The exceptions: files with side effects in a pure folder.
     static let edges: Set<String> = [
         "Sources/Reachability/Interfaces/InterfaceEvidenceReader.swift", "Sources/Reachability/Interfaces/SysfsInterfaces.swift",
     ]
@@ -31,28 +31,29 @@ enum Rules {
         file.isIn(pure) && !edges.contains(file.path)
     }
 
-    /// One folder talks to each C library; only HTTPSessionFoundation and the journal load Foundation; pure folders see no C.
+    /// Only one folder imports each C library, only HTTPSessionFoundation and the journal import Foundation, and pure folders
+    /// import no C.
     static func importWalls(_ file: SourceFile) -> [Finding] {
         guard file.isSwift, file.isIn(["Sources"]) else { return [] }
         return file.imports.compactMap { line, module in
             func finding(_ what: String) -> Finding { Finding(path: file.path, line: line, what: what) }
-            // The test kit's server speaks TLS from the other side.
+            // The test kit's server is the other side of TLS.
             if let folder = walls[module], !file.isIn([folder, "Sources/HTTPSessionTestKit"]) {
                 return finding("only \(folder) imports \(module)")
             }
             if isPure(file) && ["CCurl", "CIdn2", "CLibnl", "CLinux", "COpenSSL", "Dispatch", "Glibc", "Musl"].contains(module) {
                 return finding("pure code imports no \(module)")
             }
-            // What a monitor has in memory loads neither, by way of another module.
+            // A monitor's process must load neither libcurl nor SQLite nor ICU, not even through another module.
             let sessions = ["Sources/netwatch-transfer", "Sources/HTTPSessionJournal", "Sources/HTTPSessionFoundation"]
             if module == "HTTPSession" && !file.isIn(sessions) {
                 return finding(
                     "HTTPSession brings libcurl: only netwatch-transfer, the journal and HTTPSessionFoundation import it")
             }
-            // Whoever wants no session that outlives its process carries no database.
+            // A program without durable sessions must not carry a database.
             if module == "HTTPSessionJournal" { return finding("HTTPSessionJournal brings SQLite: nothing here imports it") }
             if module == "HTTPSessionFoundation" { return finding("HTTPSessionFoundation brings ICU: nothing here imports it") }
-            // Property lists, XML and Progress are Foundation's alone; GRDB loads it in any case.
+            // Property lists, XML and Progress exist only in Foundation, and GRDB loads it in any case.
             let foundation = ["Sources/HTTPSessionFoundation", "Sources/HTTPSessionJournal"]
             if module.hasPrefix("Foundation") && module != "FoundationEssentials" && !file.isIn(foundation) {
                 return finding("FoundationEssentials is enough: \(module) is not to be loaded")
@@ -61,7 +62,7 @@ enum Rules {
         }
     }
 
-    /// Pure code is given the time, random draws and what files say.
+    /// Pure code gets the time, random draws and the content of files as arguments.
     static func pureFolders(_ file: SourceFile) -> [Finding] {
         guard file.isSwift, isPure(file) else { return [] }
         let impure = [
@@ -73,9 +74,9 @@ enum Rules {
         }
     }
 
-    /// Unfinished work is named by its issue: `#12` on the same line.
+    /// Unfinished work names its issue: `#12` on the same line.
     static func unfinishedWork(_ file: SourceFile) -> [Finding] {
-        // Put together, so that this file does not find itself.
+        // The words are put together, so that this file does not find itself.
         let marks = ["TO" + "DO", "FIX" + "ME", "XX" + "X"]
         return file.findings { line in
             let words = line.split { !$0.isLetter }
@@ -93,8 +94,8 @@ enum Rules {
         return [Finding(path: file.path, line: 401, what: "\(count) lines: divide it, or list it with the reason")]
     }
 
-    /// What switches a check of the compiler off carries its reason, in a comment on the same line or just above; one for several lines
-    /// that follow each other with the same switch.
+    /// A line that switches off a check of the compiler has its reason, in a comment on the same line or just above. Several
+    /// consecutive lines with the same switch need one reason.
     static func reasons(_ file: SourceFile) -> [Finding] {
         guard file.isSwift, file.isIn(["Sources"]) else { return [] }
         return zip(1..., file.lines).compactMap { number, line in
@@ -105,13 +106,14 @@ enum Rules {
         }
     }
 
-    /// Nothing from outside ends the process; our own bugs do, by `preconditionFailure` with the state in the message.
+    /// Input never ends the process. Only a bug of ours may, through `preconditionFailure` with the state in the message.
     static func crashes(_ file: SourceFile) -> [Finding] {
         guard file.isSwift, file.isIn(["Sources"]) else { return [] }
         return file.findings { code($0).contains("fatalError(") ? "fatalError: throw, count, or preconditionFailure" : nil }
     }
 
-    /// What a machine lacks skips a test, but in continuous integration fails it: one file decides, for all tests alike.
+    /// A missing capability of the machine skips a test, or fails it in continuous integration. One file decides that for all
+    /// tests.
     static func skips(_ file: SourceFile) -> [Finding] {
         let isDecider = file.path == "Tests/NetworkLab/Availability.swift" || file.isIn(["Tests/TidyTests"])
         guard file.isSwift, file.isIn(["Tests"]), !isDecider else { return [] }
@@ -121,7 +123,7 @@ enum Rules {
         }
     }
 
-    /// A name says what is inside.
+    /// A file or folder is named after its content.
     static func names(_ file: SourceFile) -> [Finding] {
         let empty: Set<Substring> = ["Utils", "Util", "Utilities", "Helpers", "Helper", "Common", "Misc"]
         let parts = file.path.split { $0 == "/" || $0 == "." || $0 == "+" }
@@ -129,7 +131,7 @@ enum Rules {
         return [Finding(path: file.path, line: 1, what: "\(found) names nothing: say what is inside")]
     }
 
-    /// Paths of the machine on which somebody happened to write the file.
+    /// No file contains a path of the machine on which it was written.
     static func foreignPaths(_ file: SourceFile) -> [Finding] {
         let roots = ["work", "root", "opt/swift"]
         return file.findings { line in
@@ -142,8 +144,8 @@ enum Rules {
         }
     }
 
-    /// A closure that is the generic value of a lock itself is wrapped once more at each access, until a call through all of the wrappers
-    /// overflows the stack: it belongs into a struct.
+    /// A closure that is itself the generic value of a lock gets another wrapper at each access, until a call through all
+    /// wrappers overflows the stack. A struct must hold it.
     static func lockedClosures(_ file: SourceFile) -> [Finding] {
         guard file.isSwift else { return [] }
         return file.findings { line in
@@ -151,9 +153,9 @@ enum Rules {
         }
     }
 
-    /// The standard library writes the count of an array of capacity 0 into the storage that all empty arrays share (Swift 6.3), which
-    /// ThreadSanitizer reports as a race: a test for a count above 0 stands within the three lines before the array, or a comment says
-    /// why the capacity is `above 0`.
+    /// An array of uninitialized capacity is never empty. The standard library writes the count of an array of capacity 0 into
+    /// the storage that all empty arrays share (Swift 6.3). ThreadSanitizer reports that as a race. A test for a count above 0
+    /// stands within the three lines before the array, or a comment says why the capacity is `above 0`.
     static func emptyStorage(_ file: SourceFile) -> [Finding] {
         guard file.isSwift, !file.isIn(["Tests/TidyTests"]) else { return [] }
         return file.lines.indices.compactMap { index in
@@ -165,7 +167,8 @@ enum Rules {
         }
     }
 
-    /// The line without its comment. A `//` in a string ends it too: then a rule sees less, never more.
+    /// The line without its comment. A `//` in a string ends the line too, so a rule may miss code but never reports a string's
+    /// text.
     private static func code(_ line: Substring) -> Substring {
         line.firstRange(of: "//").map { line[..<$0.lowerBound] } ?? line
     }

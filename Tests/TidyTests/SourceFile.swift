@@ -2,7 +2,7 @@ import Foundation
 
 /// A text file of the repository.
 struct SourceFile {
-    /// Relative to the root of the repository.
+    /// The path relative to the root of the repository.
     let path: String
     let lines: [Substring]
 
@@ -17,7 +17,7 @@ struct SourceFile {
         folders.contains { path.hasPrefix($0 + "/") }
     }
 
-    /// One finding a line that `complaint` has something to say about.
+    /// A finding for each line for which `complaint` returns a text.
     func findings(_ complaint: (Substring) -> String?) -> [Finding] {
         zip(1..., lines).compactMap { number, line in
             complaint(line).map { Finding(path: path, line: number, what: $0) }
@@ -38,7 +38,7 @@ struct SourceFile {
     }
 }
 
-/// A broken rule, written as compilers write theirs.
+/// A broken rule, in the format of a compiler's message.
 struct Finding: CustomStringConvertible, Equatable {
     let path: String
     let line: Int
@@ -47,7 +47,7 @@ struct Finding: CustomStringConvertible, Equatable {
     var description: String { "\(path):\(line): \(what)" }
 }
 
-/// The text files that belong to the repository, by folder and by name at its root.
+/// The text files of the repository: those of its folders, and those at its root.
 func repositoryFiles() throws -> [SourceFile] {
     let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
     let folders = ["Sources", "Tests", "Benchmarks", "Examples", "docs", "scripts", ".ci"]
@@ -62,7 +62,7 @@ func repositoryFiles() throws -> [SourceFile] {
     }
     return paths.sorted().compactMap { path in
         guard kinds.contains((path as NSString).pathExtension) else { return nil }
-        // Folders and what is no text fall out here.
+        // Reading fails for folders and for files that are not text.
         guard let text = try? String(contentsOf: root.appendingPathComponent(path), encoding: .utf8) else { return nil }
         return SourceFile(path, text)
     }

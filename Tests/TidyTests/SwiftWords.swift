@@ -1,11 +1,11 @@
-/// The names in a Swift file that begin with a capital letter: which types it declares, and which names it uses. Comments and texts do not
-/// count, but for what is interpolated into a text.
+/// The capitalized names in a Swift file: the types that it declares, and the names that it uses. Names in comments and string
+/// literals do not count, except in interpolations.
 struct SwiftWords {
-    /// Types declared outside of any other.
+    /// The types declared at the top level.
     private(set) var types: Set<Substring> = []
-    /// Types declared inside of others; the same name elsewhere means another type.
+    /// The types declared inside other types. The same name elsewhere means another type.
     private(set) var nestedTypes: Set<Substring> = []
-    /// Names used, each with the line of its first use. `A.B` uses `A`.
+    /// The names used, each with the line of its first use. `A.B` uses `A`.
     private(set) var names: [Substring: Int] = [:]
 
     private static let declarations: Set<Substring> = ["struct", "class", "enum", "protocol", "actor", "typealias"]
@@ -30,13 +30,13 @@ struct SwiftWords {
     }
 }
 
-/// Cuts lines of Swift into names, braces and dots.
+/// A scanner that splits lines of Swift into names, braces and dots.
 private struct Scanner {
-    /// What the next character stands in, from the outside.
+    /// An enclosing construct of the next character. The list of places begins with the outermost.
     private enum Place: Equatable {
         case blockComment
         case text(quotes: Int)
-        /// Within `\(`, with so many parentheses open.
+        /// The text within `\(`, with the number of open parentheses.
         case interpolation(Int)
     }
 
@@ -88,7 +88,7 @@ private struct Scanner {
         endLine()
     }
 
-    /// A text of one line ends with it, also where this scanner has misread it (a regular expression).
+    /// A single-line string literal ends with its line, even if this scanner has misread it (a regular expression).
     private mutating func endLine() {
         if let first = places.firstIndex(of: .text(quotes: 1)) { places.removeSubrange(first...) }
     }

@@ -16,7 +16,7 @@ struct TidyTests {
         #expect(count == 0, "see the lines above")
     }
 
-    @Test("every exception still exists")
+    @Test("every exception to the rules names an existing file")
     func exceptions() throws {
         let paths = Set(try repositoryFiles().map(\.path))
         for path in Rules.edges.union(Rules.longFiles.keys) { #expect(paths.contains(path)) }
@@ -44,7 +44,7 @@ struct NamedTestsTests {
 
 struct RuleTests {
     @Test(
-        "imports stay inside their walls",
+        "a C library, Foundation or a heavy product is imported only in its folders",
         arguments: [
             ("Sources/Reachability/Probe/Connector.swift", "import CLibnl", false),
             ("Sources/Reachability/Netlink/Socket.swift", "import CLibnl", true),
@@ -83,7 +83,7 @@ struct RuleTests {
     }
 
     @Test(
-        "pure code takes the time as an argument",
+        "pure code does not read the clock or files",
         arguments: [
             ("Sources/Pacing/Backoff.swift", "let now = Date()", false),
             ("Sources/Pacing/Backoff.swift", "let now = ContinuousClock.now", false),
@@ -111,7 +111,7 @@ struct RuleTests {
         #expect(Rules.length(SourceFile("Sources/Pacing/A.swift", String(repeating: line, count: 401))).count == 1)
     }
 
-    @Test("a check of the compiler is switched off with a reason")
+    @Test("switching off a check of the compiler needs a reason")
     func reasons() {
         let line = "final class Loop: @unchecked Sendable {"
         #expect(Rules.reasons(SourceFile("Sources/EventLoop/A.swift", "import Glibc\n\(line)")).map(\.line) == [2])
@@ -123,13 +123,13 @@ struct RuleTests {
         #expect(Rules.reasons(SourceFile("Sources/EventLoop/A.swift", "// Both return at once.\n\(two)")).isEmpty)
     }
 
-    @Test("nothing crashes on purpose but our own bugs")
+    @Test("fatalError is refused, preconditionFailure is allowed")
     func crashes() {
         #expect(Rules.crashes(SourceFile("Sources/Pacing/A.swift", "default: fatalError(\"no\")")).count == 1)
         #expect(Rules.crashes(SourceFile("Sources/Pacing/A.swift", "default: preconditionFailure(\"\\(state)\")")).isEmpty)
     }
 
-    @Test("what skips a test is decided in one place")
+    @Test("only NetworkLab's traits may skip a test")
     func skips() {
         for line in ["@Suite(.enabled(if: isRoot)) struct A {}", "@Test(.disabled(if: true, \"no\")) func a()", ".disabled()"] {
             #expect(Rules.skips(SourceFile("Tests/KernelTests/A.swift", line)).count == 1)
@@ -138,14 +138,14 @@ struct RuleTests {
         #expect(Rules.skips(SourceFile("Tests/KernelTests/A.swift", "@Suite(.requiresNamespaces) struct A {}")).isEmpty)
     }
 
-    @Test("a file's name says what is inside")
+    @Test("a file name like Helpers or Utils is refused")
     func names() {
         #expect(Rules.names(SourceFile("Sources/Reachability/Helpers/Parse.swift", "")).count == 1)
         #expect(Rules.names(SourceFile("Sources/Reachability/String+Utils.swift", "")).count == 1)
         #expect(Rules.names(SourceFile("Sources/Reachability/Route.swift", "")).isEmpty)
     }
 
-    @Test("swift-format asks for the documentation of what is public")
+    @Test("swift-format demands documentation of public declarations")
     func documentation() throws {
         let format = Process()
         format.executableURL = URL(fileURLWithPath: "/usr/bin/env")
@@ -163,20 +163,20 @@ struct RuleTests {
         #expect(format.terminationStatus != 0)
     }
 
-    @Test("paths belong to no one's machine")
+    @Test("a path of one machine is refused")
     func paths() {
         let file = SourceFile("docs/a.md", "see /wor" + "k/facts.md\nsee net/work/facts, .build/work/a\nin \"/roo" + "t/.cache\"")
         #expect(Rules.foreignPaths(file).map(\.line) == [1, 3])
     }
 
-    @Test("a closure is no lock's value")
+    @Test("a closure as the value of a lock is refused")
     func lockedClosures() {
         let (lock, closure) = ("Locked<", "(@Sendable () -> Void)?>")
         let file = SourceFile("Sources/A/B.swift", "a = \(lock)\(closure)(nil)\nb = \(lock)Int>(0)\n// \(lock)\(closure)")
         #expect(Rules.lockedClosures(file).map(\.line) == [1])
     }
 
-    @Test("an array of uninitialized capacity is never empty, because all empty arrays share their storage")
+    @Test("an array of uninitialized capacity needs a test for a count above 0")
     func emptyStorage() {
         let array = "let a = [UInt8](unsafeUninitializedCapacity: count) { _, _ in }"
         #expect(Rules.emptyStorage(SourceFile("Sources/A/B.swift", "var x = 1\n\(array)")).map(\.line) == [2])
@@ -205,7 +205,7 @@ struct FolderOrderTests {
         order.findings([top, SourceFile(path, text)]).map(\.description)
     }
 
-    @Test("the order is read from its section of the document")
+    @Test("the order of folders is read from its section of the document")
     func reading() { #expect(order.folders == ["House": ["Top", "Bottom"]]) }
 
     @Test("a file names types of its folder and of folders further down")
@@ -218,7 +218,7 @@ struct FolderOrderTests {
         #expect(findings("let text = \"a \\(Roof.self) is here\"").count == 1)
     }
 
-    @Test("comments, texts, members and nested types of the same name are no names of types")
+    @Test("comments, string literals, members and nested types of the same name are no uses of a type")
     func others() {
         #expect(findings("// Roof\n/* Roof\nRoof */ let a = 1").isEmpty)
         #expect(findings("let a = \"Roof \\\" Roof\"\nlet b = \"\"\"\n  Roof \"Roof\"\n  \"\"\"").isEmpty)

@@ -3,7 +3,8 @@ import NIOCore
 import NIOHTTP1
 import RequestLoad
 
-/// `AsyncHTTPClientLoad URL COUNT CONCURRENCY`: as its documentation shows it, with as many connections as requests at a time.
+/// `AsyncHTTPClientLoad URL COUNT CONCURRENCY`: async-http-client used as its documentation shows, with as many connections as
+/// requests at a time.
 @main
 struct AsyncHTTPClientLoad {
     static func main() async {

@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import Hosts
 
-/// `Benchmarks [NAME ...] [--quick]`: all measurements, or those that are named; `http` names all whose name begins with it.
+/// `Benchmarks [NAME ...] [--quick]`: all measurements, or the named ones. `http` names all whose name begins with it.
 @main
 struct Benchmarks {
     typealias Measurement = (_ isQuick: Bool) throws -> [Row]
@@ -11,7 +11,7 @@ struct Benchmarks {
         var names = Array(CommandLine.arguments.dropFirst())
         let isQuick = names.contains("--quick")
         names.removeAll { $0 == "--quick" }
-        // Programs are looked for when they are needed: not every run has built them all.
+        // Programs are located when a measurement needs them, since not every run has built them all.
         let reachability: [(name: String, run: Measurement)] = [
             ("latency", { try LatencyBenchmark.run(Programs(), $0) }), ("storm", { try StormBenchmark.run(Programs(), $0) }),
             ("table", { try LargeTableBenchmark.run(Programs(), $0) }), ("idle", { try IdleBenchmark.run(Programs(), $0) }),
@@ -51,11 +51,11 @@ struct Benchmarks {
 }
 
 extension String {
-    /// `http` begins `http-idle`.
+    /// True if the name is `word` or begins with it, as `http-idle` begins with `http`.
     fileprivate func begins(with word: String) -> Bool { self == word || hasPrefix("\(word)-") }
 }
 
-/// Where the programs are that scripts/bench has built.
+/// The paths of the programs that scripts/bench has built.
 struct Programs {
     let netwatch: String
     let flip: String
@@ -69,7 +69,7 @@ struct Programs {
         flip = "\(limits)/flip"
         netlinkLatency = "\(limits)/netlink-latency"
         for program in [netwatch, flip, netlinkLatency] where access(program, X_OK) != 0 {
-            throw BenchmarkError("\(program) is not there: run scripts/bench, which builds it")
+            throw BenchmarkError("\(program) is missing: run scripts/bench, which builds it")
         }
     }
 }

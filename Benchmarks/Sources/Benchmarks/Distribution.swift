@@ -1,4 +1,4 @@
-/// Measured values, by rank.
+/// Measured values, sorted.
 struct Distribution {
     private let sorted: [Double]
 
@@ -8,7 +8,7 @@ struct Distribution {
     var median: Double { quantile(0.5) }
     var p99: Double { quantile(0.99) }
 
-    /// The smallest value that at least this share of all values does not exceed; 0 of none.
+    /// The smallest value that at least this share of all values does not exceed; 0 if there are no values.
     func quantile(_ share: Double) -> Double {
         guard !sorted.isEmpty else { return 0 }
         return sorted[min(sorted.count - 1, max(0, Int((share * Double(sorted.count)).rounded(.up)) - 1))]

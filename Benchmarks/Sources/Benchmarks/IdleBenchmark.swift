@@ -1,7 +1,7 @@
 import Glibc
 import Hosts
 
-/// What netwatch costs while nothing happens.
+/// The cost of netwatch while nothing happens.
 enum IdleBenchmark {
     static func run(_ programs: Programs, _ isQuick: Bool) throws -> [Row] {
         let host = try LabHost()
@@ -15,7 +15,7 @@ enum IdleBenchmark {
         let figures = ProcessFigures(processID: watch.processID)
         // IPv6's duplicate address detection ends after one to two seconds.
         usleep(3_000_000)
-        figures.awaitRest()
+        figures.awaitIdle()
         let before = figures.voluntarySwitches
         let length: UInt32 = isQuick ? 2 : 10
         usleep(length * 1_000_000)
@@ -28,7 +28,7 @@ enum IdleBenchmark {
             try Child.run([programs.netwatch, "status", "--json", "--netns", host.path])
             return Double(Clock.now() - start)
         }
-        // The same way of starting and waiting, for a program that does nothing.
+        // A program that does nothing, started and awaited in the same way.
         let nothing = try (0..<(isQuick ? 5 : 20)).map { _ in
             let start = Clock.now()
             try Child.run(["true"])

@@ -1,7 +1,7 @@
 import Glibc
 import Hosts
 
-/// A full table: how soon the first status comes, and what it takes to hold.
+/// A large routing table: the time to the first status, and the memory to hold the table.
 enum LargeTableBenchmark {
     static func run(_ programs: Programs, _ isQuick: Bool) throws -> [Row] {
         let size = isQuick ? 10_000 : 100_000
@@ -30,7 +30,7 @@ enum LargeTableBenchmark {
             let hello = try watch.await("the first record") { $0.contains("\"hello\"") }
             first.append(Double(hello.moment - start))
             let figures = ProcessFigures(processID: watch.processID)
-            processor.append(Double(figures.awaitRest(seconds: 0.5)))
+            processor.append(Double(figures.awaitIdle(seconds: 0.5)))
             resident.append(Double(figures.residentKibibytes))
             peak.append(Double(figures.peakKibibytes))
             watch.stop()
@@ -42,13 +42,13 @@ enum LargeTableBenchmark {
                 name + "time to the first record of watch", median(first), median(listing), milliseconds, "ip route show",
                 atMost: nil),
             .against(name + "netwatch status, wall", median(status), median(listing), milliseconds, "ip route show", atMost: nil),
-            .bound(name + "processor time until at rest", median(processor), milliseconds),
+            .bound(name + "processor time until idle", median(processor), milliseconds),
             .bound(name + "resident memory of watch", median(resident), mebibytes),
             .bound(name + "peak resident memory of watch", median(peak), mebibytes),
         ]
     }
 
-    /// The number's own /24 in 10.0.0.0/7.
+    /// The /24 with this number in 10.0.0.0/7.
     static func destination(_ number: Int) -> String {
         "\(10 + number >> 16).\(number >> 8 & 255).\(number & 255).0/24"
     }

@@ -4,13 +4,14 @@ import Hosts
 import Reachability
 import Synchronization
 
-/// From the kernel's change to the user's callback, beside a program that does nothing but wait in recv(2).
+/// The delay from the kernel's change to the user's callback, beside a program that only waits in recv(2).
 ///
-/// The interface has an address in 198.51.100.0/24, where the library's question to the kernel leads, so each flip of its
-/// administrative state makes the path satisfied or unsatisfied. An ifb device has no carrier, whose loss the kernel would tell late.
+/// The interface has an address in 198.51.100.0/24, for which the library queries the route, so each flip of its administrative
+/// state makes the path satisfied or unsatisfied. It is an ifb device, which has no carrier: the kernel would announce the loss
+/// of a carrier late.
 enum LatencyBenchmark {
     private static let index = 10
-    /// Between two flips, so that each finds everybody waiting.
+    /// The pause between two flips, in nanoseconds. It lets every program return to its wait.
     private static let pause = 5_000_000
 
     static func run(_ programs: Programs, _ isQuick: Bool) throws -> [Row] {
@@ -36,11 +37,11 @@ enum LatencyBenchmark {
                 "change → line from the pipe, median of \(line.count)", line.median, base.median, microseconds, "recv",
                 atMost: nil),
             .against("change → line from the pipe, 99th percentile", line.p99, base.p99, microseconds, "recv", atMost: nil),
-            .bound("changes told only after the next, 5 ms later", Double(missing), count),
+            .bound("changes reported only after the next, 5 ms later", Double(missing), count),
         ]
     }
 
-    /// A change or the notice of one.
+    /// A change, or the notification of one.
     private struct Notice {
         let moment: Int64
         let isUp: Bool
@@ -50,7 +51,7 @@ enum LatencyBenchmark {
         var delays: [Double] = []
         var missing = 0
 
-        /// The first notice of each flip's new state that came before the next flip.
+        /// Adds the delay of each flip's first notification. A notification after the next flip counts as missing.
         mutating func add(_ round: (flips: [Notice], notices: [Notice])) {
             for (number, flip) in round.flips.enumerated() {
                 let end = number + 1 < round.flips.count ? round.flips[number + 1].moment : Int64.max
@@ -67,7 +68,7 @@ enum LatencyBenchmark {
         return notices(child.output.map(\.text))
     }
 
-    /// Lines of the C programs: nanoseconds, and 1 for up.
+    /// Parses the lines of the C programs: nanoseconds, and 1 for up.
     private static func notices(_ lines: [String]) -> [Notice] {
         lines.compactMap { line in
             let words = line.split(separator: " ")
@@ -97,7 +98,7 @@ enum LatencyBenchmark {
             found.add(Notice(moment: moment, isUp: update.path.status == .satisfied))
         }
         while found.all.isEmpty { usleep(1000) }
-        // The monitor looks at everything once more after a second.
+        // The monitor dumps all tables once more after a second.
         usleep(1_500_000)
         let flips = try flip(programs, host, count)
         token.cancel()

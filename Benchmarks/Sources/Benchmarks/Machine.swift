@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// What the numbers belong to.
+/// The machine and the date to which the numbers belong.
 enum Machine {
     static var description: String {
         let information = (try? String(contentsOfFile: "/proc/cpuinfo", encoding: .utf8)) ?? ""

@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// What proc(5) says of a running process, all threads together.
+/// Measurements of a running process from proc(5), for all threads together.
 struct ProcessFigures {
     let processID: Int32
 
@@ -19,24 +19,25 @@ struct ProcessFigures {
         return line.flatMap { $0.split { !$0.isNumber }.last.flatMap { Int($0) } } ?? 0
     }
 
-    /// Time on a processor, user and system, in nanoseconds: the scheduler's own count, as the ticks of /proc/PID/stat are coarse.
+    /// The time on a processor, user and system, in nanoseconds. It comes from the scheduler, since the ticks of /proc/PID/stat
+    /// are coarse.
     var processorTime: Int64 {
         threads.reduce(0) { sum, thread in
             sum + (text("\(thread)/schedstat").split(separator: " ").first.flatMap { Int64($0) } ?? 0)
         }
     }
 
-    /// How often a thread gave its processor away to wait.
+    /// The number of times that a thread gave up its processor to wait.
     var voluntarySwitches: Int { threads.reduce(0) { $0 + field("voluntary_ctxt_switches", in: "\($1)/status") } }
 
-    /// Resident memory in KiB.
+    /// The resident memory in KiB.
     var residentKibibytes: Int { field("VmRSS", in: "/proc/\(processID)/status") }
-    /// The most resident memory so far, in KiB.
+    /// The peak resident memory so far, in KiB.
     var peakKibibytes: Int { field("VmHWM", in: "/proc/\(processID)/status") }
 
-    /// Waits until the process has not run for `seconds`; returns its processor time then.
+    /// Waits until the process has not run for `seconds`. - Returns: its processor time then.
     @discardableResult
-    func awaitRest(seconds: Double = 0.3) -> Int64 {
+    func awaitIdle(seconds: Double = 0.3) -> Int64 {
         var last = processorTime
         while true {
             usleep(UInt32(seconds * 1e6))

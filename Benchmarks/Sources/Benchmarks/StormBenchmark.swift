@@ -1,7 +1,8 @@
 import Glibc
 import Hosts
 
-/// As many events as ip(8) can make: what it costs to follow them, beside `ip monitor`, and whether the end is known.
+/// As many events as ip(8) can make. Measures the cost of following them beside `ip monitor`, and checks that the final state is
+/// known.
 enum StormBenchmark {
     static func run(_ programs: Programs, _ isQuick: Bool) throws -> [Row] {
         let events = isQuick ? 10_000 : 100_000
@@ -17,7 +18,7 @@ enum StormBenchmark {
             making.append(measured.making)
             resyncs += measured.resyncs
             records += measured.records
-            if !measured.knowsTheEnd { lost += 1 }
+            if !measured.isFinalStateRight { lost += 1 }
         }
         let name = "storm of \(events / 1000)k events: "
         return [
@@ -31,8 +32,8 @@ enum StormBenchmark {
         ]
     }
 
-    /// Of each ten commands, eight are about routes and two about links; each makes at least one event. The state after it is the
-    /// state before it.
+    /// Commands of which eight in ten concern routes and two a link. Each makes at least one event. Together they leave the state
+    /// unchanged.
     private static func storm(_ events: Int) -> [String] {
         (0..<events / 10).flatMap { number -> [String] in
             let routes = (0..<4).map { LargeTableBenchmark.destination(number * 4 + $0) }
@@ -46,7 +47,7 @@ enum StormBenchmark {
         let making: Double
         var resyncs = 0
         var records = 0
-        var knowsTheEnd = true
+        var isFinalStateRight = true
 
         init(_ script: Script, _ command: [String], awaitsHello: Bool) throws {
             let host = try LabHost()
@@ -56,7 +57,7 @@ enum StormBenchmark {
                 try host.ip("link set \(name) up")
             }
             try host.ip("address add 198.51.100.2/24 dev ifb0")
-            // netwatch is given the namespace's path, as it would be; ip has no such option for nameless ones.
+            // netwatch is given the namespace's path, as in normal use. ip has no such option for a namespace without a name.
             let child: Child
             if awaitsHello {
                 child = try Child(command + ["--netns", host.path], output: .lines)
@@ -65,24 +66,25 @@ enum StormBenchmark {
                 child = try Child(command, in: host)
             }
             let figures = ProcessFigures(processID: child.processID)
-            // IPv6's duplicate address detection is over by then.
+            // IPv6's duplicate address detection has finished after this pause.
             usleep(2_500_000)
-            let before = figures.awaitRest()
+            let before = figures.awaitIdle()
             let start = Clock.now()
             try host.run(script)
             making = Double(Clock.now() - start)
-            processorTime = Double(figures.awaitRest(seconds: 1.2) - before)
+            processorTime = Double(figures.awaitIdle(seconds: 1.2) - before)
             if awaitsHello {
                 resyncs = child.output.count { $0.text.contains("\"type\":\"resync\"") }
                 let count = child.output.count
                 records = count - 1
-                // What happens now must be told as if nothing had been: the last state was right, and the stream is alive.
+                // The next change must be reported once and from the right state: then the last state was right, and the stream
+                // works.
                 try host.ip("link set ifb0 down")
                 usleep(500_000)
                 let after = child.output.dropFirst(count).map(\.text)
                 let unsatisfied = after.filter { $0.contains("\"status\":\"unsatisfied\"") }
                 let routable = child.output.last { !$0.text.contains("\"unsatisfied\"") }?.text ?? ""
-                knowsTheEnd = unsatisfied.count == 1 && routable.contains("\"level\":\"routable\"")
+                isFinalStateRight = unsatisfied.count == 1 && routable.contains("\"level\":\"routable\"")
             }
             child.stop()
         }

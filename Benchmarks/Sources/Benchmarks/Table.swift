@@ -2,15 +2,15 @@
 struct Row {
     let what: String
     let measured: String
-    /// What stands for the limit, and what that took.
+    /// The program that marks the limit, and its value.
     let limit: String
-    /// Measured in terms of the limit.
+    /// The measured value divided by the limit's.
     let ratio: Double?
-    /// What is asked; `nil` where nothing is.
+    /// The requirement; `nil` if there is none.
     let asked: String?
     let holds: Bool?
 
-    /// A value beside that of a program that marks the limit.
+    /// A value beside that of a program that marks the limit. Less is better.
     static func against(
         _ what: String, _ value: Double, _ limit: Double, _ unit: (Double) -> String, _ limitName: String, atMost: Double?
     ) -> Row {
@@ -20,7 +20,7 @@ struct Row {
             asked: atMost.map { "ratio ≤ \(shortest($0))" }, holds: atMost.map { ratio <= $0 })
     }
 
-    /// A value of which more is better.
+    /// A value beside that of a program that marks the limit. More is better.
     static func against(
         _ what: String, _ value: Double, _ limit: Double, _ unit: (Double) -> String, _ limitName: String, atLeast: Double
     ) -> Row {
@@ -30,7 +30,7 @@ struct Row {
             asked: "ratio ≥ \(shortest(atLeast))", holds: ratio >= atLeast)
     }
 
-    /// A value with a bound of its own.
+    /// A value with a fixed bound.
     static func bound(_ what: String, _ value: Double, _ unit: (Double) -> String, atMost: Double? = nil) -> Row {
         Row(
             what: what, measured: unit(value), limit: "", ratio: nil, asked: atMost.map { "≤ \(unit($0))" },
@@ -38,9 +38,9 @@ struct Row {
     }
 }
 
-/// The results as a Markdown table, aligned so that it also reads on a terminal.
+/// The results as a Markdown table, aligned so that it is readable on a terminal too.
 struct Table {
-    /// What was measured.
+    /// The subject of the measurements.
     let subject: String
     var rows: [Row] = []
 
@@ -71,7 +71,7 @@ func decimal(_ value: Double, _ places: Int) -> String {
         "\(scaled < 0 ? "-" : "")\(abs(scaled) / Int64(scale)).\(String(repeating: "0", count: places - fraction.count))\(fraction)"
 }
 
-/// With one or two places.
+/// The value with one or two decimal places.
 func shortest(_ value: Double) -> String {
     let text = decimal(value, 2)
     return text.hasSuffix("0") ? String(text.dropLast()) : text

@@ -1,11 +1,11 @@
 import Foundation
 import Hosts
 
-/// A program that downloads, told to try again and to go on where it stopped, as its manual has it.
+/// A program that downloads, with the options of its manual for retrying and for continuing where it stopped.
 struct Client: Sendable {
     let name: String
     let program: String
-    /// Before the URL; the file is `out` in the working directory.
+    /// The arguments before the URL. The file is `out` in the working directory.
     let arguments: [String]
 
     static func all(products: String) -> [Client] {
@@ -30,17 +30,17 @@ struct Client: Sendable {
 
     enum Outcome: String, Sendable {
         case right
-        /// It said that all is well, and the file is of no version.
+        /// The program reported success, and the file has the content of no version.
         case spliced = "**spliced**"
         case failed
         case endless = "no end"
     }
 
-    /// How long a program may take, in seconds.
+    /// The longest time that a program may take, in seconds.
     private static let limit: TimeInterval = 90
 
-    /// - Returns: what came of it, and how often the file's size was sent.
-    func meets(_ fault: Fault) throws -> (outcome: Outcome, sentShare: Double) {
+    /// Downloads a file that meets a fault. - Returns: the outcome, and the sent bytes as a multiple of the file's size.
+    func download(with fault: Fault) throws -> (outcome: Outcome, sentShare: Double) {
         let site = try Site()
         let file = try FaultyFile(fault, at: site)
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("netwatch-faults-\(UUID())")
@@ -50,7 +50,7 @@ struct Client: Sendable {
         var process = try start(file.url, at: site, in: folder)
         if [.kill, .cable, .uplink].contains(fault.event) {
             while file.sentBytes < FaultyFile.begun, process.isRunning, Date() < deadline { pause(0.01) }
-            // A little later, so that what was sent is in the file of whoever writes at once.
+            // Wait a little, so that a program that writes at once has the sent bytes in its file.
             pause(1.5)
         }
         switch fault.event {
@@ -62,12 +62,12 @@ struct Client: Sendable {
             try site.pullCable()
             pause(15)
             try site.putCableBack()
-            file.goOn()
+            file.openGate()
         case .uplink:
             try site.loseUplink()
             pause(5)
             try site.takeOtherUplink()
-            file.goOn()
+            file.openGate()
         case .reset, .resetAgainAndAgain, .unwell, .silence: break
         }
         while process.isRunning {
@@ -80,7 +80,7 @@ struct Client: Sendable {
         }
         guard process.terminationReason == .exit, process.terminationStatus == 0 else { return (.failed, file.sentShare) }
         let content = try? Data(contentsOf: folder.appendingPathComponent("out"))
-        return (file.holds(content) ? .right : .spliced, file.sentShare)
+        return (file.hasVersion(content) ? .right : .spliced, file.sentShare)
     }
 
     private func pause(_ seconds: Double) { Thread.sleep(forTimeInterval: seconds) }

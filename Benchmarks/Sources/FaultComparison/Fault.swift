@@ -1,36 +1,36 @@
-/// What happens to a download when 40 % of it have come.
+/// A fault of a download, usually after 40 % of the file.
 struct Fault: Sendable {
     enum Event: Sendable {
         /// The server resets the connection, once.
         case reset
-        /// The same after each further 20 %.
+        /// The server resets the connection after each further 20 %.
         case resetAgainAndAgain
-        /// Before the first byte: the server says 503 twice.
+        /// The server responds twice with 503, before the first byte.
         case unwell
         /// The server sends nothing more on this connection.
         case silence
-        /// The program gets SIGKILL, and the same command is given again.
+        /// The program gets SIGKILL, and the same command is run again.
         case kill
         /// The only link has no carrier for a while.
         case cable
-        /// The link is lost with its address, and later there is another.
+        /// The link is lost with its address, and another one is added later.
         case uplink
     }
 
-    /// What the server is from then on, but for a good one.
+    /// The server's behavior after the event, if it differs from that of a good server.
     enum Server: Sendable {
         case good
         case knowsNoRanges
-        /// The part begins elsewhere than was asked for, and its `Content-Range` says where.
+        /// The partial content begins at another offset than requested, and its `Content-Range` says so.
         case sendsAnotherPart
     }
 
     let name: String
     var event: Event
     var server = Server.good
-    /// The file's size from then on, where it has another content then.
+    /// The file's size after the event, if its content changes then.
     var changesTo: Int64?
-    /// Whether its responses have neither an entity tag nor a date.
+    /// True if the responses have neither an entity tag nor a date.
     var isNameless = false
 
     static let all: [Fault] = [

@@ -1,6 +1,7 @@
 import Foundation
 
-/// The same faults for every downloader, as the table of docs/compared.md. It takes the folder of the built products.
+/// Runs the same faults for every downloader, and prints the results as the table of docs/compared.md. The argument is the folder
+/// of the built products.
 @main struct FaultComparison {
     static func main() {
         guard CommandLine.arguments.count == 2 else {
@@ -19,7 +20,7 @@ import Foundation
             let all = DispatchGroup()
             for (place, client) in clients.enumerated() {
                 all.enter()
-                // A thread of its own: what holds a host dies with the thread that made it.
+                // Each client has its own thread, because a child process that holds a host ends with the thread that started it.
                 Thread.detachNewThread {
                     let cell = cell(client, fault)
                     cells.withLock { $0[place] = cell }
@@ -34,7 +35,7 @@ import Foundation
 
     private static func cell(_ client: Client, _ fault: Fault) -> String {
         do {
-            let (outcome, share) = try client.meets(fault)
+            let (outcome, share) = try client.download(with: fault)
             return "\(outcome.rawValue) \(String(format: "%.2f", share))"
         } catch {
             return "not run: \(error)"

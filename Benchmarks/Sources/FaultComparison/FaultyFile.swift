@@ -3,10 +3,10 @@ import HTTPSessionTestKit
 import Hosts
 import Synchronization
 
-/// One file of a server that is as good as nginx, but for one fault.
+/// A file of a server that behaves like nginx, except for one fault.
 final class FaultyFile: Sendable {
     static let size: Int64 = 1_000_000
-    /// So much comes before the fault.
+    /// The number of bytes before the fault.
     static let begun: Int64 = 400_000
 
     private struct State {
@@ -30,15 +30,15 @@ final class FaultyFile: Sendable {
     }
 
     var url: String { server.origin + "/file.bin" }
-    /// How often the file's size was sent, of the version that was last.
+    /// The sent bytes as a multiple of the size of the last version.
     var sentShare: Double { Double(sentBytes) / Double(fault.changesTo ?? FaultyFile.size) }
     var sentBytes: Int64 { server.seen.sentBodyBytes }
 
-    /// Lets what waits for the network go on.
-    func goOn() { gate.open() }
+    /// Releases the responses that wait for the network.
+    func openGate() { gate.open() }
 
-    /// Whether the file has this content in one of its versions.
-    func holds(_ content: Data?) -> Bool {
+    /// True if the content is that of one of the file's versions.
+    func hasVersion(_ content: Data?) -> Bool {
         let versions = [(0, FaultyFile.size), (1, fault.changesTo ?? FaultyFile.size)]
         return versions.contains { content == Data(ReplyBody.patternBytes(from: FaultyFile.start($0), count: Int($1))) }
     }
@@ -69,7 +69,7 @@ final class FaultyFile: Sendable {
         return reply
     }
 
-    /// What a good server answers (RFC 9110 sections 13 and 14), and where it does not.
+    /// The response of a good server (RFC 9110 sections 13 and 14), except for the fault of its ranges.
     private static func answer(_ request: ReceivedRequest, _ fault: Fault, version: Int) -> Reply {
         let size = version == 0 ? FaultyFile.size : fault.changesTo ?? FaultyFile.size
         let tag = "\"version-\(version)\""
@@ -87,9 +87,9 @@ final class FaultyFile: Sendable {
         else { return reply(200, from: 0) }
         if let condition = request["if-range"], condition != tag, condition != date { return reply(200, from: 0) }
         guard first < size else { return Reply(416).field("Content-Range", "bytes */\(size)") }
-        let said = fault.server == .sendsAnotherPart ? max(0, first - 100_000) : first
-        fields.append(("Content-Range", "bytes \(said)-\(size - 1)/\(size)"))
-        return reply(206, from: said)
+        let offset = fault.server == .sendsAnotherPart ? max(0, first - 100_000) : first
+        fields.append(("Content-Range", "bytes \(offset)-\(size - 1)/\(size)"))
+        return reply(206, from: offset)
     }
 }
 

@@ -1,6 +1,7 @@
 import Hosts
 
-/// A client and the host of a server, with two cables between them, of which the client has one in use. No packet leaves the machine.
+/// A client and the host of a server, with two cables between them. The client uses one of the cables. No packet leaves the
+/// machine.
 final class Site {
     static let server = "203.0.113.9"
 

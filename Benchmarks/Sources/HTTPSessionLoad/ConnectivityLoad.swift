@@ -5,8 +5,8 @@ import Reachability
 import RequestLoad
 import Synchronization
 
-/// Tasks that lose their network and have it again, at the hands of another program, which is told line by line. Moments are
-/// `CLOCK_MONOTONIC` in nanoseconds.
+/// Tasks that lose their network and get it back. Another program changes the network and reads this one's output line by line.
+/// Moments are `CLOCK_MONOTONIC` in nanoseconds.
 struct ConnectivityLoad {
     private let url: URL
     private let count: Int
@@ -23,8 +23,8 @@ struct ConnectivityLoad {
         for await update in monitor.updates where update.path.status == status { return }
     }
 
-    /// Says something to whoever reads: print(_:) keeps it until there is more.
-    private static func say(_ words: String) { FileHandle.standardOutput.write(Data("\(words)\n".utf8)) }
+    /// Prints a line at once: print(_:) would buffer it.
+    private static func report(_ words: String) { FileHandle.standardOutput.write(Data("\(words)\n".utf8)) }
 
     private static var now: Int64 {
         var time = timespec()
@@ -32,8 +32,8 @@ struct ConnectivityLoad {
         return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
     }
 
-    /// One download that does not end. `running` when its first bytes have come; then so many times `waiting`, when it waits for the network,
-    /// and `resumed MOMENT`, when bytes have come again.
+    /// Runs one download that does not end. Prints `running` at its first bytes. Then, for each outage, it prints `waiting` when
+    /// the task waits for the network and `resumed MOMENT` at the next bytes.
     func resume(to path: String) async throws {
         let outages = Outages()
         let session = try HTTPSessionManager(
@@ -42,7 +42,7 @@ struct ConnectivityLoad {
         var resumed = 0
         for await progress in task.progress where progress.received > 0 {
             guard let wasWaiting = outages.received(progress.received) else { continue }
-            Self.say(wasWaiting ? "resumed \(Self.now)" : "running")
+            Self.report(wasWaiting ? "resumed \(Self.now)" : "running")
             if wasWaiting { resumed += 1 }
             if resumed == count { break }
         }
@@ -50,11 +50,11 @@ struct ConnectivityLoad {
         guard resumed == count else { _ = try await task.response; return }
     }
 
-    /// What is between the events, which say that the task waits, and its progress.
+    /// The state that connects the event of a waiting task with the task's progress.
     private final class Outages: EventMonitor {
         private let state = Mutex((received: Int64(0), isWaiting: false))
 
-        /// - Returns: whether these bytes are the first after an outage (`false`: the first of all); `nil` for all that follow.
+        /// - Returns: true for the first bytes after an outage, false for the first bytes of all, and `nil` for other bytes.
         func received(_ bytes: Int64) -> Bool? {
             state.withLock { state in
                 guard bytes > state.received else { return nil }
@@ -68,25 +68,26 @@ struct ConnectivityLoad {
         func handle(_ event: SessionEvent) {
             guard case .waitingForConnectivity(let task, _) = event else { return }
             state.withLock { $0 = (max($0.received, task.currentProgress.received), true) }
-            ConnectivityLoad.say("waiting")
+            ConnectivityLoad.report("waiting")
         }
     }
 
-    /// So many tasks, six at a time. `direct SECONDS` when all have ended that had a network from the beginning; when that is gone, as many
-    /// others: `waiting` when all of them do, `released MOMENT` when the last has ended.
+    /// Runs tasks, six at a time. Prints `direct SECONDS` when all tasks that had a network from the beginning have ended. When
+    /// the network is gone it starts as many others. It prints `waiting` when all of them wait, and `released MOMENT` when the
+    /// last one has ended.
     func release() async throws {
         let session = try HTTPSessionManager(
             configuration: HTTPSessionLoad.configuration(connectionsPerHost: 6), reachability: monitor)
         _ = try await session.dataTask(for: TransferRequest(url: url)).data()
         let start = Self.now
         try await finish(make(session))
-        Self.say("direct \(Double(Self.now - start) / 1e9)")
+        Self.report("direct \(Double(Self.now - start) / 1e9)")
         await path(is: .unsatisfied)
         let tasks = make(session)
         while !tasks.allSatisfy({ $0.state == .waitingForConnectivity }) { try await Task.sleep(for: .milliseconds(20)) }
-        Self.say("waiting")
+        Self.report("waiting")
         try await finish(tasks)
-        Self.say("released \(Self.now)")
+        Self.report("released \(Self.now)")
     }
 
     private func make(_ session: HTTPSessionManager) -> [TransferTask] {

@@ -2,14 +2,14 @@ import Foundation
 import HTTPSession
 import RequestLoad
 
-/// What a program does with HTTPSession while it is measured.
+/// Programs that use HTTPSession while they are measured.
 ///
-/// | arguments | what happens | what is printed |
+/// | arguments | action | output |
 /// |---|---|---|
 /// | `URL COUNT CONCURRENCY [BESIDE BESIDE-COUNT]` | requests, beside others that do not end | as `Limits/http-multi.c` |
 /// | `download URL FILE` | a download task | seconds and the peak of resident KiB |
 /// | `queue URL COUNT` | tasks of which all but six wait | ``QueueLoad`` |
-/// | `resume URL COUNT FILE` | a download that loses its network so often | ``ConnectivityLoad`` |
+/// | `resume URL COUNT FILE` | a download that loses its network COUNT times | ``ConnectivityLoad`` |
 /// | `release URL COUNT` | tasks that wait for the network | ``ConnectivityLoad`` |
 @main
 struct HTTPSessionLoad {
@@ -37,7 +37,7 @@ struct HTTPSessionLoad {
         }
     }
 
-    /// The default session but for what these benchmarks need: no TLS, and as many connections as transfers.
+    /// The default session, except that it allows plain HTTP and has as many connections as transfers.
     static func configuration(connectionsPerHost: Int = 1000) -> SessionConfiguration {
         var configuration = SessionConfiguration.default
         configuration.insecureHTTP = .allowed
@@ -50,13 +50,13 @@ struct HTTPSessionLoad {
         let session = try HTTPSessionManager(
             configuration: configuration(connectionsPerHost: words.isEmpty ? load.concurrency : 1000))
         let request = TransferRequest(url: url)
-        // Everything that comes with the first request is there before memory is read.
+        // The first request loads its libraries and buffers before memory is read.
         _ = try await session.dataTask(for: request).data()
         let before = OwnFigures.residentKibibytes
         if let first = words.first, let beside = URL(string: first), let count = words.last.flatMap({ Int($0) }) {
             let tasks = (0..<count).map { _ in session.dataTask(for: TransferRequest(url: beside)) }
             while !tasks.allSatisfy({ $0.state == .running }) { try await Task.sleep(for: .milliseconds(20)) }
-            // Until they are connected, have sent their requests and have had the answers' beginnings.
+            // Until they are connected, have sent their requests and have received the beginnings of their responses.
             try await Task.sleep(for: .seconds(2))
         }
         let with = OwnFigures.residentKibibytes

@@ -2,8 +2,8 @@ import Foundation
 import HTTPSession
 import RequestLoad
 
-/// Many tasks for one host with six connections, none of which ends. Prints the seconds until the caller had all tasks, the seconds
-/// until the session had them all in its queue, and resident KiB before and then.
+/// Many tasks for one host with six connections, none of which ends. Prints the seconds until the caller had all tasks, the
+/// seconds until the session had queued them all, and the resident KiB before and after.
 struct QueueLoad {
     private let url: URL
     private let count: Int
@@ -16,7 +16,7 @@ struct QueueLoad {
     func run() async throws -> String {
         let session = try HTTPSessionManager(configuration: HTTPSessionLoad.configuration(connectionsPerHost: 6))
         let request = TransferRequest(url: url)
-        // Six take the connections, so that the others only wait.
+        // Six tasks take the connections, so that the others only wait.
         let running = (0..<6).map { _ in session.dataTask(for: request) }
         while !running.allSatisfy({ $0.state == .running }) { try await Task.sleep(for: .milliseconds(10)) }
         var tasks: [TransferTask] = []
@@ -25,7 +25,7 @@ struct QueueLoad {
         let start = ContinuousClock.now
         for _ in 0..<count { tasks.append(session.dataTask(for: request)) }
         let made = (ContinuousClock.now - start) / .seconds(1)
-        // The queue is served in order: when the last one waits, all do.
+        // The queue is served in order: if the last task waits, all do.
         while tasks.last?.state != .waiting { try await Task.sleep(for: .microseconds(200)) }
         let queued = (ContinuousClock.now - start) / .seconds(1)
         let memory = OwnFigures.residentKibibytes

@@ -2,10 +2,10 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// A program under measurement, or one that makes what is measured. It dies with this process, however that ends, unless it is to clean
-/// up afterwards.
+/// A measured program, or one that causes the measured events. It is killed when this process ends, however that happens, unless
+/// it has to clean up afterwards.
 package final class Child: Sendable {
-    /// A line of output and the moment when it had been read, `CLOCK_MONOTONIC` in nanoseconds.
+    /// A line of output and the moment at which it was read, `CLOCK_MONOTONIC` in nanoseconds.
     package struct Line: Sendable {
         package let moment: Int64
         package let text: String
@@ -13,7 +13,7 @@ package final class Child: Sendable {
 
     package enum Output {
         case null
-        /// Kept line by line, with the time of each.
+        /// Output that is kept line by line, with the time of each line.
         case lines
     }
 
@@ -21,7 +21,7 @@ package final class Child: Sendable {
     private let lines = Mutex<[Line]>([])
     private let reader = DispatchGroup()
 
-    /// Starts `command` in a host's network namespace (`nil`: this process's own), with an already open file as its standard input.
+    /// Starts `command` in a host's network namespace (`nil`: this process's own), with an open file as its standard input.
     package init(
         _ command: [String], in host: LabHost? = nil, input: Int32? = nil, output: Output = .null, outlivesParent: Bool = false
     ) throws {
@@ -31,7 +31,7 @@ package final class Child: Sendable {
             guard Glibc.pipe(&pipe) == 0 else { throw BenchmarkError("pipe: errno \(errno)") }
             for end in pipe { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         }
-        // The parent's death is noticed by the kernel; exec keeps the process id, so signals reach the program itself.
+        // The kernel signals the parent's death. exec keeps the process id, so signals reach the program itself.
         let leash = outlivesParent ? [] : ["setpriv", "--pdeathsig", "KILL", "--"]
         processID = try Self.spawn(leash + entry + command, input: input, output: pipe[1])
         guard case .lines = output else { return }
@@ -44,7 +44,7 @@ package final class Child: Sendable {
         }
     }
 
-    // posix_spawn(3) itself: Foundation's Process notices an end only after up to 50 ms.
+    // posix_spawn(3) is called directly, because Foundation's Process notices an end up to 50 ms late.
     private static func spawn(_ words: [String], input: Int32?, output: Int32) throws -> Int32 {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
@@ -61,7 +61,7 @@ package final class Child: Sendable {
         }
         var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
         defer { arguments.forEach { free($0) } }
-        // Threads of a pool block signals, and what they start would never hear of SIGTERM.
+        // Threads of a pool block signals, and a program that they start would never receive SIGTERM.
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
@@ -75,20 +75,20 @@ package final class Child: Sendable {
         return process
     }
 
-    // A thread that does nothing but wait in read(2), as a program behind a pipe would.
+    // Runs a thread that only waits in read(2), like a program behind a pipe.
     private func read(_ descriptor: Int32) {
         var buffer = [UInt8](repeating: 0, count: 1 << 16)
-        var rest: [UInt8] = []
+        var pending: [UInt8] = []
         while true {
             let count = Glibc.read(descriptor, &buffer, buffer.count)
             let moment = Clock.now()
             if count < 0 && errno == EINTR { continue }
             guard count > 0 else { break }
-            rest.append(contentsOf: buffer[..<count])
-            let parts = rest.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+            pending.append(contentsOf: buffer[..<count])
+            let parts = pending.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
             guard parts.count > 1 else { continue }
             let found = parts.dropLast().map { Line(moment: moment, text: String(decoding: $0, as: UTF8.self)) }
-            rest = parts.last.map(Array.init) ?? []
+            pending = parts.last.map(Array.init) ?? []
             lines.withLock { $0 += found }
         }
         close(descriptor)
@@ -97,7 +97,7 @@ package final class Child: Sendable {
     /// The lines so far.
     package var output: [Line] { lines.withLock { $0 } }
 
-    /// Waits until a line fulfils the condition.
+    /// Waits for a line that fulfills the condition.
     package func await(_ what: String, within seconds: Double = 60, _ condition: (String) -> Bool) throws -> Line {
         let end = Clock.now() + Int64(seconds * 1e9)
         while Clock.now() < end {
@@ -107,11 +107,11 @@ package final class Child: Sendable {
         throw BenchmarkError("\(what) did not come within \(seconds) s")
     }
 
-    /// Waits for its end, once; returns its exit code, or 128 + the signal that ended it.
+    /// Waits for the program's end, once. - Returns: its exit code, or 128 + the signal that ended it.
     @discardableResult
     package func wait() -> Int32 { waitWithUsage().code }
 
-    /// The same, with its processor time, user and system, in nanoseconds.
+    /// Waits like ``wait()``. - Returns: also the processor time, user and system, in nanoseconds.
     package func waitWithUsage() -> (code: Int32, processorTime: Double) {
         var status: Int32 = 0
         var usage = rusage()
@@ -123,13 +123,13 @@ package final class Child: Sendable {
         return (code, seconds * 1e9 + microseconds * 1e3)
     }
 
-    /// Asks it to end, and waits for that.
+    /// Sends SIGTERM and waits for the program's end.
     package func stop() {
         kill(processID, SIGTERM)
         wait()
     }
 
-    /// Runs a program to its end, which must be a good one.
+    /// Runs a program to its end. - Throws: if its exit code is not 0.
     package static func run(_ command: [String], in host: LabHost? = nil, input: Int32? = nil) throws {
         let code = try Child(command, in: host, input: input).wait()
         guard code == 0 else { throw BenchmarkError("\(command.joined(separator: " ")): exit code \(code)") }

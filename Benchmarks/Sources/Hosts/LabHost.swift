@@ -1,22 +1,23 @@
 import Foundation
 import Glibc
 
-/// A host made of a network namespace without a name, held by a child process: it goes with this process, however that ends.
+/// A host made of a network namespace without a name, which a child process holds. The namespace is removed when this process
+/// ends, however that happens.
 package final class LabHost {
-    /// For `--netns` and `nsenter`.
+    /// The path for `--netns` and `nsenter`.
     package let path: String
     private let holder: Child
 
-    /// An empty host: only `lo`, down.
+    /// Makes a host with only `lo`, which is down.
     package init() throws {
         holder = try Child(["unshare", "--net", "sleep", "infinity"])
         path = "/proc/\(holder.processID)/ns/net"
         let own = Self.inode("/proc/self/ns/net")
         let end = Clock.now() + 10_000_000_000
-        // Until unshare(1) has become sleep(1), the namespace may still be ours.
+        // Until unshare(1) has executed sleep(1), the child may still be in our namespace.
         while Self.inode(path) == own || Self.inode(path) == nil {
             guard Clock.now() < end else {
-                throw BenchmarkError("no network namespace to be had: run this as root, or under 'unshare -Ur'")
+                throw BenchmarkError("no network namespace is available: run this as root, or under 'unshare -Ur'")
             }
             usleep(1000)
         }
@@ -24,8 +25,8 @@ package final class LabHost {
 
     deinit { holder.stop() }
 
-    /// Lays a cable to another host: an interface of this name at both ends, up, this one with the address 10.9.NUMBER.2/24 and the other
-    /// with 10.9.NUMBER.1/24. `index`: of the interface here; the other's is one more.
+    /// Lays a cable to another host: an interface of this name at both ends, up, here with the address 10.9.NUMBER.2/24 and there
+    /// with 10.9.NUMBER.1/24. `index` is the index of this end, and the other end has the next one.
     package func connect(to other: LabHost, _ name: String, number: Int = 1, index: Int? = nil) throws {
         let (own, others) = (index.map { "index \($0) " } ?? "", index.map { "index \($0 + 1) " } ?? "")
         try ip("link add name \(name) \(own)type veth peer name \(name) \(others)netns \(other.path)")
@@ -41,7 +42,7 @@ package final class LabHost {
         return stat(path, &status) == 0 ? UInt64(status.st_ino) : nil
     }
 
-    /// Runs `ip` with words separated by spaces.
+    /// Runs `ip` with arguments separated by spaces.
     package func ip(_ words: String) throws {
         try Child.run(["ip"] + words.split(separator: " ").map(String.init), in: self)
     }
@@ -50,7 +51,7 @@ package final class LabHost {
     package func run(_ script: Script) throws { try Child.run(["ip", "-batch", "-"], in: self, input: script.open()) }
 }
 
-/// A file of `ip` commands that has no name, so that nothing is left of it.
+/// A file of `ip` commands without a name, so that the kernel removes it with its last descriptor.
 package final class Script {
     private let descriptor: Int32
 
@@ -65,7 +66,7 @@ package final class Script {
 
     deinit { close(descriptor) }
 
-    /// The file from its beginning.
+    /// The file's descriptor, positioned at its beginning.
     package func open() -> Int32 {
         lseek(descriptor, 0, SEEK_SET)
         return descriptor

@@ -1,8 +1,8 @@
 internal import Foundation
 internal import HTTPSession
 
-/// How long a value takes to be made of 1 MB of JSON: by HTTPSession's parser, by `JSONSerialization` and by `JSONDecoder`, by turns, the
-/// best of twenty rounds each.
+/// Measures the parsing of 1 MB of JSON by HTTPSession's parser, by `JSONSerialization` and by `JSONDecoder`, in alternating
+/// rounds. Prints the best of twenty rounds of each.
 @main
 enum JSONComparison {
     static func main() throws {
@@ -32,7 +32,7 @@ enum JSONComparison {
     }
 }
 
-/// What FoundationEssentials offers for a value of any type: each type is tried in turn, the frequent ones first.
+/// A value of any type as FoundationEssentials can decode it: each type is tried in turn, the frequent ones first.
 private enum DecodedValue: Decodable {
     case null
     case bool(Bool)

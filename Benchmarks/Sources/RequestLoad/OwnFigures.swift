@@ -1,20 +1,20 @@
 import Glibc
 
-/// What this process has taken so far.
+/// Measurements of this process so far.
 package enum OwnFigures {
-    /// User and system time of all threads, in seconds.
+    /// The user and system time of all threads, in seconds.
     package static var processorSeconds: Double {
         var time = timespec()
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
         return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
     }
 
-    /// Resident memory in KiB.
+    /// The resident memory in KiB.
     package static var residentKibibytes: Int { status("VmRSS:") }
-    /// The most resident memory so far, in KiB: of this program, where getrusage(2) counts that of the one which started it too.
+    /// The peak resident memory of this program so far, in KiB. getrusage(2) would include that of the program that started it.
     package static var peakKibibytes: Int { status("VmHWM:") }
 
-    // Not by Foundation, whose pages would be counted with the rest.
+    // Foundation is avoided here, since its pages would be counted too.
     private static func status(_ name: String) -> Int {
         let descriptor = open("/proc/self/status", O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return 0 }

@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// `URL COUNT CONCURRENCY`: so many requests, so many of them at a time, by one HTTP client after another.
+/// `URL COUNT CONCURRENCY`: COUNT requests, CONCURRENCY at a time, for each of the HTTP clients.
 package struct RequestLoad: Sendable {
     package let url: String
     package let count: Int
@@ -15,7 +15,7 @@ package struct RequestLoad: Sendable {
         (url, self.count, self.concurrency) = (words[0], count, concurrency)
     }
 
-    /// Has `request` asked `count` times; it returns the length of the body. The result is what `Limits/http-multi.c` prints.
+    /// Runs `request` `count` times. It returns the length of the body. The result has the format of `Limits/http-multi.c`.
     package func run(_ request: @escaping @Sendable () async throws -> Int) async throws -> String {
         let (asked, received) = (Counter(), Counter())
         let (start, before) = (ContinuousClock.now, OwnFigures.processorSeconds)
@@ -32,7 +32,7 @@ package struct RequestLoad: Sendable {
         return String(format: "%.0f %.3f %d", Double(count) / elapsed, processor, received.value)
     }
 
-    /// Runs a program: what it throws is its last word.
+    /// Runs a program. It prints a thrown error and exits with 1.
     package static func main(_ body: @Sendable () async throws -> Void) async {
         do {
             try await body()
@@ -42,25 +42,25 @@ package struct RequestLoad: Sendable {
         }
     }
 
-    /// Says how the program is to be called.
+    /// Prints the program's usage and exits.
     package static func usage(_ text: String) -> Never {
         FileHandle.standardError.write(Data("usage: \(text)\n".utf8))
         exit(64)
     }
 }
 
-/// Counted by several tasks.
+/// A counter that several tasks share.
 package final class Counter: Sendable {
     private let count = Atomic(0)
 
     package init() {}
 
-    /// Returns the new count.
+    /// Adds to the count. - Returns: the new count.
     package func add(_ number: Int) -> Int { count.add(number, ordering: .relaxed).newValue }
     package var value: Int { count.load(ordering: .relaxed) }
 }
 
-/// Not the answer that was measured.
+/// A response other than the measured one.
 package struct UnexpectedStatus: Error {
     package let code: Int
     package init(code: Int) { self.code = code }

@@ -1,28 +1,28 @@
 import Foundation
 
-/// What was said about URLSession on Linux, and the program that shows whether it is so.
+/// A claim about URLSession on Linux, and the program that checks it.
 struct Claim: Sendable {
     let name: String
     let text: String
-    /// Where it was read, below Sources/FoundationNetworking of swift-corelibs-foundation.
+    /// The source of the claim, below Sources/FoundationNetworking of swift-corelibs-foundation.
     let source: String
-    /// Whether the process ends when the claim holds.
+    /// True if the process ends when the claim holds.
     var endsProcess = false
-    /// What the child's environment has besides.
+    /// Additional environment variables of the child.
     var environment: [String: String] = [:]
-    /// A command that the child is run by.
+    /// A command that runs the child.
     var wrapper: [String] = []
     let check: @Sendable () throws -> Finding
 
     static let all: [Claim] = redirects + cache + downloads + authentication + timeouts + reports + trust + sessions
 }
 
-/// What came out.
+/// The result of a claim's program.
 struct Finding: Sendable {
     enum Verdict: String, Sendable {
         case confirmed
         case refuted
-        /// The process ended where nobody had claimed that.
+        /// The process ended although the claim does not say so.
         case worse = "ends the process"
         case undecided
     }

@@ -14,7 +14,7 @@ extension Claim {
         Claim(
             name: "download-full-disk", text: "A download to a full disk ends the process",
             source: "NativeProtocol.swift:145-147, 288, 369", endsProcess: true,
-            // A disk of 64 KiB, in a mount namespace of the child's own.
+            // A disk of 64 KiB, in the child's own mount namespace.
             wrapper: [
                 "unshare", "--map-root-user", "--mount", "sh", "-c",
                 "mount -t tmpfs -o size=64k tmpfs /mnt && TMPDIR=/mnt exec \"$@\"", "sh",

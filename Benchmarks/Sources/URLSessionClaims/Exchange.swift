@@ -2,12 +2,12 @@ import Foundation
 import FoundationNetworking
 import Synchronization
 
-/// One task of a session of its own, watched to its end.
+/// One task of a separate session, observed to its end.
 struct Exchange {
     var data = Data()
     var response: HTTPURLResponse?
     var error: (any Error)?
-    /// False when nothing came for so long that we stopped waiting.
+    /// False if the task did not end within the limit.
     var isOver = false
     var duration = Duration.zero
     var observer: Observer
@@ -17,7 +17,7 @@ struct Exchange {
         return "\((error as? URLError).map { "URLError \($0.code.rawValue)" } ?? "\(type(of: error))")"
     }
 
-    /// Runs a data task, with a delegate, so that challenges and metrics have somewhere to go.
+    /// Runs a data task with a delegate, which receives challenges and metrics.
     static func data(
         _ request: URLRequest, configuration: URLSessionConfiguration = .ephemeral, observer: Observer = Observer(),
         within seconds: Double = 20
@@ -45,7 +45,7 @@ struct Exchange {
     }
 }
 
-/// Records what a session tells its delegate.
+/// A delegate that records its calls.
 final class Observer: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, Sendable {
     struct Seen: Sendable {
         var data = Data()

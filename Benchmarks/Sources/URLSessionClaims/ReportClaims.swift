@@ -21,7 +21,8 @@ extension Claim {
             source: "MultiHandle.swift:365-393",
             wrapper: ["unshare", "--map-root-user", "--net"]
         ) {
-            // 198.51.100.0/24 is for documentation (RFC 5737), and this network namespace has no route to it: connect(2) fails at once.
+            // 198.51.100.0/24 is for documentation (RFC 5737), and this network namespace has no route to it: connect(2) fails at
+            // once.
             let exchange = Exchange.data(try URLRequest(url: documentation()))
             return Finding((exchange.error as? URLError)?.code != .notConnectedToInternet, exchange.errorText)
         },

@@ -9,7 +9,7 @@ extension Claim {
         untrusted("name", "a certificate for another name", .init(names: ["other.test"])),
     ]
 
-    /// What the server's certificate is made of.
+    /// The properties of the server's certificate.
     private struct Recipe {
         var names = ["localhost", "127.0.0.1"]
         var from = -86400

@@ -1,7 +1,7 @@
 import Foundation
 
-/// Runs small programs against this toolchain's URLSession and a server that misbehaves, and prints what was seen of each claim as a
-/// table in Markdown. Each claim has a process of its own, as some end it.
+/// Runs small programs against this toolchain's URLSession and a misbehaving server, and prints the result of each claim as a
+/// table in Markdown. Each claim runs in a separate process, since some end it.
 @main
 enum URLSessionClaims {
     static func main() {
@@ -18,14 +18,14 @@ enum URLSessionClaims {
         }
     }
 
-    /// The child: one line, verdict and what was seen, with a tab between.
+    /// Runs one claim in the child, and prints one line: the verdict and the observation, separated by a tab.
     private static func runOne(_ name: String) {
         guard let claim = Claim.all.first(where: { $0.name == name }) else { return }
         let finding: Finding
         do { finding = try claim.check() } catch { finding = Finding(.undecided, "\(error)") }
         print("\(finding.verdict)\t\(finding.seen)")
         fflush(nil)
-        // A session's threads may still be at work, and what they do at exit is no claim of ours.
+        // A session's threads may still run, and a crash of theirs at exit is no result of the claim.
         _exit(0)
     }
 
@@ -63,7 +63,7 @@ enum URLSessionClaims {
         return Finding(verdict, parts[1])
     }
 
-    /// What the Swift runtime says, without the path of whoever built it; of an error that `try!` met, its innermost cause.
+    /// The Swift runtime's message without the path of its build. For an error that `try!` met, its innermost cause.
     private static func reason(in words: String) -> String {
         let lines = words.split(separator: "\n")
         let line = lines.first { $0.contains("Fatal error") } ?? lines.last ?? "no word"

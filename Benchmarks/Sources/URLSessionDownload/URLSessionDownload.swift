@@ -1,7 +1,7 @@
 import Foundation
 import FoundationNetworking
 
-/// FILE URL: a download by FoundationNetworking's URLSession, tried six times; on Linux it gives no resume data.
+/// FILE URL: a download by FoundationNetworking's URLSession, with six attempts. On Linux it gives no resume data.
 @main struct URLSessionDownload {
     static func main() {
         let arguments = CommandLine.arguments
@@ -9,7 +9,7 @@ import FoundationNetworking
         let file = URL(fileURLWithPath: arguments[1])
         for _ in 0..<6 {
             let end = DispatchSemaphore(value: 0)
-            // Read when the semaphore has been signalled, behind the only write.
+            // The value is read after the semaphore's signal, which follows the only write.
             nonisolated(unsafe) var isDone = false
             let task = URLSession.shared.downloadTask(with: url) { place, response, _ in
                 if let place, (response as? HTTPURLResponse).map({ (200..<300).contains($0.statusCode) }) == true {

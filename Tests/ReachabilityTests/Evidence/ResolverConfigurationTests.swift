@@ -7,7 +7,7 @@ import Testing
         ResolverConfiguration(parsing: text.utf8).nameservers.map(\.description)
     }
 
-    @Test func `servers in order, domains, comments`() {
+    @Test func `resolv.conf lists name servers and search domains in order and skips comments`() {
         let configuration = ResolverConfiguration(
             parsing: """
                 # made by hand
@@ -23,17 +23,17 @@ import Testing
         #expect(configuration.hasNameserver)
     }
 
-    @Test func `an empty file exists, and has no server`() {
+    @Test func `an empty resolv.conf exists and has no name server`() {
         #expect(ResolverConfiguration(parsing: "".utf8) == ResolverConfiguration(exists: true))
         #expect(!ResolverConfiguration(parsing: "# nothing\n".utf8).hasNameserver)
     }
 
-    @Test func `no more than three servers count, and useless lines are not among them`() {
+    @Test func `only the first three name servers count, and lines without a valid address are not counted`() {
         let text = "nameserver x\n" + (1...5).map { "nameserver 192.0.2.\($0)\n" }.joined()
         #expect(servers(text) == ["192.0.2.1", "192.0.2.2", "192.0.2.3"])
     }
 
-    @Test func `a zone belongs to an IPv6 address`() {
+    @Test func `a zone is accepted after an IPv6 name server address only`() {
         #expect(servers("nameserver fe80::1%eth0") == ["fe80::1%eth0"])
         #expect(ResolverConfiguration(parsing: "nameserver fe80::1%eth0".utf8).nameservers.first?.zone == "eth0")
         #expect(servers("nameserver fe80::1%\nnameserver 192.0.2.1%eth0\nnameserver %eth0").isEmpty)
@@ -46,20 +46,20 @@ import Testing
         "nameserver 192.0.2.256", "nameserver [2001:db8::1]", "nameserver resolver.example.com", "\0nameserver 192.0.2.1",
         "nameserver 192.0.2.\0", "nameserver 192.0.2.1\r\n", "nameserver \u{661}92.0.2.1",
     ])
-    func `lines that glibc cannot use name no server`(line: String) {
+    func `a line that glibc cannot use names no server`(line: String) {
         #expect(servers(line).isEmpty)
     }
 
-    @Test func `a CR before the line's end is harmless behind a blank`() {
+    @Test func `a CR at the end of a line is harmless after a blank`() {
         #expect(servers("nameserver 192.0.2.1 \r\n") == ["192.0.2.1"])
     }
 
-    @Test func `the last of search and domain decides, empty ones do not count`() {
+    @Test func `the last search or domain line applies, and empty ones are ignored`() {
         #expect(ResolverConfiguration(parsing: "search a b\ndomain c d\n".utf8).search == ["c"])
         #expect(ResolverConfiguration(parsing: "domain c\nsearch a b\nsearch \ndomain\n".utf8).search == ["a", "b"])
     }
 
-    @Test func `bytes that are no text, and long lines`() {
+    @Test func `a name server line after bytes that are not UTF-8 and before a line of 100,000 characters is read`() {
         let bytes = [0xff, 0xfe, 0x0a] + Array("nameserver 192.0.2.1\n".utf8) + [UInt8](repeating: 0x61, count: 100_000)
         #expect(ResolverConfiguration(parsing: bytes).nameservers.map(\.description) == ["192.0.2.1"])
     }

@@ -3,7 +3,7 @@ import Testing
 @testable import Reachability
 
 @Suite struct InterfaceClassifierTests {
-    /// Classifies `link` among `others`, of which and of itself `facts` are known.
+    /// Classifies `link` among `others`. `facts` holds the evidence of each, by interface index.
     private func classify(
         _ link: Link, among others: [Link] = [], facts: [UInt32: InterfaceEvidence] = [:]
     ) -> Classification {
@@ -26,7 +26,7 @@ import Testing
     // MARK: The laboratory
 
     @Test(arguments: LaboratoryInterface.all)
-    func `each interface of the laboratory`(interface: LaboratoryInterface) {
+    func `each interface of the laboratory gets its type, its cost and whether it is virtual`(interface: LaboratoryInterface) {
         let result = InterfaceClassifier.classify(interface.link, evidence: interface.evidence, among: LaboratoryInterface.links)
         {
             LaboratoryInterface.named($0).evidence
@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test(arguments: LaboratoryInterface.all)
-    func `each interface of the laboratory in a namespace without sysfs`(interface: LaboratoryInterface) {
+    func `each interface of the laboratory is classified in a namespace without sysfs`(interface: LaboratoryInterface) {
         let result = InterfaceClassifier.classify(
             interface.link, evidence: interface.evidenceWithoutSysfs, among: LaboratoryInterface.links
         ) { LaboratoryInterface.named($0).evidenceWithoutSysfs }
@@ -48,7 +48,7 @@ import Testing
     }
 
     @Test(arguments: LaboratoryInterface.all)
-    func `no name decides`(interface: LaboratoryInterface) {
+    func `an interface's name does not change its type`(interface: LaboratoryInterface) {
         var link = interface.link
         link.name = interface.type == .wifi ? "eth9" : "wlan9"
         let result = InterfaceClassifier.classify(link, evidence: interface.evidence, among: LaboratoryInterface.links) {
@@ -58,7 +58,7 @@ import Testing
     }
 
     @Test(arguments: LaboratoryInterface.all.filter { !InterfaceClassifier.needsEvidence($0.link) })
-    func `where no evidence is needed, none changes anything`(interface: LaboratoryInterface) {
+    func `an interface that needs no evidence is classified the same with misleading evidence`(interface: LaboratoryInterface) {
         let misleading = InterfaceEvidence(
             deviceType: "wlan", isWireless: true, driver: "qmi_wwan", bus: "usb", sources: ["sysfs", "ethtool", "nl80211"])
         let with = InterfaceClassifier.classify(interface.link, evidence: misleading, among: LaboratoryInterface.links) { _ in nil
@@ -68,38 +68,38 @@ import Testing
     }
 
     @Test(arguments: ["veth", "bridge", "wireguard", "dummy", "tun"])
-    func `container interfaces need no evidence`(kind: String) {
+    func `a container's interface needs no evidence`(kind: String) {
         #expect(!InterfaceClassifier.needsEvidence(link(1, kind)))
     }
 
     // MARK: Hardware
 
     @Test(arguments: ["r8152", "ax88179_178a", "asix", "smsc95xx", "lan78xx", "aqc111", "dm9601"])
-    func `a vendor's chip on USB is wired`(driver: String) {
+    func `a USB adapter with a vendor's driver is wired`(driver: String) {
         let result = classify(link(1), facts: [1: InterfaceEvidence(driver: driver, bus: "usb", sources: ["sysfs"])])
         #expect((result.type, result.isVirtual, result.isExpensive) == (.wired, false, false))
     }
 
     @Test(arguments: ["rndis_host", "ipheth", "cdc_ether", "cdc_ncm", "cdc_eem", "cdc_subset"])
-    func `a tether's driver on USB is usb, and expensive`(driver: String) {
+    func `a tether's driver on USB makes the interface usb and expensive`(driver: String) {
         let result = classify(link(1), facts: [1: InterfaceEvidence(driver: driver, bus: "usb", sources: ["sysfs"])])
         #expect((result.type, result.isVirtual, result.isExpensive) == (.usb, false, true))
     }
 
     @Test(arguments: ["huawei_cdc_ncm", "qmi_wwan", "cdc_mbim", "sierra_net", "hso"])
-    func `a modem's driver is cellular without DEVTYPE`(driver: String) {
+    func `a modem's driver makes the interface cellular without DEVTYPE`(driver: String) {
         let result = classify(link(1), facts: [1: InterfaceEvidence(driver: driver, sources: ["ethtool"])])
         #expect((result.type, result.isVirtual, result.isExpensive) == (.cellular, false, true))
     }
 
     @Test(arguments: [519, 530] as [UInt16])
-    func `raw IP without a kind is cellular`(hardwareType: UInt16) {
+    func `a raw IP interface without a kind is cellular`(hardwareType: UInt16) {
         var modem = link(1)
         modem.hardwareType = hardwareType
         #expect(classify(modem).type == .cellular)
     }
 
-    @Test func `Bluetooth by DEVTYPE, or by the bus where sysfs is another's`() {
+    @Test func `a Bluetooth interface is recognized by DEVTYPE, or by its bus if sysfs shows another namespace`() {
         let byType = classify(
             link(1), facts: [1: InterfaceEvidence(deviceType: "bluetooth", bus: "bluetooth", sources: ["sysfs"])])
         #expect((byType.type, byType.isVirtual, byType.isExpensive) == (.bluetooth, false, true))
@@ -108,12 +108,12 @@ import Testing
         #expect(classify(elsewhere, facts: [1: InterfaceEvidence(sources: ["ethtool", "nl80211"])]).type == .bluetooth)
     }
 
-    @Test func `a switch chip's port is wired`() {
+    @Test func `a port of a switch chip (DSA) is wired`() {
         #expect(classify(link(1, "dsa", lower: 2), among: [link(2)]).type == .wired)
         #expect(classify(link(1), facts: [1: InterfaceEvidence(deviceType: "dsa", sources: ["sysfs"])]).type == .wired)
     }
 
-    @Test func `infiniband and what comes are other`() {
+    @Test func `InfiniBand and IPoIB interfaces are other`() {
         var infiniband = link(2)
         infiniband.hardwareType = 32
         infiniband.parentBus = "pci"
@@ -122,13 +122,13 @@ import Testing
         #expect(classify(link(1, "ipoib", lower: 2), among: [infiniband]).type == .other)
     }
 
-    @Test func `Ethernet of which only its type is known is wired, with the doubt told`() {
+    @Test func `Ethernet of which only the ARPHRD type is known is wired, and its evidence says that Wi-Fi is not ruled out`() {
         let result = classify(link(1))
         #expect((result.type, result.isVirtual) == (.wired, false))
         #expect(result.evidence == ["ARPHRD 1 (Ethernet)", "Wi-Fi not ruled out: neither sysfs nor nl80211 answered"])
     }
 
-    @Test func `Ethernet in another namespace is told by netlink's bus and ethtool's driver`() {
+    @Test func `Ethernet in another namespace is recognized by netlink's bus and ethtool's driver`() {
         var card = link(1)
         card.parentBus = "pci"
         let result = classify(card, facts: [1: InterfaceEvidence(driver: "e1000", sources: ["ethtool", "nl80211"])])
@@ -136,7 +136,7 @@ import Testing
         #expect(result.evidence == ["ARPHRD 1 (Ethernet)", "driver e1000, bus pci"])
     }
 
-    @Test func `Ethernet that sysfs knows no device of is virtual, as vboxnet0`() {
+    @Test func `Ethernet without a device in sysfs, as vboxnet0, is virtual`() {
         let result = classify(link(1), facts: [1: InterfaceEvidence(driver: "vboxnet", sources: ["sysfs", "ethtool"])])
         #expect((result.type, result.isVirtual) == (.virtual, true))
     }
@@ -144,7 +144,7 @@ import Testing
     // MARK: Kinds
 
     @Test(arguments: [1, 512, 772, 778, 519, 65534] as [UInt16])
-    func `tun is a tunnel whatever ARPHRD type was set`(hardwareType: UInt16) {
+    func `a tun interface is a tunnel with any ARPHRD type, and a tap interface is virtual`(hardwareType: UInt16) {
         var tun = link(1, "tun")
         tun.hardwareType = hardwareType
         #expect(classify(tun).type == .tunnel)
@@ -152,13 +152,13 @@ import Testing
         #expect(classify(tun).type == .virtual)
     }
 
-    @Test func `PPP is a tunnel, unless DEVTYPE says wwan`() {
+    @Test func `a PPP interface is a tunnel, unless its DEVTYPE is wwan`() {
         #expect(classify(link(1, "ppp")).type == .tunnel)
         let modem = classify(link(1, "ppp"), facts: [1: modem])
         #expect((modem.type, modem.isVirtual, modem.isExpensive) == (.cellular, false, true))
     }
 
-    @Test func `a kind of the future is virtual, or what DEVTYPE says`() {
+    @Test func `an interface of an unknown kind is virtual, unless DEVTYPE names a medium`() {
         let unknown = classify(link(1, "frobnicate"))
         #expect((unknown.type, unknown.isVirtual) == (.virtual, true))
         let radio = classify(link(1, "frobnicate"), facts: [1: wifi])
@@ -175,7 +175,7 @@ import Testing
     // MARK: Stacked devices
 
     @Test(arguments: ["vlan", "macvlan", "macvtap", "ipvlan", "ipvtap", "macsec"])
-    func `what rests on one device has its medium and its cost`(kind: String) {
+    func `an interface stacked on one device has its type and its cost`(kind: String) {
         let onCable = classify(link(1, kind, lower: 2), among: [link(2)], facts: [2: wired])
         #expect((onCable.type, onCable.isVirtual, onCable.isExpensive) == (.wired, true, false))
         #expect(onCable.evidence == ["kind \(kind)", "over if2, which is wired"])
@@ -184,7 +184,7 @@ import Testing
         #expect(classify(link(1, kind, lower: 2), among: [link(2, "veth")]).type == .wired)
     }
 
-    @Test func `what rests on a device of another namespace is virtual`() {
+    @Test func `an interface stacked on a device of another namespace is virtual`() {
         var macvlan = link(1, "macvlan", lower: 2)
         macvlan.lowerIsElsewhere = true
         let result = classify(macvlan, among: [link(2)], facts: [2: wired])
@@ -194,7 +194,7 @@ import Testing
     }
 
     @Test(arguments: [("bridge", InterfaceType.bridge), ("bond", .virtual), ("team", .virtual)])
-    func `ports that agree lend their medium`(kind: String, otherwise: InterfaceType) {
+    func `a bridge, bond or team whose ports have one type has that type`(kind: String, otherwise: InterfaceType) {
         let ports = [link(2, master: 1), link(3, master: 1)]
         #expect(classify(link(1, kind), among: ports, facts: [2: wired, 3: wired]).type == .wired)
         #expect(classify(link(1, kind), among: ports, facts: [2: wifi, 3: wifi]).type == .wifi)
@@ -203,7 +203,7 @@ import Testing
         #expect(classify(link(1, kind)).type == otherwise)
     }
 
-    @Test func `active ports decide; without any, all do`() {
+    @Test func `the ports with carrier decide a bond's type and cost, and all ports do if none has carrier`() {
         func bond(wiredActive: Bool, modemActive: Bool) -> Classification {
             let ports = [link(2, master: 1, carrier: wiredActive), link(3, master: 1, carrier: modemActive)]
             return classify(link(1, "bond"), among: ports, facts: [2: wired, 3: modem])
@@ -216,7 +216,7 @@ import Testing
         #expect(bond(wiredActive: false, modemActive: false).isExpensive)
     }
 
-    @Test func `veth and tap ports lend no medium, even when the card is unplugged`() {
+    @Test func `veth, tap and netkit ports do not give a bridge its type, even if the card's port has no carrier`() {
         let guests = [link(3, "veth", master: 1), link(4, "tun", master: 1, tap: true), link(5, "netkit", master: 1)]
         let plugged = classify(link(1, "bridge"), among: guests + [link(2, master: 1)], facts: [2: wired])
         #expect(plugged.type == .wired)
@@ -228,7 +228,7 @@ import Testing
         #expect(alone.evidence == ["kind bridge", "no port has a medium"])
     }
 
-    @Test func `stacks are followed to the ground`() {
+    @Test func `stacked interfaces are followed down to the physical devices`() {
         // A macvlan over a VLAN over a bridge over a bond of two cards.
         let stack = [
             link(2, "vlan", lower: 3), link(3, "bridge"), link(4, "bond", master: 3), link(5, master: 4), link(6, master: 4),
@@ -237,14 +237,14 @@ import Testing
         #expect(classify(link(1, "macvlan", lower: 2), among: stack, facts: [5: wired, 6: wifi]).type == .virtual)
     }
 
-    @Test func `media that disagree below still disagree above, and cost what they cost`() {
+    @Test func `a bridge over ports of different types stays a bridge and is expensive if one of them is`() {
         // A bridge of a card and of a bond that is made of a card and a modem.
         let ports = [link(2, master: 1), link(3, "bond", master: 1), link(4, master: 3), link(5, master: 3)]
         let result = classify(link(1, "bridge"), among: ports, facts: [2: wired, 4: wired, 5: modem])
         #expect((result.type, result.isExpensive) == (.bridge, true))
     }
 
-    @Test func `cycles and towers that no kernel builds come to an end`() {
+    @Test func `classification ends for interfaces stacked in a cycle and for 200 layers`() {
         #expect(classify(link(1, "vlan", lower: 1)).type == .virtual)
         #expect(classify(link(1, "vlan", lower: 2), among: [link(2, "macvlan", lower: 1)]).type == .virtual)
         #expect(classify(link(1, "bridge", master: 2), among: [link(2, "bond", master: 1)]).type == .bridge)

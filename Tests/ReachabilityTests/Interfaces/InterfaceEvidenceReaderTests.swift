@@ -9,7 +9,7 @@ import Testing
 
     init() throws { sysfs = try TemporaryDirectory() }
 
-    /// A device as sysfs shows it.
+    /// Writes a device as sysfs shows it.
     private func show(
         _ name: String, index: UInt32 = 7, type: UInt16 = 1, address: String = "02:00:00:00:00:0a", uevent: String = "",
         driver: String? = nil, bus: String? = nil
@@ -26,14 +26,14 @@ import Testing
 
     private func facts(_ link: Link) -> SysfsInterfaces.Facts? { SysfsInterfaces(root: sysfs.path).facts(of: link) }
 
-    /// Of index 7 in every test; the machine has no such name, so that ethtool knows nothing of it.
+    /// A link of index 7. The machine has no interface of this name, so that ethtool finds nothing.
     private func link(_ name: String = "nosuchdev0") -> Link { Link(index: 7, name: name, hardwareAddress: address) }
 
     private func read(_ link: Link, usesSysfs: Bool = true, wireless: Set<UInt32>?) -> InterfaceEvidence? {
         InterfaceEvidenceReader(usesSysfs: usesSysfs, sysfsRoot: sysfs.path, wirelessIndexes: { wireless }).read(link)
     }
 
-    @Test func `DEVTYPE, driver, bus`() throws {
+    @Test func `evidence has DEVTYPE, driver and bus from sysfs`() throws {
         try show("nosuchdev0", uevent: "DEVTYPE=wwan\n", driver: "qmi_wwan", bus: "usb")
         #expect(
             read(link(), wireless: nil)
@@ -41,14 +41,14 @@ import Testing
     }
 
     @Test(arguments: ["phy80211", "wireless"])
-    func `a wireless device by sysfs alone, without asking nl80211`(entry: String) throws {
+    func `a wireless device is recognized by sysfs without nl80211`(entry: String) throws {
         try show("nosuchdev0")
         try sysfs.makeDirectory("class/net/nosuchdev0/\(entry)")
         #expect(read(link(), wireless: nil) == InterfaceEvidence(isWireless: true, sources: ["sysfs"]))
         #expect(read(link(), wireless: []) == InterfaceEvidence(isWireless: true, sources: ["sysfs"]))
     }
 
-    @Test func `another device of the same name is not believed`() throws {
+    @Test func `sysfs of another device under the same name is not used`() throws {
         try show("index", index: 8, bus: "pci")
         try show("type", type: 772, bus: "pci")
         try show("address", address: "02:00:00:00:00:0b", bus: "pci")
@@ -57,25 +57,25 @@ import Testing
         #expect(facts(link("same")) == SysfsInterfaces.Facts(bus: "pci"))
     }
 
-    @Test func `a device without a hardware address`() throws {
+    @Test func `a device without a hardware address is read from sysfs`() throws {
         try show("bare", type: 65534, address: "")
         #expect(facts(Link(index: 7, name: "bare", hardwareType: 65534)) == SysfsInterfaces.Facts())
     }
 
     @Test(arguments: ["", ".", "..", "../net/same", "/"])
-    func `a name that is none opens nothing`(name: String) throws {
+    func `a name that leads out of class/net opens no file`(name: String) throws {
         try show("same")
         #expect(facts(link(name)) == nil)
     }
 
-    @Test func `where sysfs is another's, it is not read, and nl80211 is asked`() throws {
+    @Test func `if sysfs belongs to another namespace it is not read, and nl80211 is asked`() throws {
         try show("nosuchdev0", uevent: "DEVTYPE=wwan\n", driver: "qmi_wwan", bus: "usb")
         #expect(read(link(), usesSysfs: false, wireless: [3]) == InterfaceEvidence(sources: ["nl80211"]))
         #expect(read(link(), usesSysfs: false, wireless: [3, 7]) == InterfaceEvidence(isWireless: true, sources: ["nl80211"]))
         #expect(read(link(), usesSysfs: false, wireless: nil) == InterfaceEvidence())
     }
 
-    @Test func `of a veth nothing is read`() throws {
+    @Test func `no evidence is read for a veth interface`() throws {
         var asked = 0
         let reader = InterfaceEvidenceReader(usesSysfs: true, sysfsRoot: sysfs.path) {
             asked += 1
@@ -86,8 +86,8 @@ import Testing
         #expect(asked == 0)
     }
 
-    /// The machine's own devices, as far as it has some: every one that sysfs shows is read and makes sense.
-    @Test func `this machine's interfaces`() {
+    /// Each device of this machine that sysfs shows is read. The test passes if the machine has none.
+    @Test func `evidence of this machine's interfaces has its sources, its bus, and a type that is not virtual for a device`() {
         let root = "/sys/class/net"
         let reader = InterfaceEvidenceReader(usesSysfs: true)
         for name in (try? FileManager.default.contentsOfDirectory(atPath: root)) ?? [] {

@@ -2,8 +2,9 @@ import Testing
 
 @testable import Reachability
 
-/// Every kind of interface that Debian's 6.1 kernel could be made to show in a virtual machine, as it was read there, with what
-/// it is. All are in one machine, so that stacked devices find what they rest on.
+/// An interface as Debian's 6.1 kernel showed it in a virtual machine, with the classification that is expected for it. The list
+/// has every kind that the kernel could be made to show. All belong to one machine, so that stacked devices find the devices
+/// under them.
 struct LaboratoryInterface: CustomTestStringConvertible {
     var name: String
     var kind: String?
@@ -16,11 +17,10 @@ struct LaboratoryInterface: CustomTestStringConvertible {
     var master: String?
     var isTap: Bool
     var flags: Link.Flags
-    /// What it is, and whether made by software.
     var type: InterfaceType
     var isVirtual: Bool
     var isExpensive: Bool
-    /// What it is taken for where sysfs shows another namespace's devices, where that differs.
+    /// The expected type if sysfs shows another namespace's devices.
     var typeWithoutSysfs: InterfaceType
 
     var testDescription: String { name }
@@ -69,7 +69,7 @@ struct LaboratoryInterface: CustomTestStringConvertible {
             "wwan0.1", "wwan", 65534, devtype: "wwan", bus: "wwan", driver: "wwan", flags: .pointToPoint, is: .cellular,
             virtual: false, expensive: true),
         LaboratoryInterface("usb1", devtype: "gadget", bus: "gadget", driver: "g_ether", is: .usb, virtual: false),
-        // Only DEVTYPE tells this modem from a tether.
+        // Only DEVTYPE distinguishes this modem from a tether.
         LaboratoryInterface(
             "wwan2", devtype: "wwan", bus: "usb", driver: "cdc_ether", is: .cellular, virtual: false, expensive: true,
             withoutSysfs: .usb),
@@ -137,7 +137,7 @@ struct LaboratoryInterface: CustomTestStringConvertible {
         LaboratoryInterface("bat0", "batadv", driver: "B.A.T.M.A.N. advanced", is: .virtual, virtual: true),
         LaboratoryInterface(
             "gtp0", "gtp", 65534, devtype: "gtp", driver: "gtp", flags: .pointToPoint, is: .tunnel, virtual: true),
-        // Only DEVTYPE tells what it is.
+        // Only DEVTYPE gives its kind.
         LaboratoryInterface("l2tpeth0", devtype: "l2tpeth", is: .tunnel, virtual: true, withoutSysfs: .virtual),
         LaboratoryInterface("vwlow", "dummy", driver: "dummy", is: .virtual, virtual: true),
         LaboratoryInterface(
@@ -169,14 +169,14 @@ struct LaboratoryInterface: CustomTestStringConvertible {
             lowerIsElsewhere: name == "vethx", parentBus: bus, isTap: isTap)
     }
 
-    /// As sysfs and ethtool tell it, to the namespace that sysfs belongs to.
+    /// The evidence that sysfs and ethtool give in the namespace to which sysfs belongs.
     var evidence: InterfaceEvidence? {
         guard InterfaceClassifier.needsEvidence(link) else { return nil }
         return InterfaceEvidence(
             deviceType: deviceType, isWireless: isWireless, driver: driver, bus: bus, sources: ["sysfs", "ethtool"])
     }
 
-    /// As ethtool and nl80211 tell it in any namespace.
+    /// The evidence that ethtool and nl80211 give in any namespace.
     var evidenceWithoutSysfs: InterfaceEvidence? {
         guard InterfaceClassifier.needsEvidence(link) else { return nil }
         return InterfaceEvidence(isWireless: isWireless, driver: driver, sources: ["ethtool", "nl80211"])

@@ -37,23 +37,23 @@ import Testing
             (carrier, none, [], .carrier), (carrier, linkLocal, [], .degraded), (carrier, global, [], .routable),
             (enslaved, none, [], .enslaved), (enslaved, linkLocal, [], .enslaved), (enslaved, global, [], .routable),
         ] as [(Link, [Address], [Link], LinkLevel)])
-    func `each cell of the matrix`(link: Link, addresses: [Address], ports: [Link], expected: LinkLevel) {
+    func `each carrier and address kind has its level`(link: Link, addresses: [Address], ports: [Link], expected: LinkLevel) {
         #expect(LinkLevelMatrix.level(of: link, addresses: addresses, ports: ports) == expected)
     }
 
     @Test(arguments: [off, noCarrier, dormant])
-    func `a port without carrier says nothing of a device that has none itself`(link: Link) {
+    func `a port without carrier does not change the level of a device that has no carrier itself`(link: Link) {
         #expect(
             LinkLevelMatrix.level(of: link, addresses: Self.none, ports: [Self.deadPort])
                 == LinkLevelMatrix.level(of: link, addresses: Self.none, ports: []))
     }
 
     @Test(arguments: [link(.dormant, flags: [.up, .lowerUp, .dormant], master: 2), link(.down, flags: [], master: 2)])
-    func `a dormant or switched-off port degrades as well`(port: Link) {
+    func `a dormant or switched-off port degrades the carrier of its master`(port: Link) {
         #expect(LinkLevelMatrix.level(of: Self.carrier, addresses: Self.none, ports: [port]) == .degradedCarrier)
     }
 
-    @Test func `all ports in order, and a port of a port that is a port itself`() {
+    @Test func `a device is degraded by a port without carrier, and an enslaved device too`() {
         #expect(LinkLevelMatrix.level(of: Self.carrier, addresses: Self.none, ports: [Self.livePort]) == .carrier)
         #expect(LinkLevelMatrix.level(of: Self.enslaved, addresses: Self.none, ports: [Self.livePort]) == .enslaved)
         #expect(LinkLevelMatrix.level(of: Self.enslaved, addresses: Self.none, ports: [Self.deadPort]) == .degradedCarrier)
@@ -69,7 +69,7 @@ import Testing
             (link(.testing), .noCarrier),
             (link(.notPresent), .noCarrier),
         ] as [(Link, LinkLevel)])
-    func `operational states`(link: Link, expected: LinkLevel) {
+    func `each operational state has its link level`(link: Link, expected: LinkLevel) {
         #expect(LinkLevelMatrix.level(of: link, addresses: Self.none, ports: []) == expected)
     }
 
@@ -84,7 +84,7 @@ import Testing
             ("host", address("127.0.0.1", scope: 254), .carrier),
             ("nowhere", address("192.0.2.1", scope: 255), .carrier),
         ] as [(String, Address, LinkLevel)])
-    func `which addresses count`(what: String, address: Address, expected: LinkLevel) {
+    func `an address counts by its scope and its flags`(what: String, address: Address, expected: LinkLevel) {
         #expect(LinkLevelMatrix.level(of: Self.carrier, addresses: [address], ports: []) == expected)
     }
 }

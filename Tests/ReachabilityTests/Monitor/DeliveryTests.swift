@@ -10,7 +10,7 @@ import Testing
         func asInitial() -> Number { self }
     }
 
-    @Test func `no call begins after the token is gone`() async {
+    @Test func `no callback begins after its token is released`() async {
         let broadcast = Broadcast<Number>()
         let delivery = Delivery()
         let last = Locked(0)
@@ -18,7 +18,7 @@ import Testing
             last.withLock { $0 = update.value }
         }
         broadcast.publish(Number(value: 1))
-        // The delivery thread runs in order: what comes after shows that the former call has come, or never will.
+        // The delivery thread runs blocks in order: if this block has run, the callback before it has run or never will.
         await withCheckedContinuation { done in delivery.run { done.resume() } }
         #expect(last.withLock { $0 } == 1)
         #expect(token != nil)

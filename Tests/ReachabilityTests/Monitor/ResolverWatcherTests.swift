@@ -16,14 +16,14 @@ import Testing
         try ResolverWatcher(ResolverFile(namespaceName: namespace, root: machine.path))
     }
 
-    /// inotify's events are queued by the call that causes them, so what has happened is there at once.
+    /// True if an inotify event waits. The call that causes an event queues it, so no time passes in between.
     private func hasEvents(_ watcher: borrowing ResolverWatcher) -> Bool {
         var waiting = pollfd(fd: watcher.descriptor, events: Int16(POLLIN), revents: 0)
         return poll(&waiting, 1, 0) == 1
     }
 
-    /// Takes a change's events. A process that is just being forked from this one keeps a file open that was closed here, and the event of
-    /// its closing comes when it has executed its program.
+    /// Reads a change's events. A process that is being forked from this one keeps a closed file open until it executes its
+    /// program. Only then does the event of its closing come.
     private func hasChanged(_ watcher: inout ResolverWatcher) -> Bool {
         for _ in 0..<1_000 {
             var waiting = pollfd(fd: watcher.descriptor, events: Int16(POLLIN), revents: 0)
@@ -37,7 +37,7 @@ import Testing
 
     private func servers(_ watcher: borrowing ResolverWatcher) -> [String] { watcher.read().nameservers.map(\.description) }
 
-    @Test func `a file written in place`() throws {
+    @Test func `a change of resolv.conf written in place is noticed`() throws {
         try machine.write("nameserver 192.0.2.1\n", to: "etc/resolv.conf")
         var watcher = try watcher()
         #expect(watcher.isComplete == true)
@@ -52,7 +52,7 @@ import Testing
         #expect(watcher.drain() == false)
     }
 
-    @Test func `a writer is waited for until it closes the file`() throws {
+    @Test func `a change of resolv.conf is noticed when its writer closes the file`() throws {
         try machine.write("nameserver 192.0.2.1\n", to: "etc/resolv.conf")
         var watcher = try watcher()
         let writer = open(machine.at("etc/resolv.conf"), O_WRONLY | O_TRUNC | O_CLOEXEC)
@@ -65,7 +65,7 @@ import Testing
         #expect(servers(watcher) == ["192.0.2.2"])
     }
 
-    @Test func `replacement by rename, again and again`() throws {
+    @Test func `each replacement of resolv.conf by rename is noticed`() throws {
         try machine.write("nameserver 192.0.2.1\n", to: "etc/resolv.conf")
         var watcher = try watcher()
         for number in 2...5 {
@@ -79,7 +79,7 @@ import Testing
         #expect(servers(watcher) == ["192.0.2.9"])
     }
 
-    @Test func `deleted and made again`() throws {
+    @Test func `removing resolv.conf and creating it again are noticed`() throws {
         try machine.write("nameserver 192.0.2.1\n", to: "etc/resolv.conf")
         var watcher = try watcher()
         try machine.remove("etc/resolv.conf")
@@ -90,7 +90,7 @@ import Testing
         #expect(servers(watcher) == ["192.0.2.2"])
     }
 
-    @Test func `other files of the directory are no news`() throws {
+    @Test func `changes of other files in the directory are ignored`() throws {
         try machine.write("nameserver 192.0.2.1\n", to: "etc/resolv.conf")
         var watcher = try watcher()
         try machine.write("x", to: "etc/hosts")
@@ -101,7 +101,7 @@ import Testing
         #expect(watcher.drain() == false)
     }
 
-    @Test func `a link into a directory that does not exist yet`() throws {
+    @Test func `a resolv.conf that links into a missing directory is read when the directory and the file appear`() throws {
         try machine.link("etc/resolv.conf", to: "../run/systemd/resolve/stub-resolv.conf")
         var watcher = try watcher()
         #expect(read(watcher) == ResolverConfiguration())
@@ -119,7 +119,7 @@ import Testing
         #expect(read(watcher) == ResolverConfiguration())
     }
 
-    @Test func `directories made faster than they can be watched`() throws {
+    @Test func `directories created faster than they can be watched do not hide resolv.conf`() throws {
         try machine.link("etc/resolv.conf", to: "/run/a/b/resolv.conf")
         var watcher = try watcher()
         try machine.makeDirectory("run/a/b")
@@ -128,7 +128,7 @@ import Testing
         #expect(servers(watcher) == ["192.0.2.1"])
     }
 
-    @Test func `a link turned elsewhere`() throws {
+    @Test func `a link that is turned to another file is followed, and the former file is ignored`() throws {
         try machine.write("nameserver 192.0.2.1\n", to: "run/one")
         try machine.write("nameserver 192.0.2.2\n", to: "run/two")
         try machine.link("run/current", to: "one")
@@ -136,7 +136,7 @@ import Testing
         var watcher = try watcher()
         #expect(servers(watcher) == ["192.0.2.1"])
 
-        // The hop in the middle; the link in /etc stays.
+        // The link in the middle changes; the link in /etc stays.
         try machine.link("run/next", to: "two")
         try machine.rename("run/next", to: "run/current")
         #expect(hasChanged(&watcher) == true)
@@ -149,7 +149,7 @@ import Testing
         #expect(servers(watcher) == ["192.0.2.3"])
     }
 
-    @Test func `a directory on the way renamed and replaced`() throws {
+    @Test func `renaming and replacing a directory on the path of a link is noticed`() throws {
         try machine.makeDirectory("run/resolve")
         try machine.write("nameserver 192.0.2.1\n", to: "run/resolve/resolv.conf")
         try machine.link("etc/resolv.conf", to: "/run/resolve/resolv.conf")
@@ -165,7 +165,7 @@ import Testing
         #expect(servers(watcher) == ["192.0.2.2"])
     }
 
-    @Test func `a namespace's own file comes first, while it exists`() throws {
+    @Test func `a namespace's own resolv.conf is used while it exists`() throws {
         try machine.write("nameserver 192.0.2.1\n", to: "etc/resolv.conf")
         var watcher = try watcher("blue")
         #expect(servers(watcher) == ["192.0.2.1"])
@@ -182,7 +182,7 @@ import Testing
         #expect(servers(watcher) == ["192.0.2.2"])
     }
 
-    @Test func `no directory at all, and then one`() throws {
+    @Test func `a resolv.conf is found if its directory is created after the start`() throws {
         try machine.remove("etc")
         var watcher = try watcher()
         #expect(read(watcher) == ResolverConfiguration())
@@ -193,7 +193,7 @@ import Testing
         #expect(read(watcher) == ResolverConfiguration(exists: true))
     }
 
-    @Test func `links that lead in a circle, to a directory or through a file lead to no file`() throws {
+    @Test func `links that form a circle, or lead to a directory or through a file, lead to no resolv.conf`() throws {
         try machine.link("etc/resolv.conf", to: "resolv.conf")
         #expect(try read(watcher()) == ResolverConfiguration())
         try machine.remove("etc/resolv.conf")
@@ -205,18 +205,18 @@ import Testing
         #expect(try read(watcher()) == ResolverConfiguration())
     }
 
-    @Test func `a pipe in the file's place blocks nobody`() throws {
+    @Test func `a FIFO in place of resolv.conf does not block the reader`() throws {
         try #require(mkfifo(machine.at("etc/resolv.conf"), 0o600) == 0)
         #expect(try read(watcher()) == ResolverConfiguration())
     }
 
-    @Test func `of a giant file the whole lines at its beginning count`() throws {
+    @Test func `the complete lines at the beginning of a resolv.conf beyond the size limit are read`() throws {
         let filler = String(repeating: "#", count: ResolverFile.sizeLimit - "nameserver 192.0.2.1\n".utf8.count - 24) + "\n"
         try machine.write("nameserver 192.0.2.1\n" + filler + "nameserver 192.0.2.234567\n", to: "etc/resolv.conf")
         #expect(try servers(watcher()) == ["192.0.2.1"])
     }
 
-    @Test func `a line of 100,000 characters does not hide the lines behind it`() throws {
+    @Test func `a line of 100,000 characters does not hide the name server after it`() throws {
         let long = "search " + String(repeating: "a.example ", count: 10_000) + "\n"
         try machine.write(
             "# " + String(repeating: "x", count: 100_000) + "\n" + long + "nameserver 192.0.2.1\n", to: "etc/resolv.conf")
@@ -224,11 +224,11 @@ import Testing
     }
 
     @Test(arguments: ["..", "a/b"])
-    func `a name that would lead out of the directory is none`(name: String) {
+    func `a namespace name with a path separator or dots adds no file`(name: String) {
         #expect(ResolverFile(namespaceName: name).candidates == ["/etc/resolv.conf"])
     }
 
-    @Test func `the machine's own file can be watched`() throws {
+    @Test func `the machine's own resolv.conf can be watched`() throws {
         let watcher = try ResolverWatcher(ResolverFile())
         #expect(watcher.isComplete == true)
         let configuration = watcher.read()

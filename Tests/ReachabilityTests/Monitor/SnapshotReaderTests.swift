@@ -3,7 +3,7 @@ import Testing
 @testable import Reachability
 
 @Suite struct SnapshotReaderTests {
-    @Test func `changes that nobody takes gather up to a limit, and a full snapshot is asked for again`() {
+    @Test func `snapshot changes that are not read are collected up to a limit, then a full snapshot is requested`() {
         let changes = [Kernel.Change](repeating: .linkRemoved(1), count: SnapshotReader.limit / 2)
         let half = Kernel.SnapshotUpdate.changes(changes)
         #expect(half.following(half) == .changes(changes + changes))

@@ -32,14 +32,14 @@ import Testing
         #expect(decoded.peer == peer)
     }
 
-    @Test func `IPv6 says its address once, as IFA_ADDRESS`() throws {
+    @Test func `an IPv6 address comes once, as IFA_ADDRESS`() throws {
         let six = IPAddress(v6: 0x2001_0db8_0000_0000, 7)
         let decoded = try address(message(family: 10, prefix: 64) { $0.add(1, six.bytes) })
         #expect(decoded.address == six)
         #expect(decoded.peer == nil)
     }
 
-    @Test func `flags are those of the 32 bits, not of the header's 8`() throws {
+    @Test func `address flags come from the 32 bits of IFA_FLAGS and not from the header's 8`() throws {
         let decoded = try address(
             message(flags: 0x80) { message in
                 message.add(2, local.bytes)
@@ -49,7 +49,7 @@ import Testing
         #expect(!decoded.isUsable)
     }
 
-    @Test func `an optimistic address is usable while tentative, a duplicate is not`() throws {
+    @Test func `an optimistic address is usable while tentative, a duplicate address is not`() throws {
         let optimistic = try address(
             message {
                 $0.add(2, local.bytes); $0.add(8, UInt32(0x44))
@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    @Test func `lifetimes, and for ever`() throws {
+    @Test func `address lifetimes are decoded, and an infinite lifetime is nil`() throws {
         let limited = try address(lifetime(preferred: 60, valid: 120, flags: 0))
         #expect(limited.lifetime.preferredSeconds == 60)
         #expect(limited.lifetime.validSeconds == 120)
@@ -81,14 +81,14 @@ import Testing
         #expect(forever.lifetime.validSeconds == nil)
     }
 
-    @Test func `deprecated is what has no preferred time left, whatever the flag says`() throws {
+    @Test func `an address without preferred lifetime left is deprecated, whatever its flag says`() throws {
         #expect(try address(lifetime(preferred: 0, valid: 60, flags: 0)).flags.contains(.deprecated))
         #expect(try address(lifetime(preferred: 1, valid: 60, flags: 0x20)).flags.isDisjoint(with: .deprecated))
         #expect(
             try address(lifetime(preferred: 0, valid: 60, flags: 0)) == address(lifetime(preferred: 0, valid: 60, flags: 0x20)))
     }
 
-    @Test func `seconds that count down are no change, a renewal is`() throws {
+    @Test func `a lifetime that counts down leaves the address equal, a renewal does not`() throws {
         #expect(
             try address(lifetime(preferred: 60, valid: 90, flags: 0)) == address(lifetime(preferred: 59, valid: 89, flags: 0)))
         #expect(
@@ -96,12 +96,12 @@ import Testing
                 != address(lifetime(preferred: 60, valid: 90, flags: 0, renewed: 78)))
     }
 
-    @Test func `a removal names interface, address and prefix`() {
+    @Test func `removal of an address names interface, address and prefix`() {
         let removal = message(21) { $0.add(2, local.bytes) }
         #expect(decode(removal) == [.addressRemoved(Address.Key(interface: 300, prefix: IPPrefix(local, length: 24)))])
     }
 
-    @Test func `other families are passed over, no or a short address is malformed`() {
+    @Test func `address messages of other families are ignored, and one without a complete address is malformed`() {
         #expect(decode(message(family: 0) { $0.add(2, local.bytes) }) == [.ignored])
         #expect(decode(message(family: 7) { $0.add(2, local.bytes) }) == [.ignored])
         #expect(decode(message { $0.add(8, UInt32(0)) }) == [.malformed])
@@ -109,7 +109,7 @@ import Testing
         #expect(decode(RawMessage(20, header: [2, 24])) == [.malformed])
     }
 
-    @Test func `neighbors with their state, and not bridges' forwarding entries`() {
+    @Test func `neighbors are decoded with their state, and a bridge's forwarding entries are ignored`() {
         let neighbor = Neighbor(interface: 300, address: peer, state: .reachable, hardwareAddress: [2, 0, 0, 0, 0, 1])
         #expect(decode(.neighbor(neighbor)) == [.neighbor(neighbor)])
         #expect(decode(.neighbor(neighbor, removed: true)) == [.neighborRemoved(neighbor.key)])
@@ -125,7 +125,7 @@ import Testing
 @Suite struct NeighborAnswerTests {
     private func answer(_ bytes: [UInt8]) -> NeighborAnswer { NeighborAnswer(NetlinkDecoder.decode(bytes)) }
 
-    @Test func `an entry, no entry, and no answer are three things`() {
+    @Test func `a neighbor answer distinguishes an entry, no entry, and no answer`() {
         let neighbor = Neighbor(interface: 2, address: IPAddress(v4: 0x0a00_0001), state: .failed)
         #expect(answer(RawMessage.neighbor(neighbor, sequence: 9).bytes) == .state(.failed))
         #expect(answer(RawMessage.error(9, errno: 2).bytes) == .absent)

@@ -4,11 +4,11 @@ import Testing
 
 @testable import Reachability
 
-/// Whole datagrams: several messages, ends of dumps, what is cut, and what is garbage.
+/// Complete datagrams: several messages, ends of dumps, truncated messages and random bytes.
 @Suite struct NetlinkDatagramTests {
     private let link = Link(index: 2, name: "eth0")
 
-    @Test func `messages in order, each with its sequence and whether the dump was interrupted`() {
+    @Test func `messages of a datagram are decoded in order, each with its sequence and whether the dump was interrupted`() {
         let datagram: [RawMessage] = [
             .link(link, flags: RawMessage.multi, sequence: 4),
             .link(link, flags: RawMessage.multi | RawMessage.interrupted, sequence: 4), .done(4),
@@ -20,35 +20,35 @@ import Testing
             ])
     }
 
-    @Test func `ends: done, refusal, acknowledgement`() {
+    @Test func `NLMSG_DONE, an error and an acknowledgment end a dump with their errno`() {
         func end(_ message: RawMessage) -> [NetlinkEvent] { NetlinkDecoder.decode(message.bytes).map(\.event) }
         #expect(end(.done(1)) == [.done(errno: 0)])
         #expect(end(.done(1, errno: 95)) == [.done(errno: 95)])
         #expect(end(.error(1, errno: 97)) == [.done(errno: 97)])
         #expect(end(.error(1, errno: 0)) == [.done(errno: 0)])
         #expect(end(RawMessage(2, header: Int32.min.raw)) == [.done(errno: 5)])
-        // An old kernel's DONE carries nothing.
+        // An old kernel's DONE has no payload.
         #expect(end(RawMessage(3)) == [.done(errno: 0)])
     }
 
-    @Test func `types of other protocols are passed over`() {
+    @Test func `message types of other protocols are ignored`() {
         #expect(NetlinkDecoder.decode(RawMessage(1).bytes).map(\.event) == [.ignored])
         #expect(NetlinkDecoder.decode(RawMessage(36, header: [0, 0, 0, 0]).bytes).map(\.event) == [.ignored])
     }
 
-    @Test func `what is before the cut is kept, the rest is one malformed message`() {
+    @Test func `messages before a truncated one are kept, and the truncated one is malformed`() {
         let whole = [RawMessage.link(link), .link(link)].bytes
         let half = RawMessage.link(link).bytes.count
         for length in 0..<whole.count {
             let events = NetlinkDecoder.decode(Array(whole.prefix(length))).map(\.event)
             let isWhole = length >= half
             #expect(events.first == (isWhole ? .link(link) : events.first))
-            // Less than a header cannot be told from padding.
+            // Fewer bytes than a header look like padding.
             #expect(events.filter { $0 == .malformed }.count == (length % half >= 16 ? 1 : 0))
         }
     }
 
-    @Test func `a length that lies ends the datagram`() {
+    @Test func `a message length that is too small or too large ends the datagram`() {
         var bytes = RawMessage.link(link).bytes
         for length in [0, 1, 15, UInt32(bytes.count + 1), .max] as [UInt32] {
             bytes.replaceSubrange(0..<4, with: length.raw)
@@ -57,7 +57,7 @@ import Testing
     }
 
     @Test(arguments: [UInt64(1), 2, 3])
-    func `what the kernel lays out for a value decodes to that value`(seed: UInt64) {
+    func `links, addresses, routes, rules and nexthop objects laid out as the kernel does decode to themselves`(seed: UInt64) {
         var generator = SplitMix64(seed: seed)
         func decode(_ message: RawMessage) -> NetlinkEvent? { NetlinkDecoder.decode(message.bytes).first?.event }
         for _ in 0..<300 {
@@ -77,7 +77,7 @@ import Testing
     }
 
     @Test(arguments: [UInt64(0x6e65_7477), 0x6174_6368])
-    func `10,000 random damages never crash, and one message never becomes more than its bytes allow`(seed: UInt64) {
+    func `10,000 damaged datagrams do not crash the decoder and give no more messages than their bytes hold`(seed: UInt64) {
         var generator = SplitMix64(seed: seed)
         for _ in 0..<10_000 {
             var bytes = randomDatagram(using: &generator)
@@ -115,7 +115,7 @@ import Testing
             case 2: bytes.removeLast(bytes.count - index)
             case 3: bytes.insert(contentsOf: generator.next().raw.prefix(4), at: index)
             default:
-                // Another type with these attributes: the lengths are right, the content is another's.
+                // Another type with these attributes: the lengths are right, the content belongs to another type.
                 if bytes.count > 5 {
                     bytes[4] = [2, 3, 16, 17, 20, 21, 24, 25, 28, 32, 104].randomElement(using: &generator) ?? 16
                 }

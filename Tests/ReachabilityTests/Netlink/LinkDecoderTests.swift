@@ -11,7 +11,7 @@ import Testing
         [family, 0] + UInt16(1).raw + index.raw + flags.raw + change.raw
     }
 
-    @Test func `hardware: name, flags, state, address, bus`() {
+    @Test func `a hardware link is decoded with name, flags, state, address and bus`() {
         let message = RawMessage(16, header: header()) { message in
             message.add(3, text: "eth0")
             message.add(16, UInt8(6))
@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test(arguments: ["veth", "bridge", "vlan", "macvlan", "wireguard", "a-kind-of-the-future"])
-    func `the kind is what the module says`(kind: String) throws {
+    func `a link's kind is the string of IFLA_INFO_KIND`(kind: String) throws {
         let message = RawMessage(16, header: header()) { message in
             message.add(3, text: "x")
             message.nest(18) { $0.add(1, text: kind) }
@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test(arguments: [(UInt8(1), false), (2, true)])
-    func `tun and tap share a kind and differ in IFLA_TUN_TYPE`(type: UInt8, isTap: Bool) throws {
+    func `tun and tap links share a kind and differ in IFLA_TUN_TYPE`(type: UInt8, isTap: Bool) throws {
         let message = RawMessage(16, header: header()) { message in
             message.add(3, text: "tun0")
             message.nest(18) { info in
@@ -52,7 +52,7 @@ import Testing
         #expect(link.isTap == isTap)
     }
 
-    @Test func `a port has its master and the kind of port`() throws {
+    @Test func `a bridge's port is decoded with its master and the kind of port`() throws {
         let message = RawMessage(16, header: header(index: 300)) { message in
             message.add(3, text: "veth1")
             message.add(10, UInt32(1_000))
@@ -67,7 +67,7 @@ import Testing
         #expect(link.portKind == "bridge")
     }
 
-    @Test func `a peer in another namespace has an index that means nothing here`() throws {
+    @Test func `a veth peer in another namespace is marked: its index has no meaning here`() throws {
         let message = RawMessage(16, header: header()) { message in
             message.add(3, text: "veth0")
             message.add(5, UInt32(9))
@@ -85,7 +85,7 @@ import Testing
     }
 
     @Test(arguments: [("ipip", UInt16(3)), ("sit", 3), ("gre", 7), ("gretap", 7), ("vti", 5), ("vxlan", 2), ("geneve", 2)])
-    func `the other end of an IP tunnel`(kind: String, attribute: UInt16) throws {
+    func `the remote address of an IP tunnel is decoded if it is unicast`(kind: String, attribute: UInt16) throws {
         func message(_ remote: [UInt8]) -> RawMessage {
             RawMessage(16, header: header()) { message in
                 message.add(3, text: "t0")
@@ -103,7 +103,7 @@ import Testing
         }
     }
 
-    @Test func `wireless statistics say nothing of the link`() {
+    @Test func `a link message with wireless statistics is ignored`() {
         let message = RawMessage(16, header: header()) { message in
             message.add(3, text: "wlan0")
             message.add(11, [UInt8](repeating: 7, count: 24))
@@ -112,7 +112,7 @@ import Testing
     }
 
     @Test(arguments: [UInt16(16), 17])
-    func `a bridge speaking of its port is not the port's own message`(type: UInt16) {
+    func `a bridge's message about its port (family 7) is ignored`(type: UInt16) {
         let message = RawMessage(type, header: header(family: 7)) { message in
             message.add(3, text: "veth1")
             message.add(10, UInt32(4))
@@ -120,7 +120,7 @@ import Testing
         #expect(decode(message) == [.ignored])
     }
 
-    @Test func `a move to another namespace is a removal here`() {
+    @Test func `a link that moves to another namespace is removed`() {
         let message = RawMessage(17, header: header(index: 0x1234_5678)) { message in
             message.add(3, text: "eth0")
             message.add(45, UInt32(1))
@@ -129,14 +129,14 @@ import Testing
         #expect(decode(message) == [.linkRemoved(0x1234_5678)])
     }
 
-    @Test func `without a name, or cut within its header, it is malformed`() {
+    @Test func `a link message without a name or with a truncated header is malformed`() {
         #expect(decode(RawMessage(16, header: header()) { $0.add(4, UInt32(1500)) }) == [.malformed])
         #expect(decode(RawMessage(16, header: [0, 0, 1, 0])) == [.malformed])
         #expect(decode(RawMessage(17, header: [0, 0, 1, 0])) == [.malformed])
     }
 }
 
-/// What came instead of what a test waits for.
+/// The value that came in place of the one that a test expects.
 struct Unexpected: Error, CustomStringConvertible {
     let description: String
 

@@ -24,13 +24,13 @@ import Testing
     }
 
     @Test(arguments: [UInt8(2), 3, 4, 5, 6, 7, 8, 9, 10, 77])
-    func `every kind keeps its number, known or not`(kind: UInt8) throws {
+    func `every route kind keeps its number, known or not`(kind: UInt8) throws {
         let decoded = try route(message(kind: kind) { $0.add(6, UInt32(10)) })
         #expect(decoded.kind.rawValue == kind)
         #expect(decoded.nextHops.isEmpty)
     }
 
-    @Test func `a default route, its gateway and metric`() throws {
+    @Test func `a default route is decoded with gateway and metric`() throws {
         let decoded = try route(
             message { message in
                 message.add(6, UInt32(600))
@@ -42,7 +42,7 @@ import Testing
         #expect(decoded.nextHops == [Route.NextHop(interface: 300, gateway: gateway)])
     }
 
-    @Test func `IPv4 by way of an IPv6 gateway (RTA_VIA)`() throws {
+    @Test func `an IPv4 route through an IPv6 gateway (RTA_VIA) is decoded`() throws {
         let router = IPAddress(v6: 0xfe80 << 48, 1)
         let decoded = try route(
             message { message in
@@ -53,7 +53,7 @@ import Testing
         #expect(decoded.key.family == .v4)
     }
 
-    @Test func `several next hops with weights, in an order of their own`() throws {
+    @Test func `next hops of a multipath route are decoded with weights and sorted`() throws {
         let hops = [
             Route.NextHop(interface: 7, gateway: gateway, weight: 256), Route.NextHop(interface: 3, weight: 1, isOnLink: true),
         ]
@@ -65,7 +65,7 @@ import Testing
         #expect(one.uses(interface: 7) && one.uses(interface: 3) && !one.uses(interface: 4))
     }
 
-    @Test func `a dead next hop is none, and a route of dead ones only is dead and keeps them`() {
+    @Test func `dead next hops are left out, and a route with only dead ones is dead and keeps them`() {
         let (alive, dead) = (Route.NextHop(interface: 2, gateway: gateway), Route.NextHop(interface: 3, gateway: gateway))
         let half = message {
             $0.add(9, RawMessage.multipathMember(alive, of: .v4) + RawMessage.multipathMember(dead, of: .v4, flags: 1))
@@ -91,7 +91,7 @@ import Testing
             ])
     }
 
-    @Test func `a table beyond the header's eight bits`() throws {
+    @Test func `a route table number beyond the header's eight bits comes from RTA_TABLE`() throws {
         let decoded = try route(
             message(table: 252) { message in
                 message.add(15, UInt32(51_820))
@@ -101,7 +101,7 @@ import Testing
     }
 
     @Test(arguments: [UInt32(0), 1_024, 0xffff_fffe, .max])
-    func `metrics of all sizes`(metric: UInt32) throws {
+    func `route metrics of all sizes are decoded`(metric: UInt32) throws {
         let decoded = try route(
             message(family: 10) {
                 $0.add(6, metric); $0.add(4, UInt32(2))
@@ -109,7 +109,7 @@ import Testing
         #expect(decoded.key.metric == metric)
     }
 
-    @Test func `a cloned route is no part of a table, but may be an answer`() {
+    @Test func `a cloned route belongs to no table but may answer a query`() {
         let hop = Route.NextHop(interface: 2)
         func cloned(flags: UInt16, sequence: UInt32) -> RawMessage {
             message(routeFlags: 0x200, flags: flags, sequence: sequence) { $0.add(4, UInt32(2)) }
@@ -120,7 +120,7 @@ import Testing
             decode(cloned(flags: 0, sequence: 5)) == [.route(Route(defaultKey, nextHops: [hop]), replaces: false, isDead: false)])
     }
 
-    @Test func `a nexthop object, with its hop or without (nexthop_compat_mode 0)`() throws {
+    @Test func `a route with a nexthop object is decoded with its hop and without it (nexthop_compat_mode 0)`() throws {
         let bare = try route(message { $0.add(30, UInt32(9)) })
         #expect(bare.nexthopObject == 9)
         #expect(bare.nextHops.isEmpty)
@@ -131,7 +131,7 @@ import Testing
         #expect(full.nextHops == [Route.NextHop(interface: 2)])
     }
 
-    @Test func `routes that differ in metrics only differ`() throws {
+    @Test func `routes that differ only in RTA_METRICS differ`() throws {
         func with(_ mtu: UInt32?) throws -> Route {
             try route(
                 message { message in
@@ -144,7 +144,7 @@ import Testing
         #expect(try with(nil) != with(1400))
     }
 
-    @Test func `replacement and removal`() {
+    @Test func `replacement and removal of a route are decoded`() {
         let expected = Route(defaultKey, nextHops: [Route.NextHop(interface: 2)])
         #expect(
             decode(message(flags: RawMessage.replace) { $0.add(4, UInt32(2)) })
@@ -152,28 +152,28 @@ import Testing
         #expect(decode(message(25) { $0.add(4, UInt32(2)) }) == [.routeRemoved(expected)])
     }
 
-    @Test func `multicast routing and MPLS are passed over, a cut header is malformed`() {
+    @Test func `multicast routing and MPLS routes are ignored, and a truncated header is malformed`() {
         #expect(decode(message(family: 128) { _ in }) == [.ignored])
         #expect(decode(message(family: 28) { _ in }) == [.ignored])
         #expect(decode(RawMessage(24, header: [2, 0, 0])) == [.malformed])
     }
 
-    @Test func `answers: the way, a refusal, nothing`() {
-        let way = message(sequence: 4) { message in
+    @Test func `a route query is answered by a route, a refusal or nothing`() {
+        let chosen = message(sequence: 4) { message in
             message.add(5, gateway.bytes)
             message.add(4, UInt32(2))
             message.add(7, IPAddress(v4: 0xc000_0209).bytes)
         }
         let query = RouteQuery(IPAddress(v4: 0xc633_6401))
         #expect(
-            RouteAnswer(NetlinkDecoder.decode(way.bytes), to: query)
+            RouteAnswer(NetlinkDecoder.decode(chosen.bytes), to: query)
                 == .route(ChosenRoute(interface: 2, gateway: gateway, source: IPAddress(v4: 0xc000_0209))))
         #expect(
             RouteAnswer(NetlinkDecoder.decode(RawMessage.error(4, errno: 113).bytes), to: query) == .refused(errno: 113))
         #expect(RouteAnswer([], to: query) == nil)
     }
 
-    @Test func `asked for one interface, a multipath answer is read for that one`() {
+    @Test func `a query for one interface reads a multipath answer's next hop over that interface`() {
         let hops = [
             Route.NextHop(interface: 2, gateway: gateway), Route.NextHop(interface: 3, gateway: IPAddress(v4: 0xc000_0301)),
         ]
@@ -182,7 +182,7 @@ import Testing
         #expect(answer == .route(ChosenRoute(interface: 3, gateway: IPAddress(v4: 0xc000_0301))))
     }
 
-    @Test func `asked for one interface, a nexthop object that is not spelt out is that interface`() {
+    @Test func `a query for one interface reads a nexthop object without its hop as that interface`() {
         let bare = message(sequence: 4) { $0.add(30, UInt32(9)) }
         let answer = RouteAnswer(NetlinkDecoder.decode(bare.bytes), to: RouteQuery(IPAddress(v4: 0xc633_6401), interface: 3))
         #expect(answer == .route(ChosenRoute(interface: 3)))

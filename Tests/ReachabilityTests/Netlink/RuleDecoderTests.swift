@@ -19,7 +19,7 @@ import Testing
         return rule
     }
 
-    @Test func `wg-quick's rules: not fwmark, and suppress_prefixlength 0`() throws {
+    @Test func `wg-quick's rules are decoded: not fwmark, and suppress_prefixlength 0`() throws {
         let marked = try rule(
             message(table: 252, flags: 2) { message in
                 message.add(15, UInt32(51_820))
@@ -36,7 +36,7 @@ import Testing
         #expect(suppressed.suppressedPrefixLength == 0)
     }
 
-    @Test func `users and ports`() throws {
+    @Test func `a rule's users, protocol and ports are decoded`() throws {
         let decoded = try rule(
             message { message in
                 message.add(20, UInt32(1_000).raw + UInt32(1_999).raw)
@@ -50,7 +50,7 @@ import Testing
         #expect(decoded.destinationPorts == 443...443)
     }
 
-    @Test func `a range that is upside down or cut is none`() throws {
+    @Test func `a rule's reversed or truncated range is ignored`() throws {
         let decoded = try rule(
             message { message in
                 message.add(20, UInt32(9).raw + UInt32(1).raw)
@@ -60,7 +60,7 @@ import Testing
         #expect(decoded.destinationPorts == nil)
     }
 
-    @Test func `goto, tunnel id, interfaces, VRF, group, origin`() throws {
+    @Test func `a rule's goto, tunnel id, interfaces, VRF, group and origin are decoded`() throws {
         let decoded = try rule(
             message(action: 2) { message in
                 message.add(4, UInt32(1_000))
@@ -78,7 +78,7 @@ import Testing
                     suppressedGroup: 4, isL3MasterDevice: true, tunnel: 0x0102_0304, origin: 186))
     }
 
-    @Test func `from and to with their prefixes`() throws {
+    @Test func `a rule's from and to are decoded with their prefixes`() throws {
         let (from, to) = (IPAddress(v6: 0x2001_0db8 << 32, 0), IPAddress(v6: 0x2001_0db8_0001 << 16, 0))
         let decoded = try rule(
             message(family: 10, lengths: (48, 32)) { message in
@@ -90,14 +90,14 @@ import Testing
         #expect(decoded.destination == IPPrefix(to, length: 48))
     }
 
-    @Test func `rules that differ in what has no name here differ`() throws {
+    @Test func `rules that differ in an attribute without a property here differ`() throws {
         let one = try rule(message { $0.add(25, UInt8(46)) })
         #expect(try one == rule(message { $0.add(25, UInt8(46)) }))
         #expect(try one != rule(message { $0.add(25, UInt8(10)) }))
         #expect(try one != rule(message { _ in }))
     }
 
-    @Test func `removals, other families, cut headers`() {
+    @Test func `removal of a rule is decoded, other families are ignored, and a truncated header is malformed`() {
         #expect(decode(message(33) { $0.add(6, UInt32(5)) }) == [.ruleRemoved(Rule(family: .v4, priority: 5))])
         #expect(decode(message(family: 129) { _ in }) == [.ignored])
         #expect(decode(RawMessage(32, header: [2, 0, 0, 0])) == [.malformed])
@@ -107,7 +107,7 @@ import Testing
 @Suite struct NexthopDecoderTests {
     private func decode(_ message: RawMessage) -> [NetlinkEvent] { NetlinkDecoder.decode(message.bytes).map(\.event) }
 
-    @Test func `a hop, a blackhole, a group`() {
+    @Test func `a nexthop object is decoded as a hop, a blackhole or a group`() {
         let hop = NexthopObject(id: 7, hop: Route.NextHop(interface: 300, gateway: IPAddress(v4: 0xc000_0201), isOnLink: true))
         let blackhole = NexthopObject(id: 8, isBlackhole: true)
         let group = NexthopObject(id: 9, group: [.init(id: 7, weight: 1), .init(id: 8, weight: 300)])
@@ -117,7 +117,7 @@ import Testing
         }
     }
 
-    @Test func `without a number, or cut, it is malformed`() {
+    @Test func `a nexthop message without a number or with a truncated header is malformed, and a truncated group is ignored`() {
         #expect(decode(RawMessage(104, header: [2, 0, 3, 0] + UInt32(0).raw) { $0.add(5, UInt32(2)) }) == [.malformed])
         #expect(decode(RawMessage(104, header: [2, 0])) == [.malformed])
         let ragged = RawMessage(104, header: [0, 0, 3, 0] + UInt32(0).raw) { message in

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Reachability
 
-/// What is made up where netlink is refused has to read as what the kernel sends.
+/// Synthesized messages, which replace a refused netlink socket, must decode like those of the kernel.
 @Suite struct SynthesizedMessagesTests {
     private func decode(_ fill: (inout SynthesizedMessages) -> Void) -> [NetlinkMessage] {
         var messages = SynthesizedMessages(sequence: 7)
@@ -11,7 +11,7 @@ import Testing
         return NetlinkDecoder.decode(messages.bytes)
     }
 
-    @Test func `links come back as they were, and the dump ends`() {
+    @Test func `synthesized link messages decode to the same links, and the dump ends`() {
         let links = [
             Link(index: 1, name: "lo", flags: [.up, .loopback, .running, .lowerUp], hardwareType: 772, mtu: 65_536),
             Link(
@@ -23,7 +23,7 @@ import Testing
         #expect(messages.allSatisfy { $0.sequence == 7 })
     }
 
-    @Test func `addresses of both families, with a peer, and deprecated`() throws {
+    @Test func `synthesized address messages decode for both families, with a peer, tentative and deprecated`() throws {
         let addresses = [
             Address(
                 interface: 3, prefix: IPPrefix(try #require(IPAddress("198.18.2.2")), length: 32), peer: IPAddress("198.18.2.1")),
@@ -38,7 +38,7 @@ import Testing
         #expect(messages.map(\.event) == addresses.map { .address($0) } + [.done(errno: 0)])
     }
 
-    @Test func `routes with and without a gateway, and one that refuses`() throws {
+    @Test func `synthesized route messages decode with a gateway, without, and as unreachable`() throws {
         let anywhere = IPPrefix(IPAddress(v4: 0), length: 0)
         let routes = [
             Route(
@@ -50,7 +50,7 @@ import Testing
         #expect(messages.map(\.event) == routes.map { .route($0) } + [.done(errno: 0)])
     }
 
-    @Test func `a refusal`() {
+    @Test func `a synthesized error decodes as a refused route query`() {
         var messages = SynthesizedMessages(sequence: 1, flags: 0)
         messages.addError(errno: 101)
         #expect(RouteAnswer(NetlinkDecoder.decode(messages.bytes), to: RouteQuery(IPAddress(v4: 0))) == .refused(errno: 101))

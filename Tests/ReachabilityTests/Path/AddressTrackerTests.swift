@@ -3,8 +3,8 @@ import Testing
 
 @testable import Reachability
 
-/// What Chromium's AddressTrackerLinux is tested for (address_tracker_linux_unittest.cc, the 18 cases by name), asked of this
-/// machine on raw bytes. `PathBench` checks with every message that the published changes lead to the snapshot.
+/// The 18 cases of Chromium's AddressTrackerLinux (address_tracker_linux_unittest.cc), by their names, on raw bytes. `PathBench`
+/// checks with every message that the published changes lead to the snapshot.
 @Suite struct AddressTrackerTests {
     private let v4 = IPAddress(v4: 0xc000_0207)
     private let peer = IPAddress(v4: 0xc000_0208)
@@ -21,14 +21,14 @@ import Testing
         bench.machine.catalog.interfaces.values.first { $0.name == name }?.level
     }
 
-    // struct ifaddrmsg and its attributes by hand, where the exact layout is the point.
+    // struct ifaddrmsg and its attributes by hand, for tests of the exact layout.
     private func raw(
         _ type: UInt16 = 20, family: UInt8, flags: UInt8 = 0, index: UInt32 = 2, _ attributes: (inout RawAttributes) -> Void
     ) -> RawMessage {
         RawMessage(type, header: [family, 24, flags, 0] + index.raw, attributes)
     }
 
-    @Test func `NewAddress: IPv4 and IPv6, IFA_LOCAL before IFA_ADDRESS`() {
+    @Test func `NewAddress: IPv4 and IPv6 addresses are added, IFA_LOCAL before IFA_ADDRESS`() {
         var bench = online()
         let six = address(Net.source6, length: 64)
         #expect(bench.receive(.address(six)).changes == [.address(six)])
@@ -41,7 +41,7 @@ import Testing
         #expect(!addresses(bench).contains { $0.address == peer })
     }
 
-    @Test func `NewAddressChange: other flags are a change; two messages in one datagram`() {
+    @Test func `NewAddressChange: other flags are a change, also with two messages in one datagram`() {
         var bench = online()
         let (plain, temporary) = (address(Net.source6, length: 64), address(Net.source6, length: 64, flags: .temporary))
         bench.receive(.address(plain))
@@ -50,7 +50,7 @@ import Testing
         #expect(addresses(bench).contains(temporary) && !addresses(bench).contains(plain))
     }
 
-    @Test func `NewAddressDuplicate: the same again is no change`() {
+    @Test func `NewAddressDuplicate: an address announced again is no change`() {
         var bench = online()
         let six = address(Net.source6, length: 64)
         bench.receive(.address(six))
@@ -58,7 +58,7 @@ import Testing
         #expect(bench.receive(.address(six), .address(six)).isEmpty)
     }
 
-    @Test func `DeleteAddress: a known one goes, an unknown one is no change`() {
+    @Test func `DeleteAddress: a known address is removed, an unknown one is no change`() {
         var bench = online()
         let (one, other) = (address(Net.source6, length: 64), address(IPAddress(v6: 0x2001_0db8 << 32, 9), length: 64))
         bench.receive(.address(one), .address(other))
@@ -71,7 +71,7 @@ import Testing
         #expect(addresses(bench).contains(other))
     }
 
-    @Test func `DeprecatedLifetime: no preferred time left is deprecated, said once`() {
+    @Test func `DeprecatedLifetime: an address without preferred lifetime left is deprecated, published once`() {
         var bench = online()
         var six = address(Net.source6, length: 64)
         six.lifetime = Address.Lifetime(preferredSeconds: 30, validSeconds: 60, renewedCentiseconds: 1)
@@ -83,7 +83,7 @@ import Testing
         #expect(bench.receive(.address(six)).isEmpty)
     }
 
-    @Test func `IgnoredMessage: no family, no address, another type, and then a valid one`() {
+    @Test func `IgnoredMessage: a message without family or address, or of another type, is ignored`() {
         var bench = online()
         let six = address(Net.source6, length: 64)
         bench.receive(raw(family: 0) { $0.add(1, v4.bytes) })
@@ -94,7 +94,7 @@ import Testing
         #expect(bench.receive(.address(six)).changes == [.address(six)])
     }
 
-    @Test func `AddInterface: loopback, without LOWER_UP, a removal of the unknown, redundant, wireless, a second link`() {
+    @Test func `AddInterface: loopback, without LOWER_UP, unknown removed, redundant, wireless, second link`() {
         var bench = online()
         #expect(level("lo", bench) == .carrier)
         bench.receive(.link(Net.eth1.unplugged))
@@ -111,7 +111,7 @@ import Testing
         #expect(level("eth0", bench) == .routable)
     }
 
-    @Test func `RemoveInterface: LOWER_UP lost, redundant, removed while down, wireless noise after`() {
+    @Test func `RemoveInterface: LOWER_UP lost, redundant, removed while down, wireless message afterwards`() {
         var bench = online()
         let down = Net.eth0.with(flags: .up, state: .unknown)
         bench.receive(.link(down))
@@ -128,21 +128,21 @@ import Testing
         #expect(bench.machine.snapshot.links[2] == nil)
     }
 
-    @Test func `IgnoreInterface: what is not the path's and not notable publishes nothing`() {
+    @Test func `IgnoreInterface: an interface that is neither the path's nor notable publishes nothing`() {
         var bench = online()
         let veth = Link(index: 9, name: "veth9", flags: Net.up, operationalState: .up, kind: "veth")
         #expect(bench.receive(.link(veth), .address(address(peer, on: 9))).published.isEmpty)
         #expect(bench.receive(.link(veth, removed: true)).published.isEmpty)
     }
 
-    @Test func `IgnoreInterfaceNonIgnored: beside it, what counts is told`() {
+    @Test func `IgnoreInterfaceNonIgnored: a notable interface in the same datagram as an ignored one is published`() {
         var bench = online()
         let veth = Link(index: 9, name: "veth9", flags: Net.up, operationalState: .up, kind: "veth")
         let update = bench.receive(.link(veth), .link(Net.eth1)).published.first
         #expect(update?.reasons == [.interfacesChanged])
     }
 
-    @Test func `TunnelInterface and TunnelInterfaceName: by kind, whatever it is called`() {
+    @Test func `TunnelInterface and TunnelInterfaceName: a tunnel is recognized by its kind, not its name`() {
         for (link, type) in [
             (Link(index: 9, name: "tun0", flags: Net.up, hardwareType: 65_534, kind: "tun"), InterfaceType.tunnel),
             (Link(index: 9, name: "office", flags: Net.up, hardwareType: 65_534, kind: "wireguard"), .tunnel),
@@ -155,7 +155,7 @@ import Testing
         }
     }
 
-    @Test func `GetInterfaceName: an index that is not there has none, and does no harm`() {
+    @Test func `GetInterfaceName: an unknown interface index has no name and does no harm`() {
         var bench = online()
         bench.receive(.address(address(peer, on: 4_000_000_000)))
         bench.receive(.route(Route(Net.onLink.key, nextHops: [Route.NextHop(interface: 4_000_000_000)])))
@@ -174,15 +174,15 @@ import Testing
         #expect(Set(bench.machine.snapshot.allRoutes) == [Net.defaultRoute, Net.onLink])
     }
 
-    @Test func `BroadcastInit: the first path is told once, and is initial`() {
+    @Test func `BroadcastInit: the first path is published once, as initial`() {
         var bench = PathBench()
         bench.connect()
         let effects = bench.start() + bench.turn(.turnEnded) + bench.settle()
         #expect(effects.published.map(\.isInitial) == [true])
     }
 
-    @Test func `TestInitializeTwoTrackers and InPidNamespaces: answers are told apart by sequence, never by process`() {
-        // Two machines hear each other's dumps on no socket, but even then they would not take them.
+    @Test func `TestInitializeTwoTrackers and InPidNamespaces: answers are matched by sequence, not by process`() {
+        // No socket gives one machine the other's dumps. Even if one did, the machine would ignore them.
         var (one, other) = (PathBench(), PathBench())
         one.connect()
         one.turn(.began(seed: 1, isPolling: false), .resolver(ResolverConfiguration()))
@@ -195,7 +195,7 @@ import Testing
     }
 }
 
-/// What GLib's, Tailscale's and NetworkManager's monitors are tested for, or got wrong.
+/// Cases that GLib's, Tailscale's and NetworkManager's monitors are tested for, or had wrong.
 @Suite struct FieldCaseTests {
     private let router6 = IPAddress(v6: 0xfe80 << 48, 1)
     private var default6: Route {
@@ -214,7 +214,7 @@ import Testing
         return bench
     }
 
-    @Test func `GLib remove_default: IPv4's gone is still available, both gone is not`() {
+    @Test func `GLib remove_default: a path without its IPv4 route is still satisfied, without both routes it is not`() {
         var bench = dual()
         bench.routes[RouteQuery(Net.anywhere)] = nil
         let first = bench.receive(.route(Net.defaultRoute, removed: true)).published.first
@@ -227,7 +227,7 @@ import Testing
         #expect(second?.path.cause?.code == .noRoute)
     }
 
-    @Test func `GLib's ghost: dumped, removed by an event, done: absent`() {
+    @Test func `GLib's ghost: a route that is dumped and then removed by an event is absent after the dump`() {
         var bench = PathBench.online()
         bench.turn(.overrun)
         while let table = bench.dumping?.table, table != .routesV4 { bench.answerDump() }
@@ -241,7 +241,7 @@ import Testing
         #expect(!bench.machine.snapshot.contains(Net.defaultRoute))
     }
 
-    @Test func `GLib is dead after its first overrun: this one hears on`() {
+    @Test func `GLib stops after its first overrun: this monitor reports a loss after an overrun`() {
         var bench = PathBench.online()
         bench.turn(.overrun)
         bench.settle()
@@ -249,7 +249,7 @@ import Testing
         #expect(bench.receive(.link(Net.eth0.off)).published.first?.path.status == .unsatisfied)
     }
 
-    @Test func `Tailscale IgnoreDuplicateNEWADDR: a renewal is no news, but it is after a removal`() {
+    @Test func `Tailscale IgnoreDuplicateNEWADDR: an address announced again is no change, but after its removal it is`() {
         var bench = PathBench.online()
         #expect(bench.receive(.address(Net.address)).isEmpty)
         let removal = bench.receive(.address(Net.address, removed: true))
@@ -258,7 +258,7 @@ import Testing
         #expect(bench.receive(.address(Net.address)).published.first?.path.status == .satisfied)
     }
 
-    @Test func `Tailscale: MTU and flags alone are no news of the path`() {
+    @Test func `Tailscale: MTU and flags alone do not publish a path`() {
         var bench = PathBench.online()
         var link = Net.eth0
         link.mtu = 9_000
@@ -268,7 +268,7 @@ import Testing
         #expect(bench.machine.coalescedEventCount == 2)
     }
 
-    @Test func `Tailscale: an interface without an address comes, one goes down, an address is dropped, ULA in and out`() {
+    @Test func `Tailscale: an interface without address, an interface down and a ULA added and removed are published`() {
         var bench = dual()
         #expect(bench.receive(.link(Net.eth1)).published.map(\.reasons) == [[.interfacesChanged]])
         #expect(bench.receive(.link(Net.eth1.off)).published.map(\.reasons) == [[.interfacesChanged]])
@@ -277,7 +277,7 @@ import Testing
         #expect(bench.receive(.address(ula, removed: true)).published.map(\.reasons) == [[.addressesChanged]])
     }
 
-    @Test func `NetworkManager: IPv4 routes of a link that went down are gone, though nothing said so`() {
+    @Test func `NetworkManager: IPv4 routes of a link that went down are removed although the kernel sends no message`() {
         var bench = dual()
         bench.disconnect()
         let changes = bench.receive(.link(Net.eth0.off), .route(default6, removed: true)).changes
@@ -289,11 +289,11 @@ import Testing
         #expect(bench.machine.snapshot.routes.isEmpty)
     }
 
-    @Test func `NetworkManager spurious-dellink and spurious-newlink`() {
+    @Test func `NetworkManager spurious-dellink and spurious-newlink: redundant link messages change nothing`() {
         var bench = PathBench.online()
         #expect(bench.receive(.link(Net.eth1, removed: true), .link(Net.eth1, removed: true)).published.isEmpty)
         #expect(bench.receive(.link(Net.eth0), .link(Net.eth0)).isEmpty)
-        // A port that leaves its bridge is "deleted" in family 7 only.
+        // The kernel announces a port that leaves its bridge as deleted, in family 7 only.
         let bridge = RawMessage(17, header: [7, 0] + UInt16(1).raw + UInt32(2).raw + UInt32(0).raw + UInt32(0).raw) {
             $0.add(3, text: "eth0")
         }
@@ -301,7 +301,7 @@ import Testing
         #expect(bench.machine.snapshot.links[2] == Net.eth0)
     }
 
-    @Test func `NetworkManager create-many-links: a thousand containers in one turn, nothing told, all there`() {
+    @Test func `NetworkManager create-many-links: a thousand containers in one turn publish nothing, and all links are there`() {
         var bench = PathBench.online()
         let links = (100..<1_100).map { Link(index: $0, name: "veth\($0)", flags: Net.up, operationalState: .up, kind: "veth") }
         let events = NetlinkDecoder.decode(links.map { RawMessage.link($0) }.bytes)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Reachability
 
-/// Which address the kernel is asked about where routes refuse packets to bogus networks.
+/// The address that route queries use if routes refuse packets to bogus networks.
 @Suite struct BogonFilterTests {
     private static let second = IPAddress(v4: 0xc100_0e81)
     private static let second6 = IPAddress(v6: 0x2001_07fd << 32, 1)
@@ -21,7 +21,7 @@ import Testing
         Route(Route.Key(table: table, metric: metric, destination: prefix(text)), kind: kind)
     }
 
-    /// A machine that is online and asked nothing yet; the kernel routes the second candidates as the first.
+    /// A machine that is online and has asked no query yet. The kernel routes the second candidates like the first.
     private func online(_ configuration: MonitorConfiguration = MonitorConfiguration()) -> PathBench {
         var bench = PathBench.online(configuration)
         for interface in [0, 2] as [UInt32] { bench.routes[RouteQuery(Self.second, interface: interface)] = Net.answer }
@@ -29,65 +29,66 @@ import Testing
         return bench
     }
 
-    @Test(arguments: refusing) func `a bogon filter moves the question to an address that it does not cover`(kind: Route.Kind) {
+    @Test(arguments: refusing)
+    func `a bogon filter moves the route query to an address that it does not cover`(kind: Route.Kind) {
         var bench = online()
         bench.routes[RouteQuery(Net.anywhere)] = .refused(errno: 113)
         let filters = [Self.filter("198.51.100.0/24", kind), Self.filter("2001:db8::/32", kind)]
-        let effects = bench.hear(.route(filters[0]), .route(filters[1]))
+        let effects = bench.deliver(.route(filters[0]), .route(filters[1]))
         #expect(effects.published.isEmpty)
         #expect(bench.machine.path?.status == .satisfied)
         #expect(bench.questions == [RouteQuery(Self.second), RouteQuery(Self.second6)])
 
         bench.questions = []
         bench.routes[RouteQuery(Net.anywhere)] = Net.answer
-        #expect(bench.hear(.routeRemoved(filters[0]), .routeRemoved(filters[1])).published.isEmpty)
+        #expect(bench.deliver(.routeRemoved(filters[0]), .routeRemoved(filters[1])).published.isEmpty)
         #expect(bench.questions == [RouteQuery(Net.anywhere), RouteQuery(Net.anywhere6)])
     }
 
-    @Test func `a bogon filter that does not cover the address, or sends packets somewhere, leaves the question alone`() {
+    @Test func `a bogon filter that does not cover the address, or routes packets, leaves the route query unchanged`() {
         var bench = online()
-        bench.hear(
+        bench.deliver(
             .route(Self.filter("198.18.0.0/15")), .route(Self.filter("198.51.100.0/24", .throw)),
             .route(Self.filter("198.51.100.0/25", .unicast)), .route(Self.filter("0.0.0.0/0", metric: 9)))
         #expect(bench.questions == [RouteQuery(Net.anywhere), RouteQuery(Net.anywhere6)])
     }
 
-    @Test func `a bogon filter in another table, or of two metrics, counts until its last route goes`() {
+    @Test func `a bogon filter in another table, or with two metrics, applies until its last route is removed`() {
         var bench = online()
         let filters = [Self.filter("198.51.0.0/16", table: 100), Self.filter("198.51.0.0/16", metric: 5)]
-        bench.hear(.route(filters[0]), .route(filters[1]))
+        bench.deliver(.route(filters[0]), .route(filters[1]))
         for (route, question) in [(filters[0], Self.second), (filters[1], Net.anywhere)] {
             bench.questions = []
-            bench.hear(.routeRemoved(route))
+            bench.deliver(.routeRemoved(route))
             #expect(bench.questions.first == RouteQuery(question))
         }
     }
 
-    @Test func `a bogon filter moves the questions for one interface too`() {
+    @Test func `a bogon filter moves route queries for one interface too`() {
         var bench = online(MonitorConfiguration(selection: .named("eth0")))
-        bench.hear(.route(Self.filter("198.51.100.1/32")))
+        bench.deliver(.route(Self.filter("198.51.100.1/32")))
         #expect(bench.machine.path?.status == .satisfied)
         #expect(bench.questions.contains(RouteQuery(Self.second, interface: 2)))
         #expect(!bench.questions.contains(RouteQuery(Net.anywhere, interface: 2)))
     }
 
-    @Test func `a bogon filter by a rule moves the question, unless the rule refuses all packets or is inverted`() {
+    @Test func `a bogon filter by a rule moves the route query, unless the rule refuses all packets or is inverted`() {
         var bench = online()
         let covering = Self.prefix("198.51.100.0/24")
-        bench.hear(.rule(Rule(family: .v4, priority: 9, action: 7, destination: covering)))
+        bench.deliver(.rule(Rule(family: .v4, priority: 9, action: 7, destination: covering)))
         #expect(bench.questions.first == RouteQuery(Self.second))
         bench.questions = []
-        bench.hear(.ruleRemoved(Rule(family: .v4, priority: 9, action: 7, destination: covering)))
-        bench.hear(.rule(Rule(family: .v4, priority: 9, action: 7, isInverted: true, destination: covering)))
-        bench.hear(.rule(Rule(family: .v4, priority: 9, action: 7)))
-        bench.hear(.rule(Rule(family: .v4, priority: 9, action: 1, table: 77, destination: covering)))
+        bench.deliver(.ruleRemoved(Rule(family: .v4, priority: 9, action: 7, destination: covering)))
+        bench.deliver(.rule(Rule(family: .v4, priority: 9, action: 7, isInverted: true, destination: covering)))
+        bench.deliver(.rule(Rule(family: .v4, priority: 9, action: 7)))
+        bench.deliver(.rule(Rule(family: .v4, priority: 9, action: 1, table: 77, destination: covering)))
         #expect(Set(bench.questions) == [RouteQuery(Net.anywhere), RouteQuery(Net.anywhere6)])
     }
 
-    @Test func `the cause of no path behind a bogon filter names the address that was asked for`() {
+    @Test func `the cause of an unsatisfied path behind a bogon filter names the address that was queried`() {
         var bench = online()
         bench.routes = [:]
-        bench.hear(.route(Self.filter("198.51.100.0/24")), .routeRemoved(Net.defaultRoute))
+        bench.deliver(.route(Self.filter("198.51.100.0/24")), .routeRemoved(Net.defaultRoute))
         #expect(bench.machine.path?.status == .unsatisfied)
         #expect(bench.machine.path?.cause?.code == .noRoute)
         #expect(bench.machine.path?.cause?.evidence["destination"] == .text("\(Self.second)"))
@@ -99,17 +100,17 @@ import Testing
         RouteDestinations(RefusedNetworks(networks.map(Self.prefix)))
     }
 
-    @Test func `bogon filters that cover each preferred address leave a global one, and all addresses the first`() {
+    @Test func `bogon filters over each preferred address leave a global address, and over all addresses the first`() {
         let preferred = ["192.0.0.0/2", "2001::/16"]
         #expect(chosen(preferred).v4 == IPAddress("1.0.0.1"))
         #expect(chosen(preferred).v6 == IPAddress("2000::1"))
-        // Private networks are stepped over as refused ones are.
+        // Private networks are skipped like refused ones.
         #expect(chosen(["192.0.0.0/2", "0.0.0.0/5", "8.0.0.0/7"]).v4 == IPAddress("11.0.0.0"))
         #expect(chosen(["192.0.0.0/2", "0.0.0.0/1"]).v4 == IPAddress("128.0.0.0"))
         #expect(chosen(["0.0.0.0/1", "128.0.0.0/1", "::/1", "8000::/1"]) == RouteDestinations())
     }
 
-    @Test func `an address that a bogon filter moves to is never in it, whatever the filters`() {
+    @Test func `the address that a bogon filter moves the query to is in no filter, for random filters`() {
         let given = ProcessInfo.processInfo.environment["NETWATCH_SEED"].flatMap { UInt64($0) }
         let seed = given ?? UInt64.random(in: 0 ... .max)
         var dice = SplitMix64(seed: seed)
@@ -140,7 +141,7 @@ import Testing
             ("ff00::/8", "ff00::", nil),
             ("0:0:0:1:203::/72", "0:0:0:1:200::", "0:0:0:1:300::"), ("1::/0", "::", nil),
         ] as [(String, String, String?)])
-    func `a network begins and ends where its prefix says`(network: String, first: String, following: String?) {
+    func `a network's first and following address come from its prefix`(network: String, first: String, following: String?) {
         #expect(Self.prefix(network).first == IPAddress(first))
         #expect(Self.prefix(network).following == following.flatMap { IPAddress($0) })
     }

@@ -3,13 +3,13 @@ import Testing
 @testable import Reachability
 
 @Suite struct CaseSetTests {
-    @Test func `every case has a bit of its own, in the order of their declaration`() {
+    @Test func `each case has its own bit, in the order of declaration`() {
         #expect(KernelTable.allCases.map(\.number) == Array(0..<7))
         #expect(PathChangeReason.allCases.map(\.number) == Array(0..<10))
         #expect(Array(CaseSet<PathChangeReason>.all) == PathChangeReason.allCases)
     }
 
-    @Test func `it is the set that Set is`() {
+    @Test func `CaseSet has the same elements as Set`() {
         let left: CaseSet<KernelTable> = [.links, .routesV6, .addresses]
         let right: CaseSet<KernelTable> = [.routesV6, .rulesV4]
         #expect(Array(left) == [.links, .addresses, .routesV6])

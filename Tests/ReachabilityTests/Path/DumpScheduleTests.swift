@@ -6,7 +6,7 @@ import Testing
 @Suite struct DumpScheduleTests {
     private let second: Int64 = 1_000_000_000
 
-    @Test func `the first wish is granted at once, the next a second after the start`() {
+    @Test func `the first requested dump starts at once, the next one a second after that start`() {
         var schedule = DumpSchedule()
         schedule.want(.links, at: 0)
         #expect(schedule.deadline == 0)
@@ -19,7 +19,7 @@ import Testing
         #expect(schedule.next(at: second) == .links)
     }
 
-    @Test func `one dump at a time, in a fixed order`() {
+    @Test func `one dump runs at a time, in a fixed order`() {
         var schedule = DumpSchedule()
         schedule.wantAll(at: 0)
         for table in KernelTable.allCases {
@@ -32,7 +32,7 @@ import Testing
         #expect(schedule.deadline == nil)
     }
 
-    @Test func `many wishes are one, and a wish while the table is dumped is not forgotten`() {
+    @Test func `several requests make one dump, and a request during a dump makes another one`() {
         var schedule = DumpSchedule()
         schedule.want(.routesV4, at: 0)
         schedule.want(.routesV4, at: 0)
@@ -46,7 +46,7 @@ import Testing
     }
 
     @Test(arguments: [UInt64(0), 7, .max])
-    func `interrupted five times it is repeated, with jitter; then the partial result stands and a later dump follows`(
+    func `a dump interrupted five times is repeated with jitter, then its partial result is accepted and a later dump follows`(
         seed: UInt64
     ) {
         var schedule = DumpSchedule()
@@ -67,7 +67,7 @@ import Testing
         #expect(schedule.deadline == now + 2 * second)
     }
 
-    @Test func `a table that never rests is dumped ever less often, up to 32 s`() {
+    @Test func `a table that always interrupts its dump is dumped less and less often, up to every 32 s`() {
         var schedule = DumpSchedule()
         var now: Int64 = 0
         var pauses: [Int64] = []
@@ -89,7 +89,7 @@ import Testing
         #expect(!schedule.isDoubtful)
     }
 
-    @Test func `an end without a dump changes nothing`() {
+    @Test func `the end of a dump that nobody started changes nothing`() {
         var schedule = DumpSchedule()
         #expect(schedule.finished(.interrupted, draw: 0, at: 0) == .accept)
         #expect(schedule.isQuiet)

@@ -2,8 +2,8 @@ import Testing
 
 @testable import Reachability
 
-/// Two routes of the kernel that look alike: an IPv4 multipath route whose other next hop is dead, and a route of its key over the
-/// remaining next hop alone. The snapshot holds one of them and must not lose the other.
+/// Two routes of the kernel that look alike: an IPv4 multipath route whose other next hop is dead, and a route with its key over
+/// the remaining next hop alone. The snapshot holds one of them and must not lose the other.
 @Suite struct DuplicateRoutesTests {
     private static let key = Route.Key(metric: 100, destination: IPPrefix(IPAddress(v4: 0), length: 0))
     private let single = Route(key, nextHops: [.init(interface: 3)])
@@ -29,7 +29,7 @@ import Testing
         _ = dump([single, single], &keeper)
         #expect(keeper.apply(.routeRemoved(single)).staleRoutes == stale)
         #expect(dump([single], over: 3, &keeper).changes == [.routeAdded(single)])
-        // One is left: its removal needs no dump.
+        // One route is left: its removal needs no dump.
         let outcome = keeper.apply(.routeRemoved(single))
         #expect(outcome.changes == [.routeRemoved(single)] && outcome.staleRoutes.isEmpty && outcome.doubts.isEmpty)
     }
@@ -58,20 +58,20 @@ import Testing
 
     @Test func `a revived multipath route does not take the place of a duplicate route`() {
         var keeper = keeper(.route(single), .route(multipath))
-        // The next hop over interface 2 is dead, and alive again.
+        // The next hop over interface 2 dies and revives.
         #expect(dump([single], over: 2, &keeper).changes == [.routeRemoved(multipath)])
         #expect(dump([multipath], over: 2, &keeper).doubts == [.routesV4])
         #expect(keeper.live.routes(Self.key) == [single, multipath])
     }
 
-    @Test func `the removal of another route of the key leaves the doubt about the duplicates`() {
+    @Test func `removing another route with the key keeps the duplicates known`() {
         var keeper = keeper()
         _ = dump([single, single, other], &keeper)
         _ = keeper.apply(.routeRemoved(other))
         #expect(keeper.apply(.routeRemoved(single)).staleRoutes == stale)
     }
 
-    @Test func `a complete dump without duplicate routes ends the doubt`() {
+    @Test func `after a complete dump without duplicate routes, removing the route makes nothing stale`() {
         var keeper = keeper()
         _ = dump([single, single], &keeper)
         _ = dump([single], &keeper)

@@ -18,18 +18,18 @@ import Testing
         let outcome = keeper.apply(.ruleRemoved(rule))
         #expect(outcome.doubts == [.rulesV4] && outcome.changes.isEmpty)
         #expect(dump([rule], &keeper).changes.isEmpty)
-        // One is left: it goes at once.
+        // One rule is left: the snapshot removes it at once.
         #expect(keeper.apply(.ruleRemoved(rule)).changes == [.ruleRemoved(rule)])
     }
 
-    @Test func `a removal that a dump was ahead of makes the rules stale: the rule of the dump may be the other of two`() {
+    @Test func `a rule's removal that a dump has already shown makes the rules stale: the dumped rule may be its duplicate`() {
         var keeper = SnapshotKeeper()
         _ = dump([rule], &keeper)
         #expect(keeper.apply(.ruleRemoved(rule)).doubts == [.rulesV4])
         #expect(dump([rule], &keeper).changes == [.ruleAdded(rule)])
     }
 
-    @Test func `a rule that is announced again is known as a duplicate`() {
+    @Test func `a rule announced again is known as a duplicate`() {
         var keeper = SnapshotKeeper()
         #expect(keeper.apply(.rule(rule)).changes == [.ruleAdded(rule)])
         #expect(keeper.apply(.rule(rule)).changes.isEmpty)
@@ -46,7 +46,7 @@ import Testing
         #expect(keeper.live.rules == [rule])
     }
 
-    @Test func `a dump of the other family leaves the doubt about duplicate rules`() {
+    @Test func `a dump of the other family's rules keeps the duplicates known`() {
         var keeper = SnapshotKeeper()
         _ = dump([rule, rule], &keeper)
         keeper.beginDump(.rulesV6)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Reachability
 
-/// Interfaces that only the routes of targets use are published as physical ones are.
+/// Changes of an interface that only a target's route uses are published like those of a physical interface.
 @Suite struct FollowedInterfaceTests {
     private static let tunnel = Link(
         index: 9, name: "gre9", flags: Net.up, hardwareType: 778, kind: "gre", tunnelRemote: IPAddress(v4: 0xcb00_7109))
@@ -30,38 +30,38 @@ import Testing
         arguments: [
             ([9], [9, 8]), ([7], [7, 8]), ([6], [6]), ([8], [8]), ([], []), ([4_000], []),
         ] as [(Set<UInt32>, Set<UInt32>)])
-    func `changes of an interface that a target's route uses, and of what is under it, are published`(
+    func `changes of an interface that a target's route uses, and of the interfaces under it, are published`(
         followed: Set<UInt32>, published expected: Set<UInt32>
     ) {
         var bench = online()
         #expect(bench.follow(followed).published.isEmpty)
         for interface in 6...9 as ClosedRange<UInt32> {
-            let published = bench.hear(address(interface, interface)).published
+            let published = bench.deliver(address(interface, interface)).published
             #expect(
                 published.map { $0.reasons.contains(.addressesChanged) } == (expected.contains(interface) ? [true] : []),
                 "interface \(interface)")
         }
     }
 
-    @Test func `what changed before the interface was used is published when it is, and only the first change afterwards`() {
+    @Test func `a change before a target's route uses the interface is published then, and after the use only the next one`() {
         var bench = online()
-        #expect(bench.hear(address(9, 1)).published.isEmpty)
+        #expect(bench.deliver(address(9, 1)).published.isEmpty)
         #expect(bench.follow([9]).published.map { $0.reasons.contains(.addressesChanged) } == [true])
         #expect(bench.follow([9]).published.isEmpty)
         #expect(bench.follow([]).published.isEmpty)
-        // What the last record says of it is true: the first change after that is published.
-        #expect(bench.hear(address(9, 2)).published.count == 1)
-        #expect(bench.hear(address(9, 3)).published.isEmpty)
+        // The published state of the interface is current, so the first change after it is published.
+        #expect(bench.deliver(address(9, 2)).published.count == 1)
+        #expect(bench.deliver(address(9, 3)).published.isEmpty)
     }
 
-    @Test func `a tunnel whose other end is reached another way is followed there`() {
+    @Test func `a tunnel whose remote address gets another route is followed to the interface of that route`() {
         var bench = online()
         bench.follow([9])
         bench.routes[RouteQuery(IPAddress(v4: 0xcb00_7109))] = .route(
             ChosenRoute(interface: 7, source: IPAddress(v4: 0x0a02_0001)))
         let other = Route(
             Route.Key(destination: IPPrefix(IPAddress(v4: 0xcb00_7100), length: 24)), nextHops: [Route.NextHop(interface: 7)])
-        bench.hear(.route(other))
-        #expect(bench.hear(address(7, 1)).published.map { $0.reasons.contains(.addressesChanged) } == [true])
+        bench.deliver(.route(other))
+        #expect(bench.deliver(address(7, 1)).published.map { $0.reasons.contains(.addressesChanged) } == [true])
     }
 }

@@ -4,8 +4,8 @@ import Pacing
 @testable import Reachability
 
 @Suite struct InterfaceCatalogTests {
-    /// Devices that rest on each other in all ways, changed at random: what is brought up to date step by step is what is made anew.
-    @Test(arguments: 1...40 as ClosedRange<UInt64>) func `a catalogue brought up to date equals a new one`(seed: UInt64) {
+    /// Interfaces stacked at random, changed at random. The catalog that is updated step by step must equal a new one.
+    @Test(arguments: 1...40 as ClosedRange<UInt64>) func `an updated interface catalog equals a new one`(seed: UInt64) {
         var draws = SplitMix64(seed: seed)
         func draw(_ count: UInt64) -> UInt32 { UInt32(draws.next() % count) }
         var snapshot = Kernel.Snapshot()
@@ -33,10 +33,10 @@ import Pacing
                 }
             }
             catalog.update(snapshot, evidence: evidence, changed: changed)
-            let anew = InterfaceCatalog(snapshot, evidence: evidence)
-            #expect(catalog.interfaces == anew.interfaces, "seed \(seed), step \(step)")
-            #expect(catalog.addresses == anew.addresses, "seed \(seed), step \(step)")
-            guard catalog.interfaces == anew.interfaces else { return }
+            let fresh = InterfaceCatalog(snapshot, evidence: evidence)
+            #expect(catalog.interfaces == fresh.interfaces, "seed \(seed), step \(step)")
+            #expect(catalog.addresses == fresh.addresses, "seed \(seed), step \(step)")
+            guard catalog.interfaces == fresh.interfaces else { return }
         }
     }
 }

@@ -3,23 +3,24 @@ import Testing
 
 @testable import Reachability
 
-/// A path machine with the clock and the kernel in the test's hand.
+/// A path machine whose clock and kernel the test controls.
 ///
-/// Routes and evidence are answered within the turn, as the loop does; dumps only when the test says so. With every `.changed` the
-/// universal property is checked: the published changes applied to the previous snapshot give the next one.
+/// The bench answers route queries and evidence requests within the turn, as the loop does, and dumps only when the test says so.
+/// With every `.changed` it checks the universal property: the published changes applied to the previous snapshot give the next
+/// one.
 struct PathBench {
     private(set) var machine: PathMachine
     var now = Moment(monotonicNanoseconds: 1_000_000_000, wallClockNanoseconds: 1_700_000_000_000_000_000)
-    /// What a dump shows.
+    /// The messages that a dump of each table shows.
     var tables: [KernelTable: [NetlinkEvent]] = [:]
-    /// What RTM_GETROUTE says; what is not here has no route.
+    /// The answers to RTM_GETROUTE. A query that is missing here has no route.
     var routes: [RouteQuery: RouteAnswer] = [:]
     var evidence: [UInt32: InterfaceEvidence] = [:]
-    /// Which questions were asked, in order.
+    /// The route queries that were asked, in order.
     var questions: [RouteQuery] = []
-    /// Whose evidence was read, in order.
+    /// The names of the interfaces whose evidence was read, in order.
     var evidenceRead: [String] = []
-    /// The dump that waits to be answered.
+    /// The dump that the machine requested and the test has not answered.
     private(set) var dumping: (table: KernelTable, sequence: UInt32)?
     private var mirror = Kernel.Snapshot()
 
@@ -27,7 +28,7 @@ struct PathBench {
 
     // MARK: Events
 
-    /// One event and the turn's end; what the machine wanted beyond questions, evidence and dumps.
+    /// Handles events and ends the turn. - Returns: the effects except queries, evidence requests and dumps.
     @discardableResult
     mutating func turn(_ events: PathMachine.Event...) -> [PathMachine.Effect] {
         var effects: [PathMachine.Effect] = []
@@ -41,22 +42,24 @@ struct PathBench {
         return effects
     }
 
-    /// The routes of targets use these interfaces; and the turn's end.
+    /// Makes the routes of targets use these interfaces, and ends the turn.
     @discardableResult
     mutating func follow(_ interfaces: Set<UInt32>) -> [PathMachine.Effect] {
         machine.follow(interfaces)
         return turn(.turnEnded)
     }
 
-    /// A datagram of these messages, as bytes, and the turn's end.
+    /// Delivers a datagram of these messages, as bytes, and ends the turn.
     @discardableResult
     mutating func receive(_ messages: RawMessage...) -> [PathMachine.Effect] {
         turn(.messages(NetlinkDecoder.decode(messages.bytes)))
     }
 
-    /// A datagram of messages that mean this, and the turn's end.
+    /// Delivers a datagram of messages with these events, and ends the turn.
     @discardableResult
-    mutating func hear(_ events: NetlinkEvent...) -> [PathMachine.Effect] { turn(.messages(events.map { NetlinkMessage($0) })) }
+    mutating func deliver(_ events: NetlinkEvent...) -> [PathMachine.Effect] {
+        turn(.messages(events.map { NetlinkMessage($0) }))
+    }
 
     private mutating func perform(_ effects: [PathMachine.Effect], _ kept: inout [PathMachine.Effect]) {
         for effect in effects {
@@ -80,20 +83,20 @@ struct PathBench {
 
     // MARK: Dumps
 
-    /// Slices of the dump that is under way, without its end.
+    /// Delivers slices of the running dump, without its end.
     mutating func dumpSlice(_ events: [NetlinkEvent], interrupted: Bool = false) -> [PathMachine.Effect] {
         let sequence = dumping?.sequence ?? 0
         return turn(.dump(events.map { NetlinkMessage($0, sequence: sequence, wasInterrupted: interrupted) }))
     }
 
-    /// The end of the dump that is under way.
+    /// Delivers the end of the running dump.
     mutating func dumpEnd(errno: Int32 = 0, interrupted: Bool = false) -> [PathMachine.Effect] {
         let sequence = dumping?.sequence ?? 0
         dumping = nil
         return turn(.dump([NetlinkMessage(.done(errno: errno), sequence: sequence, wasInterrupted: interrupted)]))
     }
 
-    /// The whole dump that is under way, as the tables are now.
+    /// Answers the running dump completely, from the present tables.
     @discardableResult
     mutating func answerDump(interrupted: Bool = false) -> [PathMachine.Effect] {
         guard let table = dumping?.table else { return [] }
@@ -104,7 +107,7 @@ struct PathBench {
 
     mutating func wait(milliseconds: Int64) { now = now.advanced(by: .milliseconds(milliseconds)) }
 
-    /// Answers dumps and moves the clock to deadlines until nothing is wanted.
+    /// Answers dumps and moves the clock to the machine's deadlines until it has none.
     @discardableResult
     mutating func settle() -> [PathMachine.Effect] {
         var effects: [PathMachine.Effect] = []
@@ -119,11 +122,11 @@ struct PathBench {
                 return effects
             }
         }
-        Issue.record("never quiet")
+        Issue.record("the machine never settled")
         return effects
     }
 
-    /// Begins, and settles with what the tables hold.
+    /// Starts the machine and settles it with the contents of the tables.
     @discardableResult
     mutating func start(
         seed: UInt64 = 1, isPolling: Bool = false,
@@ -132,7 +135,7 @@ struct PathBench {
         turn(.began(seed: seed, isPolling: isPolling), .resolver(resolver)) + settle()
     }
 
-    /// A started machine over one Ethernet interface with an address and a default route, IPv4 only, a second after its dumps.
+    /// A started machine with one Ethernet interface, an IPv4 address and a default route, 5 s after its dumps.
     static func online(_ configuration: MonitorConfiguration = MonitorConfiguration()) -> PathBench {
         var bench = PathBench(configuration)
         bench.connect()
@@ -141,7 +144,7 @@ struct PathBench {
         return bench
     }
 
-    /// Puts eth0 with its address and default route into the tables and answers.
+    /// Puts eth0 with its address and default route into the tables and the answers.
     mutating func connect() {
         tables[.links] = [.link(Net.lo), .link(Net.eth0)]
         tables[.addresses] = [.address(Net.loopback), .address(Net.address)]
@@ -150,7 +153,7 @@ struct PathBench {
         routes[RouteQuery(Net.anywhere, interface: 2)] = Net.answer
     }
 
-    /// Takes eth0 down, as far as the tables and the kernel's answers go.
+    /// Takes eth0 down in the tables and the kernel's answers.
     mutating func disconnect() {
         tables[.links] = [.link(Net.lo), .link(Net.eth0.with(flags: [], state: .down))]
         tables[.routesV4] = []
@@ -158,7 +161,7 @@ struct PathBench {
     }
 }
 
-/// Names and values of the tests' little network.
+/// Names and values of the tests' network.
 enum Net {
     static let up: Link.Flags = [.up, .running, .lowerUp]
     static let lo = Link(
@@ -194,9 +197,9 @@ extension Link {
         return link
     }
 
-    /// Switched on, but without carrier.
+    /// The link switched on, without carrier.
     var unplugged: Link { with(flags: .up, state: .down) }
-    /// Switched off.
+    /// The link switched off.
     var off: Link { with(flags: [], state: .down) }
 }
 

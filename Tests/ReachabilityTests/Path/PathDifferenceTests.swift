@@ -2,7 +2,7 @@ import Testing
 
 @testable import Reachability
 
-/// What of a change is worth telling.
+/// The reasons with which a change of path is published.
 @Suite struct PathDifferenceTests {
     private func interface(
         _ name: String = "eth0", index: UInt32 = 2, type: InterfaceType = .wired, level: LinkLevel = .routable,
@@ -26,12 +26,12 @@ import Testing
         PathDifference.reasons(from: old, to: new)
     }
 
-    @Test func `nothing changed`() {
+    @Test func `an unchanged path has no reason to publish`() {
         #expect(reasons(path(interface()), path(interface())).isEmpty)
         #expect(reasons(path(interface()), path(interface(evidence: ["read again"]))).isEmpty)
     }
 
-    @Test func `each key has its reason`() {
+    @Test func `each change of a path has its reason`() {
         let old = path(interface())
         #expect(reasons(old, path(interface("lan0"))) == [.interfaceChanged, .interfacesChanged])
         #expect(reasons(old, path(interface(type: .wifi))) == [.interfaceChanged, .interfacesChanged])
@@ -47,14 +47,14 @@ import Testing
         #expect(reasons(old, six) == [.interfaceChanged, .familiesChanged])
     }
 
-    @Test func `an interface that is not notable is not told of, whatever happens to it`() {
+    @Test func `changes of an interface that is not notable give no reason`() {
         let veth = interface("veth9", index: 9, type: .wired)
         let changed = interface("veth9", index: 9, type: .wired, level: .off, addresses: [IPPrefix(Net.source, length: 24)])
         #expect(reasons(path(interface(), others: [veth]), path(interface(), others: [changed])).isEmpty)
         #expect(reasons(path(interface(), others: [veth]), path(interface())).isEmpty)
     }
 
-    @Test func `a notable one that comes or goes is, and so is another order`() {
+    @Test func `a notable interface that is added, removed or moved in order gives a reason`() {
         let wlan = interface("wlan0", index: 5, type: .wifi)
         let dsl = interface("ppp0", index: 6, type: .tunnel)
         let notable: Set<UInt32> = [2, 5, 6]
@@ -64,7 +64,7 @@ import Testing
         #expect(reasons(both, path(interface(), others: [dsl, wlan], notable: notable)) == [.interfacesChanged])
     }
 
-    @Test func `an interface that only becomes notable shows nothing else than before`() {
+    @Test func `an interface that becomes notable without another change gives no reason`() {
         let veth = interface("veth9", index: 9, type: .wired)
         #expect(reasons(path(interface(), others: [veth]), path(interface(), others: [veth], notable: [2, 9])).isEmpty)
     }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Reachability
 
-/// What the path is (contract, "What satisfied means").
+/// How the path follows from links, addresses and routes (contract, "What satisfied means").
 @Suite struct PathEvaluationTests {
     private let wlan = Link(
         index: 5, name: "wlan0", flags: Net.up, operationalState: .up, hardwareAddress: [2, 0, 0, 0, 0, 5], parentBus: "pci")
@@ -20,8 +20,8 @@ import Testing
         return path
     }
 
-    /// eth0 with IPv4 as ever; wlan0 as a second way out.
-    private func twoWays(_ configuration: MonitorConfiguration = MonitorConfiguration()) -> PathBench {
+    /// A machine with eth0 on IPv4 as in `online()`, and wlan0 with a second default route.
+    private func twoUplinks(_ configuration: MonitorConfiguration = MonitorConfiguration()) -> PathBench {
         var bench = PathBench(configuration)
         bench.connect()
         bench.tables[.links]?.append(.link(wlan))
@@ -37,7 +37,7 @@ import Testing
 
     // MARK: Families
 
-    @Test func `IPv4 only`() throws {
+    @Test func `a path over IPv4 alone is satisfied`() throws {
         var bench = PathBench()
         bench.connect()
         let path = try path(bench)
@@ -47,7 +47,7 @@ import Testing
         #expect(path.cause == nil)
     }
 
-    @Test func `IPv6 only, its gateway with a zone`() throws {
+    @Test func `a path over IPv6 alone is satisfied, and its gateway has a zone`() throws {
         var bench = PathBench()
         bench.tables[.links] = [.link(Net.lo), .link(Net.eth0)]
         bench.tables[.addresses] = [.address(address6)]
@@ -59,8 +59,8 @@ import Testing
         #expect(path.gateways.map(\.description) == ["fe80::1%eth0"])
     }
 
-    @Test func `both, over different interfaces: that of IPv4 is the path's`() throws {
-        var bench = twoWays()
+    @Test func `with IPv4 and IPv6 over different interfaces, the path's interface is that of IPv4`() throws {
+        var bench = twoUplinks()
         bench.tables[.addresses]?.append(.address(address6))
         bench.routes[RouteQuery(Net.anywhere)] = answer(5, gateway: IPAddress(v4: 0x0a00_0001), source: wlanAddress.address)
         bench.routes[RouteQuery(Net.anywhere6)] = answer(2, gateway: Net.linkLocal6, source: Net.source6)
@@ -71,7 +71,7 @@ import Testing
         #expect(path.usesInterfaceType(.wifi) && path.usesInterfaceType(.wired) && !path.usesInterfaceType(.cellular))
     }
 
-    @Test func `IPv4 by way of an IPv6 router`() throws {
+    @Test func `an IPv4 route through an IPv6 router gives the path an IPv6 gateway`() throws {
         var bench = PathBench()
         bench.connect()
         bench.routes[RouteQuery(Net.anywhere)] = answer(2, gateway: Net.linkLocal6, source: Net.source)
@@ -80,7 +80,7 @@ import Testing
         #expect(path.gateways.map(\.description) == ["fe80::1%eth0"])
     }
 
-    @Test(arguments: [IPAddress.Family.v4, .v6]) func `with one family wanted, the other is not asked for`(
+    @Test(arguments: [IPAddress.Family.v4, .v6]) func `with one address family configured, no route of the other is queried`(
         family: IPAddress.Family
     ) {
         var bench = PathBench(MonitorConfiguration(families: [family]))
@@ -90,8 +90,8 @@ import Testing
         #expect(bench.questions.allSatisfy { $0.destination.family == family })
     }
 
-    @Test func `IPv4 over a dead link, IPv6 over a good one: satisfied by IPv6`() throws {
-        var bench = twoWays()
+    @Test func `with IPv4 over a link without carrier and IPv6 over a good one, the path is satisfied by IPv6`() throws {
+        var bench = twoUplinks()
         bench.tables[.links] = [.link(Net.lo), .link(Net.eth0.unplugged), .link(wlan)]
         let six = Address(interface: 5, prefix: IPPrefix(Net.source6, length: 64))
         bench.tables[.addresses]?.append(.address(six))
@@ -103,7 +103,7 @@ import Testing
 
     // MARK: Sources
 
-    @Test func `a link-local IPv6 source reaches nobody`() throws {
+    @Test func `a path with only a link-local IPv6 source is unsatisfied`() throws {
         var bench = PathBench()
         bench.tables[.links] = [.link(Net.lo), .link(Net.eth0)]
         bench.tables[.addresses] = [.address(Address(interface: 2, prefix: IPPrefix(Net.linkLocal6, length: 64), scope: 253))]
@@ -113,7 +113,7 @@ import Testing
         #expect(path.cause?.code == .noAddress)
     }
 
-    @Test func `the source may be an address of another interface, where any owner can use it`() throws {
+    @Test func `a source address that belongs to another interface satisfies the path, an unknown one does not`() throws {
         var bench = PathBench()
         bench.connect()
         let elsewhere = Address(interface: 1, prefix: IPPrefix(IPAddress(v4: 0x0a09_0909), length: 32))
@@ -124,7 +124,7 @@ import Testing
         #expect(try path(bench).status == .unsatisfied)
     }
 
-    @Test func `deprecated and optimistic sources serve, tentative and duplicate ones do not`() throws {
+    @Test func `deprecated and optimistic source addresses satisfy the path, tentative and duplicate ones do not`() throws {
         for (flags, isUsable) in [
             (Address.Flags.deprecated, true), ([.tentative, .optimistic], true), (.tentative, false),
             ([.tentative, .duplicate], false),
@@ -142,49 +142,49 @@ import Testing
 
     // MARK: Selection
 
-    @Test func `a named interface: only that one is asked for`() {
-        var bench = twoWays(MonitorConfiguration(selection: .named("wlan0")))
+    @Test func `with a named interface, routes are queried over it`() {
+        var bench = twoUplinks(MonitorConfiguration(selection: .named("wlan0")))
         let path = bench.start().published.first?.path
         #expect(path?.interface?.name == "wlan0")
-        // Without an interface only where that one has no route: to learn why.
+        // A query without an interface finds the cause if the named interface has no route.
         #expect(Set(bench.questions.map(\.interface)) == [5, 0])
     }
 
-    @Test func `a required type: the kernel's best of that type`() throws {
-        #expect(try path(twoWays(MonitorConfiguration(selection: .required(.wifi)))).interface?.name == "wlan0")
-        #expect(try path(twoWays(MonitorConfiguration(selection: .required(.wired)))).interface?.name == "eth0")
-        let missing = try path(twoWays(MonitorConfiguration(selection: .required(.cellular))))
+    @Test func `with a required interface type, the path uses the kernel's best interface of it`() throws {
+        #expect(try path(twoUplinks(MonitorConfiguration(selection: .required(.wifi)))).interface?.name == "wlan0")
+        #expect(try path(twoUplinks(MonitorConfiguration(selection: .required(.wired)))).interface?.name == "eth0")
+        let missing = try path(twoUplinks(MonitorConfiguration(selection: .required(.cellular))))
         #expect(missing.status == .unsatisfied)
         #expect(missing.cause?.code == .noInterface)
         #expect(missing.cause?.detail.contains("cellular") == true)
     }
 
-    @Test func `prohibited types: the kernel's choice where allowed, else the next`() throws {
-        #expect(try path(twoWays(MonitorConfiguration(selection: .prohibited([.wifi])))).interface?.name == "eth0")
-        #expect(try path(twoWays(MonitorConfiguration(selection: .prohibited([.wired])))).interface?.name == "wlan0")
-        let none = try path(twoWays(MonitorConfiguration(selection: .prohibited([.wired, .wifi]))))
+    @Test func `with prohibited interface types, the path uses the kernel's choice or the next allowed interface`() throws {
+        #expect(try path(twoUplinks(MonitorConfiguration(selection: .prohibited([.wifi])))).interface?.name == "eth0")
+        #expect(try path(twoUplinks(MonitorConfiguration(selection: .prohibited([.wired])))).interface?.name == "wlan0")
+        let none = try path(twoUplinks(MonitorConfiguration(selection: .prohibited([.wired, .wifi]))))
         #expect(none.status == .unsatisfied)
         #expect(none.interface == nil)
     }
 
-    @Test func `a named interface that comes and goes`() {
-        var bench = twoWays(MonitorConfiguration(selection: .named("wlan0")))
+    @Test func `with a named interface, the path follows its arrival and removal`() {
+        var bench = twoUplinks(MonitorConfiguration(selection: .named("wlan0")))
         bench.tables[.links] = [.link(Net.lo), .link(Net.eth0)]
         bench.tables[.addresses] = [.address(Net.address)]
         let first = bench.start().published.first?.path
         #expect(first?.cause?.code == .noInterface)
         #expect(first?.cause?.detail.contains("wlan0") == true)
         bench.wait(milliseconds: 2_000)
-        #expect(bench.hear(.link(wlan), .address(wlanAddress)).published.last?.path.interface?.name == "wlan0")
-        let gone = bench.hear(.linkRemoved(5)).published.last?.path
+        #expect(bench.deliver(.link(wlan), .address(wlanAddress)).published.last?.path.interface?.name == "wlan0")
+        let gone = bench.deliver(.linkRemoved(5)).published.last?.path
         #expect(gone?.status == .unsatisfied)
         #expect(gone?.cause?.code == .noInterface)
     }
 
     // MARK: Tunnels, cost, order
 
-    @Test func `a tunnel's path names what is under it: the way to its other end`() throws {
-        var bench = twoWays()
+    @Test func `a tunnel's path names the interface of the route to its remote address`() throws {
+        var bench = twoUplinks()
         var gre = Link(index: 9, name: "gre1", flags: Net.up, hardwareType: 778, kind: "gre")
         gre.tunnelRemote = IPAddress("203.0.113.9")
         bench.tables[.links]?.append(.link(gre))
@@ -197,13 +197,13 @@ import Testing
         #expect(path.underlying?.name == "wlan0")
         #expect(path.usesInterfaceType(.wifi))
         #expect(path.gateways.isEmpty)
-        // No other interface is guessed where the kernel says that there is no way.
+        // If the kernel has no route to the remote address, no other interface is guessed.
         bench.routes[RouteQuery(IPAddress(v4: 0xcb00_7109))] = .refused(errno: 113)
         #expect(try self.path(bench).underlying == nil)
     }
 
-    @Test func `a tunnel whose other end is not told: the best default route that is no tunnel's`() throws {
-        var bench = twoWays()
+    @Test func `the path of a tunnel without a remote address names the interface of the best other default route`() throws {
+        var bench = twoUplinks()
         bench.tables[.links]?.append(.link(tunnel))
         bench.tables[.addresses]?.append(
             .address(Address(interface: 9, prefix: IPPrefix(IPAddress(v4: 0x0a08_0001), length: 32))))
@@ -211,8 +211,8 @@ import Testing
         #expect(try path(bench).underlying?.name == "eth0")
     }
 
-    @Test func `expensive is the path that is, not the one that stands by`() throws {
-        var bench = twoWays()
+    @Test func `the path is expensive if the interface in use is, not one on standby`() throws {
+        var bench = twoUplinks()
         bench.evidence[5] = InterfaceEvidence(deviceType: "wwan", sources: ["sysfs"])
         #expect(try path(bench).isExpensive == false)
         bench.routes[RouteQuery(Net.anywhere)] = answer(5, gateway: IPAddress(v4: 0x0a00_0001), source: wlanAddress.address)
@@ -221,15 +221,15 @@ import Testing
         #expect(path.interface?.type == .cellular)
     }
 
-    @Test func `all interfaces: the chosen first, then by default route, then by level, loopback after`() throws {
-        var bench = twoWays()
+    @Test func `interfaces are sorted: the path's first, then by default route, then by level, loopback last`() throws {
+        var bench = twoUplinks()
         bench.tables[.links]?.append(.link(Net.eth1))
         bench.tables[.links]?.append(.link(Link(index: 8, name: "eth2", parentBus: "pci")))
         bench.routes[RouteQuery(Net.anywhere)] = answer(5, gateway: IPAddress(v4: 0x0a00_0001), source: wlanAddress.address)
         #expect(try path(bench).interfaces.map(\.name) == ["wlan0", "eth0", "eth1", "eth2", "lo"])
     }
 
-    @Test func `a bridge is degraded by a port of its bond that has no carrier`() throws {
+    @Test func `a bridge is degraded by a port of its bond without carrier`() throws {
         var bench = PathBench()
         let bridge = Link(index: 20, name: "br0", flags: Net.up, operationalState: .up, kind: "bridge")
         let bond = Link(index: 21, name: "bond0", flags: Net.up, operationalState: .up, kind: "bond", master: 20)
@@ -241,7 +241,7 @@ import Testing
     }
 
     @Test func `only physical, default-route and chosen interfaces are notable`() throws {
-        var bench = twoWays()
+        var bench = twoUplinks()
         bench.tables[.links]?.append(.link(Link(index: 77, name: "veth77", flags: Net.up, kind: "veth")))
         #expect(try path(bench).notable == [2, 5])
     }

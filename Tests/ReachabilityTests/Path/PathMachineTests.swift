@@ -3,11 +3,11 @@ import Testing
 
 @testable import Reachability
 
-/// When the machine settles, dumps, and speaks.
+/// When the machine settles, dumps, and publishes.
 @Suite struct PathMachineTests {
     // MARK: The first path
 
-    @Test func `the tables are dumped one after another, and then the first path is told`() {
+    @Test func `the tables are dumped one after another before the first path is published`() {
         var bench = PathBench()
         bench.connect()
         var effects = bench.turn(.began(seed: 1, isPolling: false), .resolver(ResolverConfiguration()))
@@ -27,7 +27,7 @@ import Testing
         #expect(bench.machine.isQuiet)
     }
 
-    @Test func `nothing is told before the resolver's configuration is known`() {
+    @Test func `no path is published before the resolver's configuration is known`() {
         var bench = PathBench()
         bench.connect()
         #expect((bench.turn(.began(seed: 1, isPolling: false)) + bench.settle()).published.isEmpty)
@@ -36,7 +36,7 @@ import Testing
         #expect(effects.published.first?.path.supportsDNS == true)
     }
 
-    @Test func `nothing is told before the evidence of each interface is known`() {
+    @Test func `no path is published before the evidence of each interface is known`() {
         var machine = PathMachine(MonitorConfiguration())
         let now = Moment(monotonicNanoseconds: 0, wallClockNanoseconds: 0)
         _ = machine.handle(.began(seed: 1, isPolling: false), at: now)
@@ -47,24 +47,24 @@ import Testing
         #expect(machine.handle(.turnEnded, at: now) == [.changed([.link(Net.eth0)]), .dump(.links, sequence: 1)])
     }
 
-    @Test func `evidence is read once per subject, again for another device under the name, never for kinds that decide`() {
+    @Test func `evidence is read once per interface, again for another device of that name, and never if the kind decides`() {
         var bench = PathBench.online()
         #expect(bench.evidenceRead == ["eth0"])
-        bench.hear(.link(Net.eth0.unplugged))
-        bench.hear(.link(Net.eth0))
+        bench.deliver(.link(Net.eth0.unplugged))
+        bench.deliver(.link(Net.eth0))
         #expect(bench.evidenceRead == ["eth0"])
         var renamed = Net.eth0
         renamed.name = "lan0"
-        bench.hear(.link(renamed))
+        bench.deliver(.link(renamed))
         #expect(bench.evidenceRead == ["eth0", "lan0"])
-        bench.hear(.linkRemoved(2))
-        bench.hear(.link(renamed))
+        bench.deliver(.linkRemoved(2))
+        bench.deliver(.link(renamed))
         #expect(bench.evidenceRead == ["eth0", "lan0", "lan0"])
-        bench.hear(.link(Link(index: 9, name: "veth9", kind: "veth")))
+        bench.deliver(.link(Link(index: 9, name: "veth9", kind: "veth")))
         #expect(bench.evidenceRead.count == 3)
     }
 
-    @Test func `a kernel without IPv6, rules or nexthop objects refuses those dumps, which is an answer`() {
+    @Test func `refused dumps of a kernel without IPv6, rules or nexthop objects leave the path consistent`() {
         var bench = PathBench()
         bench.connect()
         var effects = bench.turn(.began(seed: 1, isPolling: false), .resolver(ResolverConfiguration()))
@@ -79,7 +79,7 @@ import Testing
         #expect(bench.machine.isQuiet)
     }
 
-    @Test func `a table that cannot be read at all does not keep the path from being told`() {
+    @Test func `a table that cannot be read does not prevent the first path`() {
         var bench = PathBench()
         bench.connect()
         var effects = bench.turn(.began(seed: 1, isPolling: false), .resolver(ResolverConfiguration()))
@@ -99,10 +99,10 @@ import Testing
 
     // MARK: Loss and gain
 
-    @Test func `the loss of the selected path is told in the turn that brought it`() {
+    @Test func `the loss of the selected path is published in the turn of its message`() {
         var bench = PathBench.online()
         bench.disconnect()
-        let update = bench.hear(.link(Net.eth0.off)).published.first
+        let update = bench.deliver(.link(Net.eth0.off)).published.first
         #expect(update?.path.status == .unsatisfied)
         #expect(update?.path.cause?.layer == .link)
         #expect(update?.path.cause?.code == .interfaceDown)
@@ -110,36 +110,36 @@ import Testing
         #expect(update?.isInitial == false)
     }
 
-    @Test func `a gain is told at once`() {
+    @Test func `a path that becomes satisfied is published in the turn of its message`() {
         var bench = PathBench.online()
         bench.disconnect()
-        bench.hear(.link(Net.eth0.off))
+        bench.deliver(.link(Net.eth0.off))
         bench.settle()
         bench.connect()
-        let update = bench.hear(.link(Net.eth0), .route(Net.onLink), .route(Net.defaultRoute)).published.first
+        let update = bench.deliver(.link(Net.eth0), .route(Net.onLink), .route(Net.defaultRoute)).published.first
         #expect(update?.path.status == .satisfied)
         #expect(update?.path.gateways == [NetworkPath.Gateway(Net.gateway)])
     }
 
-    @Test func `without carrier the path is lost whatever the kernel still routes`() {
+    @Test func `without carrier the path is unsatisfied even if the kernel still has its route`() {
         var bench = PathBench.online()
-        let update = bench.hear(.link(Net.eth0.unplugged)).published.first
+        let update = bench.deliver(.link(Net.eth0.unplugged)).published.first
         #expect(update?.path.status == .unsatisfied)
         #expect(update?.path.cause?.code == .noCarrier)
     }
 
-    @Test func `after a loss the routes are dumped again, at once if the last dump is a second ago`() {
+    @Test func `after a loss the routes are dumped again, at once if the last dump started a second ago`() {
         var bench = PathBench.online()
         bench.disconnect()
-        bench.hear(.link(Net.eth0.off))
+        bench.deliver(.link(Net.eth0.off))
         var order: [KernelTable] = []
         while let dump = bench.dumping {
             order.append(dump.table)
             bench.answerDump()
         }
         #expect(order == [.addresses, .nexthops, .routesV4, .routesV6])
-        // The next change waits for the second to pass.
-        bench.hear(.link(Net.eth0))
+        // The next change waits until a second has passed.
+        bench.deliver(.link(Net.eth0))
         #expect(bench.dumping == nil)
         #expect(bench.machine.deadline == bench.now.monotonicNanoseconds + 1_000_000_000)
         bench.wait(milliseconds: 1_000)
@@ -147,11 +147,11 @@ import Testing
         #expect(bench.dumping?.table == .addresses)
     }
 
-    @Test func `a dump that still holds dead routes is repeated until none is dead`() {
+    @Test func `a dump that still has dead routes is repeated until none is dead`() {
         var bench = PathBench.online()
         bench.disconnect()
         bench.tables[.routesV4] = [.route(Route(Net.defaultRoute.key), isDead: true)]
-        bench.hear(.link(Net.eth0.off))
+        bench.deliver(.link(Net.eth0.off))
         for _ in 0..<3 {
             while bench.dumping != nil { bench.answerDump() }
             #expect(bench.machine.snapshot.routes.isEmpty)
@@ -173,7 +173,8 @@ import Testing
         let veth = Link(index: 77, name: "veth77", flags: Net.up, operationalState: .up, kind: "veth", master: 0)
         let address = Address(interface: 77, prefix: IPPrefix(IPAddress(v4: 0x0a00_0001), length: 24))
         for _ in 0..<3 {
-            let effects = bench.hear(.link(veth), .address(address)) + bench.hear(.addressRemoved(address.key), .linkRemoved(77))
+            let arrival = bench.deliver(.link(veth), .address(address))
+            let effects = arrival + bench.deliver(.addressRemoved(address.key), .linkRemoved(77))
             #expect(effects.published.isEmpty)
         }
         bench.settle()
@@ -184,7 +185,7 @@ import Testing
         #expect(bench.machine.coalescedEventCount == 0)
     }
 
-    @Test func `in a storm, the events beside the one that changes something are counted`() {
+    @Test func `in a storm, the events beside the one that changes the path are counted`() {
         var bench = PathBench.online()
         let veth = Link(index: 77, name: "veth77", flags: Net.up, operationalState: .up, kind: "veth", master: 0)
         let messages = (0..<3).flatMap { _ in [NetlinkMessage(.link(veth)), NetlinkMessage(.linkRemoved(77))] }
@@ -193,42 +194,42 @@ import Testing
         #expect(bench.machine.coalescedEventCount == 0)
     }
 
-    @Test func `a refreshed lifetime publishes nothing; a route to elsewhere asks the kernel, and publishes nothing`() {
+    @Test func `a renewed lifetime publishes nothing; another route queries the kernel and publishes nothing`() {
         var bench = PathBench.online()
         var renewed = Net.address
         renewed.lifetime.renewedCentiseconds = 99
-        #expect(bench.hear(.address(renewed)).published.isEmpty)
+        #expect(bench.deliver(.address(renewed)).published.isEmpty)
         bench.questions = []
         let elsewhere = Route(
             Route.Key(destination: IPPrefix(IPAddress(v4: 0x0a00_0000), length: 8)), nextHops: [Route.NextHop(interface: 2)])
-        let effects = bench.hear(.route(elsewhere))
+        let effects = bench.deliver(.route(elsewhere))
         #expect(effects == [.changed([.routeAdded(elsewhere)])])
         #expect(bench.questions == [RouteQuery(Net.anywhere), RouteQuery(Net.anywhere6)])
     }
 
-    @Test func `messages that say nothing are counted and ask nothing`() {
+    @Test func `ignored and malformed messages are counted and cause no route query`() {
         var bench = PathBench.online()
         bench.questions = []
         let neighbor = Neighbor(interface: 2, address: Net.gateway, state: .reachable)
-        #expect(bench.hear(.ignored, .neighbor(neighbor), .malformed).isEmpty)
+        #expect(bench.deliver(.ignored, .neighbor(neighbor), .malformed).isEmpty)
         #expect(bench.questions.isEmpty)
         #expect(bench.machine.coalescedEventCount == 2)
         #expect(bench.machine.malformed == 1)
     }
 
-    @Test func `another default route changes the gateway`() {
+    @Test func `a replaced default route publishes the new gateway`() {
         var bench = PathBench.online()
         let router = IPAddress(v4: 0xc000_02fe)
         let other = Route(Net.defaultRoute.key, nextHops: [Route.NextHop(interface: 2, gateway: router)])
         bench.routes[RouteQuery(Net.anywhere)] = .route(ChosenRoute(interface: 2, gateway: router, source: Net.source))
-        let update = bench.hear(.route(other, replaces: true)).published.first
+        let update = bench.deliver(.route(other, replaces: true)).published.first
         #expect(update?.reasons == [.gatewaysChanged])
         #expect(update?.path.gateways.map(\.description) == ["192.0.2.254"])
     }
 
     // MARK: The namespace, polling
 
-    @Test func `a namespace that is gone ends it all`() {
+    @Test func `a removed namespace publishes an unsatisfied path and ends the machine`() {
         var bench = PathBench.online(MonitorConfiguration(namespace: NetworkNamespace("blue")))
         let effects = bench.turn(.namespaceGone)
         let update = effects.published.first
@@ -243,7 +244,7 @@ import Testing
         #expect(bench.turn(.turnEnded).isEmpty)
     }
 
-    @Test func `a namespace that is gone before anything was told is the first and last word`() {
+    @Test func `a namespace that is removed before the first path publishes one initial path and ends the machine`() {
         var bench = PathBench()
         bench.turn(.began(seed: 1, isPolling: false))
         let effects = bench.turn(.namespaceGone)
@@ -251,7 +252,7 @@ import Testing
         #expect(effects.last == .ended)
     }
 
-    @Test func `where no events come, everything is dumped when polled, and nothing is taken for consistent`() {
+    @Test func `without events all tables are dumped when polled, and the path is not consistent`() {
         var bench = PathBench()
         bench.connect()
         let first = bench.start(isPolling: true).published.first

@@ -2,9 +2,9 @@ import Testing
 
 @testable import Reachability
 
-/// What was lost is made good, and said: overruns, suspends, interrupted dumps.
+/// Recovery of lost state, and its reports: overruns, suspends, interrupted dumps.
 @Suite struct PathResyncTests {
-    @Test func `an overrun that hid nothing: everything is dumped, one resync, no path`() {
+    @Test func `after an overrun that hid no change, all tables are dumped and one resync is reported without a path`() {
         var bench = PathBench.online()
         bench.turn(.overrun)
         var order: [KernelTable] = []
@@ -19,7 +19,7 @@ import Testing
         #expect(bench.machine.overruns == 1)
     }
 
-    @Test func `an overrun that hid a loss: the path says so and why, the resync comes last`() {
+    @Test func `after an overrun that hid a loss, the path is published with the reason resynced before the resync`() {
         var bench = PathBench.online()
         bench.disconnect()
         let effects = bench.turn(.overrun) + bench.settle()
@@ -30,7 +30,7 @@ import Testing
         #expect(effects.last == .resynced(.overrun))
     }
 
-    @Test func `many overruns in a row: one resync at the end`() {
+    @Test func `many overruns in a row report one resync at the end`() {
         var bench = PathBench.online()
         var effects = bench.turn(.overrun)
         for _ in 0..<5 {
@@ -43,14 +43,14 @@ import Testing
         #expect(bench.machine.isQuiet)
     }
 
-    @Test func `a dump that ran when events were lost proves nothing`() {
+    @Test func `a dump that ran during an overrun does not complete the resync`() {
         var bench = PathBench.online()
         let dead = Route(Route.Key(destination: IPPrefix(IPAddress(v4: 0x0b00_0000), length: 8)))
-        bench.hear(.route(dead, isDead: true))
+        bench.deliver(.route(dead, isDead: true))
         #expect(bench.dumping?.table == .routesV4)
         var effects = bench.turn(.overrun) + bench.answerDump()
         while bench.dumping != nil { effects += bench.answerDump() }
-        // All but the IPv4 routes have been dumped since; those have to wait for their second.
+        // Since the overrun all tables but the IPv4 routes were dumped. Those wait until a second has passed.
         #expect(effects.resyncs.isEmpty)
         bench.wait(milliseconds: 1_000)
         bench.turn(.turnEnded)
@@ -58,9 +58,9 @@ import Testing
         #expect(bench.answerDump().resyncs == [.overrun])
     }
 
-    @Test func `a dump that ran when events were lost and is repeated counts: the resync comes`() {
+    @Test func `a dump that ran during an overrun and is repeated completes the resync`() {
         var bench = PathBench.online()
-        bench.hear(.addressRemoved(Address.Key(interface: 2, prefix: IPPrefix(IPAddress(v4: 1), length: 8))))
+        bench.deliver(.addressRemoved(Address.Key(interface: 2, prefix: IPPrefix(IPAddress(v4: 1), length: 8))))
         #expect(bench.dumping?.table == .routesV4)
         bench.turn(.overrun)
         var effects = bench.answerDump(interrupted: true)
@@ -68,25 +68,25 @@ import Testing
         #expect(effects.resyncs == [.overrun])
     }
 
-    @Test func `reasons do not outlive the resync that they belong to`() {
+    @Test func `a resync's reasons are not kept for the next path`() {
         var bench = PathBench.online()
-        // A container came unseen: the dump shows it, and nothing is told.
+        // A container appeared during the overrun: the dump shows it, and no path is published.
         bench.tables[.links]?.append(.link(Link(index: 9, name: "veth9", kind: "veth")))
         #expect((bench.turn(.overrun) + bench.settle()).published.isEmpty)
         let update = bench.turn(.resolver(ResolverConfiguration())).published.first
         #expect(update?.reasons == [.dnsChanged])
     }
 
-    @Test func `an answer that came of a route which only the kernel knew is asked for again when that route goes`() {
+    @Test func `a route query answered from a route that only the kernel knew is asked again when that route is removed`() {
         var bench = PathBench.online()
         let (answers, unseen) = (bench.routes, Route(Route.Key(destination: IPPrefix(IPAddress(v4: 0x0a07_0000), length: 16))))
         bench.routes = [:]
         #expect(bench.turn(.resolver(ResolverConfiguration())).published.last?.path.status == .unsatisfied)
         bench.routes = answers
-        #expect(bench.hear(.routeRemoved(unseen)).published.last?.path.status == .satisfied)
+        #expect(bench.deliver(.routeRemoved(unseen)).published.last?.path.status == .satisfied)
     }
 
-    @Test func `an answer that came of what was lost is asked for again when the resync ends`() {
+    @Test func `a route query answered during an overrun is asked again when the resync ends`() {
         var bench = PathBench.online()
         let answers = bench.routes
         bench.turn(.overrun)
@@ -96,16 +96,16 @@ import Testing
         #expect(bench.settle().published.last?.path.status == .satisfied)
     }
 
-    @Test func `events that come while the tables are dumped again are told at once`() {
+    @Test func `events during the dumps of a resync publish the path at once`() {
         var bench = PathBench.online()
         bench.turn(.overrun)
         bench.disconnect()
-        let update = bench.hear(.link(Net.eth0.off)).published.first
+        let update = bench.deliver(.link(Net.eth0.off)).published.first
         #expect(update?.path.status == .unsatisfied)
         #expect(bench.settle().resyncs == [.overrun])
     }
 
-    @Test func `an overrun before the first path is said after it`() {
+    @Test func `an overrun before the first path is reported after it`() {
         var bench = PathBench()
         bench.connect()
         let effects = bench.turn(.began(seed: 1, isPolling: false), .overrun, .resolver(ResolverConfiguration())) + bench.settle()
@@ -117,7 +117,7 @@ import Testing
 
     // MARK: Suspend
 
-    @Test func `resumed: a gap, the path although nothing changed, everything dumped, a resync`() {
+    @Test func `a resume reports the gap, publishes the unchanged path, dumps all tables and reports the resync`() {
         var bench = PathBench.online()
         let effects = bench.turn(.resumed(nanosecondsAsleep: 60_000_000_000))
         #expect(effects.first == .gap(nanoseconds: 60_000_000_000))
@@ -126,7 +126,7 @@ import Testing
         #expect(later == [.resynced(.resume)])
     }
 
-    @Test func `an overrun under the dumps of a resume: one set of dumps makes good both, and both are named`() {
+    @Test func `an overrun during the dumps of a resume needs no second set of dumps, and both reasons are reported`() {
         var bench = PathBench.online()
         bench.turn(.resumed(nanosecondsAsleep: 60_000_000_000))
         bench.answerDump()
@@ -134,11 +134,11 @@ import Testing
         bench.answerDump()
         effects += bench.turn(.overrun) + bench.settle()
         #expect(effects.resyncs == [.resume, .overrun])
-        // The next one is of its own reason.
+        // The next resync has its own reason only.
         #expect((bench.turn(.resumed(nanosecondsAsleep: 1_000_000_000)) + bench.settle()).resyncs == [.resume])
     }
 
-    @Test func `resumed elsewhere: what the dumps show is told with its reasons`() {
+    @Test func `a path that changed during a suspend is published with the reasons of the dumps`() {
         var bench = PathBench.online()
         bench.disconnect()
         let effects = bench.turn(.resumed(nanosecondsAsleep: 1_000_000_000)) + bench.settle()
@@ -148,7 +148,7 @@ import Testing
         #expect(effects.resyncs == [.resume])
     }
 
-    @Test func `resumed before the first path: no gap in what was never told`() {
+    @Test func `a resume before the first path reports no gap`() {
         var bench = PathBench()
         bench.connect()
         let effects =
@@ -162,7 +162,7 @@ import Testing
 
     // MARK: Interrupted dumps
 
-    /// Interrupts the dump that is under way until its result is taken as it is.
+    /// Interrupts the running dump until its partial result is accepted.
     private func interrupt(_ bench: inout PathBench, showing events: [NetlinkEvent]) -> [PathMachine.Effect] {
         var effects: [PathMachine.Effect] = []
         let table = bench.dumping?.table
@@ -181,9 +181,9 @@ import Testing
         return effects
     }
 
-    @Test func `five repetitions, then the partial result stands, marked; a later dump makes it good and is a resync`() {
+    @Test func `after five repetitions a partial dump makes the path inconsistent, and a later dump completes the resync`() {
         var bench = PathBench.online()
-        bench.hear(.addressRemoved(Address.Key(interface: 2, prefix: IPPrefix(IPAddress(v4: 1), length: 8))))
+        bench.deliver(.addressRemoved(Address.Key(interface: 2, prefix: IPPrefix(IPAddress(v4: 1), length: 8))))
         let effects = interrupt(&bench, showing: [.route(Net.defaultRoute)])
         #expect(effects.changes == [.routeRemoved(Net.onLink)])
         #expect(effects.published.map(\.path.isConsistent) == [false])
@@ -197,7 +197,7 @@ import Testing
         #expect(later.last == .resynced(.dumpInterrupted))
     }
 
-    @Test func `interrupted from the start: the first path is told, marked`() {
+    @Test func `a dump that is interrupted from the start publishes an inconsistent first path`() {
         var bench = PathBench()
         bench.connect()
         bench.turn(.began(seed: 3, isPolling: false), .resolver(ResolverConfiguration()))
@@ -210,13 +210,13 @@ import Testing
         #expect(later.resyncs == [.dumpInterrupted])
     }
 
-    @Test func `two tables interrupted: the resync waits for both`() {
+    @Test func `with two interrupted tables, the resync waits for both`() {
         var bench = PathBench.online()
-        bench.hear(
+        bench.deliver(
             .addressRemoved(Address.Key(interface: 2, prefix: IPPrefix(IPAddress(v4: 1), length: 8))),
             .addressRemoved(Address.Key(interface: 2, prefix: IPPrefix(IPAddress(v6: 0, 1), length: 8))))
         #expect(bench.dumping?.table == .routesV4)
-        // While the first waits for its repetition the second has its turn.
+        // The second table is dumped while the first one waits for its repetition.
         var partials = 0
         var effects: [PathMachine.Effect] = []
         for _ in 0..<60 where partials < 2 {
@@ -239,9 +239,9 @@ import Testing
         #expect(bench.machine.path?.isConsistent == true)
     }
 
-    @Test func `a dump that cannot be asked for is tried again`() {
+    @Test func `a dump that cannot be requested is retried`() {
         var bench = PathBench.online()
-        bench.hear(.addressRemoved(Address.Key(interface: 2, prefix: IPPrefix(IPAddress(v4: 1), length: 8))))
+        bench.deliver(.addressRemoved(Address.Key(interface: 2, prefix: IPPrefix(IPAddress(v4: 1), length: 8))))
         #expect(bench.dumping?.table == .routesV4)
         let effects = bench.dumpEnd(errno: 105)
         #expect(effects.isEmpty)
@@ -249,9 +249,9 @@ import Testing
         #expect(bench.settle().isEmpty)
     }
 
-    @Test func `slices of another dump are not taken for this one's`() {
+    @Test func `slices of another dump are ignored`() {
         var bench = PathBench.online()
-        bench.hear(.addressRemoved(Address.Key(interface: 2, prefix: IPPrefix(IPAddress(v4: 1), length: 8))))
+        bench.deliver(.addressRemoved(Address.Key(interface: 2, prefix: IPPrefix(IPAddress(v4: 1), length: 8))))
         let sequence = bench.dumping?.sequence ?? 0
         let stale = [
             NetlinkMessage(.route(Route(Route.Key(destination: IPPrefix(Net.gateway, length: 32)))), sequence: sequence &- 1)

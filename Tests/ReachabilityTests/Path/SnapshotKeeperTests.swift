@@ -2,7 +2,7 @@ import Testing
 
 @testable import Reachability
 
-/// Dumps and events in every order: the last event has the last word.
+/// Dumps and events in every order: the last event decides.
 @Suite struct SnapshotKeeperTests {
     private let route = Net.defaultRoute
 
@@ -12,7 +12,7 @@ import Testing
         return keeper
     }
 
-    @Test func `dumped, then deleted, then done: absent`() {
+    @Test func `a route that is dumped and then removed is absent after the dump`() {
         var keeper = keeper()
         keeper.beginDump(.routesV4)
         keeper.addDumped(.route(route))
@@ -21,7 +21,7 @@ import Testing
         #expect(!keeper.live.contains(route))
     }
 
-    @Test func `deleted, then dumped by an older slice, then done: absent`() {
+    @Test func `a route that is removed and then dumped by an older slice is absent after the dump`() {
         var keeper = keeper(.route(route))
         keeper.beginDump(.routesV4)
         _ = keeper.apply(.routeRemoved(route))
@@ -30,7 +30,7 @@ import Testing
         #expect(!keeper.live.contains(route))
     }
 
-    @Test func `added while the dump passed it by: present`() {
+    @Test func `a route that is added while the dump misses it is present after the dump`() {
         var keeper = keeper()
         keeper.beginDump(.routesV4)
         let outcome = keeper.apply(.route(route))
@@ -39,7 +39,7 @@ import Testing
         #expect(keeper.live.contains(route))
     }
 
-    @Test func `deleted and added again while dumped: present, whichever the slice saw`() {
+    @Test func `a route that is removed and added again during a dump is present, whichever one the slice has`() {
         for isDumped in [false, true] {
             var keeper = keeper(.route(route))
             keeper.beginDump(.routesV4)
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test func `what the dump does not have is gone, what it has is there`() {
+    @Test func `a route that the dump misses is removed, and one that it has is added`() {
         let other = Net.onLink
         var keeper = keeper(.route(route))
         keeper.beginDump(.routesV4)
@@ -60,7 +60,7 @@ import Testing
         #expect(Set(keeper.live.allRoutes) == [other])
     }
 
-    @Test func `a dump says nothing of other tables`() {
+    @Test func `a dump changes no other table`() {
         let rule = Rule(family: .v4, priority: 5)
         var keeper = keeper(.route(route), .rule(rule), .address(Net.address))
         keeper.beginDump(.routesV6)
@@ -71,7 +71,7 @@ import Testing
         #expect(keeper.live.addresses.count == 1)
     }
 
-    @Test func `an abandoned dump is forgotten`() {
+    @Test func `an abandoned dump changes nothing`() {
         var keeper = keeper(.route(route))
         keeper.beginDump(.routesV4)
         keeper.abandonDump()
@@ -82,7 +82,7 @@ import Testing
 
     // MARK: Dead routes
 
-    @Test func `a dump right after a loss: dead routes are absent, and it is repeated`() {
+    @Test func `a dump with dead routes leaves them out and is repeated`() {
         var keeper = keeper(.route(route))
         keeper.beginDump(.routesV4)
         keeper.addDumped(.route(Route(route.key), isDead: true))
@@ -91,7 +91,7 @@ import Testing
         #expect(outcome.doubts == [.routesV4])
     }
 
-    @Test func `dead routes over a link that is up without a carrier are absent, and two dumps that show them are enough`() {
+    @Test func `dead routes over a link without carrier are absent, and two dumps that show them are enough`() {
         var keeper = keeper(.link(Net.eth0), .route(route))
         _ = keeper.apply(.link(Net.eth0.unplugged))
         func dump(_ interface: UInt32?) -> SnapshotKeeper.Outcome {
@@ -102,7 +102,7 @@ import Testing
         #expect(dump(nil).doubts == [.routesV4])
         #expect(dump(nil).doubts.isEmpty)
         #expect(dump(2).staleRoutes.isEmpty)
-        // Another one that is added meanwhile is ignored as well.
+        // Another dead route that is added meanwhile is ignored as well.
         let another = keeper.apply(.route(Net.onLink, isDead: true))
         #expect(another.doubts.isEmpty && another.changes.isEmpty)
 
@@ -114,7 +114,7 @@ import Testing
         #expect(keeper.live.routes.isEmpty)
     }
 
-    @Test func `a route over a link that is not up is absent although a dump has it`() {
+    @Test func `a route over a link that is down is absent although a dump has it`() {
         var keeper = keeper()
         _ = keeper.apply(.link(Net.eth0.off))
         keeper.beginDump(.routesV4)
@@ -124,7 +124,7 @@ import Testing
         #expect(outcome.doubts == [.routesV4])
     }
 
-    @Test func `the link goes down after its routes were dumped`() {
+    @Test func `a route is absent if its link goes down after the route was dumped`() {
         var keeper = keeper(.route(route))
         keeper.beginDump(.routesV4)
         keeper.addDumped(.route(route))
@@ -136,7 +136,7 @@ import Testing
         #expect(!keeper.live.contains(route))
     }
 
-    @Test func `routes to this machine's own addresses outlive their link`() {
+    @Test func `routes to this machine's own addresses remain when their link goes down`() {
         let own = Route(
             Route.Key(table: 255, destination: IPPrefix(Net.source, length: 32)), kind: .local,
             nextHops: [Route.NextHop(interface: 2)])
@@ -149,7 +149,7 @@ import Testing
         #expect(keeper.live.contains(own))
     }
 
-    @Test func `without carrier routes stay: the kernel uses them`() {
+    @Test func `routes over a link without carrier remain: the kernel uses them`() {
         var keeper = keeper(.route(route))
         let outcome = keeper.apply(.link(Net.eth0.unplugged))
         #expect(outcome.changes == [.link(Net.eth0.unplugged)])
@@ -158,9 +158,9 @@ import Testing
         #expect(keeper.live.contains(route))
     }
 
-    // MARK: What the kernel does not tell
+    // MARK: Changes without a message of the kernel
 
-    @Test func `a link that goes down, or its carrier, leaves only the routes over it and the nexthop objects stale`() {
+    @Test func `a link that goes down or loses its carrier makes only the routes over it and the nexthop objects stale`() {
         for event: NetlinkEvent in [.link(Net.eth0.off), .link(Net.eth0.unplugged)] {
             var keeper = keeper()
             let outcome = keeper.apply(event)
@@ -170,12 +170,12 @@ import Testing
         }
     }
 
-    @Test func `a link that is removed leaves routes and nexthop objects in doubt`() {
+    @Test func `a removed link makes the routes and nexthop objects stale`() {
         var keeper = keeper()
         #expect(keeper.apply(.linkRemoved(2)).doubts.isSuperset(of: [.routesV4, .routesV6, .nexthops]))
     }
 
-    @Test func `a link that only changes otherwise leaves no doubt`() {
+    @Test func `a renamed link makes no table stale, and another MTU only the IPv6 routes over it`() {
         var keeper = keeper()
         var renamed = Net.eth0
         renamed.name = "lan0"
@@ -187,7 +187,7 @@ import Testing
         #expect(outcome.staleRoutes == [StaleRoutes(family: .v6, interface: 2)])
     }
 
-    @Test func `an address that goes leaves the routes over its link stale, and those that prefer it`() {
+    @Test func `a removed address makes the routes over its link stale, and the routes that prefer it as source`() {
         let preferring = Route(
             Route.Key(destination: IPPrefix(IPAddress(v4: 0x0b00_0000), length: 8)), nextHops: [Route.NextHop(interface: 3)],
             preferredSource: Net.address.address)
@@ -199,7 +199,7 @@ import Testing
         #expect(keeper.apply(.addressRemoved(Net.address.key)).changes.isEmpty)
     }
 
-    @Test func `a link that goes takes its addresses and routes with it`() {
+    @Test func `a removed link removes its addresses and routes`() {
         var keeper = keeper(.address(Net.address), .route(route), .route(Net.onLink))
         let outcome = keeper.apply(.linkRemoved(2))
         #expect(
@@ -209,7 +209,7 @@ import Testing
         #expect(outcome.doubts.contains(.addresses))
     }
 
-    @Test func `a dump of links that misses one takes what was on it`() {
+    @Test func `a dump of links that misses one removes its addresses and routes`() {
         var keeper = keeper(.address(Net.address), .route(route))
         keeper.beginDump(.links)
         for link in [Net.lo, Net.eth1] { keeper.addDumped(.link(link)) }
@@ -226,28 +226,28 @@ import Testing
             nextHops: [Route.NextHop(interface: interface)])
     }
 
-    @Test func `IPv4: a replaced route goes without a message`() {
+    @Test func `IPv4: a replaced route is removed without a message`() {
         var keeper = keeper(.route(over(2)))
         let outcome = keeper.apply(.route(over(3), replaces: true))
         #expect(outcome.changes == [.routeRemoved(over(2)), .routeAdded(over(3))])
         #expect(outcome.doubts.isEmpty)
     }
 
-    @Test func `IPv4: which of several was replaced is not said, so the table is dumped`() {
+    @Test func `IPv4: a replacement among several routes of a key makes the table stale`() {
         var keeper = keeper(.route(over(2)), .route(over(3)))
         let outcome = keeper.apply(.route(over(4), replaces: true))
         #expect(outcome.changes == [.routeAdded(over(4))])
         #expect(outcome.doubts == [.routesV4])
     }
 
-    @Test func `IPv4: a replacement that a dump has shown already removes nothing more`() {
+    @Test func `IPv4: a replacement that a dump has already shown removes no other route`() {
         var keeper = keeper(.route(over(2)), .route(over(3)))
         let outcome = keeper.apply(.route(over(2), replaces: true))
         #expect(outcome.changes.isEmpty)
         #expect(outcome.doubts == [.routesV4])
     }
 
-    @Test func `IPv4: appended routes stand side by side, and each is removed alone`() {
+    @Test func `IPv4: appended routes are kept beside each other, and each is removed alone`() {
         var keeper = keeper(.route(over(2)))
         #expect(keeper.apply(.route(over(3))).changes == [.routeAdded(over(3))])
         #expect(keeper.live.routes(over(2).key) == [over(2), over(3)])
@@ -261,7 +261,7 @@ import Testing
         let outcome = keeper.apply(.route(both))
         #expect(outcome.changes == [.routeRemoved(over(2, .v6)), .routeAdded(both)])
         #expect(outcome.doubts == [.routesV6])
-        // One of them goes: the message names that next hop, and what is left is asked for.
+        // One next hop is removed. The message names that hop, so the dump shows which one remains.
         let removal = keeper.apply(.routeRemoved(over(3, .v6)))
         #expect(removal.changes.isEmpty)
         #expect(removal.doubts == [.routesV6])
@@ -270,25 +270,25 @@ import Testing
         #expect(Set(keeper.endDump().changes) == [.routeRemoved(both), .routeAdded(over(2, .v6))])
     }
 
-    @Test func `a removal of something unknown is no change and no doubt`() {
+    @Test func `the removal of an unknown route changes nothing, of an unknown rule it makes the rules stale`() {
         var keeper = keeper()
         let outcome = keeper.apply(.routeRemoved(route))
         #expect(outcome.changes.isEmpty && outcome.doubts.isEmpty)
         #expect(keeper.apply(.ruleRemoved(Rule(family: .v6, priority: 1))).doubts == [.rulesV6])
     }
 
-    @Test func `a nexthop object over a link without a carrier, or a group without its member, leaves the objects in doubt`() {
+    @Test func `a nexthop object over a link without carrier, or a group without its member, makes the objects stale`() {
         var keeper = keeper()
         let object = NexthopObject(id: 7, hop: Route.NextHop(interface: 2))
         #expect(keeper.apply(.nexthop(object)).doubts == [])
         #expect(keeper.apply(.nexthop(NexthopObject(id: 8, group: [.init(id: 7, weight: 1)]))).doubts == [])
-        // A dump of the links showed already that the carrier is lost, which took the object and its group.
+        // A dump of the links has already shown the lost carrier, and the object and its group were removed.
         _ = keeper.apply(.link(Net.eth0.unplugged))
         #expect(keeper.apply(.nexthop(NexthopObject(id: 9, hop: Route.NextHop(interface: 2)))).doubts == [.nexthops])
         #expect(keeper.apply(.nexthop(NexthopObject(id: 10, group: [.init(id: 7, weight: 1)]))).doubts == [.nexthops])
     }
 
-    @Test func `a nexthop object that changes or goes leaves routes in doubt`() {
+    @Test func `a changed nexthop object makes the routes stale`() {
         let object = NexthopObject(id: 7, hop: Route.NextHop(interface: 2))
         var keeper = keeper()
         let first = keeper.apply(.nexthop(object))
@@ -299,7 +299,7 @@ import Testing
         #expect(keeper.apply(.nexthopRemoved(7)).changes == [.nexthopRemoved(7)])
     }
 
-    @Test func `more events than the log holds while a dump runs: it has to be repeated`() {
+    @Test func `more events during a dump than the log holds make the table stale`() {
         var keeper = keeper()
         keeper.beginDump(.rulesV4)
         let rule = Rule(family: .v4, priority: 1)

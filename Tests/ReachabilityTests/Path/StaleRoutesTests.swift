@@ -27,7 +27,7 @@ import Testing
         #expect(keeper.live.contains(route(3, over: 3)))
     }
 
-    @Test func `a link that is first heard of when it is down takes the routes and nexthop objects that use it`() {
+    @Test func `a new link that is down removes the routes and nexthop objects that use it`() {
         let object = NexthopObject(id: 5, hop: .init(interface: 9, gateway: IPAddress(v4: 0x0a00_00fe)))
         var keeper = keeper(.route(route(1, over: 9)), .route(route(2, over: 2)), .nexthop(object))
         let outcome = keeper.apply(.link(Link(index: 9, name: "eth9")))
@@ -35,13 +35,13 @@ import Testing
         #expect(outcome.staleRoutes.contains(StaleRoutes(family: .v4, interface: 9)) && outcome.doubts.contains(.nexthops))
     }
 
-    @Test func `a link that nothing uses leaves no doubt when it comes`() {
+    @Test func `a new link that nothing uses makes no table stale`() {
         var keeper = keeper(.route(route(2, over: 2)))
         let outcome = keeper.apply(.link(Link(index: 9, name: "eth9")))
         #expect(outcome.staleRoutes.isEmpty && outcome.doubts.isEmpty)
     }
 
-    @Test func `a multipath route loses and regains its next hop by dumps of that interface`() {
+    @Test func `a multipath route loses and regains a next hop by dumps of that interface`() {
         let both = route(1, over: 2, 3)
         var keeper = keeper(.route(both))
         keeper.beginDump(.routesV4, over: 2)
@@ -54,7 +54,7 @@ import Testing
         #expect(outcome.doubts.isEmpty)
     }
 
-    @Test func `a multipath route beside another of its key makes the complete table stale`() {
+    @Test func `a multipath route beside another route of its key makes the complete table stale`() {
         let both = route(1, over: 2, 3)
         var keeper = keeper(.route(route(1, over: 3)), .route(route(1, over: 1)))
         keeper.beginDump(.routesV4, over: 2)
@@ -62,7 +62,7 @@ import Testing
         #expect(keeper.endDump().doubts == [.routesV4])
     }
 
-    @Test func `events during a dump of one interface have the last word`() {
+    @Test func `events during a dump of one interface override it`() {
         var keeper = keeper(.route(route(1, over: 2)))
         keeper.beginDump(.routesV4, over: 2)
         keeper.addDumped(.route(route(1, over: 2)))
@@ -89,7 +89,7 @@ import Testing
         #expect(keeper.apply(.link(Net.eth1.off)).doubts.isSuperset(of: [.routesV4]))
     }
 
-    @Test(arguments: [1, 7, 100]) func `a dump that is merged in slices ends as one that is merged at once`(limit: Int) {
+    @Test(arguments: [1, 7, 100]) func `a dump that is merged in slices ends like one that is merged at once`(limit: Int) {
         var keeper = keeper()
         for number in 0..<300 { _ = keeper.apply(.route(route(UInt32(number), over: 2))) }
         keeper.beginDump(.routesV4)
@@ -101,7 +101,7 @@ import Testing
             var outcome = SnapshotKeeper.Outcome()
             isDone = keeper.mergeDump(atMost: limit, &outcome)
             slices += 1
-            // Between two slices routes come and go, in merged shards and in others.
+            // Routes are added and removed between two slices, in merged shards and in others.
             let (gone, new) = (route(UInt32(399 - slices), over: 2), route(UInt32(500 + slices), over: 3))
             if slices < 100 {
                 keeper.apply(.routeRemoved(gone), &outcome)
@@ -117,7 +117,7 @@ import Testing
         #expect(keeper.dumping == nil)
     }
 
-    @Test func `an overrun between two slices is made good by the dump that follows`() {
+    @Test func `the dump after an overrun between two slices recovers the lost route`() {
         var bench = PathBench.online()
         bench.tables[.routesV4] = (bench.tables[.routesV4] ?? []) + (0..<9_000).map { .route(route($0, over: 3)) }
         bench.turn(.overrun)
@@ -140,12 +140,12 @@ import Testing
         while let table = bench.dumping?.table, table != .routesV4 { bench.answerDump() }
         bench.answerDump()
         #expect(bench.machine.snapshot.routes.count < 9_000)
-        let effects = bench.hear(.link(Net.eth0.off))
+        let effects = bench.deliver(.link(Net.eth0.off))
         #expect(effects.published.first?.path.status == .unsatisfied)
         #expect(bench.machine.snapshot.routes.count < 9_000)
     }
 
-    @Test func `stale interfaces are dumped one by one, at most once a second, and a complete dump covers them`() {
+    @Test func `the routes over stale interfaces are dumped one by one, once a second, and a complete dump covers them`() {
         var schedule = DumpSchedule()
         for interface: UInt32 in [5, 3] { schedule.want(StaleRoutes(family: .v4, interface: interface), at: 0) }
         #expect(schedule.next(at: 0) == .routesV4 && schedule.runningInterface == 3)

@@ -12,12 +12,12 @@ import Testing
         queue.next(of: generation, wasIdle: false, timedOut: false)
     }
 
-    @Test func `threads are made as they are needed, up to the limit`() {
+    @Test func `lookup threads are made as they are needed, up to the limit`() {
         var queue = LookupQueue(threadLimit: 2, queueLimit: 3)
         #expect(queue.add(request(of: 1)) == .makeThread(generation: 0))
         #expect(next(&queue, of: 0) == .take(request(of: 1), more: false))
         #expect(next(&queue, of: 0) == .wait)
-        // One waits for work already.
+        // One thread waits for work already.
         #expect(queue.add(request(of: 2)) == .wake)
         #expect(queue.add(request(of: 3)) == .makeThread(generation: 0))
         #expect(queue.add(request(of: 4)) == .wake)
@@ -27,7 +27,7 @@ import Testing
         #expect(queue.threads == 2)
     }
 
-    @Test func `a later request of a target takes the place of the one that waits, and a thread is made beside stuck ones`() {
+    @Test func `a target's later lookup replaces its waiting one, and a thread is made beside stuck ones`() {
         var queue = LookupQueue(threadLimit: 1, queueLimit: 9)
         _ = queue.add(request(of: 0))
         #expect(next(&queue, of: 0) == .take(request(of: 0), more: false))
@@ -35,12 +35,12 @@ import Testing
         #expect(queue.add(request(of: 2)) == .wake)
         #expect(queue.add(request(of: 1, 7)) == .makeThread(generation: 0))
         #expect(queue.waiting == [request(of: 1, 7), request(of: 2)])
-        // Not without end.
+        // The number of threads is limited.
         for number in 0..<9 { _ = queue.add(request(of: 2, UInt64(number))) }
         #expect(queue.threads == 4)
     }
 
-    @Test func `threads that were made beside stuck ones end when nothing waits`() {
+    @Test func `lookup threads that were made beside stuck ones end when no lookup waits`() {
         var queue = LookupQueue(threadLimit: 1, queueLimit: 9)
         for number in 0..<6 { _ = queue.add(request(of: 1, UInt64(number))) }
         #expect(queue.threads == 4)
@@ -50,7 +50,7 @@ import Testing
         #expect(queue.threads == 1)
     }
 
-    @Test func `what waits for a target that is gone is dropped`() {
+    @Test func `the waiting lookup of a removed target is dropped`() {
         var queue = LookupQueue(threadLimit: 1, queueLimit: 9)
         _ = queue.add(request(of: 1))
         _ = queue.add(request(of: 2))
@@ -58,7 +58,7 @@ import Testing
         #expect(queue.waiting == [request(of: 2)])
     }
 
-    @Test func `a thread belongs to the generation in which it was counted, also when it starts in the next`() {
+    @Test func `a lookup thread belongs to the generation in which it was counted, even if it starts in the next one`() {
         var queue = LookupQueue(threadLimit: 2, queueLimit: 9)
         #expect(queue.add(request(of: 1)) == .makeThread(generation: 0))
         #expect(queue.beginGeneration() == 1)
@@ -68,7 +68,7 @@ import Testing
         #expect(next(&queue, of: 1) == .take(request(of: 1), more: false))
     }
 
-    @Test func `a thread that cannot be made leaves what waits only to others of its generation`() {
+    @Test func `lookups that wait for a thread that cannot be made are left to the other threads of its generation`() {
         var queue = LookupQueue(threadLimit: 2, queueLimit: 9)
         _ = queue.add(request(of: 1))
         _ = queue.beginGeneration()
@@ -78,7 +78,7 @@ import Testing
         #expect((queue.threads, queue.waiting) == (0, []))
     }
 
-    @Test func `however often the configuration changes over threads that are stuck, they stay few, and work goes on`() {
+    @Test func `stuck lookup threads stay few however often the configuration changes, and lookups continue`() {
         var queue = LookupQueue(threadLimit: 2, queueLimit: 99)
         var stuck: [Int] = []
         for round in 0..<20 {
@@ -92,17 +92,17 @@ import Testing
             #expect(queue.threads + queue.former <= 8)
         }
         #expect(stuck.count == 8)
-        // Full: a name waits, until a former thread has ended.
+        // The limit is reached: a name waits until a former thread has ended.
         #expect(queue.add(request(of: 9)) == .wake)
         #expect(next(&queue, of: stuck[0]) == .end)
         #expect(queue.add(request(of: 9, 1)) == .makeThread(generation: queue.generation))
     }
 
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
-    func `in any order of events no thread is lost or made too often`(seed: UInt64) {
+    func `no lookup thread is lost or made too often, for random events`(seed: UInt64) {
         var dice = SplitMix64(seed: seed)
         var queue = LookupQueue(threadLimit: 3, queueLimit: 5)
-        // What the threads of the process do: by generation, whether they wait.
+        // The threads of the process: the generation of each, and whether it waits.
         var alive: [(generation: Int, isIdle: Bool)] = []
         for step in 0..<5_000 {
             switch Int.random(in: 0..<10, using: &dice) {

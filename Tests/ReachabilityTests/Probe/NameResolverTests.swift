@@ -5,7 +5,7 @@ import Testing
 
 @testable import Reachability
 
-/// Collects answers and lets a test wait for them.
+/// Collects answers. A test can wait for each.
 private final class Answers: Sendable {
     private let given = Locked<[UInt64: LookupAnswer]>([:])
     private let arrival: Waker
@@ -35,7 +35,7 @@ private final class Answers: Sendable {
 }
 
 @Suite struct NameResolverTests {
-    @Test func `a name of the hosts file is resolved, each address once`() throws {
+    @Test func `a name in the hosts file is resolved, each address once`() throws {
         let answers = try Answers()
         let resolver = try NameResolver(namespace: nil, sink: answers.sink)
         resolver.resolve(LookupRequest(id: 1 << 32, name: "localhost", families: [.v4, .v6]))
@@ -48,14 +48,14 @@ private final class Answers: Sendable {
         #expect(resolver.files == .notAsked)
     }
 
-    @Test func `a namespace that is not there is an answer`() throws {
+    @Test func `a lookup in a namespace that does not exist is answered with ENOENT`() throws {
         let answers = try Answers()
         let resolver = try NameResolver(namespace: NetworkNamespace("there-is-none"), sink: answers.sink)
         resolver.resolve(LookupRequest(id: 1, name: "localhost", families: [.v4]))
         #expect(try answers.wait(for: 1) == LookupAnswer(id: 1, code: EAI_SYSTEM, errno: ENOENT))
     }
 
-    @Test func `nothing is answered after the end`() throws {
+    @Test func `a lookup after the resolver is stopped has no answer`() throws {
         let answers = try Answers()
         let resolver = try NameResolver(namespace: nil, sink: answers.sink)
         resolver.stop()
@@ -65,7 +65,7 @@ private final class Answers: Sendable {
 }
 
 @Suite(.requiresNamespaces, .requiresMounts) struct NamespaceResolverTests {
-    /// A directory such as /etc/netns/NAME, gone with this value.
+    /// A directory such as /etc/netns/NAME. It is removed with this object.
     private final class Files: Sendable {
         let path: String
 
@@ -88,11 +88,11 @@ private final class Answers: Sendable {
         let answers: Answers
 
         init(
-            _ behaviour: NameServer.Behaviour?, _ files: [String: String] = ["resolv.conf": configuration],
+            _ behavior: NameServer.Behavior?, _ files: [String: String] = ["resolv.conf": configuration],
             queue: Int = NameResolver.queueLimit
         ) throws {
             namespace = try ProbeNamespace()
-            server = try behaviour.map { [namespace] in try NameServer($0, in: namespace) }
+            server = try behavior.map { [namespace] in try NameServer($0, in: namespace) }
             self.files = try Files(files)
             answers = try Answers()
             resolver = try NameResolver(
@@ -105,7 +105,7 @@ private final class Answers: Sendable {
         }
     }
 
-    @Test func `two namespaces in one process ask their own servers`() throws {
+    @Test func `two namespaces in one process resolve names with their own name servers`() throws {
         let (one, other) = (IPAddress(v4: 0xc000_0201), IPAddress(v4: 0xc633_6401))
         let left = try Host(.address(one))
         let right = try Host(.address(other))
@@ -117,25 +117,25 @@ private final class Answers: Sendable {
         }
     }
 
-    @Test func `a namespace has its own hosts file, which the rest of the process does not see`() throws {
+    @Test func `a namespace's own hosts file is used by its resolver and not by the rest of the process`() throws {
         let host = try Host(nil, ["hosts": "192.0.2.9 only-here.example\n"])
         #expect(try host.ask(1, "only-here.example").addresses == [IPAddress(v4: 0xc000_0209)])
         #expect(host.resolver.files == .arranged(["hosts"]))
         #expect(try !String(contentsOfFile: "/etc/hosts", encoding: .utf8).contains("only-here"))
     }
 
-    @Test func `an IPv4 address in IPv6 clothes is IPv4, once`() throws {
+    @Test func `an IPv4-mapped IPv6 address is resolved as IPv4, once`() throws {
         let host = try Host(nil, ["hosts": "::ffff:192.0.2.9 mapped.example\n192.0.2.9 mapped.example\n"])
         #expect(try host.ask(1, "mapped.example").addresses == [IPAddress(v4: 0xc000_0209)])
     }
 
-    @Test func `a target that is gone has nothing resolved any more`() throws {
+    @Test func `the waiting lookup of a removed target is not answered`() throws {
         let host = try Host(.silent)
         let stuck = UInt64(NameResolver.defaultThreads)
         for target in 1...stuck {
             host.resolver.resolve(LookupRequest(id: target << 32, name: "x\(target).example", families: [.v4]))
         }
-        // All threads are busy for a second: these wait.
+        // The stuck lookups keep all threads busy for a second, so these wait.
         host.resolver.resolve(LookupRequest(id: 100 << 32, name: "gone.example", families: [.v4]))
         host.resolver.resolve(LookupRequest(id: 101 << 32, name: "localhost", families: [.v4]))
         host.resolver.cancel(TargetID(100))
@@ -144,44 +144,44 @@ private final class Answers: Sendable {
         #expect(!host.answers.has(100 << 32))
     }
 
-    @Test func `a file that takes the place of another is followed once the change is told`() throws {
+    @Test func `a replaced hosts file is used after the resolver is notified`() throws {
         let host = try Host(nil, ["hosts": "192.0.2.9 moved.example\n"])
         #expect(try host.ask(1, "moved.example").addresses == [IPAddress(v4: 0xc000_0209)])
-        // By rename: the thread has the former file mounted.
+        // The file is replaced by rename: the thread has the former file mounted.
         try "192.0.2.10 moved.example\n".write(toFile: host.files.path + "/hosts", atomically: true, encoding: .utf8)
         host.resolver.configurationChanged()
         #expect(try host.ask(2, "moved.example").addresses == [IPAddress(v4: 0xc000_020a)])
     }
 
-    @Test func `a directory without such files changes nothing`() throws {
+    @Test func `a namespace directory without resolver files changes nothing`() throws {
         let host = try Host(nil, [:])
         #expect(try host.ask(1, "localhost").code == 0)
         #expect(host.resolver.files == NamespaceFiles.Outcome.none)
     }
 
-    @Test func `a server that knows no such name`() throws {
+    @Test func `a name server that does not know the name gives EAI_NONAME`() throws {
         #expect(try Host(.code(3)).ask(1).code == EAI_NONAME)
     }
 
-    @Test func `a server that fails does so soon`() throws {
+    @Test func `a name server that fails gives EAI_AGAIN within a second`() throws {
         let answer = try Host(.code(2)).ask(1)
         #expect(answer.code == EAI_AGAIN)
         #expect(answer.elapsedNanoseconds < 1_000_000_000)
     }
 
-    @Test func `a server that is silent takes its time`() throws {
+    @Test func `a silent name server gives EAI_AGAIN after the timeout`() throws {
         let answer = try Host(.silent).ask(1)
         #expect(answer.code == EAI_AGAIN)
         #expect(answer.elapsedNanoseconds >= 900_000_000)
     }
 
-    @Test func `a port without a name server looks like one that fails`() throws {
+    @Test func `a port without a name server gives EAI_AGAIN within a second`() throws {
         let answer = try Host(nil).ask(1)
         #expect(answer.code == EAI_AGAIN)
         #expect(answer.elapsedNanoseconds < 1_000_000_000)
     }
 
-    @Test func `what does not fit into the queue is answered at once, and an end does not wait for stuck threads`() throws {
+    @Test func `a lookup beyond the queue's limit is refused at once, and stopping does not wait for stuck threads`() throws {
         let host = try Host(.silent, queue: 256)
         let count = UInt64(NameResolver.defaultThreads + 256)
         let started = MonotonicClock.now()

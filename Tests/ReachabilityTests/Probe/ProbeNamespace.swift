@@ -4,14 +4,14 @@ import Glibc
 
 @testable import Reachability
 
-/// A nameless network namespace that a descriptor of the test process holds, so that nothing stays behind however the process
-/// ends.
+/// A nameless network namespace that a descriptor of the test process holds. The kernel removes it when the process ends, however
+/// it ends.
 final class ProbeNamespace: Sendable {
     struct Failure: Error, CustomStringConvertible {
         let description: String
     }
 
-    /// Stands for the namespace in `ip`, and in ``LoopThread``.
+    /// The namespace's name for `ip` and ``LoopThread``.
     let path: String
     private let descriptor: Int32
 
@@ -33,12 +33,12 @@ final class ProbeNamespace: Sendable {
         try Self.onThread(path, body)
     }
 
-    /// Runs a program inside, its words separated by spaces; what it says on standard error is the test's.
+    /// Runs a program inside the namespace, with arguments separated by spaces. Its standard error is the test's.
     func run(_ program: String, _ words: String, input: String = "") throws {
         try perform {
             var ends: [Int32] = [-1, -1]
             guard pipe(&ends) == 0 else { throw Failure(description: "pipe: \(errorText(errno))") }
-            // What a test feeds is smaller than a pipe.
+            // A pipe holds more than the input of any test.
             guard write(ends[1], input, input.utf8.count) == input.utf8.count else { throw Failure(description: "write") }
             close(ends[1])
             defer { close(ends[0]) }
@@ -79,7 +79,7 @@ final class ProbeNamespace: Sendable {
 }
 
 extension Moment {
-    /// The clocks, now.
+    /// The present moment on both clocks.
     static func read() -> Moment {
         Moment(monotonicNanoseconds: MonotonicClock.now(), wallClockNanoseconds: MonotonicClock.wallClock())
     }

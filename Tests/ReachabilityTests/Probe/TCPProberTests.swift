@@ -6,11 +6,11 @@ import Testing
 
 @testable import Reachability
 
-/// Against the real kernel, in a namespace that has nothing else in it.
+/// Probes through the real kernel, in a namespace without other sockets.
 @Suite(.requiresNamespaces) struct TCPProberTests {
     private static let home = IPAddress(v4: 0x7f00_0001)
 
-    /// One attempt to its end, on the calling thread; `nil` after 10 s.
+    /// Runs one attempt to its end on the calling thread. - Returns: `nil` if it takes more than 10 s.
     static func probe(_ attempt: ProbeAttempt) throws -> ProbeResult? {
         var loop = try EventLoop()
         var prober = TCPProber()
@@ -24,7 +24,7 @@ import Testing
         return nil
     }
 
-    /// A socket that listens on a port of the kernel's choice.
+    /// A socket that listens on a port that the kernel chooses.
     private static func listener(_ family: Int32 = AF_INET) throws -> (socket: Int32, port: UInt16) {
         let socket = Glibc.socket(family, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue), 0)
         try #require(socket >= 0)
@@ -38,7 +38,7 @@ import Testing
         return (socket, UInt16(bigEndian: name.sin6_port))
     }
 
-    @Test func `a listening server answers, and neither its program nor the kernel keeps anything of it`() throws {
+    @Test func `a probe of a listening server succeeds and leaves no connection in its accept queue or in TIME_WAIT`() throws {
         try ProbeNamespace().perform {
             let (server, port) = try Self.listener()
             defer { close(server) }
@@ -49,10 +49,10 @@ import Testing
                 #expect(result.call == nil)
                 #expect(result.roundTripNanoseconds > 0 && result.roundTripNanoseconds < 1_000_000_000)
             }
-            // Nothing was put into the accept queue, not even what a reset has ended since.
+            // The accept queue never held a connection, not even one that a reset has ended since.
             #expect(accept(server, nil, nil) == -1)
             #expect(errno == EAGAIN)
-            // In all of the namespace there is the heading and the listening socket: no TIME_WAIT on either side, which would stay for a
+            // The namespace has the heading and the listening socket only. A TIME_WAIT entry on either side would stay for a
             // minute. On a busy machine the last reset may still be on its way.
             let end = ContinuousClock.now + .seconds(30)
             while try Self.lines(of: "/proc/thread-self/net/tcp") != 2, ContinuousClock.now < end { sched_yield() }
@@ -68,13 +68,13 @@ import Testing
         return count
     }
 
-    @Test func `a closed port refuses with an empty error queue`() throws {
+    @Test func `a closed port refuses the connection, and the error queue is empty`() throws {
         let result = try ProbeNamespace().perform { try Self.probe(ProbeAttempt(id: 1, address: Self.home, port: 9)) }
         #expect(result == ProbeResult(id: 1, errno: ECONNREFUSED, call: "handshake"))
     }
 
     @Test(arguments: [("unreachable", EHOSTUNREACH), ("prohibit", EACCES), ("blackhole", EINVAL), ("throw", ENETUNREACH)])
-    func `a refusing route fails the connect at once`(kind: String, number: Int32) throws {
+    func `an unreachable, prohibit, blackhole or throw route fails the connect at once`(kind: String, number: Int32) throws {
         let namespace = try ProbeNamespace()
         try namespace.run("ip", "route add \(kind) 192.0.2.0/24")
         let result = try namespace.perform {
@@ -83,13 +83,13 @@ import Testing
         #expect(result == ProbeResult(id: 1, errno: number, call: "connect"))
     }
 
-    @Test func `an interface that is not there is a result`() throws {
+    @Test func `a probe bound to a missing interface fails with ENODEV`() throws {
         let attempt = ProbeAttempt(id: 1, address: Self.home, port: 9, interface: "there-is-none")
         let result = try ProbeNamespace().perform { try Self.probe(attempt) }
         #expect(result == ProbeResult(id: 1, errno: ENODEV, call: "setsockopt"))
     }
 
-    @Test func `a bound interface is used`() throws {
+    @Test func `a probe bound to an interface succeeds over it`() throws {
         try ProbeNamespace().perform {
             let (server, port) = try Self.listener()
             defer { close(server) }
@@ -98,7 +98,7 @@ import Testing
         }
     }
 
-    @Test func `attempts beyond the limit wait for their turn`() throws {
+    @Test func `probes beyond the limit wait`() throws {
         try ProbeNamespace().perform {
             let (server, port) = try Self.listener()
             defer { close(server) }
@@ -108,7 +108,7 @@ import Testing
             for attempt in attempts { #expect(prober.start(attempt, on: loop, now: .read()) == nil) }
             #expect(prober.startWaiting(on: loop, now: .read()) == [])
             #expect(prober.count == 1)
-            // Of the queue, the second; then the first, which frees the place for the third.
+            // The second attempt is canceled in the queue. Then the first one is canceled, and the third takes its place.
             prober.cancel(2, on: loop)
             prober.cancel(1, on: loop)
             #expect(prober.count == 0)
@@ -122,7 +122,7 @@ import Testing
         }
     }
 
-    @Test func `what waits for too long is not made, and a failure from the queue is told`() throws {
+    @Test func `a probe that waits too long is not sent, and a failure of a queued probe is reported`() throws {
         try ProbeNamespace().perform {
             let (server, port) = try Self.listener()
             defer { close(server) }
@@ -148,7 +148,7 @@ import Testing
         return number == 0 && address.sin_family == AF_INET ? UInt16(bigEndian: address.sin_port) : nil
     }
 
-    @Test func `a cancelled attempt is silent, and so is its token`() throws {
+    @Test func `a canceled probe gives no result, and its token no event`() throws {
         try ProbeNamespace().perform {
             let (server, port) = try Self.listener()
             defer { close(server) }
@@ -157,19 +157,19 @@ import Testing
             #expect(prober.start(ProbeAttempt(id: 1, address: Self.home, port: port), on: loop, now: .read()) == nil)
             let ready = loop.wait(until: MonotonicClock.now() + 5_000_000_000)
             #expect(ready.map(\.token) == [TCPProber.firstToken])
-            // As a process has it that another thread is forking: then closing the socket does not take it out of the loop.
+            // Another thread that forks holds a copy of the socket. Closing the socket then does not remove it from epoll.
             let held = try #require((3..<1_024).first { Self.peerPort(of: $0) == port }.map { dup($0) })
             defer { close(held) }
             prober.cancel(1, on: loop)
             for ready in ready { #expect(prober.ready(ready, on: loop, now: .read()) == nil) }
             #expect(loop.wait(until: MonotonicClock.now()).isEmpty)
-            // The next attempt has another token, so that the old one's events cannot be taken for it.
+            // The next attempt has another token, so that an event of the old one cannot be taken for it.
             #expect(prober.start(ProbeAttempt(id: 2, address: Self.home, port: port), on: loop, now: .read()) == nil)
             #expect(loop.wait(until: MonotonicClock.now() + 5_000_000_000).map(\.token) == [TCPProber.firstToken + 1])
         }
     }
 
-    @Test func `a firewall of this machine shows its own address`() throws {
+    @Test func `a local firewall's rejection is reported with this machine's own address`() throws {
         let namespace = try ProbeNamespace()
         try namespace.run(
             "nft", "-f -", input: "table inet t { chain c { type filter hook output priority 0; tcp dport 9 reject\n }\n }\n")
@@ -179,7 +179,7 @@ import Testing
     }
 }
 
-/// A client, a router, and a network behind it.
+/// A client, a router, and a network behind the router.
 @Suite(.requiresNamespaces) struct TCPProberRouterTests {
     private let client: ProbeNamespace
     private let router: ProbeNamespace
@@ -214,10 +214,11 @@ import Testing
             ("host-unreachable", EHOSTUNREACH, 1), ("net-unreachable", ENETUNREACH, 0), ("port-unreachable", ECONNREFUSED, 3),
             ("admin-prohibited", EHOSTUNREACH, 13),
         ] as [(String, Int32, UInt8)])
-    func `a router's word comes with its address`(word: String, number: Int32, code: UInt8) throws {
+    func `a router's ICMP error is reported with its address`(word: String, number: Int32, code: UInt8) throws {
         let rule = "table ip t { chain c { type filter hook forward priority 0; reject with icmp \(word)\n }\n }\n"
         try router.run("nft", "-f -", input: rule)
-        // Out by another interface: a router that sends back where it came from redirects first, and is rate-limited then.
+        // Packets leave by another interface. A router that sends them back where they came from redirects first, and its ICMP is
+        // then rate-limited.
         try router.run("ip", "link add name v2 index 702 type veth peer name v3 index 703")
         try router.run("ip", "link set v3 up")
         try router.run("ip", "link set v2 up")
@@ -228,14 +229,14 @@ import Testing
         #expect(result?.reporter == ProbeResult.Reporter(origin: 2, type: 3, code: code, offender: Self.gateway))
     }
 
-    @Test func `a host that is not on the link is told by this machine itself`() throws {
+    @Test func `the kernel itself reports a host on the link that does not answer ARP`() throws {
         try client.run("ip", "ntable change name arp_cache dev v0 retrans 50")
         let result = try probe(ProbeAttempt(id: 1, address: IPAddress(v4: 0x0a00_0063), port: 9))
         #expect(result?.errno == EHOSTUNREACH)
         #expect(result?.reporter == ProbeResult.Reporter(origin: 2, type: 3, code: 1, offender: Self.own))
     }
 
-    @Test func `a link-local address needs its zone`() throws {
+    @Test func `a link-local address needs a zone`() throws {
         let address = try #require(IPAddress("fe80::1"))
         #expect(try probe(ProbeAttempt(id: 1, address: address, port: 9)) == ProbeResult(id: 1, errno: EINVAL, call: "connect"))
         #expect(
@@ -243,9 +244,9 @@ import Testing
                 == ProbeResult(id: 2, errno: ECONNREFUSED, call: "handshake"))
     }
 
-    @Test func `an IPv6 host that is not on the link is told by this machine itself`() throws {
+    @Test func `the kernel itself reports an IPv6 host on the link that does not answer neighbor discovery`() throws {
         try client.run("ip", "ntable change name ndisc_cache dev v0 retrans 50")
-        // For a link-local address the kernel says nothing: there only the neighbor table tells.
+        // For a link-local address the kernel reports no ICMP error. Only the neighbor table shows the failure.
         let address = try #require(IPAddress("2001:db8::63"))
         let result = try probe(ProbeAttempt(id: 1, address: address, port: 9))
         #expect(result?.errno == EHOSTUNREACH)

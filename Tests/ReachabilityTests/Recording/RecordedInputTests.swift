@@ -48,7 +48,7 @@ import Testing
         return try encoder.encode(input)
     }
 
-    @Test(arguments: inputs) func `every input comes back as it was, on one line`(input: MonitorInput) throws {
+    @Test(arguments: inputs) func `every input is encoded on one line and decodes to itself`(input: MonitorInput) throws {
         let moment = Moment(monotonicNanoseconds: 81_234_567, wallClockNanoseconds: 1_763_700_000_123_456_789)
         let line = try line(RecordedInput(moment: moment, input: input))
         #expect(!line.contains(0x0a))
@@ -70,8 +70,8 @@ import Testing
         #expect(!Cause.Layer.allCases.contains(Cause.Layer(rawValue: "neighbour")))
     }
 
-    @Test func `every kind of input is among them`() {
-        // A case that is added without a place in this list does not compile here.
+    @Test func `the list of inputs has every kind of input`() {
+        // A case that is missing in this switch does not compile.
         let kinds = Set(
             Self.inputs.map { input in
                 switch input {
@@ -97,7 +97,7 @@ import Testing
         #expect(kinds == Set(0...16))
     }
 
-    @Test func `random bytes come back`() throws {
+    @Test func `a datagram of random bytes is encoded and decodes to itself`() throws {
         var generator = SplitMix64(seed: 5)
         for _ in 0..<200 {
             let bytes = (0..<Int.random(in: 0...300, using: &generator)).map { _ in UInt8.random(in: 0...255, using: &generator) }
@@ -108,7 +108,7 @@ import Testing
         }
     }
 
-    @Test func `the lines of the documentation are lines`() throws {
+    @Test func `the documentation's lines of a recording are decoded`() throws {
         let header =
             #"{"netwatch_recording":2,"program":"0.1.0","boot_id":"…","netns":null,"netns_inode":4026531840,"selection":"any","families":[4,6]}"#
         let decoded = try JSONDecoder().decode(RecordingHeader.self, from: Data(header.utf8))
@@ -124,7 +124,7 @@ import Testing
         MonitorConfiguration.Selection.any, .named("eth0"), .named("a:b"), .required(.wifi), .prohibited([.cellular, .wifi]),
         .prohibited([]),
     ])
-    func `the header says how it was watched`(selection: MonitorConfiguration.Selection) throws {
+    func `the recording's header has the monitor's configuration and identity`(selection: MonitorConfiguration.Selection) throws {
         let configuration = MonitorConfiguration(namespace: NetworkNamespace("blue"), selection: selection, families: [.v6])
         let identity = MonitorIdentity(bootID: "b", namespaceName: "blue", namespaceInode: 7)
         let header = RecordingHeader(program: "x", identity: identity, configuration: configuration)

@@ -9,7 +9,7 @@ import Testing
         program: "x", identity: MonitorIdentity(bootID: "b", namespaceName: nil, namespaceInode: 7),
         configuration: MonitorConfiguration())
 
-    @Test func `a pipe that nobody reads is refused, not waited for`() throws {
+    @Test func `a recording into a FIFO without a reader is refused at once`() throws {
         let directory = try TemporaryDirectory()
         #expect(mkfifo(directory.at("pipe"), 0o600) == 0)
         #expect(throws: MonitorError.recording(path: directory.at("pipe"), errno: ENXIO)) {
@@ -34,7 +34,7 @@ import Testing
         #expect(throws: MonitorError.recording(path: directory.at("symlink"), errno: ELOOP)) {
             try RecordingWriter(path: directory.at("symlink"), header: Self.header)
         }
-        // Only root can make a file of another user.
+        // Only root can make a file that belongs to another user.
         guard geteuid() == 0 else { return }
         try directory.write("older", to: "foreign")
         guard chown(directory.at("foreign"), 65_534, 65_534) == 0 else { return }
@@ -44,28 +44,28 @@ import Testing
         #expect(try String(contentsOfFile: directory.at("foreign"), encoding: .utf8) == "older")
     }
 
-    @Test func `what waits for a reader that does not read is bounded by its bytes`() throws {
+    @Test func `inputs that wait for a reader of a FIFO are limited in bytes`() throws {
         let directory = try TemporaryDirectory()
         #expect(mkfifo(directory.at("pipe"), 0o600) == 0)
         let reader = open(directory.at("pipe"), O_RDONLY | O_NONBLOCK | O_CLOEXEC)
         let writer = try RecordingWriter(path: directory.at("pipe"), header: Self.header, limit: 1 << 20)
         let moment = Moment(monotonicNanoseconds: 1, wallClockNanoseconds: 1)
         let input = RecordedInput(moment: moment, input: .datagram([UInt8](repeating: 0, count: 1 << 16)))
-        // What the writer has taken, and cannot write, is twice the limit at most: it takes what waits at once.
+        // The writer takes all waiting inputs at once, so it may hold as many bytes as wait: twice the limit together.
         let failure = (0..<48).lazy.compactMap { _ in writer.append(input) }.first
         #expect(failure == ENOBUFS)
         close(reader)
         _ = writer.finish()
     }
 
-    @Test func `a reader that does not read holds neither the beginning nor the end up`() throws {
+    @Test func `a FIFO whose reader does not read delays neither the beginning nor the end of a recording`() throws {
         let directory = try TemporaryDirectory()
         #expect(mkfifo(directory.at("pipe"), 0o600) == 0)
         let reader = open(directory.at("pipe"), O_RDONLY | O_NONBLOCK | O_CLOEXEC)
         defer { close(reader) }
         let writer = try RecordingWriter(path: directory.at("pipe"), header: Self.header, patience: 50)
         let moment = Moment(monotonicNanoseconds: 1, wallClockNanoseconds: 1)
-        // Twice what a pipe holds.
+        // A pipe holds half of it.
         #expect(writer.append(RecordedInput(moment: moment, input: .datagram([UInt8](repeating: 0, count: 1 << 17)))) == nil)
         #expect(writer.finish() == ENOBUFS)
         #expect(throws: MonitorError.recording(path: directory.at("pipe"), errno: ENOBUFS)) {

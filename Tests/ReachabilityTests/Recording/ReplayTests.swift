@@ -16,10 +16,10 @@ import Testing
         return data.map { String(decoding: $0, as: UTF8.self) } ?? ""
     }
 
-    /// What a recording of these lines, its header and its inputs, ends with.
+    /// The end line of a recording of these lines, which are its header and its inputs.
     private func end(of lines: [String]) -> String { #"{"netwatch_recording_end":2,"inputs":\#(lines.count - 1)}"# }
 
-    /// A machine that settles with one interface, and then loses its carrier.
+    /// A recording of a machine that settles with one interface, whose carrier is then lost.
     private func recording() -> [String] {
         var lines = [
             Self.header, line(.began(seed: 1, isPolling: false)), line(.resolver(ResolverConfiguration())), line(.turnEnded),
@@ -52,12 +52,12 @@ import Testing
         return lines + [end(of: lines)]
     }
 
-    /// What a file says, and the damage that ended it.
+    /// Replays a file. - Returns: its events, and the damage that ended it.
     private func replay(_ lines: [String]) throws -> (events: [MonitorEvent], damage: Replay.DamageError?) {
-        var rest = lines[...]
+        var remaining = lines[...]
         var events: [MonitorEvent] = []
         do {
-            var replay = try Replay { rest.popFirst() }
+            var replay = try Replay { remaining.popFirst() }
             try replay.run { events.append($0) }
         } catch let damage as Replay.DamageError { return (events, damage) }
         return (events, nil)
@@ -69,14 +69,14 @@ import Testing
         }
     }
 
-    @Test func `a recording says what was said`() throws {
+    @Test func `a recording replays the events that it recorded`() throws {
         let (events, damage) = try replay(recording())
         #expect(damage == nil)
         #expect(statuses(events) == [.satisfied, .unsatisfied])
         #expect(try replay(recording()).events == events)
     }
 
-    @Test func `a recorded network plays its paths in the recording's own time`() async throws {
+    @Test func `a recorded network replays its paths by the recording's clock`() async throws {
         let lines = recording().dropLast()
         // The last five inputs, with the loss of the carrier, come 5 s after the others.
         let text = lines.dropLast(5) + lines.suffix(5).map { $0.replacing(#""t":1000000000"#, with: #""t":6000000000"#) }
@@ -91,7 +91,7 @@ import Testing
         #expect(try !network.advance(by: .seconds(1)))
     }
 
-    @Test func `a recorded network in real time comes to the recording's end, and names a damaged line`() async throws {
+    @Test func `a recorded network in real time replays to the recording's end, and reports a damaged line`() async throws {
         let network = try RecordedNetwork(recording().joined(separator: "\n"))
         try await network.play(speed: 1_000)
         #expect(network.monitor.currentPath?.status == .unsatisfied)
@@ -101,21 +101,21 @@ import Testing
         #expect(throws: RecordedNetwork.ReadError.self) { try RecordedNetwork("nonsense") }
     }
 
-    @Test func `cut off anywhere: the line is named, what came before is kept`() throws {
+    @Test func `a recording truncated at any line replays the lines before it and names that line`() throws {
         let lines = recording()
-        let whole = try replay(lines).events
+        let complete = try replay(lines).events
         for number in 1..<lines.count {
             let cut = lines.prefix(number) + [String(lines[number].dropLast(3))]
             let (events, damage) = try replay(Array(cut))
             #expect(damage == Replay.DamageError(line: number + 1, why: "is cut off"))
-            #expect(events == Array(whole.prefix(events.count)))
-            let (complete, missing) = try replay(Array(lines.prefix(number)))
+            #expect(events == Array(complete.prefix(events.count)))
+            let (shortened, missing) = try replay(Array(lines.prefix(number)))
             #expect(missing == Replay.DamageError(line: number + 1, why: "is missing: the recording ends early"))
-            #expect(complete == events)
+            #expect(shortened == events)
         }
     }
 
-    @Test func `a line that was lost on the way, and what stands after the end, are damage`() throws {
+    @Test func `a missing line and a line after the end of a recording are reported as damage`() throws {
         let lines = recording()
         var short = lines
         short.remove(at: lines.count - 2)
@@ -134,7 +134,7 @@ import Testing
                 == Replay.DamageError(line: lines.count, why: "ends a recording of format 3"))
     }
 
-    @Test func `a recording without any turn is whole with its end`() throws {
+    @Test func `a recording without any turn is complete with its end line`() throws {
         #expect(try replay([Self.header, end(of: [Self.header])]).damage == nil)
         #expect(try replay([Self.header]).damage == Replay.DamageError(line: 2, why: "is missing: the recording ends early"))
     }
@@ -149,15 +149,15 @@ import Testing
         (#"{"t":9223372036854775807,"w":1,"input":"turn-ended"}"#, "is damaged: it is no input of a recording"),
         (#"{"t":1,"w":1,"input":"datagram","bytes":"?"}"#, "is damaged: it is no input of a recording"),
     ])
-    func `a damaged line is named with what is wrong`(text: String, why: String) throws {
+    func `a damaged line of a recording is reported with its number and its fault`(text: String, why: String) throws {
         var lines = recording()
         lines.insert(text, at: 8)
         #expect(try replay(lines).damage == Replay.DamageError(line: 9, why: why))
-        // Also among the first inputs, which are read ahead for the targets.
+        // The first inputs are read ahead for the targets, so damage among them is tested too.
         #expect(try replay([Self.header, line(.overrun), text]).damage == Replay.DamageError(line: 3, why: why))
     }
 
-    @Test func `an empty file, another file, another version`() throws {
+    @Test func `an empty file, another kind of file and another format are refused`() throws {
         #expect(try replay([]).damage == Replay.DamageError(line: 1, why: "the file is empty"))
         #expect(try replay(["#!/bin/sh"]).damage?.why == "is not the header of a recording")
         #expect(
@@ -166,17 +166,17 @@ import Testing
         #expect(try replay([future]).damage?.why.contains("cleverest") == true)
     }
 
-    @Test func `targets that are there from the start are known before anything runs`() throws {
+    @Test func `targets that a recording adds before its first turn are known before the replay runs`() throws {
         let endpoint = try Endpoint("192.0.2.9:80")
-        var rest = [
+        var remaining = [
             Self.header, line(.began(seed: 1, isPolling: false)), line(.targetAdded(TargetID(0), endpoint, ProbeSettings())),
             line(.turnEnded), line(.targetAdded(TargetID(1), try Endpoint("192.0.2.10:80"), ProbeSettings())),
         ][...]
-        let replay = try Replay { rest.popFirst() }
+        let replay = try Replay { remaining.popFirst() }
         #expect(replay.targets == [endpoint])
     }
 
-    // Wall clocks of 2200, of 1970 and before it; a clock that is set back between two inputs.
+    // Wall clocks of 2200, of 1970 and before, and a clock that is set back between two inputs.
     @Test func `a recording across jumps of the wall clock is replayed to its end`() throws {
         let inputs = recording().dropFirst().dropLast().compactMap {
             try? JSONDecoder().decode(RecordedInput.self, from: Data($0.utf8))
@@ -201,7 +201,7 @@ import Testing
         RecordedInput(moment: turnEnd.moment, input: .resumed(nanosecondsAsleep: 1 << 61))
     }
 
-    @Test func `random damage never ends the program`() throws {
+    @Test func `random damage of a recording never crashes the replay`() throws {
         var generator = SplitMix64(seed: 21)
         let lines = recording()
         for _ in 0..<300 {

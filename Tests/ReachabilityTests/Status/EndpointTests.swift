@@ -16,7 +16,7 @@ import Testing
         ("TCP://Example.COM.:443", "Example.COM.", 443), ("_srv._tcp.example:5", "_srv._tcp.example", 5),
         ("1and1.de:25", "1and1.de", 25),
     ])
-    func `names`(text: String, name: String, port: UInt16) throws {
+    func `an endpoint with a name is parsed`(text: String, name: String, port: UInt16) throws {
         let endpoint = try Endpoint(text)
         #expect(endpoint.host == .name(name))
         #expect(endpoint.port == port)
@@ -27,7 +27,7 @@ import Testing
         ("fe80::1%lo", "[fe80::1%lo]:443"), ("fe80::1%eth0.7", "[fe80::1%eth0.7]:443"), ("::1", "[::1]:443"),
         ("[fe80::1%lo]", "[fe80::1%lo]:443"), ("192.0.2.1", "192.0.2.1:443"), ("a.example", "a.example:443"),
     ])
-    func `a host of its own needs no brackets`(host: String, text: String) throws {
+    func `a host given without a port needs no brackets`(host: String, text: String) throws {
         #expect(try Endpoint(host: host, port: 443) == Endpoint(text))
     }
 
@@ -36,12 +36,12 @@ import Testing
         ("tcp://a.example:80", "host: 'tcp://a.example:80' contains a port"), ("1:2:3", "host: '1:2:3' is not an IPv6 address"),
         ("fe80::1%", "host: '' is not the name of an interface"), ("", "host: is empty"), ("https://a.example", "scheme: "),
     ])
-    func `a host that is more than a host, or none, is refused in its own words`(host: String, words: String) {
+    func `a host with a port or scheme, or an invalid one, is refused`(host: String, words: String) {
         let error = #expect(throws: Endpoint.ParseError.self) { try Endpoint(host: host, port: 443) }
         #expect(error?.description.hasPrefix(words) == true, "\(error?.description ?? "")")
     }
 
-    @Test func `addresses, with a zone where it is link-local`() throws {
+    @Test func `an endpoint with an address is parsed, with a zone if it is link-local`() throws {
         #expect(try Endpoint("192.0.2.1:53").host == .address(IPAddress(v4: 0xc000_0201), zone: nil))
         #expect(try Endpoint("[::1]:53").host == .address(IPAddress(v6: 0, 1), zone: nil))
         #expect(try Endpoint("tcp://[fe80::1%eth0]:22").host == .address(IPAddress(v6: 0xfe80 << 48, 1), zone: "eth0"))
@@ -74,18 +74,18 @@ import Testing
         (String(repeating: "a", count: 64) + ".de:80", "host: a label is longer than 63"),
         (Array(repeating: "abcdefg", count: 33).joined(separator: ".") + ":80", "host: is longer than the 253"),
     ])
-    func `what is wrong is named, and which part of it`(text: String, message: String) {
+    func `an invalid endpoint is refused with its faulty part`(text: String, message: String) {
         let refusal = refusal(text)
         #expect(refusal?.hasPrefix(message) == true, "\(refusal ?? "accepted")")
     }
 
-    @Test func `a refusal is one line, short, and does nothing to a terminal`() {
+    @Test func `the message of a refused endpoint is one short line without control characters`() {
         #expect(refusal("a\nb:80") == "host: 'a\u{fffd}b' is neither an address nor a DNS name")
         #expect(refusal("\u{1b}[31mred:80")?.contains("\u{1b}") == false)
         #expect((refusal("x" + String(repeating: "é", count: 1 << 20)) ?? "").count < 500)
     }
 
-    @Test func `random text is an endpoint or one line that names a part`() {
+    @Test func `random text is an endpoint, or is refused with one line that names its faulty part`() {
         var generator = SplitMix64(seed: 7)
         let pieces = Array("abz09.-_:/[]%@?# \n\u{1b}é").map(String.init) + ["::", "://", "tcp", "80", "fe80::1", "192.0.2.1"]
         for _ in 0..<5_000 {

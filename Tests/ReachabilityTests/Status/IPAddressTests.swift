@@ -12,7 +12,7 @@ import Testing
         return String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    @Test func `random bytes: the same bytes back, inet_ntop's text, and the same address from it`() throws {
+    @Test func `random address bytes have inet_ntop's text, and that text gives the same address`() throws {
         var generator = SplitMix64(seed: 11)
         for _ in 0..<2_000 {
             var bytes = (0..<(Bool.random(using: &generator) ? 4 : 16)).map { _ in UInt8.random(in: 0...255, using: &generator) }
@@ -31,15 +31,15 @@ import Testing
         "", "1.2.3", "1.2.3.4.5", "01.2.3.4", "256.0.0.1", " 1.2.3.4", "1.2.3.4 ", ":::", "1::2::3", "[::1]", "fe80::1%eth0",
         "::g",
     ])
-    func `what is no address`(text: String) {
+    func `an invalid address is refused`(text: String) {
         #expect(IPAddress(text) == nil)
     }
 
-    @Test func `other counts of bytes are no address`() {
+    @Test func `a number of bytes other than 4 or 16 is no address`() {
         for count in [0, 1, 3, 5, 8, 15, 17] { #expect(IPAddress(bytes: [UInt8](repeating: 1, count: count)) == nil) }
     }
 
-    @Test func `kinds`() throws {
+    @Test func `loopback, link-local, multicast, unspecified and IPv4-mapped addresses are recognized`() throws {
         func address(_ text: String) throws -> IPAddress { try #require(IPAddress(text)) }
         #expect(try address("127.9.9.9").isLoopback && address("::1").isLoopback && !address("128.0.0.1").isLoopback)
         #expect(try address("169.254.1.1").isLinkLocal && address("fe80::1").isLinkLocal && address("febf::1").isLinkLocal)
@@ -51,7 +51,7 @@ import Testing
         #expect(try address("255.255.255.255") < address("::"))
     }
 
-    @Test func `a prefix contains what shares its leading bits, bit by bit`() {
+    @Test func `a prefix contains the addresses that share its leading bits`() {
         var generator = SplitMix64(seed: 12)
         for _ in 0..<500 {
             let isV4 = Bool.random(using: &generator)
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test func `a prefix of one family contains nothing of the other; too long is cut`() {
+    @Test func `a prefix contains no address of the other family, and its length is limited to the address's`() {
         let everything = IPPrefix(IPAddress(v4: 0), length: 0)
         #expect(everything.isDefault && everything.contains(IPAddress(v4: .max)) && !everything.contains(IPAddress(v6: 0, 0)))
         #expect(IPPrefix(IPAddress(v4: 1), length: 255).length == 32)
@@ -77,7 +77,7 @@ import Testing
 }
 
 @Suite struct MomentTests {
-    @Test func `moments move on both clocks and never overflow`() {
+    @Test func `moments advance on both clocks and never overflow`() {
         let start = Moment(monotonicNanoseconds: 5, wallClockNanoseconds: 1_700_000_000_000_000_000)
         let later = start.advanced(by: .milliseconds(250))
         #expect(later.monotonicNanoseconds == 250_000_005)
@@ -92,7 +92,7 @@ import Testing
         #expect(ancient.advanced(by: .seconds(Int64.min)).monotonicNanoseconds == .min)
     }
 
-    @Test func `only the monotonic clock orders`() {
+    @Test func `moments are ordered by the monotonic clock alone`() {
         let early = Moment(monotonicNanoseconds: 1, wallClockNanoseconds: 9_000_000_000)
         let late = Moment(monotonicNanoseconds: 2, wallClockNanoseconds: 3_000_000_000)
         #expect(early < late)

@@ -7,7 +7,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct ScriptedNetworkTests {
     private let noCarrier = Cause(.link, .noCarrier, detail: "interface wlan0 has no carrier")
 
-    @Test func `a monitor has the published path at once, and its iterators have it next`() async {
+    @Test func `a scripted monitor has the published path at once, and its iterators return it next`() async {
         let network = ScriptedNetwork(.satisfied(over: .wifi()))
         #expect(network.monitor.current?.path.interface?.type == .wifi)
         #expect(network.monitor.current?.isInitial == true)
@@ -23,7 +23,7 @@ import Testing
         #expect(network.monitor.currentPath?.status == .unsatisfied)
     }
 
-    @Test func `without a first path, the first published one is initial and ends the wait for it`() async {
+    @Test func `without a first path, the first published path is initial and ends firstPath()`() async {
         let network = ScriptedNetwork()
         #expect(network.monitor.current == nil)
         async let first = network.monitor.firstPath()
@@ -31,7 +31,8 @@ import Testing
         #expect(await first?.interface?.name == "eth0")
     }
 
-    @Test func `a server monitor receives its server's status, also one that is published before it is made`() async throws {
+    @Test
+    func `a server monitor receives its server's status, even if it was published before the monitor was made`() async throws {
         let network = ScriptedNetwork(.satisfied(over: .wired()))
         let server = try ServerMonitor("api.example.com:443", on: network.monitor)
         #expect(network.watchedServers.map(\.text) == ["api.example.com:443"])
@@ -52,7 +53,7 @@ import Testing
         #expect(throws: Endpoint.ParseError.self) { try network.publish(.unknown, of: "no port") }
     }
 
-    @Test func `a group has one stream for many servers, and the latest update of each for a slow reader`() async throws {
+    @Test func `a server group has one stream for many servers, and a slow reader gets the latest update of each`() async throws {
         let network = ScriptedNetwork(.satisfied(over: .wired()))
         let names = ["a.example:1", "b.example:2", "c.example:3", "a.example:1"]
         let group = try ServerGroup(names, on: network.monitor)
@@ -93,7 +94,7 @@ import Testing
         withExtendedLifetime(token) {}
     }
 
-    @Test func `the end of the network ends the sequences`() async {
+    @Test func `the end of a scripted network ends its monitors' sequences`() async {
         let network = ScriptedNetwork(.satisfied(over: .wired()))
         var updates = network.monitor.updates.makeAsyncIterator()
         _ = await updates.next()
@@ -101,7 +102,7 @@ import Testing
         #expect(await updates.next() == nil)
     }
 
-    @Test func `updates that many threads publish arrive, the last one at last`() async {
+    @Test func `updates published by many threads arrive, and the last one stays current`() async {
         let network = ScriptedNetwork()
         await withTaskGroup(of: Void.self) { group in
             for number in 0..<8 {

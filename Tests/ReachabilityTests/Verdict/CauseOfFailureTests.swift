@@ -2,7 +2,7 @@ import Testing
 
 @testable import Reachability
 
-/// The contract's table of causes, from the evidence of one attempt.
+/// The contract's table of causes, tested with the evidence of one attempt.
 @Suite struct CauseOfFailureTests {
     private static let gateway = "10.0.0.1"
 
@@ -33,7 +33,7 @@ import Testing
             (.messageTooLong, "network/packet-too-big"), (.notPermitted, "firewall/local-reject"),
             (.networkDown, "link/interface-down"),
         ] as [(SystemErrorNumber, String)])
-    func `a handshake that fails without an ICMP message`(number: SystemErrorNumber, expected: String) throws {
+    func `a handshake without ICMP fails with the cause of its errno`(number: SystemErrorNumber, expected: String) throws {
         #expect(name(try cause(number)) == expected)
     }
 
@@ -47,7 +47,7 @@ import Testing
             ("connect", .notPermitted, "firewall/local-reject"), ("connect", .networkDown, "link/interface-down"),
             ("connect", .addressNotAvailable, "local/port-exhausted"),
         ] as [(String, SystemErrorNumber, String)])
-    func `a call that fails at once`(call: String, number: SystemErrorNumber, expected: String) throws {
+    func `a failed socket call does not accuse the server`(call: String, number: SystemErrorNumber, expected: String) throws {
         let cause = try cause(number, call: call)
         #expect(name(cause) == expected)
         #expect(!cause.layer.accusesServer)
@@ -55,7 +55,7 @@ import Testing
         #expect(cause.evidence["errno"] == .text(number.name))
     }
 
-    @Test func `without a source address no port is to blame`() throws {
+    @Test func `an unavailable address without a source address is not port exhaustion`() throws {
         #expect(name(try cause(.addressNotAvailable, call: "connect", source: nil)) == "local/source-unavailable")
     }
 
@@ -64,7 +64,7 @@ import Testing
             (0, "net-unreachable"), (1, "host-unreachable"), (2, "port-filtered"), (3, "port-filtered"), (4, "packet-too-big"),
             (9, "admin-prohibited"), (10, "admin-prohibited"), (13, "admin-prohibited"), (7, "host-unreachable"),
         ] as [(UInt8, String)])
-    func `a router's ICMP message names the router`(code: UInt8, expected: String) throws {
+    func `a router's ICMP error gives a network cause that names the router`(code: UInt8, expected: String) throws {
         let cause = try cause(.connectionRefused, icmp: (3, code), from: "203.0.113.9")
         #expect(name(cause) == "network/\(expected)")
         #expect(cause.evidence["hop"] == .text("203.0.113.9"))
@@ -77,23 +77,23 @@ import Testing
             (1, 0, "net-unreachable"), (1, 1, "admin-prohibited"), (1, 3, "host-unreachable"), (1, 4, "port-filtered"),
             (2, 0, "packet-too-big"), (3, 0, "ttl-exceeded"),
         ] as [(UInt8, UInt8, String)])
-    func `a router's ICMPv6 message too`(type: UInt8, code: UInt8, expected: String) throws {
+    func `a router's ICMPv6 error gives a network cause`(type: UInt8, code: UInt8, expected: String) throws {
         let cause = try cause(.hostUnreachable, origin: 3, icmp: (type, code), from: "2001:db8:9::1", to: "2001:db8::1")
         #expect(name(cause) == "network/\(expected)")
     }
 
-    @Test func `a packet that was too long on the way`() throws {
+    @Test func `ICMP time exceeded (type 11) gives ttl-exceeded`() throws {
         #expect(name(try cause(.hostUnreachable, icmp: (11, 0), from: "203.0.113.9")) == "network/ttl-exceeded")
     }
 
     @Test(arguments: ["10.0.0.2", "127.0.0.1", nil] as [String?])
-    func `this machine's own ICMP message is its packet filter's`(from: String?) throws {
+    func `an ICMP error from this machine is a local firewall's rejection`(from: String?) throws {
         #expect(name(try cause(.connectionRefused, icmp: (3, 3), from: from)) == "firewall/local-reject")
         #expect(name(try cause(.hostUnreachable, icmp: (3, 13), from: from)) == "firewall/local-reject")
     }
 
     @Test(arguments: [.absent, .state(.reachable), .state(.stale), .state(.delay), .state(.probe)] as [NeighborAnswer])
-    func `host unreachable by this machine itself is its packet filter's where the neighbor has not failed`(
+    func `host unreachable from this machine is a local firewall's rejection if the neighbor has not failed`(
         neighbor: NeighborAnswer
     ) throws {
         for gateway in ["10.0.0.1", nil] {
@@ -104,34 +104,34 @@ import Testing
     }
 
     @Test(arguments: [.unknown, .state(.failed), .state(.incomplete)] as [NeighborAnswer])
-    func `host unreachable by this machine itself is its neighbor discovery's`(neighbor: NeighborAnswer) throws {
+    func `host unreachable from this machine is a silent gateway if the neighbor failed`(neighbor: NeighborAnswer) throws {
         let cause = try cause(.hostUnreachable, icmp: (3, 1), from: "10.0.0.2", neighbor: neighbor)
         #expect(name(cause) == "neighbor/gateway-silent")
         #expect(name(try self.cause(.hostUnreachable, neighbor: neighbor)) == "neighbor/gateway-silent")
     }
 
-    @Test func `host unreachable by this machine itself names who is silent`() throws {
+    @Test func `host unreachable from this machine names the silent gateway or host`() throws {
         #expect(name(try cause(.hostUnreachable, icmp: (3, 1), from: "10.0.0.2")) == "neighbor/gateway-silent")
         #expect(name(try cause(.hostUnreachable, icmp: (3, 1), from: "10.0.0.2", over: nil)) == "neighbor/host-silent")
-        // There is no neighbor on the way to itself.
+        // A route to this machine itself has no neighbor.
         let toItself = try cause(.hostUnreachable, icmp: (3, 1), from: "10.0.0.2", over: nil, kind: .local)
         #expect(name(toItself) == "firewall/local-reject")
     }
 
-    @Test func `silence behind a silent neighbor is the neighbor's`() throws {
+    @Test func `a timeout behind a failed neighbor is a silent neighbor`() throws {
         #expect(name(try cause(.timedOut, neighbor: .state(.failed))) == "neighbor/gateway-silent")
         #expect(name(try cause(.timedOut, over: nil, neighbor: .state(.incomplete))) == "neighbor/host-silent")
         #expect(name(try cause(.timedOut, neighbor: .state(.stale))) == "tcp/timeout")
     }
 
     @Test(arguments: Cause.Layer.allCases)
-    func `only what is above the network accuses the server`(layer: Cause.Layer) {
+    func `only causes of the tcp, tls and http layers accuse the server`(layer: Cause.Layer) {
         #expect(layer.accusesServer == [.tcp, .tls, .http].contains(layer))
     }
 }
 
 @Suite struct ProbeScheduleTests {
-    @Test func `a confirmation comes within a second or an interval, the next slot half an interval later at least`() {
+    @Test func `a probe's confirmation comes within a second or an interval, the next slot at least half an interval later`() {
         var schedule = ProbeSchedule(interval: .nanoseconds(10_000_000_000))
         schedule.began(at: 0)
         #expect(schedule.next == nil)
@@ -142,7 +142,7 @@ import Testing
         #expect(schedule.next == 20_000_000_000)
     }
 
-    @Test func `the longest interval does not overflow`() {
+    @Test func `the longest probe interval does not overflow`() {
         var schedule = ProbeSchedule(interval: .nanoseconds(Int64.max))
         schedule.began(at: 5)
         schedule.continueByGrid(at: 7)

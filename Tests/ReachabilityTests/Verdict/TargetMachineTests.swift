@@ -5,7 +5,7 @@ import Testing
 private let server = "192.0.2.1"
 
 @Suite struct TargetMachineTests {
-    /// A target that is up at time 0, its first attempt being number 1.
+    /// A target that is up at time 0. Its first attempt has the number 1.
     private func up(_ settings: ProbeSettings = ProbeSettings()) throws -> Transcript {
         var target = try Transcript("192.0.2.1:443", settings)
         _ = target.at(0, .begin)
@@ -14,7 +14,7 @@ private let server = "192.0.2.1"
         return target
     }
 
-    @Test func `an address is asked for its route, then probed, then up`() throws {
+    @Test func `a target's route is queried, then its address is probed, then the target is up`() throws {
         var target = try Transcript("192.0.2.1:443")
         #expect(target.tickDue == nil)
         #expect(target.at(0, .begin) == ["initial unknown", "route? 192.0.2.1"])
@@ -24,7 +24,7 @@ private let server = "192.0.2.1"
         #expect(target.tickDue == 10_000)
     }
 
-    @Test func `begin counts once, and nothing counts before it`() throws {
+    @Test func `only the first begin event starts a target, and events before it are ignored`() throws {
         var target = try Transcript("192.0.2.1:443")
         #expect(target.at(0, .surroundingsChanged) == [])
         #expect(target.at(0, .resumed) == [])
@@ -46,7 +46,7 @@ private let server = "192.0.2.1"
         #expect(target.tickDue == 40_000)
     }
 
-    @Test func `a first failure is confirmed within a second, and the second one is published`() throws {
+    @Test func `a first failure is confirmed within a second, and the second failure is published`() throws {
         var target = try up()
         _ = target.at(10_000, .tick)
         _ = target.at(10_000, .route(to: server))
@@ -89,7 +89,7 @@ private let server = "192.0.2.1"
         #expect(target.at(1005, .connected(2)) == ["report ok", "up 192.0.2.1 eth0"])
     }
 
-    @Test func `another cause of the same state needs as many equal results`() throws {
+    @Test func `another cause of the same target state is published after as many equal results`() throws {
         var target = try up(ProbeSettings(failAfter: 2))
         var number: UInt64 = 2
         func fail(_ time: Int64, _ error: SystemErrorNumber) -> [String] {
@@ -106,7 +106,7 @@ private let server = "192.0.2.1"
         #expect(fail(50_000, .connectionReset) == ["report tcp/reset", "down tcp/reset 192.0.2.1 eth0"])
     }
 
-    @Test func `the state's beginning outlives a change of cause`() throws {
+    @Test func `a change of cause keeps the state's beginning`() throws {
         var target = try up(ProbeSettings(failAfter: 1))
         _ = target.at(10_000, .tick)
         _ = target.at(10_000, .route(to: server))
@@ -118,7 +118,7 @@ private let server = "192.0.2.1"
         #expect(target.machine.published?.stateMoment == Transcript.moment(10_001))
     }
 
-    @Test func `late, doubled and unknown answers change nothing`() throws {
+    @Test func `late, repeated and unknown answers change nothing of a target`() throws {
         var target = try up()
         let due = target.tickDue
         let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0001))
@@ -132,7 +132,7 @@ private let server = "192.0.2.1"
         #expect(target.tickDue == due)
     }
 
-    @Test func `a lost route answer is waited for until the probe's deadline, and nothing is said`() throws {
+    @Test func `a missing route answer is awaited until the probe's deadline, and nothing is published`() throws {
         var target = try up()
         _ = target.at(10_000, .tick)
         #expect(target.tickDue == 13_000)
@@ -140,7 +140,7 @@ private let server = "192.0.2.1"
         #expect(target.tickDue == 20_000)
     }
 
-    @Test func `a resume cancels, probes at once and counts anew`() throws {
+    @Test func `a resume cancels the attempt, probes at once and restarts the count of failures`() throws {
         var target = try up()
         _ = target.at(10_000, .tick)
         _ = target.at(10_000, .route(to: server))
@@ -153,14 +153,14 @@ private let server = "192.0.2.1"
         #expect(target.at(11_003, .failed(3, .connectionRefused)) == [])
     }
 
-    @Test func `a literal address of a family that is left out is never probed`() throws {
+    @Test func `an address of a family that is not configured is never probed`() throws {
         var target = try Transcript("192.0.2.1:443", ProbeSettings(families: [.v6]))
         #expect(target.at(0, .begin) == ["initial unknown", "unreachable dns/no-address-for-family 192.0.2.1"])
         #expect(target.tickDue == nil)
         #expect(target.at(5, .surroundingsChanged) == [])
     }
 
-    @Test func `a local server needs no link, and no neighbor is asked for it`() throws {
+    @Test func `a local server needs no link, and its timeout queries no neighbor`() throws {
         var target = try Transcript("127.0.0.1:80")
         target.host.levels[1] = .off
         target.host.pathCause = Cause(.link, .noCarrier, detail: "")
@@ -169,19 +169,19 @@ private let server = "192.0.2.1"
         #expect(target.at(3000, .tick) == ["cancel 1", "report tcp/timeout"])
     }
 
-    @Test func `a bound probe asks for the way over its interface`() throws {
+    @Test func `a probe bound to an interface queries the route over it`() throws {
         var target = try Transcript("192.0.2.1:443", ProbeSettings(interface: "wlan0"))
         #expect(target.at(0, .begin) == ["initial unknown", "route? 192.0.2.1 over 3"])
         #expect(target.at(0, .route(to: server, over: 3, bound: 3)) == ["connect 1 192.0.2.1 by wlan0"])
     }
 
-    @Test func `a zone is an interface`() throws {
+    @Test func `a link-local address is probed over the interface of its zone`() throws {
         var target = try Transcript("[fe80::1%eth0]:22")
         #expect(target.at(0, .begin) == ["initial unknown", "route? fe80::1 over 2"])
         #expect(target.at(0, .route(to: "fe80::1", gateway: nil, source: "fe80::2", bound: 2)) == ["connect 1 fe80::1%2"])
     }
 
-    @Test func `a link-local address without a zone takes that of its route`() throws {
+    @Test func `a link-local address without a zone gets the zone of its route`() throws {
         var target = try Transcript("[fe80::1]:22")
         #expect(target.at(0, .begin) == ["initial unknown", "route? fe80::1"])
         #expect(target.at(0, .route(to: "fe80::1", over: 3, gateway: nil, source: "fe80::2")) == ["connect 1 fe80::1%3"])

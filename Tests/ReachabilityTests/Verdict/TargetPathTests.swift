@@ -4,7 +4,7 @@ import Testing
 
 private let server = "192.0.2.1"
 
-/// Losing and finding the way to a target.
+/// Loss and return of the route to a target.
 @Suite struct TargetPathTests {
     private func up(_ settings: ProbeSettings = ProbeSettings()) throws -> Transcript {
         var target = try Transcript("192.0.2.1:443", settings)
@@ -30,7 +30,7 @@ private let server = "192.0.2.1"
         arguments: [
             (.off, "link/interface-down"), (.noCarrier, "link/no-carrier"), (.dormant, "link/dormant"),
         ] as [(LinkLevel, String)])
-    func `a route over a dead link is none`(level: LinkLevel, cause: String) throws {
+    func `a target whose route uses a link without carrier is unreachable`(level: LinkLevel, cause: String) throws {
         var target = try Transcript("192.0.2.1:443")
         target.host.levels[2] = level
         _ = target.at(0, .begin)
@@ -38,35 +38,35 @@ private let server = "192.0.2.1"
     }
 
     @Test(arguments: [.degradedCarrier, .carrier, .degraded, .enslaved] as [LinkLevel])
-    func `a link with carrier is good enough for a route`(level: LinkLevel) throws {
+    func `a target whose route uses a link with carrier is probed`(level: LinkLevel) throws {
         var target = try Transcript("192.0.2.1:443")
         target.host.levels[2] = level
         _ = target.at(0, .begin)
         #expect(target.at(0, .route(to: server)) == ["connect 1 192.0.2.1"])
     }
 
-    @Test func `where there is no route because there is no link, the link is the cause`() throws {
+    @Test func `if the path has no carrier, a missing route's cause is the link`() throws {
         var target = try Transcript("192.0.2.1:443")
         target.host.pathCause = Cause(.link, .noCarrier, detail: "eth0 has no carrier")
         _ = target.at(0, .begin)
         #expect(target.at(0, .noRoute(to: server)) == ["unreachable link/no-carrier 192.0.2.1"])
     }
 
-    @Test func `a refusing route is the cause whatever the path`() throws {
+    @Test func `a blackhole route is the cause whatever the path`() throws {
         var target = try Transcript("192.0.2.1:443")
         target.host.pathCause = Cause(.link, .noCarrier, detail: "eth0 has no carrier")
         _ = target.at(0, .begin)
         #expect(target.at(0, .noRoute(to: server, .invalid)) == ["unreachable route/route-blackhole 192.0.2.1"])
     }
 
-    @Test func `an on-link target is probed whatever the path`() throws {
+    @Test func `a target on the link is probed without a default route`() throws {
         var target = try Transcript("10.0.0.7:80")
         target.host.pathCause = Cause(.route, .noRoute, detail: "there is no default route")
         _ = target.at(0, .begin)
         #expect(target.at(0, .route(to: "10.0.0.7", gateway: nil)) == ["connect 1 10.0.0.7"])
     }
 
-    @Test func `lo switched off is the cause for what is behind it`() throws {
+    @Test func `if lo is off, a missing route to loopback has lo as its cause`() throws {
         var target = try Transcript("127.0.0.1:80")
         target.host.levels[1] = .off
         target.host.pathCause = Cause(.link, .noCarrier, detail: "eth0 has no carrier")
@@ -74,7 +74,7 @@ private let server = "192.0.2.1"
         #expect(target.at(0, .noRoute(to: "127.0.0.1")) == ["unreachable link/interface-down 127.0.0.1 lo"])
     }
 
-    @Test func `an unknown interface is none, until it comes`() throws {
+    @Test func `a target bound to a missing interface is unreachable until the interface appears`() throws {
         var target = try Transcript("192.0.2.1:443", ProbeSettings(interface: "usb0"))
         #expect(target.at(0, .begin) == ["initial unknown", "unreachable link/no-interface 192.0.2.1"])
         target.host.names[9] = "usb0"
@@ -83,13 +83,13 @@ private let server = "192.0.2.1"
         #expect(target.at(500, .route(to: server, over: 9, bound: 9)) == ["connect 1 192.0.2.1 by usb0"])
     }
 
-    @Test func `the loss of the route is told in the turn of its answer`() throws {
+    @Test func `the loss of a target's route is published in the turn of the route's answer`() throws {
         var target = try up()
         #expect(target.at(4000, .surroundingsChanged) == ["route? 192.0.2.1"])
         #expect(target.at(4000, .noRoute(to: server)) == ["unreachable route/no-route 192.0.2.1"])
     }
 
-    @Test func `without a path nothing is probed, and the routes are asked again once an interval`() throws {
+    @Test func `without a route nothing is probed, and the routes are queried again once an interval`() throws {
         var target = try up()
         _ = target.at(4000, .surroundingsChanged)
         _ = target.at(4000, .noRoute(to: server))
@@ -100,7 +100,7 @@ private let server = "192.0.2.1"
         }
     }
 
-    @Test func `a route that comes back has the target probed at once`() throws {
+    @Test func `a target whose route comes back is probed at once`() throws {
         var target = try up()
         _ = target.at(4000, .surroundingsChanged)
         _ = target.at(4000, .noRoute(to: server))
@@ -109,7 +109,7 @@ private let server = "192.0.2.1"
         #expect(target.at(6003, .connected(2)) == ["report ok", "up 192.0.2.1 eth0"])
     }
 
-    @Test func `when the path is back but the server is not, the old cause does not stand for long`() throws {
+    @Test func `if the route is back and the server refuses, the old cause is replaced within a second`() throws {
         var target = try up()
         _ = target.at(4000, .surroundingsChanged)
         _ = target.at(4000, .noRoute(to: server))
@@ -122,7 +122,7 @@ private let server = "192.0.2.1"
         #expect(target.at(7001, .failed(3, .connectionRefused)) == ["report tcp/refused", "down tcp/refused 192.0.2.1 eth0"])
     }
 
-    @Test func `another missing path is another cause at once`() throws {
+    @Test func `another cause of a missing path is published at once`() throws {
         var target = try up()
         _ = target.at(4000, .surroundingsChanged)
         target.host.levels[2] = .noCarrier
@@ -132,7 +132,7 @@ private let server = "192.0.2.1"
         #expect(target.at(4200, .route(to: server)) == ["unreachable link/interface-down 192.0.2.1 eth0"])
     }
 
-    @Test func `changes close to each other are looked at after a tenth of a second, and none is lost`() throws {
+    @Test func `network changes close to each other are checked after 100 ms, and none is lost`() throws {
         var target = try up()
         #expect(target.at(4000, .surroundingsChanged) == ["route? 192.0.2.1"])
         #expect(target.at(4000, .route(to: server)) == [])
@@ -143,23 +143,23 @@ private let server = "192.0.2.1"
         #expect(target.at(4100, .noRoute(to: server)) == ["unreachable route/no-route 192.0.2.1"])
     }
 
-    @Test func `surroundings that leave the route as it was cause no probe`() throws {
+    @Test func `a network change that leaves the route unchanged causes no probe`() throws {
         var target = try up()
         #expect(target.at(4000, .surroundingsChanged) == ["route? 192.0.2.1"])
         #expect(target.at(4000, .route(to: server)) == [])
         #expect(target.tickDue == 10_000)
     }
 
-    @Test func `another interface, gateway or source has the target probed at once`() throws {
+    @Test func `a route with another interface, gateway or source causes a probe at once`() throws {
         var target = try up()
         #expect(target.at(4000, .surroundingsChanged) == ["route? 192.0.2.1"])
         #expect(target.at(4000, .route(to: server, over: 3, gateway: "10.1.0.1")) == ["connect 2 192.0.2.1"])
         #expect(target.at(4010, .connected(2)) == ["report ok", "up 192.0.2.1 wlan0"])
-        // The slot at 10,000 is more than half an interval away, and the grid goes on.
+        // The slot at 10,000 is more than half an interval away, so the grid continues.
         #expect(target.tickDue == 10_000)
     }
 
-    @Test func `a route lost under an attempt ends it`() throws {
+    @Test func `a route that is lost during an attempt ends the attempt`() throws {
         var target = try up()
         _ = target.at(10_000, .tick)
         _ = target.at(10_000, .route(to: server))
@@ -170,7 +170,7 @@ private let server = "192.0.2.1"
         #expect(target.at(10_600, .connected(2)) == [])
     }
 
-    @Test func `a route changed under an attempt begins the probe anew, but not for ever`() throws {
+    @Test func `a route that changes during an attempt restarts the probe, at most three times`() throws {
         var target = try up()
         _ = target.at(10_000, .tick)
         _ = target.at(10_000, .route(to: server))
@@ -186,27 +186,27 @@ private let server = "192.0.2.1"
         _ = target.at(time + 200, .surroundingsChanged)
         #expect(target.at(time + 200, .route(to: server, over: 2)) == [])
         #expect(target.at(time + 300, .connected(5)) == ["report ok", "up 192.0.2.1 wlan0"])
-        // It may be out of date, so the next one comes soon.
+        // The result may be out of date, so the next probe comes soon.
         #expect(target.tickDue == time + 1000)
     }
 
-    @Test func `an interface that is renamed is told without a probe`() throws {
+    @Test func `a renamed interface of a target's route is published without a probe`() throws {
         var target = try up()
         target.host.names[2] = "lan0"
         #expect(target.at(4000, .surroundingsChanged) == ["up 192.0.2.1 lan0", "route? 192.0.2.1"])
     }
 
-    @Test func `a long loss is told once, and its end has the target probed once`() throws {
+    @Test func `a long loss of the route is published once, and its return causes one probe`() throws {
         var target = try up()
-        var told: [String] = []
+        var lines: [String] = []
         for time in stride(from: 1000, to: 9000, by: 200) as StrideTo<Int64> {
-            told += target.at(time, .surroundingsChanged).filter { !$0.hasPrefix("route?") }
-            told += target.at(time, time < 5000 ? .noRoute(to: server) : .route(to: server)).filter { !$0.hasPrefix("route?") }
+            lines += target.at(time, .surroundingsChanged).filter { !$0.hasPrefix("route?") }
+            lines += target.at(time, time < 5000 ? .noRoute(to: server) : .route(to: server)).filter { !$0.hasPrefix("route?") }
         }
-        #expect(told == ["unreachable route/no-route 192.0.2.1", "connect 2 192.0.2.1"])
+        #expect(lines == ["unreachable route/no-route 192.0.2.1", "connect 2 192.0.2.1"])
     }
 
-    // MARK: Addresses that are no host's
+    // MARK: Addresses that belong to no host
 
     @Test(arguments: [
         ("224.0.0.1:80", "224.0.0.1 is a multicast address, and TCP connects to single hosts only"),
@@ -214,7 +214,7 @@ private let server = "192.0.2.1"
         ("255.255.255.255:80", "255.255.255.255 is a broadcast address, and TCP connects to single hosts only"),
         ("[::]:80", ":: is the unspecified address, which is no host's; ::1 is this machine"),
     ])
-    func `where TCP cannot go is said, whatever the path`(endpoint: String, detail: String) throws {
+    func `a multicast, broadcast or unspecified target is unreachable on any path`(endpoint: String, detail: String) throws {
         for pathCause in [nil, Cause(.link, .noCarrier, detail: "eth0 has no carrier")] {
             var target = try Transcript(endpoint)
             target.host.pathCause = pathCause
@@ -225,7 +225,7 @@ private let server = "192.0.2.1"
         }
     }
 
-    @Test func `that an address is a network's broadcast, the kernel tells`() throws {
+    @Test func `a network's broadcast address is recognized by the kernel's route`() throws {
         var target = try Transcript("10.0.0.255:80")
         _ = target.at(0, .begin)
         #expect(
@@ -233,15 +233,15 @@ private let server = "192.0.2.1"
         #expect(target.cause?.detail == "10.0.0.255 is a broadcast address, and TCP connects to single hosts only")
     }
 
-    @Test func `0.0.0.0 is this machine as long as the kernel says so`() throws {
+    @Test func `0.0.0.0 is probed as this machine if the kernel's route is local`() throws {
         var target = try Transcript("0.0.0.0:80")
         _ = target.at(0, .begin)
         #expect(target.at(0, .route(to: "0.0.0.0", over: 1, gateway: nil, kind: .local)) == ["connect 1 0.0.0.0"])
     }
 
-    // MARK: Questions without an answer
+    // MARK: Queries without an answer
 
-    @Test func `a route that is not answered is no missing route: what was known stands, and it is asked again`() throws {
+    @Test func `an unanswered route query keeps the known route and is asked again`() throws {
         var target = try up()
         #expect(target.at(4000, .surroundingsChanged) == ["route? 192.0.2.1"])
         #expect(target.at(4000, .unanswered(server)) == [])
@@ -249,7 +249,7 @@ private let server = "192.0.2.1"
         #expect(target.at(5000, .tick) == ["route? 192.0.2.1"])
         #expect(target.at(5000, .route(to: server)) == [])
         #expect(target.tickDue == 10_000)
-        // A probe goes the way that was known.
+        // A probe uses the known route.
         #expect(target.at(10_000, .tick) == ["route? 192.0.2.1"])
         #expect(target.at(10_000, .unanswered(server)) == ["connect 2 192.0.2.1"])
         #expect(target.at(10_005, .connected(2)) == ["report ok"])
@@ -267,7 +267,7 @@ private let server = "192.0.2.1"
         #expect(target.at(7000, .route(to: server)) == ["connect 2 192.0.2.1"])
     }
 
-    @Test func `what was never answered says nothing, and the target begins with the first answer`() throws {
+    @Test func `a target whose route query was never answered publishes nothing until the first answer`() throws {
         var target = try Transcript("192.0.2.1:443")
         _ = target.at(0, .begin)
         for time in [0, 1000, 2000] as [Int64] {
@@ -278,7 +278,7 @@ private let server = "192.0.2.1"
         #expect(target.at(3000, .route(to: server)) == ["connect 1 192.0.2.1"])
     }
 
-    @Test func `of two addresses one without an answer does not make the other's missing route certain`() throws {
+    @Test func `with two addresses, an unanswered route query of one keeps the other's missing route unpublished`() throws {
         var target = try Transcript("server.example:443")
         _ = target.at(0, .begin)
         _ = target.at(0, .found(1, "192.0.2.1", "192.0.2.2"))
@@ -289,7 +289,7 @@ private let server = "192.0.2.1"
         #expect(target.at(1000, .noRoute(to: "192.0.2.2")) == ["unreachable route/no-route 192.0.2.1"])
     }
 
-    @Test func `changed surroundings do not wait for the question that is to be repeated`() throws {
+    @Test func `a network change does not wait for the route query that is due again`() throws {
         var target = try up()
         _ = target.at(4000, .surroundingsChanged)
         _ = target.at(4000, .unanswered(server))

@@ -10,7 +10,7 @@ import Testing
         return target
     }
 
-    @Test func `a name is resolved, its addresses asked in turns of the families`() throws {
+    @Test func `the routes of a resolved name's addresses are queried, with the families alternating`() throws {
         var target = try named()
         #expect(
             target.at(5, .found(1, "2001:db8::1", "2001:db8::2", "192.0.2.1"))
@@ -21,7 +21,7 @@ import Testing
         #expect(target.tickDue == 255)
     }
 
-    /// Two addresses, both with a route, the first attempt under way since 0.
+    /// Two addresses that both have a route. The first attempt started at 0.
     private func racing() throws -> Transcript {
         var target = try named()
         _ = target.at(0, .found(1, "2001:db8::1", "192.0.2.1"))
@@ -30,7 +30,7 @@ import Testing
         return target
     }
 
-    @Test func `the second attempt starts after a quarter of a second, and the winner cancels it`() throws {
+    @Test func `the second address is attempted after 250 ms, and the first success cancels the other attempt`() throws {
         var target = try racing()
         #expect(target.at(249, .tick) == [])
         #expect(target.at(250, .tick) == ["connect 3 192.0.2.1"])
@@ -38,19 +38,19 @@ import Testing
         #expect(target.at(261, .connected(3)) == [])
     }
 
-    @Test func `the second attempt starts at once when the first fails`() throws {
+    @Test func `the second address is attempted at once if the first one fails`() throws {
         var target = try racing()
         #expect(target.at(3, .failed(2, .networkUnreachable, call: "connect")) == ["connect 3 192.0.2.1"])
         #expect(target.at(9, .connected(3)) == ["report ok", "up 192.0.2.1 eth0"])
     }
 
-    @Test func `of several failures the one that got furthest speaks`() throws {
+    @Test func `of several failures the one that got furthest gives the cause`() throws {
         var target = try racing()
         _ = target.at(3, .failed(2, .connectionRefused))
         #expect(target.at(9, .failed(3, .hostUnreachable, icmp: (3, 1), from: "10.0.0.1")) == ["report tcp/refused"])
     }
 
-    @Test func `at the deadline all are cancelled and their next hops asked`() throws {
+    @Test func `at the deadline all attempts are canceled and their next hops are queried`() throws {
         var target = try racing()
         _ = target.at(250, .tick)
         #expect(
@@ -65,7 +65,7 @@ import Testing
         #expect(target.cause?.evidence["neighbor_state"] == .text("FAILED"))
     }
 
-    @Test func `a lost answer about a next hop is not waited for`() throws {
+    @Test func `a missing neighbor answer is not awaited beyond 200 ms`() throws {
         var target = try racing()
         _ = target.at(250, .tick)
         _ = target.at(3000, .tick)
@@ -73,7 +73,7 @@ import Testing
         #expect(target.at(3200, .tick) == ["report tcp/timeout"])
     }
 
-    @Test func `a silent host on the link is not down but unreachable`() throws {
+    @Test func `a silent host on the link is unreachable, not down`() throws {
         var target = try Transcript("10.0.0.9:22", ProbeSettings(failAfter: 1))
         _ = target.at(0, .begin)
         _ = target.at(0, .route(to: "10.0.0.9", gateway: nil))
@@ -95,7 +95,7 @@ import Testing
         #expect(target.at(4, .failed(5, .connectionRefused)) == ["report tcp/refused"])
     }
 
-    @Test func `an address that answered keeps its place when the name server turns them`() throws {
+    @Test func `the address that answered stays first if the name server rotates the addresses`() throws {
         var target = try named()
         _ = target.at(0, .found(1, "192.0.2.1", "192.0.2.2"))
         _ = target.at(0, .route(to: "192.0.2.1"))
@@ -105,13 +105,13 @@ import Testing
         #expect(target.at(10_001, .found(3, "192.0.2.2", "192.0.2.1")) == ["route? 192.0.2.1", "route? 192.0.2.2"])
     }
 
-    @Test func `no path to any address: the lowest failing layer speaks`() throws {
+    @Test func `without a route to any address, the lowest failing layer gives the cause`() throws {
         var target = try named()
         target.host.levels[2] = .noCarrier
         _ = target.at(0, .found(1, "2001:db8::1", "192.0.2.1"))
         _ = target.at(0, .noRoute(to: "2001:db8::1"))
         #expect(target.at(0, .route(to: "192.0.2.1")) == ["unreachable link/no-carrier 192.0.2.1 eth0"])
-        // The name is resolved again by the schedule, but for changes only the routes are asked.
+        // The name is resolved again by the schedule. A network change only queries the routes.
         #expect(target.at(500, .surroundingsChanged) == ["route? 2001:db8::1", "route? 192.0.2.1"])
         #expect(target.at(10_000, .tick) == ["resolve 2 server.example"])
     }
@@ -124,7 +124,7 @@ import Testing
             (.tryAgain, 5, false, "dns/no-resolver"), (.nameNotFound, 5, false, "dns/no-resolver"),
             (.outOfMemory, 5, true, "local/file-limit"),
         ] as [(ResolverCode, Int64, Bool, String)])
-    func `a lookup that fails is never the server's fault`(code: ResolverCode, after: Int64, hasResolver: Bool, cause: String)
+    func `a failed lookup is never the server's fault`(code: ResolverCode, after: Int64, hasResolver: Bool, cause: String)
         throws
     {
         var target = try named(ProbeSettings(failAfter: 1))
@@ -132,7 +132,7 @@ import Testing
         #expect(target.at(after, .notFound(1, code, after: after)) == ["report \(cause)", "unreachable \(cause)"])
     }
 
-    @Test func `a lookup that outlasts the probe is a silent resolver, and its late answer nothing`() throws {
+    @Test func `a lookup that outlasts the probe is a silent resolver, and its late answer is ignored`() throws {
         var target = try named(ProbeSettings(failAfter: 1))
         #expect(target.tickDue == 3000)
         #expect(target.at(3000, .tick) == ["report dns/resolver-silent", "unreachable dns/resolver-silent"])
@@ -144,7 +144,7 @@ import Testing
             (.nameNotFound, "dns/name-not-found"), (.noData, "dns/no-address-for-family"),
             (.noAddressForFamily, "dns/no-address-for-family"),
         ] as [(ResolverCode, String)])
-    func `what a name server answered stands even without a default path, and is confirmed`(code: ResolverCode, cause: String)
+    func `a name server's negative answer is confirmed and published without a default route`(code: ResolverCode, cause: String)
         throws
     {
         var target = try named()
@@ -154,7 +154,7 @@ import Testing
         #expect(target.at(1005, .notFound(2, code)) == ["report \(cause)", "unreachable \(cause)"])
     }
 
-    @Test func `an attempt that was never made says nothing of the server`() throws {
+    @Test func `an attempt that was not made because of the queue publishes nothing`() throws {
         var target = try Transcript("192.0.2.1:443", ProbeSettings(failAfter: 1))
         _ = target.at(0, .begin)
         #expect(target.at(0, .route(to: "192.0.2.1")) == ["connect 1 192.0.2.1"])
@@ -163,11 +163,11 @@ import Testing
         #expect(target.at(1500, .tick) == ["route? 192.0.2.1"])
     }
 
-    @Test func `without a path that comes before all that a resolver says, at once`() throws {
+    @Test func `without a path a resolver's failure is published at once with the path's cause`() throws {
         var target = try named()
         target.host.pathCause = Cause(.link, .noCarrier, detail: "eth0 has no carrier")
         #expect(target.at(5, .notFound(1, .tryAgain)) == ["report link/no-carrier", "unreachable link/no-carrier"])
-        // When something changes the name is tried again, at most once a second.
+        // A network change resolves the name again, at most once a second.
         #expect(target.at(2000, .surroundingsChanged) == ["resolve 2 server.example"])
         _ = target.at(2005, .notFound(2, .tryAgain))
         #expect(target.at(2100, .surroundingsChanged) == [])
@@ -175,14 +175,14 @@ import Testing
         #expect(target.at(3000, .tick) == ["resolve 3 server.example"])
     }
 
-    @Test func `surroundings that change under a lookup have it repeated soon`() throws {
+    @Test func `a network change during a lookup repeats the lookup within a second`() throws {
         var target = try named(ProbeSettings(failAfter: 1))
         #expect(target.at(100, .surroundingsChanged) == [])
         _ = target.at(200, .notFound(1, .tryAgain))
         #expect(target.tickDue == 1000)
     }
 
-    @Test func `addresses of a family that is left out are passed over`() throws {
+    @Test func `a name's addresses of a family that is not configured are ignored`() throws {
         var target = try named(ProbeSettings(failAfter: 1, families: [.v6]))
         #expect(
             target.at(5, .found(1, "192.0.2.1"))

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Reachability
 
-/// A kernel, a resolver and servers that do as the dice say, and object to a machine that does what it must not.
+/// A kernel, a resolver and servers that act at random, and complain if the machine breaks a rule.
 private struct Model {
     var dice: Dice
     var machine: TargetMachine
@@ -14,7 +14,8 @@ private struct Model {
     private var lookup: UInt64?
     private var questions: [RouteQuery] = []
     private var neighbors: [Neighbor.Key] = []
-    /// What the machine was told last of an address: the interface that a packet would leave by, 0 for none.
+    /// The interface over which a packet to each address leaves, by the last answer that the machine received. 0 if there is
+    /// none.
     private var exits: [IPAddress: UInt32] = [:]
     private var published: ServerUpdate?
     private var lastReport: ProbeReport?
@@ -40,7 +41,7 @@ private struct Model {
             if let due = machine.deadline { now = max(now, due) }
             play(.tick)
         case 12..<45:
-            // All at once, mostly, as the kernel does.
+            // The kernel answers most queries at once.
             repeat {
                 guard !questions.isEmpty else { return }
                 answer(questions.remove(at: dice.below(questions.count)))
@@ -68,7 +69,7 @@ private struct Model {
         case 96:
             now += Int64(dice.below(2_000_000_000))
         case 97:
-            // Somebody else's, or of long ago.
+            // An answer for another machine, or a very late one.
             let id = UInt64(dice.below(50))
             guard attempts[id] == nil, lookup != id else { return }
             play(dice.chance(50) ? .probe(result(of: id)) : .lookup(found(id)))
@@ -123,7 +124,7 @@ private struct Model {
         return LookupAnswer(id: id, addresses: addresses)
     }
 
-    // MARK: The police
+    // MARK: Rules
 
     private mutating func play(_ event: TargetMachine.Event) {
         let effects = machine.handle(
@@ -137,7 +138,7 @@ private struct Model {
         }
         let isRunning = !attempts.isEmpty || machine.check != nil || machine.recheckDue != nil
         expect(!isRunning || machine.deadline != nil, "what runs has a deadline")
-        expect(machine.deadline != nil, "something is always to come")
+        expect(machine.deadline != nil, "the machine always has a deadline")
         if case .tick = event, effects.isEmpty, let due = machine.deadline {
             expect(due > now, "a tick without effect is not due again at once")
         }
@@ -155,12 +156,12 @@ private struct Model {
             expect(used.insert(attempt.id).inserted, "numbers are not used twice")
             let exit = exits[attempt.address, default: 0]
             let isDead = exit == 0 || (host.names[exit] != nil && (host.levels[exit] ?? .off) <= .dormant)
-            // What changed a moment ago is about to be looked at.
+            // A change of a moment ago is about to be checked.
             expect(!isDead || machine.recheckDue != nil || machine.check != nil, "nothing is sent where there is no path")
             attempts[attempt.id] = attempt
             attemptsSinceSuccess += 1
         case .cancel(let id):
-            expect(attempts.removeValue(forKey: id) != nil, "only what is under way is cancelled")
+            expect(attempts.removeValue(forKey: id) != nil, "only attempts under way are canceled")
         case .askNeighbor(let key):
             neighbors.append(key)
             if neighbors.count > 8 { neighbors.removeFirst() }
@@ -180,7 +181,7 @@ private struct Model {
         if let published { expect(!published.saysTheSame(as: update), "an update says something new") }
         expect(update.stateMoment <= update.moment, "a state does not begin in the future")
         switch update.state {
-        case .unknown: expect(update.cause == nil && published == nil, "unknown is what it was before, not what it becomes")
+        case .unknown: expect(update.cause == nil && published == nil, "unknown is the initial state only")
         case .up, .degraded:
             expect(update.cause == nil && update.roundTrip != nil && update.address != nil, "up has a round trip, not a cause")
         case .down:
@@ -197,7 +198,7 @@ private struct Model {
     }
 }
 
-/// SplitMix64: the same numbers from the same seed, everywhere.
+/// SplitMix64: a seed gives the same numbers on every machine.
 private struct Dice {
     var state: UInt64
 
@@ -214,18 +215,18 @@ private struct Dice {
 
 @Suite struct TargetRandomTests {
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
-    func `whatever happens, in any order, the rules hold`(seed: UInt64) throws {
+    func `random events in any order break no rule of the target`(seed: UInt64) throws {
         var model = try Model(seed: seed)
         for _ in 0..<10_000 {
             model.step()
             guard model.complaints.isEmpty else { break }
         }
         #expect(model.complaints == [], "seed \(seed)")
-        // The run has been somewhere.
+        // The run must have reached these states.
         #expect((model.states[.unreachable] ?? 0) > 10 && (model.states[.up] ?? 0) > 0, "seed \(seed): \(model.states)")
     }
 
-    @Test func `the same seed gives the same run`() throws {
+    @Test func `the same seed gives the same run of the target`() throws {
         var (one, other) = (try Model(seed: 99), try Model(seed: 99))
         for _ in 0..<2000 {
             one.step()

@@ -1,21 +1,21 @@
 @testable import Reachability
 
-/// Plays events to a target's machine and writes down what it wants done, one short line an effect. Times are milliseconds.
+/// Plays events to a target's machine and lists its effects, one short line for each. Times are milliseconds.
 struct Transcript {
     typealias Event = TargetMachine.Event
 
     var machine: TargetMachine
     var host = Host()
-    /// Those of the route to the target, where it has several.
+    /// The next hops of the route to the target, if it has several.
     var nextHops: [Route.NextHop] = []
-    /// The effects of the last event in full.
+    /// The complete effects of the last event.
     private(set) var effects: [TargetMachine.Effect] = []
 
     init(_ endpoint: String, _ settings: ProbeSettings = ProbeSettings()) throws {
         machine = TargetMachine(id: TargetID(0), endpoint: try Endpoint(endpoint), settings: settings, firstNumber: 1)
     }
 
-    /// What surrounds the target: lo (1), eth0 (2), wlan0 (3), and 10.0.0.2 of its own.
+    /// The state of this machine: lo (1), eth0 (2), wlan0 (3), and its own address 10.0.0.2.
     struct Host {
         var levels: [UInt32: LinkLevel] = [1: .carrier, 2: .routable, 3: .routable]
         var names: [UInt32: String] = [1: "lo", 2: "eth0", 3: "wlan0"]
@@ -36,7 +36,7 @@ struct Transcript {
         }
     }
 
-    /// Plays one event and returns what follows.
+    /// Plays one event. - Returns: the lines of its effects.
     mutating func at(_ milliseconds: Int64, _ event: Event) -> [String] {
         var event = event
         if case .route(var query, let answer) = event {
@@ -44,7 +44,7 @@ struct Transcript {
             event = .route(query, answer)
         }
         effects = machine.handle(event, in: host.surroundings, at: Self.moment(milliseconds))
-        // The whole route, for which a probe that failed may ask, is told at once, and without a word where it has one next hop.
+        // A failed probe may query the route with all its next hops. That query is answered at once and has no line.
         while let place = effects.firstIndex(where: Self.asksForAll), case .askRoute(let query) = effects[place] {
             var route = ChosenRoute(interface: 2)
             route.nextHops = nextHops
@@ -58,7 +58,7 @@ struct Transcript {
         if case .askRoute(let query) = effect { query.showsAll } else { false }
     }
 
-    /// When the machine wants its next tick, in milliseconds.
+    /// The time in milliseconds at which the machine wants its next tick.
     var tickDue: Int64? { machine.deadline.map { $0 / 1_000_000 } }
 
     /// The cause of the last event's update or report.
@@ -99,7 +99,7 @@ struct Transcript {
 }
 
 extension TargetMachine.Event {
-    /// The kernel's answer for an address: over eth0 by the gateway 10.0.0.1, unless said otherwise.
+    /// The kernel's answer for an address: by default over eth0 through the gateway 10.0.0.1.
     static func route(
         to address: String, over interface: UInt32 = 2, gateway: String? = "10.0.0.1", kind: Route.Kind = .unicast,
         source: String? = "10.0.0.2", bound: UInt32 = 0
@@ -110,12 +110,12 @@ extension TargetMachine.Event {
         return .route(RouteQuery(IPAddress(address) ?? IPAddress(v4: 0), interface: bound), .route(route))
     }
 
-    /// The kernel refuses an address.
+    /// The kernel refuses a route to an address.
     static func noRoute(to address: String, _ number: SystemErrorNumber = .networkUnreachable) -> Self {
         .route(RouteQuery(IPAddress(address) ?? IPAddress(v4: 0)), .refused(errno: number.rawValue))
     }
 
-    /// The kernel does not answer.
+    /// The kernel does not answer a route query.
     static func unanswered(_ address: String) -> Self {
         .route(RouteQuery(IPAddress(address) ?? IPAddress(v4: 0)), .unanswered)
     }

@@ -1,7 +1,8 @@
 import Foundation
 import Hosts
 
-/// A client whose cable to its server is pulled and put in again: when a download goes on, and what a server sees of many tasks that waited.
+/// A client whose cable to its server is pulled and put back. Measures when a download continues, and the load on a server of
+/// many tasks that waited.
 enum ConnectivityBenchmark {
     private static let index = 300
     private static let connections = 6.0
@@ -16,28 +17,28 @@ enum ConnectivityBenchmark {
         _ = try load.await("the first bytes") { $0 == "running" }
         for round in 1...rounds {
             try site.cable(isIn: false)
-            try hear(load, "waiting", times: round)
-            // Long enough for all that an outage starts, and never in step with it.
+            try awaitLine(load, "waiting", times: round)
+            // The pause is long enough for everything that an outage starts, and random so that it never runs in step with it.
             usleep(UInt32.random(in: 300_000...1_000_000))
             try site.cable(isIn: true)
-            try hear(load, "resumed", times: round)
+            try awaitLine(load, "resumed", times: round)
         }
         guard load.wait() == 0 else { throw BenchmarkError("the download failed") }
         let links = try site.links(limit, rounds)
         let resumed = load.output.map { $0.text.split(separator: " ") }.filter { $0.first == "resumed" }.compactMap {
             Int64($0[1])
         }
-        let delays = Distribution(zip(resumed, links).map { Double($0 - $1.told) })
-        let connects = Distribution(links.map { Double($0.connected - $0.told) })
+        let delays = Distribution(zip(resumed, links).map { Double($0 - $1.notified) })
+        let connects = Distribution(links.map { Double($0.connected - $0.notified) })
         let beyond = Distribution(zip(resumed, links).map { Double($0 - $1.connected) })
         return [
             .against(
-                "cable in → first byte of a download's rest, median of \(delays.count)", delays.median, connects.median,
+                "cable in → first byte of a resumed download, median of \(delays.count)", delays.median, connects.median,
                 milliseconds,
                 "connect(2)", atMost: nil),
             .against(
-                "cable in → first byte of a download's rest, the longest", delays.quantile(1), connects.quantile(1), milliseconds,
-                "connect(2)", atMost: nil),
+                "cable in → first byte of a resumed download, the longest", delays.quantile(1), connects.quantile(1),
+                milliseconds, "connect(2)", atMost: nil),
             .bound("the same beyond that connect(2), median", beyond.median, milliseconds, atMost: 20e6),
         ]
     }
@@ -49,24 +50,24 @@ enum ConnectivityBenchmark {
         let load = try Child([programs.session, "release", site.url("1k"), "\(tasks)"], in: site.client, output: .lines)
         let direct = try load.await("the tasks that need not wait") { $0.hasPrefix("direct ") }
         try site.cable(isIn: false)
-        try hear(load, "waiting", times: 1)
+        try awaitLine(load, "waiting", times: 1)
         usleep(1_000_000)
         let plugged = Date().timeIntervalSince1970
         try site.cable(isIn: true)
         let released = try load.await("the end of the tasks") { $0.hasPrefix("released ") }
         guard load.wait() == 0 else { throw BenchmarkError("a task failed") }
-        let told = try site.links(limit, 1)[0].told
+        let notified = try site.links(limit, 1)[0].notified
         guard let end = Int64(released.text.dropFirst("released ".count)),
             let usual = Double(direct.text.dropFirst("direct ".count))
         else { throw BenchmarkError("no moments: \(released.text), \(direct.text)") }
         let served = try site.served().filter { $0.moment >= plugged }
-        // What was sent before the loss was known may wait in the kernel for its next hop, and is served too.
+        // A request that was sent before the loss was known may wait in the kernel for its next hop, and is served too.
         guard (tasks...tasks + Int(connections)).contains(served.count) else {
             throw BenchmarkError("\(served.count) requests for \(tasks) tasks")
         }
         return [
             .against(
-                "\(tasks) waiting tasks, \(Int(connections)) connections: cable in → all have ended", Double(end - told),
+                "\(tasks) waiting tasks, \(Int(connections)) connections: cable in → all have ended", Double(end - notified),
                 usual * 1e9,
                 seconds, "without a wait", atMost: nil),
             .bound(
@@ -75,7 +76,7 @@ enum ConnectivityBenchmark {
         ]
     }
 
-    /// The most moments within 100 ms.
+    /// The largest number of moments within 100 ms.
     private static func busiest(_ moments: [Double]) -> Double {
         let sorted = moments.sorted()
         var (first, most) = (0, 0)
@@ -86,7 +87,7 @@ enum ConnectivityBenchmark {
         return Double(most)
     }
 
-    private static func hear(_ child: Child, _ word: String, times: Int) throws {
+    private static func awaitLine(_ child: Child, _ word: String, times: Int) throws {
         let end = Clock.now() + 60_000_000_000
         while child.output.filter({ $0.text.hasPrefix(word) }).count < times {
             guard Clock.now() < end else { throw BenchmarkError("'\(word)' did not come within 60 s") }
@@ -94,7 +95,7 @@ enum ConnectivityBenchmark {
         }
     }
 
-    /// A client and a server's host with a cable between them; the server's address is behind the client's default route.
+    /// A client and a server's host, with a cable between them. The server's address is behind the client's default route.
     private final class Site {
         let client: LabHost
         let folder: WorkFolder
@@ -117,18 +118,19 @@ enum ConnectivityBenchmark {
 
         func url(_ file: String) -> String { "http://\(Site.address)/\(file)" }
 
-        /// At the server's end: the client's interface keeps its addresses and routes, and has no carrier.
+        /// Pulls or puts back the cable at the server's end. The client's interface keeps its addresses and routes, and has no
+        /// carrier.
         func cable(isIn: Bool) throws { try host.ip("link set cable \(isIn ? "up" : "down")") }
 
-        /// Starts the program that connects as soon as the cable is in.
+        /// Starts the program that connects as soon as the cable is back.
         func limit(_ programs: LoadPrograms) throws -> Child {
             let child = try Child([programs.linkConnect, "\(index)", Site.address, "80"], in: client, output: .lines)
             _ = try child.await("link-connect") { $0 == "ready" }
             return child
         }
 
-        /// When the cable was in, and when that program was connected, each time.
-        func links(_ limit: Child, _ count: Int) throws -> [(told: Int64, connected: Int64)] {
+        /// The moments at which the cable was back and at which that program was connected, for each round.
+        func links(_ limit: Child, _ count: Int) throws -> [(notified: Int64, connected: Int64)] {
             _ = try limit.await("the last connection") { _ in limit.output.count > count }
             limit.stop()
             return limit.output.dropFirst().compactMap { line in
@@ -137,7 +139,7 @@ enum ConnectivityBenchmark {
             }
         }
 
-        /// When each request was answered, in seconds since 1970, and how many connections the server had then.
+        /// The moment of each response in seconds since 1970, and the number of the server's connections at that moment.
         func served() throws -> [(moment: Double, connections: Double)] {
             usleep(1_500_000)
             return try String(contentsOfFile: folder.file("served"), encoding: .utf8).split(separator: "\n").compactMap { line in

@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import Hosts
 
-/// 2 GiB to a file, beside curl(1), on the same disk.
+/// A download of 2 GiB to a file, beside curl(1) on the same disk.
 enum DownloadBenchmark {
     static func run(_ programs: LoadPrograms, _ isQuick: Bool) throws -> [Row] {
         let servers = try LoopbackServers()
@@ -27,13 +27,13 @@ enum DownloadBenchmark {
             .against(
                 "2 GiB to disk: processor time, median of \(rounds)", median(session), median(limit), milliseconds, "curl -o",
                 atMost: 1.15),
-            // curl leaves the file to the kernel; HTTPSession waits for the disk before it renames.
+            // curl leaves writing the file to the kernel. HTTPSession waits for the disk before it renames the file.
             .against("2 GiB to disk: wall time", median(sessionWall), median(limitWall), seconds, "curl -o", atMost: nil),
             .bound("2 GiB to disk: peak resident memory", peak.max() ?? 0, mebibytes, atMost: 40 * 1024),
         ]
     }
 
-    // What earlier runs left to the disk is written before the clock starts, and the file is gone after.
+    // Dirty pages of earlier runs are written before the clock starts, and the file is removed afterwards.
     private static func download(_ command: [String], _ file: String) throws -> (time: Double, wall: Double, output: String) {
         sync()
         let start = Clock.now()

@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import Hosts
 
-/// The programs that make requests, one for each client, which scripts/bench has built.
+/// The programs that make requests, one for each client. scripts/bench builds them.
 struct LoadPrograms {
     let multi: String
     let session: String
@@ -20,12 +20,12 @@ struct LoadPrograms {
         urlSession = "\(products)/URLSessionLoad"
         linkConnect = "\(limits)/link-connect"
         for program in [multi, session, asyncHTTPClient, urlSession, linkConnect] where access(program, X_OK) != 0 {
-            throw BenchmarkError("\(program) is not there: run scripts/bench http, which builds it")
+            throw BenchmarkError("\(program) is missing: run scripts/bench http, which builds it")
         }
     }
 }
 
-/// What a program printed in one run.
+/// The numbers that a program printed in one run.
 struct LoadRun {
     let numbers: [Double]
 
@@ -47,13 +47,13 @@ struct RequestRuns {
     private(set) var costs: [Double] = []
     private(set) var besides: [Double] = []
 
-    /// `words` are a program's name, its URL, how many requests, how many at a time, and what follows.
-    init(_ program: String, _ url: String, _ requests: Int, _ rest: String...) {
-        command = [program, url, "\(requests)", "64"] + rest
+    /// Makes runs of `program` with its URL, the number of requests, 64 at a time, and further arguments.
+    init(_ program: String, _ url: String, _ requests: Int, _ further: String...) {
+        command = [program, url, "\(requests)", "64"] + further
         self.requests = requests
     }
 
-    /// One more, from whose numbers all must be there: a load that was not carried is no result.
+    /// Runs the program once. - Throws: if a byte or a number is missing, since an incomplete load gives no result.
     mutating func run(numbers count: Int) throws {
         let run = try LoadRun(command, count: count)
         guard run.numbers[2] == Double(requests * 1024) else { throw BenchmarkError("\(command[0]): \(run.numbers[2]) bytes") }
@@ -63,8 +63,8 @@ struct RequestRuns {
     }
 
     var rate: Double { Distribution(rates).median }
-    /// Processor time of a request, in nanoseconds.
+    /// The processor time of a request, in nanoseconds.
     var cost: Double { Distribution(costs).median }
-    /// Resident KiB that all transfers beside took.
+    /// The resident KiB of all transfers beside the requests.
     var beside: Double { Distribution(besides).median }
 }

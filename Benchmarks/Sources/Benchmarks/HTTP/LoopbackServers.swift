@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import Hosts
 
-/// What is asked over HTTP, all of it on loopback: an nginx of one process, and a server that says nothing.
+/// The HTTP servers on loopback: an nginx of one process, and a server that never responds.
 final class LoopbackServers {
     let folder: WorkFolder
     private let nginx: Nginx
@@ -10,20 +10,21 @@ final class LoopbackServers {
     private let slowPort: UInt16
     private let silent: Listener
 
-    /// 1,024 bytes.
+    /// A file of 1,024 bytes.
     var kibibyte: String { "http://127.0.0.1:\(port)/1k" }
-    /// 2 GiB of zeros, of a file without blocks.
+    /// A file of 2 GiB of zeros, without blocks.
     var huge: String { "http://127.0.0.1:\(port)/huge" }
-    /// The same, 1 KiB a second; of another port, so that a client whose connections to a host are limited counts them apart.
+    /// The file of 2 GiB at 1 KiB a second. The URL has another port, so that a client with a limit of connections to a host
+    /// counts them separately.
     var slow: String { "http://127.0.0.1:\(slowPort)/huge" }
-    /// Connects, and never answers.
+    /// A URL whose server accepts connections and never responds.
     var never: String { "http://127.0.0.1:\(silent.port)/" }
 
     init() throws {
         let folder = try WorkFolder()
         self.folder = folder
         silent = try Listener()
-        // Free a moment ago: nobody here takes ports by the number.
+        // Two ports that were free a moment ago. No other program here takes ports by number.
         let (plain, slow) = try (Listener(), Listener())
         (port, slowPort) = (plain.port, slow.port)
         plain.close()
@@ -35,7 +36,8 @@ final class LoopbackServers {
             ])
     }
 
-    /// A TCP port of 127.0.0.1 which the kernel chose. Nobody accepts there: the kernel connects as many as wait in its queue.
+    /// A TCP port of 127.0.0.1 that the kernel chose. No program accepts there: the kernel completes connections until its queue
+    /// is full.
     private final class Listener {
         private let descriptor: Int32
         let port: UInt16

@@ -2,12 +2,12 @@ import Foundation
 import Glibc
 import Hosts
 
-/// An nginx of one process, with two files: `1k`, and `huge`, which has 2 GiB of zeros and no blocks. It ends with this object.
+/// An nginx of one process with two files: `1k`, and `huge`, which has 2 GiB of zeros and no blocks. It ends with this object.
 final class Nginx {
     private let child: Child
 
-    /// Serves from `folder`, in a host's network namespace or in this process's own, when this returns. Each of `servers` is what stands in a
-    /// `server` block; `http` stands before them.
+    /// Starts nginx with the files of `folder`, in a host's network namespace or in this process's own. It serves when this
+    /// returns. Each of `servers` is the content of a `server` block, and `http` precedes these blocks.
     init(_ folder: WorkFolder, in host: LabHost? = nil, http: String = "access_log off;", servers: [String]) throws {
         try FileManager.default.createDirectory(atPath: folder.file("files"), withIntermediateDirectories: false)
         try Data(repeating: UInt8(ascii: "a"), count: 1024).write(to: URL(fileURLWithPath: folder.file("files/1k")))
@@ -18,7 +18,7 @@ final class Nginx {
             ["nginx", "-p", folder.path, "-c", folder.file("nginx.conf"), "-e", folder.file("early.log")], in: host,
             output: .lines)
         do {
-            // Its socket is open by then.
+            // The listening socket is open when this line is written.
             _ = try child.await("nginx", within: 10) { $0.contains("using the \"epoll\"") }
         } catch {
             let log = (try? String(contentsOfFile: folder.file("early.log"), encoding: .utf8)) ?? ""

@@ -1,13 +1,13 @@
-/// Bodies of 1 KiB, 64 requests at a time: how many in a second, and what each costs.
+/// Requests with bodies of 1 KiB, 64 at a time. Measures how many a second, and the processor time of each.
 enum RequestBenchmark {
-    /// Beside nothing else, by each client.
+    /// Measures each client without other transfers.
     static func run(_ programs: LoadPrograms, _ isQuick: Bool) throws -> [Row] {
         let servers = try LoopbackServers()
         let (rounds, requests) = isQuick ? (2, 4_000) : (7, 40_000)
         var limit = RequestRuns(programs.multi, servers.kibibyte, requests)
         var session = RequestRuns(programs.session, servers.kibibyte, requests)
         var asyncHTTPClient = RequestRuns(programs.asyncHTTPClient, servers.kibibyte, requests)
-        // So slow that fewer tell the same.
+        // URLSession is so slow that fewer requests give the same result.
         var urlSession = RequestRuns(programs.urlSession, servers.kibibyte, requests / 10)
         for _ in 0..<rounds {
             try limit.run(numbers: 5)
@@ -29,11 +29,11 @@ enum RequestBenchmark {
         return rates + costs
     }
 
-    /// Beside 1,000 transfers that wait for an answer.
+    /// Measures the requests beside 1,000 transfers that wait for a response.
     static func runBesideIdle(_ programs: LoadPrograms, _ isQuick: Bool) throws -> [Row] {
         let servers = try LoopbackServers()
         let (rounds, requests) = isQuick ? (2, 4_000) : (7, 40_000)
-        // curl_multi_poll looks at every transfer in each turn.
+        // curl_multi_poll checks every transfer in each turn, so fewer requests are made.
         let pollRequests = isQuick ? 400 : 2_000
         var limit = RequestRuns(programs.multi, servers.kibibyte, requests, servers.never, "1000")
         var poll = RequestRuns(programs.multi, servers.kibibyte, pollRequests, servers.never, "1000", "poll")
@@ -53,7 +53,7 @@ enum RequestBenchmark {
         ]
     }
 
-    /// 1,000 transfers under way, each of which gets 1 KiB a second.
+    /// Measures the memory of 1,000 running transfers, each of which receives 1 KiB a second.
     static func runSlow(_ programs: LoadPrograms, _ isQuick: Bool) throws -> [Row] {
         let servers = try LoopbackServers()
         var limit = RequestRuns(programs.multi, servers.kibibyte, 100, servers.slow, "1000")

@@ -2,10 +2,10 @@ import Foundation
 import Glibc
 import Hosts
 
-/// A directory of its own below /tmp. A shell that waits for this process's end removes it, however that comes.
+/// A directory below /tmp. A shell that waits for the end of this process removes it, however the process ends.
 final class WorkFolder: Sendable {
     let path: String
-    /// What the shell reads from; closed by the kernel at the latest.
+    /// The writing end of the shell's standard input. The kernel closes it at the process's end.
     private let lifeline: Int32
 
     init() throws {
@@ -17,7 +17,7 @@ final class WorkFolder: Sendable {
         for end in pipe { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         defer { close(pipe[0]) }
         lifeline = pipe[1]
-        // A signal from the terminal reaches the shell too.
+        // A signal from the terminal also reaches the shell, which ignores it.
         _ = try Child(["sh", "-c", "trap '' HUP INT TERM; read line; rm -rf \"$0\"", path], input: pipe[0], outlivesParent: true)
     }
 
