@@ -155,7 +155,7 @@ extension LibraryObserver {
         let end = ContinuousClock.now + limit
         while true {
             let state = try state()
-            if state.isQuiet { return state }
+            if state.isIdle { return state }
             guard ContinuousClock.now < end else { throw LabError("the monitor was not quiet within \(limit)") }
             // The monitor goes on at its deadline, and whatever it does there ends a turn.
             let left = (state.deadline ?? 0) - monotonicNanoseconds()

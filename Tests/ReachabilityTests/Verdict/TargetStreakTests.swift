@@ -97,7 +97,7 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
     @Test func `a lost path ends the row`() throws {
         var row = try Row(ProbeSettings(failAfter: 1))
         _ = row.told(at: 0)
-        _ = row.target.at(4000, .surroundingsChanged)
+        _ = row.target.at(4000, .localStateChanged)
         #expect(row.target.at(4000, .noRoute(to: server)) == ["unreachable route/no-route 192.0.2.1"])
         #expect(row.silent(at: 10_000) == ["report tcp/timeout", "down tcp/timeout 192.0.2.1 eth0"])
     }
