@@ -3,7 +3,8 @@ internal import EventLoop
 public import FoundationEssentials
 internal import Synchronization
 
-/// Watches what this machine can do with the network, from the kernel's own messages: no daemon, no privilege, no polling.
+/// Monitors this machine's network connectivity with the kernel's own messages. Needs no daemon and no privilege, and does not
+/// poll.
 ///
 /// ```swift
 /// let monitor = try PathMonitor()
@@ -11,38 +12,38 @@ internal import Synchronization
 ///     print(update.path.status, update.reasons)
 /// }
 /// ```
-/// Watching goes on while the monitor, one of its ``updates`` under iteration, or the token of a callback is kept, and ends with
-/// the last of them or with ``cancel()``. A monitor never keeps itself alive.
+/// The monitor runs while a program retains the monitor, an iterator of ``updates``, or a callback's token. It ends when the last
+/// of them is released, or with ``cancel()``. A monitor never keeps itself alive.
 ///
-/// Where the system refuses netlink (some sandboxes do), the monitor polls every two seconds and says so: ``isPolling``, and
-/// ``NetworkPath/isConsistent`` is false.
+/// If the system refuses netlink, as some sandboxes do, the monitor polls every two seconds. ``isPolling`` is then true, and
+/// ``NetworkPath/isConsistent`` false.
 public final class PathMonitor: Sendable {
     let core: MonitorCore
 
-    /// Watches the path that the kernel chooses.
+    /// Creates a monitor for the path that the kernel chooses.
     ///
-    /// - Parameter namespace: the network namespace to watch; `nil` for the caller's own. Entering another one needs
-    ///   CAP_SYS_ADMIN; the calling thread stays where it is.
-    /// - Throws: ``MonitorError``, when the namespace cannot be entered or the system refuses descriptors or a thread.
+    /// - Parameter namespace: the network namespace to monitor; `nil`, the default, for the caller's own. Entering another
+    ///   namespace needs CAP_SYS_ADMIN. The calling thread does not change its namespace.
+    /// - Throws: ``MonitorError`` if the namespace cannot be entered, or the system refuses descriptors or a thread.
     public convenience init(namespace: NetworkNamespace? = nil) throws(MonitorError) {
         try self.init(MonitorConfiguration(namespace: namespace))
     }
 
-    /// Watches the path over interfaces of one type only, whatever the kernel's first choice is.
+    /// Creates a monitor for the path over interfaces of one type, regardless of the kernel's first choice.
     ///
     /// - Parameters:
-    ///   - requiredInterfaceType: the type; the path is unsatisfied while no interface of it has a usable default route.
-    ///   - namespace: as for ``init(namespace:)``.
+    ///   - requiredInterfaceType: the type. The path is unsatisfied while no interface of this type has a usable default route.
+    ///   - namespace: the network namespace, as for ``init(namespace:)``.
     /// - Throws: ``MonitorError``, as ``init(namespace:)``.
     public convenience init(requiredInterfaceType: InterfaceType, namespace: NetworkNamespace? = nil) throws(MonitorError) {
         try self.init(MonitorConfiguration(namespace: namespace, selection: .required(requiredInterfaceType)))
     }
 
-    /// Watches the path over interfaces of all types but some.
+    /// Creates a monitor for the path over interfaces of all types except some.
     ///
     /// - Parameters:
-    ///   - prohibitedInterfaceTypes: the types that do not count.
-    ///   - namespace: as for ``init(namespace:)``.
+    ///   - prohibitedInterfaceTypes: the excluded types.
+    ///   - namespace: the network namespace, as for ``init(namespace:)``.
     /// - Throws: ``MonitorError``, as ``init(namespace:)``.
     public convenience init(
         prohibitedInterfaceTypes: Set<InterfaceType>, namespace: NetworkNamespace? = nil
@@ -54,7 +55,7 @@ public final class PathMonitor: Sendable {
         self.init(core: try MonitorCore(configuration))
     }
 
-    /// A monitor of another source than the kernel.
+    /// Creates a monitor with another source than the kernel.
     package convenience init(
         makeSource: (_ sink: @escaping @Sendable (MonitorEvent) -> Void) -> any MonitorSource
     ) {
@@ -69,99 +70,109 @@ public final class PathMonitor: Sendable {
         }
     }
 
-    /// The last update; `nil` until the first path is known, a few milliseconds after the start. ``firstPath()`` waits for it.
+    /// The last update; `nil` until the first path is known, a few milliseconds after the start. ``firstPath()`` waits for the
+    /// first path.
     public var current: PathUpdate? { core.paths.latest }
 
-    /// The path of ``current``, by the name that `NWPathMonitor` has for it.
+    /// The path of ``current``; `nil` until the first path is known. The name is that of `NWPathMonitor.currentPath`.
     public var currentPath: NetworkPath? { current?.path }
 
-    /// The changes of the path. Any number of tasks may iterate, each from the present on. A task that is slow gets one element
-    /// for all that it missed: the latest path, with the reasons of all. The sequence ends with ``cancel()``, and when the watched
-    /// namespace is removed.
+    /// The updates of the path, starting with the present one. Any number of tasks may iterate. A slow task receives one element
+    /// for all updates that it missed: the latest path, with the reasons of all. The sequence ends with ``cancel()``, and when
+    /// the monitored namespace is removed.
     public var updates: PathUpdates { PathUpdates(core: core) }
 
-    /// Waits until the first path is known: the kernel's tables have been read and it has been asked for its routes.
+    /// Waits until the first path is known. The kernel's tables have then been read, and the kernel has answered the first route
+    /// queries.
     ///
-    /// - Returns: the path at that time or later; `nil` when the monitor or the task is cancelled before.
+    /// - Returns: the first path, or a later one if it is already known; `nil` if the monitor or the task is canceled before.
     public func firstPath() async -> NetworkPath? {
         await core.paths.subscribe().next()?.path
     }
 
-    /// Calls `body` with the present path and with each change.
+    /// Calls `body` with the present update, and with each further update.
     ///
     /// - Parameters:
-    ///   - queue: where `body` is called; without one on a thread that the monitor keeps for callbacks. Never on the thread that
-    ///     watches the kernel, and never twice at the same time. Callbacks that are slow get the latest path.
+    ///   - queue: the queue on which `body` runs; `nil`, the default, for a thread that the monitor keeps for callbacks. `body`
+    ///     never runs on the thread that monitors the kernel, and never twice at the same time. A slow `body` receives the latest
+    ///     path.
     ///   - body: the callback.
-    /// - Returns: a token; the callback ends when it is dropped.
+    /// - Returns: a token. Releasing the token ends the callback.
     public func onChange(on queue: DispatchQueue? = nil, _ body: @escaping @Sendable (PathUpdate) -> Void) -> CallbackToken {
         core.paths.deliver(on: queue, through: core.delivery, keeping: core, body)
     }
 
-    /// Calls `body` on the monitor's own thread whenever links, addresses, routes or rules have changed, until it returns false: also for a
-    /// route to somewhere, of which the path knows nothing, and for interfaces that are not worth telling. It gets the path as it is then,
-    /// which is at least as new as ``currentPath``, and must not block.
+    /// Calls `post` with each update, independently of the callbacks, to post notifications. The calls do not keep the monitor
+    /// running. Releasing the token ends them.
+    package func announceChanges(_ post: @escaping @Sendable (PathUpdate) -> Void) -> CallbackToken { core.announceChanges(post) }
+
+    /// Calls `body` on the monitor's own thread after each change of links, addresses, routes or rules, until `body` returns
+    /// false. This includes changes that no update reports, such as a route to one destination, or interfaces whose changes are
+    /// not published. `body` receives the present path, which is at least as new as ``currentPath``, and must not block.
     package func followKernel(_ body: @escaping @Sendable (NetworkPath) -> Bool) { core.followPath(body) }
 
-    /// Everything the kernel says of links, addresses, routes and rules, as it is now.
+    /// Returns the kernel's present links, addresses, routes and rules.
     ///
-    /// - Returns: the snapshot; empty when the monitor has been cancelled.
+    /// - Returns: the snapshot; empty if the monitor is canceled.
     public func snapshot() async -> Kernel.Snapshot { await core.snapshot() }
 
-    /// The kernel's state and its changes: first a full snapshot, then the differences, in order. Applying them to the snapshot
-    /// gives the later one. A task that is slow gets a full snapshot anew.
+    /// The kernel's state and its changes: first a full snapshot, then the changes in order. Applying the changes to the snapshot
+    /// gives the later snapshot. A task that is too slow receives a full snapshot again.
     public var snapshotUpdates: Kernel.SnapshotUpdates { Kernel.SnapshotUpdates(core: core) }
 
-    /// Whether the system refuses events, so that everything is looked at every two seconds instead.
+    /// Whether the system refuses events, so that the monitor polls the kernel's tables every two seconds.
     public var isPolling: Bool { core.isPolling }
 
-    /// Ends watching: sequences end, callbacks stop. Dropping the monitor, its iterators and its tokens does the same.
+    /// Ends the monitor: sequences end, and callbacks stop. Releasing the monitor, its iterators and its tokens has the same
+    /// effect.
     public func cancel() { core.cancel() }
 
-    /// The changes of a monitor's path; each iteration begins with the present.
+    /// The updates of a monitor's path. Each iteration begins with the present update.
     public struct PathUpdates: AsyncSequence, Sendable {
-        /// One change.
+        /// An update of the path.
         public typealias Element = PathUpdate
-        /// It never fails.
+        /// The sequence never fails.
         public typealias Failure = Never
 
         let core: MonitorCore
 
-        /// A new subscription.
+        /// Creates a subscription, which begins with the present update.
         public func makeAsyncIterator() -> Iterator { Iterator(core: core, subscription: core.paths.subscribe()) }
 
-        /// A subscription.
+        /// A subscription to the updates.
         public struct Iterator: AsyncIteratorProtocol {
             let core: MonitorCore
             let subscription: Broadcast<PathUpdate>.Subscription
 
-            /// The next change; `nil` at the end, and when the task is cancelled.
+            /// Waits for the next update; `nil` at the end, and if the task is canceled.
             public mutating func next() async -> PathUpdate? { await subscription.next() }
 
-            /// The same, wherever the caller runs.
+            /// Waits for the next update, in the caller's isolation; `nil` at the end, and if the task is canceled.
             public mutating func next(isolation actor: isolated (any Actor)?) async -> PathUpdate? { await subscription.next() }
         }
     }
 }
 
 extension PathMonitor {
-    /// Posted to `NotificationCenter.default` on every change of the path, and once for the first path, a few milliseconds after the
-    /// monitor's start: who begins to observe later hears of the next change, and finds the present in ``PathMonitor/currentPath``.
-    /// Foundation delivers messages of this kind asynchronously, and two of them in any order.
+    /// The message that is posted to `NotificationCenter.default` for every update of the path.
+    ///
+    /// The first message follows a few milliseconds after the monitor's start. An observer that is added later receives the next
+    /// update; ``PathMonitor/currentPath`` is the present path. Foundation delivers messages of this kind asynchronously, and may
+    /// change their order.
     ///
     /// ```swift
     /// let token = NotificationCenter.default.addObserver(of: monitor, for: .pathDidChange) { message in … }
     /// ```
     public struct PathDidChange: NotificationCenter.AsyncMessage {
-        /// The poster.
+        /// The type of the object that posts the message.
         public typealias Subject = PathMonitor
-        /// The change.
+        /// The update.
         public let update: PathUpdate
     }
 }
 
 extension NotificationCenter.MessageIdentifier
 where Self == NotificationCenter.BaseMessageIdentifier<PathMonitor.PathDidChange> {
-    /// ``PathMonitor/PathDidChange``.
+    /// The identifier of ``PathMonitor/PathDidChange``.
     public static var pathDidChange: Self { .init() }
 }

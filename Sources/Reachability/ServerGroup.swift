@@ -1,7 +1,7 @@
 public import Dispatch
 internal import EventLoop
 
-/// Watches many servers, with one stream for the changes of all. A ``ServerMonitor`` is a group of one.
+/// Monitors many servers, with one stream for the updates of all. A ``ServerMonitor`` is a group of one server.
 ///
 /// ```swift
 /// let group = try ServerGroup(["api.example.com:443", "db.example.com:5432"])
@@ -9,30 +9,30 @@ internal import EventLoop
 ///     print(update.endpoint, update.status)
 /// }
 /// ```
-/// Each server is probed as by a ``ServerMonitor``. Watching ends when the group, its iterators and its tokens are dropped.
+/// Each server is probed as by a ``ServerMonitor``. Monitoring ends when the group, its iterators and its tokens are released.
 public final class ServerGroup: Sendable {
     private let watch: GroupWatch
 
-    /// Watches the servers `HOST:PORT` or `tcp://HOST:PORT`.
+    /// Creates a group of the servers `HOST:PORT` or `tcp://HOST:PORT`.
     ///
     /// - Parameters:
-    ///   - targets: the servers; IPv6 addresses in brackets.
-    ///   - settings: how each is probed.
-    ///   - monitor: the path monitor whose thread and namespace serve; without one the group makes one of its own.
-    /// - Throws: ``Endpoint/ParseError`` for a target that is none; ``MonitorError`` as ``PathMonitor/init(namespace:)``.
+    ///   - targets: the servers. IPv6 addresses need brackets.
+    ///   - settings: the settings of each server's probes.
+    ///   - monitor: the path monitor whose thread and namespace are used; `nil`, the default, for a new one.
+    /// - Throws: ``Endpoint/ParseError`` for an invalid target; ``MonitorError``, as ``PathMonitor/init(namespace:)``.
     public convenience init(
         _ targets: [String], settings: ProbeSettings = ProbeSettings(), on monitor: PathMonitor? = nil
     ) throws {
         try self.init(targets.map { try Endpoint($0) }, settings: settings, on: monitor)
     }
 
-    /// Watches servers.
+    /// Creates a group of servers.
     ///
     /// - Parameters:
-    ///   - endpoints: the servers; one that is there twice is watched once.
-    ///   - settings: how each is probed.
-    ///   - monitor: the path monitor whose thread and namespace serve; without one the group makes one of its own.
-    /// - Throws: ``MonitorError`` as ``PathMonitor/init(namespace:)``.
+    ///   - endpoints: the servers. Duplicates are monitored once.
+    ///   - settings: the settings of each server's probes.
+    ///   - monitor: the path monitor whose thread and namespace are used; `nil`, the default, for a new one.
+    /// - Throws: ``MonitorError``, as ``PathMonitor/init(namespace:)``.
     public init(
         _ endpoints: [Endpoint], settings: ProbeSettings = ProbeSettings(), on monitor: PathMonitor? = nil
     ) throws(MonitorError) {
@@ -41,69 +41,73 @@ public final class ServerGroup: Sendable {
         watch = GroupWatch(core, endpoints, settings)
     }
 
-    /// The servers, in the order in which they were given.
+    /// The servers in the given order, without duplicates.
     public var endpoints: [Endpoint] { watch.endpoints }
 
-    /// The last updates of the servers that have one, in the order of ``endpoints``.
+    /// The last update of each server that has one, in the order of ``endpoints``.
     public var current: [ServerUpdate] {
         guard let latest = watch.hub.latest else { return [] }
         return endpoints.compactMap { latest[$0] }
     }
 
-    /// The last update of one server; `nil` until it has one, and for a server that is not in the group.
+    /// Returns the last update of one server; `nil` before its first update, and for a server that is not in the group.
     public func current(_ endpoint: Endpoint) -> ServerUpdate? { watch.hub.latest?[endpoint] }
 
-    /// The changes of all servers. Any number of tasks may iterate, each from the present of every server on. A task that is slow gets the
-    /// latest update of each server that has changed.
+    /// The updates of all servers, starting with each server's present one. Any number of tasks may iterate. A slow task receives
+    /// the latest update of each server that has changed.
     public var updates: Updates { Updates(watch: watch) }
 
-    /// Calls `body` with the present status of every server and with each change.
+    /// Calls `body` with the present update of every server, and with each further update.
     ///
     /// - Parameters:
-    ///   - queue: where `body` is called; without one on a thread that the monitor keeps for callbacks. Never twice at the same time.
+    ///   - queue: the queue on which `body` runs; `nil`, the default, for a thread that the monitor keeps for callbacks. `body`
+    ///     never runs twice at the same time.
     ///   - body: the callback.
-    /// - Returns: a token; the callback ends when it is dropped.
+    /// - Returns: a token. Releasing the token ends the callback.
     public func onChange(on queue: DispatchQueue? = nil, _ body: @escaping @Sendable (ServerUpdate) -> Void) -> CallbackToken {
         watch.hub.deliver(on: queue, through: watch.core.delivery, keeping: watch) { $0.ordered.forEach(body) }
     }
 
-    /// Calls `post` with each change, beside the callbacks, as long as the group exists.
+    /// Calls `post` with each update, independently of the callbacks, while the group exists.
     func announce(_ post: @escaping @Sendable (ServerUpdate) -> Void) { watch.announce(post) }
 
-    /// Ends watching: sequences end, callbacks stop.
+    /// Calls `post` with each update, independently of the callbacks. Releasing the token ends the calls.
+    func announceChanges(_ post: @escaping @Sendable (ServerUpdate) -> Void) -> CallbackToken { watch.announceChanges(post) }
+
+    /// Ends the group: sequences end, and callbacks stop.
     public func cancel() { watch.cancel() }
 
-    /// The changes of servers; each iteration begins with the present.
+    /// The updates of servers. Each iteration begins with the present updates.
     public struct Updates: AsyncSequence, Sendable {
-        /// One change of one server.
+        /// An update of one server.
         public typealias Element = ServerUpdate
         /// The sequence never fails.
         public typealias Failure = Never
 
         let watch: GroupWatch
 
-        /// A new subscription.
+        /// Creates a subscription, which begins with the present updates.
         public func makeAsyncIterator() -> Iterator { Iterator(watch: watch, subscription: watch.hub.subscribe()) }
 
-        /// A subscription.
+        /// A subscription to the updates.
         public struct Iterator: AsyncIteratorProtocol {
             let watch: GroupWatch
             let subscription: Broadcast<ServerBatch>.Subscription
-            // The last is the next.
+            // The received updates in reverse order, so that the last element is the next one.
             private var taken: [ServerUpdate] = []
 
             init(watch: GroupWatch, subscription: Broadcast<ServerBatch>.Subscription) {
                 (self.watch, self.subscription) = (watch, subscription)
             }
 
-            /// The next change; `nil` at the end, and when the task is cancelled.
+            /// Waits for the next update; `nil` at the end, and if the task is canceled.
             public mutating func next() async -> ServerUpdate? {
                 if let update = taken.popLast() { return update }
                 taken = await subscription.next()?.ordered.reversed() ?? []
                 return taken.popLast()
             }
 
-            /// The next change, wherever the caller runs.
+            /// Waits for the next update, in the caller's isolation; `nil` at the end, and if the task is canceled.
             public mutating func next(isolation actor: isolated (any Actor)?) async -> ServerUpdate? {
                 if let update = taken.popLast() { return update }
                 taken = await subscription.next()?.ordered.reversed() ?? []
@@ -113,12 +117,12 @@ public final class ServerGroup: Sendable {
     }
 }
 
-/// The watched servers of one group; its end is the end of probing.
+/// The monitored servers of one group. Its deinitialization ends their probes.
 final class GroupWatch: Sendable {
     let core: MonitorCore
     let endpoints: [Endpoint]
     let hub = Broadcast<ServerBatch>()
-    // A broadcast of its own, because posting takes longer than a callback: callbacks do not wait for observers.
+    // Separate from `hub`: posting takes longer than a callback, and must not delay callbacks.
     private let announcements = Broadcast<ServerBatch>()
     private let announcement = Locked<CallbackToken?>(nil)
     private let targets: [TargetID]
@@ -133,10 +137,14 @@ final class GroupWatch: Sendable {
 
     deinit { end() }
 
-    /// Calls `post` with each change; the token keeps nothing alive: watching does not continue for observers alone.
     func announce(_ post: @escaping @Sendable (ServerUpdate) -> Void) {
-        let token = announcements.deliver(on: nil, through: core.delivery, keeping: ()) { $0.ordered.forEach(post) }
+        let token = announceChanges(post)
         announcement.withLock { $0 = token }
+    }
+
+    /// Calls `post` with each update. The token keeps no object alive, so observers alone do not continue the monitoring.
+    func announceChanges(_ post: @escaping @Sendable (ServerUpdate) -> Void) -> CallbackToken {
+        announcements.deliver(on: nil, through: core.delivery, keeping: ()) { $0.ordered.forEach(post) }
     }
 
     func cancel() {

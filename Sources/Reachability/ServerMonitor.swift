@@ -1,7 +1,8 @@
 public import Dispatch
 public import FoundationEssentials
 
-/// Watches whether a server can be reached, by TCP connects that the server's program does not see, and says why not.
+/// Monitors a server by TCP connections that the server's program does not notice, and reports the cause if the server is not
+/// reachable.
 ///
 /// ```swift
 /// let server = try ServerMonitor("api.example.com:443")
@@ -13,33 +14,33 @@ public import FoundationEssentials
 ///     }
 /// }
 /// ```
-/// The server is probed at once, then every ``ProbeSettings/interval``, and at once when the network changes in a way that could
-/// matter; never while there is certainly no path to it. Several server monitors on one ``PathMonitor`` share its thread. Watching
-/// ends when the monitor, its iterators and its tokens are dropped. Each change is also posted to `NotificationCenter.default`
+/// The server is probed at once, then every ``ProbeSettings/interval``, and at once after a network change that may affect it. It
+/// is not probed while the kernel has no route to it. Several server monitors on one ``PathMonitor`` share its thread. Monitoring
+/// ends when the monitor, its iterators and its tokens are released. Each update is also posted to `NotificationCenter.default`
 /// (``StatusDidChange``).
 public final class ServerMonitor: Sendable {
     private let group: ServerGroup
 
-    /// Watches the server `HOST:PORT` or `tcp://HOST:PORT`.
+    /// Creates a monitor of the server `HOST:PORT` or `tcp://HOST:PORT`.
     ///
     /// - Parameters:
-    ///   - target: the server; IPv6 addresses in brackets.
-    ///   - settings: how it is probed.
-    ///   - monitor: the path monitor whose thread and namespace serve; without one it makes one of its own.
-    /// - Throws: ``Endpoint/ParseError`` for a target that is none; ``MonitorError`` as ``PathMonitor/init(namespace:)``.
+    ///   - target: the server. IPv6 addresses need brackets.
+    ///   - settings: the settings of the probes.
+    ///   - monitor: the path monitor whose thread and namespace are used; `nil`, the default, for a new one.
+    /// - Throws: ``Endpoint/ParseError`` for an invalid target; ``MonitorError``, as ``PathMonitor/init(namespace:)``.
     public convenience init(
         _ target: String, settings: ProbeSettings = ProbeSettings(), on monitor: PathMonitor? = nil
     ) throws {
         try self.init(Endpoint(target), settings: settings, on: monitor)
     }
 
-    /// Watches a server.
+    /// Creates a monitor of a server.
     ///
     /// - Parameters:
     ///   - endpoint: the server.
-    ///   - settings: how it is probed.
-    ///   - monitor: the path monitor whose thread and namespace serve; without one it makes one of its own.
-    /// - Throws: ``MonitorError`` as ``PathMonitor/init(namespace:)``.
+    ///   - settings: the settings of the probes.
+    ///   - monitor: the path monitor whose thread and namespace are used; `nil`, the default, for a new one.
+    /// - Throws: ``MonitorError``, as ``PathMonitor/init(namespace:)``.
     public init(
         _ endpoint: Endpoint, settings: ProbeSettings = ProbeSettings(), on monitor: PathMonitor? = nil
     ) throws(MonitorError) {
@@ -50,33 +51,43 @@ public final class ServerMonitor: Sendable {
         }
     }
 
-    /// The server.
+    /// The monitored server.
     public var endpoint: Endpoint { group.endpoints[0] }
 
-    /// The last update; `nil` until the monitor has begun.
+    /// The last update; `nil` until the monitor has started.
     public var current: ServerUpdate? { group.current(endpoint) }
 
-    /// The changes of the server's status. Any number of tasks may iterate, each from the present on; one that is slow gets the latest.
+    /// The updates of the server's status, starting with the present one. Any number of tasks may iterate. A slow task receives
+    /// the latest update.
     public var updates: ServerGroup.Updates { group.updates }
 
-    /// Calls `body` with the present status and with each change.
+    /// Calls `body` with the present update, and with each further update.
     ///
     /// - Parameters:
-    ///   - queue: where `body` is called; without one on a thread that the monitor keeps for callbacks. Never twice at the same time.
+    ///   - queue: the queue on which `body` runs; `nil`, the default, for a thread that the monitor keeps for callbacks. `body`
+    ///     never runs twice at the same time.
     ///   - body: the callback.
-    /// - Returns: a token; the callback ends when it is dropped.
+    /// - Returns: a token. Releasing the token ends the callback.
     public func onChange(on queue: DispatchQueue? = nil, _ body: @escaping @Sendable (ServerUpdate) -> Void) -> CallbackToken {
         group.onChange(on: queue, body)
     }
 
-    /// Ends watching this server: sequences end, callbacks stop.
+    /// Calls `post` with each update, independently of the callbacks, to post notifications. The calls do not keep the monitor
+    /// running. Releasing the token ends them.
+    package func announceChanges(_ post: @escaping @Sendable (ServerUpdate) -> Void) -> CallbackToken {
+        group.announceChanges(post)
+    }
+
+    /// Ends the monitor: sequences end, and callbacks stop.
     public func cancel() { group.cancel() }
 }
 
 extension ServerMonitor {
-    /// Posted to `NotificationCenter.default` on every change of the server's state, and once for the first state after the monitor's
-    /// start. An observer that is added later receives the next change; ``ServerMonitor/current`` has the present state.
-    /// Foundation delivers messages of this kind asynchronously, and two of them in any order.
+    /// The message that is posted to `NotificationCenter.default` for every update of the server.
+    ///
+    /// The first message follows the monitor's start. An observer that is added later receives the next update;
+    /// ``ServerMonitor/current`` is the present one. Foundation delivers messages of this kind asynchronously, and may change
+    /// their order.
     ///
     /// ```swift
     /// let token = NotificationCenter.default.addObserver(of: server, for: .statusDidChange) { message in
@@ -84,9 +95,9 @@ extension ServerMonitor {
     /// }
     /// ```
     public struct StatusDidChange: NotificationCenter.AsyncMessage {
-        /// The poster.
+        /// The type of the object that posts the message.
         public typealias Subject = ServerMonitor
-        /// The change.
+        /// The update.
         public let update: ServerUpdate
     }
 }

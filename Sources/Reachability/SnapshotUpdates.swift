@@ -1,44 +1,45 @@
 internal import EventLoop
 
 extension Kernel {
-    /// The kernel's state, or what changed of it.
+    /// The kernel's state, or its changes. Later versions may add cases.
     @nonexhaustive public enum SnapshotUpdate: Hashable, Sendable {
-        /// Everything: the first element, and again for a reader that fell behind.
+        /// The full snapshot: the first element, and again for a reader that was too slow.
         case full(Kernel.Snapshot)
-        /// What changed since the element before.
+        /// The changes since the previous element, in order.
         case changes([Kernel.Change])
     }
 }
 
 extension Kernel {
-    /// A monitor's snapshot and its changes; each iteration begins with the full snapshot.
+    /// A monitor's snapshot and its changes. Each iteration begins with the full snapshot.
     public struct SnapshotUpdates: AsyncSequence, Sendable {
-        /// The state or what changed of it.
+        /// The kernel's state, or its changes.
         public typealias Element = SnapshotUpdate
-        /// It never fails.
+        /// The sequence never fails.
         public typealias Failure = Never
 
         let core: MonitorCore
 
-        /// A new subscription.
+        /// Creates a subscription, which begins with the full snapshot.
         public func makeAsyncIterator() -> Iterator { Iterator(reader: SnapshotReader(core)) }
 
-        /// A subscription.
+        /// A subscription to the snapshot and its changes.
         public struct Iterator: AsyncIteratorProtocol {
             let reader: SnapshotReader
 
-            /// The next element; `nil` at the end of watching, and when the task is cancelled.
+            /// Waits for the next element; `nil` at the monitor's end, and if the task is canceled.
             public mutating func next() async -> SnapshotUpdate? { await reader.next() }
 
-            /// The same, wherever the caller runs.
+            /// Waits for the next element, in the caller's isolation; `nil` at the monitor's end, and if the task is canceled.
             public mutating func next(isolation actor: isolated (any Actor)?) async -> SnapshotUpdate? { await reader.next() }
         }
     }
 }
 
-/// One reader of a monitor's snapshot: changes gather until it takes them, up to a limit; beyond, they are dropped and it begins anew.
+/// One reader of a monitor's snapshot. Changes are collected for the reader up to a limit. Beyond it, they are dropped, and the
+/// reader restarts with a full snapshot.
 final class SnapshotReader: Sendable {
-    /// Changes that are kept for a reader.
+    /// The maximum number of changes that are collected for a reader.
     static let limit = 10_000
 
     private let place = ReaderPlace<Kernel.SnapshotUpdate>(isBehind: true)
@@ -51,7 +52,7 @@ final class SnapshotReader: Sendable {
         return await place.next()
     }
 
-    // Called on the monitor's thread; false ends the following.
+    // Called on the monitor's thread; returns false to unsubscribe.
     private func offer(_ snapshot: Kernel.Snapshot?, _ changes: [Kernel.Change]) -> Bool {
         guard let snapshot else {
             place.finish()
@@ -64,8 +65,8 @@ final class SnapshotReader: Sendable {
 }
 
 extension Kernel.SnapshotUpdate {
-    /// What stands for this update and an earlier one that nobody took; `nil` where that would be too much: a full snapshot would be
-    /// copied with every change, so it is asked for again instead.
+    /// Returns one update for this update and an earlier pending one; `nil` if the result would be too large. A full snapshot is
+    /// not combined with changes, because each change would copy it; the reader requests it again.
     func following(_ earlier: Kernel.SnapshotUpdate) -> Kernel.SnapshotUpdate? {
         guard case .changes(let earlier) = earlier, case .changes(let changes) = self else { return nil }
         return earlier.count + changes.count <= SnapshotReader.limit ? .changes(earlier + changes) : nil

@@ -2,7 +2,7 @@ internal import EventLoop
 public import FoundationEssentials
 public import Reachability
 
-/// A network that a recording of `netwatch record` plays: its path monitor and the monitors of its servers.
+/// A network that plays a recording of `netwatch record`: its path monitor, and the monitors of its servers.
 ///
 /// ```swift
 /// let network = try RecordedNetwork(contentsOf: recording)
@@ -12,33 +12,36 @@ public import Reachability
 /// ```
 /// The updates have the dates of the recording.
 public final class RecordedNetwork: Sendable {
-    /// A recording that cannot be read.
+    /// The error of a recording that cannot be read.
     public struct ReadError: Error, Sendable, CustomStringConvertible {
-        /// The line, counted from 1.
+        /// The number of the line, from 1.
         public let line: Int
-        /// What is wrong with it.
+        /// The reason why the line cannot be read.
         public let reason: String
 
-        /// `line LINE REASON`.
+        /// The line and the reason: `line LINE REASON`.
         public var description: String { "line \(line) \(reason)" }
     }
 
     /// The path monitor of this network.
     public let monitor: PathMonitor
-    /// The servers that the recording watches from its beginning. A `ServerMonitor` on ``monitor`` receives their updates.
+    /// The servers that are monitored from the beginning of the recording. A `ServerMonitor` on ``monitor`` receives their
+    /// updates.
     public let servers: [Endpoint]
     private let source: ScriptedSource
     private let player: Locked<Player>
 
-    /// Reads a recording. Nothing is played before ``advance(by:)`` or ``play(speed:)``.
+    /// Creates a network from the file of a recording. Nothing is played before ``advance(by:)`` or ``play(speed:)``.
     ///
-    /// - Throws: ``ReadError``, or what reading the file throws.
+    /// - Parameter file: the file's URL.
+    /// - Throws: ``ReadError``, or the error of reading the file.
     public convenience init(contentsOf file: URL) throws {
         try self.init(String(decoding: Data(contentsOf: file), as: UTF8.self))
     }
 
-    /// A network of a recording's text.
+    /// Creates a network from the text of a recording.
     ///
+    /// - Parameter recording: the contents of the recording's file.
     /// - Throws: ``ReadError``.
     public init(_ recording: String) throws(ReadError) {
         let player = try Player(recording)
@@ -52,9 +55,10 @@ public final class RecordedNetwork: Sendable {
         }
     }
 
-    /// Plays what happened until `duration` after the present moment of the recording, which begins with its first event.
+    /// Plays the events until `duration` after the present position. The position begins at the recording's first event.
     ///
-    /// - Returns: whether more follows.
+    /// - Parameter duration: the duration in the recording's time.
+    /// - Returns: whether further events follow.
     /// - Throws: ``ReadError`` at a damaged line.
     @discardableResult
     public func advance(by duration: Duration) throws(ReadError) -> Bool {
@@ -63,10 +67,10 @@ public final class RecordedNetwork: Sendable {
         return !step.isLast
     }
 
-    /// Plays the remainder at the pace at which it was recorded.
+    /// Plays the remaining events at the speed at which they were recorded, or a multiple of it.
     ///
-    /// - Parameter speed: how many times as fast; above 0.
-    /// - Throws: ``ReadError`` at a damaged line, and `CancellationError` if the task is cancelled.
+    /// - Parameter speed: the factor of the recorded speed, above 0; default 1. Other values mean 1.
+    /// - Throws: ``ReadError`` at a damaged line, or `CancellationError` if the task is canceled.
     public func play(speed: Double = 1) async throws {
         let speed = speed > 0 ? speed : 1
         while let wait = try player.withLock({ (player) throws(ReadError) in try player.timeToNext() }) {
@@ -76,7 +80,7 @@ public final class RecordedNetwork: Sendable {
     }
 }
 
-/// The recording, its position, and the first event behind the position.
+/// The recording, the position in it, and the events after the position.
 private struct Player: Sendable {
     struct Step: Sendable {
         var events: [MonitorEvent]
@@ -86,7 +90,7 @@ private struct Player: Sendable {
     let targets: [Endpoint]
     private var events: ArraySlice<MonitorEvent>
     private var failure: RecordedNetwork.ReadError?
-    /// `CLOCK_MONOTONIC` of the recording in nanoseconds.
+    /// The position, by the recording's clocks; `nil` if the recording has no events.
     private var position: Moment?
 
     init(_ recording: String) throws(RecordedNetwork.ReadError) {
@@ -98,10 +102,10 @@ private struct Player: Sendable {
             do {
                 try replay.run { events.append($0) }
             } catch let damage as Replay.DamageError {
-                failure = RecordedNetwork.ReadError(line: damage.line, reason: damage.why)
+                failure = RecordedNetwork.ReadError(line: damage.line, reason: damage.reason)
             }
         } catch let damage as Replay.DamageError {
-            throw RecordedNetwork.ReadError(line: damage.line, reason: damage.why)
+            throw RecordedNetwork.ReadError(line: damage.line, reason: damage.reason)
         } catch {
             throw RecordedNetwork.ReadError(line: 1, reason: "cannot be read: \(error)")
         }
@@ -109,7 +113,7 @@ private struct Player: Sendable {
         position = events.first?.moment
     }
 
-    /// How long after the position the next event comes; `nil` at the end.
+    /// Returns the time from the position to the next event; `nil` at the end.
     mutating func timeToNext() throws(RecordedNetwork.ReadError) -> Duration? {
         guard let next = events.first?.moment, let position else {
             if let failure { throw failure }

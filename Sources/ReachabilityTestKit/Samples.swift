@@ -1,25 +1,25 @@
 public import Reachability
 
 extension NetworkPath {
-    /// A satisfied path over an interface, in both families and with name servers.
+    /// Returns a satisfied path over an interface, in both families and with name servers.
     public static func satisfied(over interface: NetworkInterface) -> NetworkPath {
         NetworkPath(
             status: .satisfied, interface: interface, interfaceV4: interface, interfaceV6: interface, supportsDNS: true,
             isExpensive: interface.isExpensive, interfaces: [interface])
     }
 
-    /// An unsatisfied path with its cause.
+    /// Returns an unsatisfied path with its cause.
     public static func unsatisfied(_ cause: Cause) -> NetworkPath { NetworkPath(status: .unsatisfied, cause: cause) }
 }
 
 extension NetworkInterface {
-    /// A wired interface that is routable.
+    /// Returns a routable wired interface.
     public static func wired(_ name: String = "eth0", index: UInt32 = 2) -> NetworkInterface { routable(name, index, .wired) }
 
-    /// A Wi-Fi interface that is routable.
+    /// Returns a routable Wi-Fi interface.
     public static func wifi(_ name: String = "wlan0", index: UInt32 = 3) -> NetworkInterface { routable(name, index, .wifi) }
 
-    /// A cellular interface that is routable and expensive.
+    /// Returns a routable and expensive cellular interface.
     public static func cellular(_ name: String = "wwan0", index: UInt32 = 4) -> NetworkInterface {
         routable(name, index, .cellular)
     }

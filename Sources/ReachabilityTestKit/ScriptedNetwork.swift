@@ -1,25 +1,25 @@
 public import FoundationEssentials
 public import Reachability
 
-/// A network that a test makes: one path monitor, its server monitors, and the updates that the test publishes to them.
+/// A network that a test controls: one path monitor, its server monitors, and the updates that the test publishes to them.
 ///
 /// ```swift
 /// let network = ScriptedNetwork(.satisfied(over: .wifi()))
 /// let model = NetworkModel(monitor: network.monitor)
 /// network.publish(.unsatisfied(Cause(.link, .noCarrier, detail: "interface wlan0 has no carrier")))
 /// ```
-/// Nothing is opened, asked or waited for. When ``publish(_:reasons:at:)`` returns, `PathMonitor.current` is the new update, and iterators
-/// and callbacks have it next.
+/// The network opens no descriptor and never waits. When ``publish(_:reasons:at:)`` returns, `PathMonitor.current` is the new
+/// update, and iterators and callbacks receive it next.
 public final class ScriptedNetwork: Sendable {
-    /// The path monitor of this network. A `ServerMonitor` on it receives what ``publish(_:of:at:)`` publishes.
+    /// The path monitor of this network. A `ServerMonitor` on it receives the updates of ``publish(_:of:at:)``.
     public let monitor: PathMonitor
     private let source: ScriptedSource
 
-    /// A network.
+    /// Creates a network.
     ///
     /// - Parameters:
-    ///   - path: the first path; `nil`: none is known yet.
-    ///   - date: when the first path was found.
+    ///   - path: the first path; `nil`, the default, if no path is known yet.
+    ///   - date: the time at which the first path was found; by default the present.
     public init(_ path: NetworkPath? = nil, at date: Date = Date()) {
         let source = ScriptedSource()
         self.source = source
@@ -34,26 +34,26 @@ public final class ScriptedNetwork: Sendable {
     ///
     /// - Parameters:
     ///   - path: the path.
-    ///   - reasons: why it is published; `nil` for the differences to the path before.
-    ///   - date: when the change was read.
+    ///   - reasons: the reasons for the update; `nil`, the default, for the differences to the previous path.
+    ///   - date: the time at which the change was read; by default the present.
     public func publish(_ path: NetworkPath, reasons: [PathChangeReason]? = nil, at date: Date = Date()) {
         source.publish(path, reasons: reasons, at: date)
     }
 
-    /// Publishes a server's status to the server monitors of that server, and to those that are made later.
+    /// Publishes a server's status to that server's monitors, including those that are created later.
     ///
     /// - Parameters:
     ///   - status: the status.
-    ///   - server: `HOST:PORT`, as given to `ServerMonitor`.
-    ///   - date: when the change was read.
-    /// - Throws: `Endpoint.ParseError` for a server that is none.
+    ///   - server: the server, `HOST:PORT`, as given to `ServerMonitor`.
+    ///   - date: the time at which the change was read; by default the present.
+    /// - Throws: `Endpoint.ParseError` for an invalid server.
     public func publish(_ status: ServerStatus, of server: String, at date: Date = Date()) throws(Endpoint.ParseError) {
         source.publish(ServerUpdate(endpoint: try Endpoint(server), status: status, date: date))
     }
 
-    /// The servers that server monitors watch now.
+    /// The servers that server monitors watch at present.
     public var watchedServers: [Endpoint] { source.watchedServers }
 
-    /// Ends the network, as the kernel ends a removed network namespace: sequences end, callbacks stop.
+    /// Ends the network, as the kernel ends a removed network namespace: sequences end, and callbacks stop.
     public func end() { source.end() }
 }

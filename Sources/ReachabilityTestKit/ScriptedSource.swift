@@ -2,7 +2,7 @@ internal import EventLoop
 internal import FoundationEssentials
 internal import Reachability
 
-/// A source of events that others make: those of a script, or those of a recording.
+/// A source whose events come from a script or a recording.
 final class ScriptedSource: MonitorSource {
     private struct PathFollower: Sendable {
         let body: @Sendable (NetworkPath) -> Bool
@@ -78,16 +78,17 @@ final class ScriptedSource: MonitorSource {
         state.withLock { state in for index in ended.reversed() { state.followers.remove(at: index) } }
     }
 
-    /// Adds events and gives all pending ones to the sink, in order, outside the lock: the sink resumes readers.
+    /// Adds events, and delivers all pending ones to the sink in order. The sink is called outside the lock, because it resumes
+    /// readers.
     private func emit(_ events: (inout State) -> [MonitorEvent]) {
-        let isMine = state.withLock { state in
+        let isPublisher = state.withLock { state in
             let new = events(&state)
             for case .path(let update) in new { state.path = update.path }
             state.pending += new
             defer { state.isPublishing = true }
             return !state.isPublishing
         }
-        guard isMine else { return }
+        guard isPublisher else { return }
         while let (event, sink) = next() { sink.body(event) }
     }
 

@@ -21,7 +21,7 @@ enum FreshDump {
                         throw LabError("the dump is refused")
                     }
                     if try read(source, dumpDescriptor, into: &keeper) {
-                        if keeper.endDump().doubts.isDisjoint(with: [table]) { break }
+                        if keeper.endDump().staleTables.isDisjoint(with: [table]) { break }
                     } else {
                         keeper.abandonDump()
                     }

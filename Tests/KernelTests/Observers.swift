@@ -156,7 +156,7 @@ extension LibraryObserver {
         let end = ContinuousClock.now + limit
         while true {
             let state = try state()
-            if state.isQuiet { return state }
+            if state.isIdle { return state }
             guard ContinuousClock.now < end else { throw LabError("the monitor did not settle within \(limit)") }
             // The monitor runs again at its deadline, and ends a turn there.
             let left = (state.deadline ?? 0) - monotonicNanoseconds()

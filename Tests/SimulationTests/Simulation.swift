@@ -275,7 +275,7 @@ struct Simulation {
     private func check() throws {
         guard mirror == machine.path.snapshot else { throw Violation(description: "changes do not lead to the snapshot") }
         let deadline = machine.deadline
-        if dump == nil && !machine.path.isQuiet && deadline == nil {
+        if dump == nil && !machine.path.isIdle && deadline == nil {
             throw Violation(description: "pending work without a deadline")
         }
         if let due = machine.path.deadline, due > now.monotonicNanoseconds + 33_000_000_000 {
@@ -304,7 +304,7 @@ struct Simulation {
                 try readEvents(upTo: 50)
             } else if dump != nil {
                 try readDump()
-            } else if machine.path.isQuiet {
+            } else if machine.path.isIdle {
                 break
             } else if let due = machine.path.deadline {
                 now = now.advanced(by: .nanoseconds(max(0, due - now.monotonicNanoseconds)))

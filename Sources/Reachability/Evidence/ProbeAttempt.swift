@@ -1,14 +1,14 @@
-/// One TCP connect that a target's machine asks for.
+/// One TCP connection attempt that a target's machine requests.
 package struct ProbeAttempt: Hashable, Sendable {
-    /// Chosen by the machine; unique in the monitor.
+    /// The attempt's number, which the machine chooses; unique within the monitor.
     package var id: UInt64
     package var address: IPAddress
-    /// The interface's index that a link-local address is valid on; 0 for others.
+    /// The index of the interface of a link-local address; 0 for other addresses.
     package var zone: UInt32
     package var port: UInt16
-    /// The interface that the socket is bound to (SO_BINDTODEVICE); `nil` leaves the choice to the kernel.
+    /// The interface to which the socket is bound (SO_BINDTODEVICE); `nil` leaves the choice to the kernel.
     package var interface: String?
-    /// When it is too late to begin, on the monotonic clock in nanoseconds: the server would not have a fair chance to answer.
+    /// The latest start on the monotonic clock in nanoseconds. After it, the server would not have enough time to answer.
     package var latestStart: Int64
 
     package init(
@@ -23,15 +23,15 @@ package struct ProbeAttempt: Hashable, Sendable {
     }
 }
 
-/// How an attempt ended. An attempt that the machine cancels has no result.
+/// The result of an attempt. An attempt that the machine cancels has no result.
 package struct ProbeResult: Hashable, Sendable, Codable {
-    /// What the error queue of the socket told of an ICMP message (ip(7), IP_RECVERR).
+    /// The source of an ICMP message, from the socket's error queue (ip(7), IP_RECVERR).
     package struct Reporter: Hashable, Sendable, Codable {
         /// `SO_EE_ORIGIN_*`: 1 local, 2 ICMP, 3 ICMPv6.
         package var origin: UInt8
         package var type: UInt8
         package var code: UInt8
-        /// Who sent it; this machine's own address when its own neighbor discovery failed.
+        /// The sender of the message; an address of this machine if its own neighbor discovery failed.
         package var offender: IPAddress?
 
         package init(origin: UInt8, type: UInt8, code: UInt8, offender: IPAddress?) {
@@ -42,15 +42,15 @@ package struct ProbeResult: Hashable, Sendable, Codable {
         }
     }
 
-    /// The ``call`` of an attempt that was never made: others took all the time.
+    /// The ``call`` of an attempt that was never made, because other attempts used all the time.
     package static let queue = "queue"
 
     package var id: UInt64
-    /// 0 when the handshake was completed, else the errno.
+    /// 0 if the handshake completed, otherwise the errno.
     package var errno: Int32
-    /// The call that failed: `socket`, `setsockopt`, `connect`, or `handshake` for what came later; `nil` on success.
+    /// The call that failed: `socket`, `setsockopt`, `connect`, or `handshake` for a later failure; `nil` on success.
     package var call: String?
-    /// The round trip of the handshake (`tcpi_rtt`), 0 when it failed.
+    /// The round trip of the handshake (`tcpi_rtt`); 0 if it failed.
     package var roundTripNanoseconds: Int64
     package var reporter: Reporter?
 
@@ -65,7 +65,7 @@ package struct ProbeResult: Hashable, Sendable, Codable {
     }
 }
 
-/// A name that a target's machine wants resolved.
+/// A name that a target's machine requests to be resolved.
 package struct LookupRequest: Hashable, Sendable {
     package var id: UInt64
     package var name: String
@@ -78,14 +78,14 @@ package struct LookupRequest: Hashable, Sendable {
     }
 }
 
-/// What getaddrinfo(3) said.
+/// The answer of getaddrinfo(3).
 package struct LookupAnswer: Hashable, Sendable, Codable {
     package var id: UInt64
-    /// In the order of RFC 6724, as getaddrinfo gives them; at most 16.
+    /// The addresses in the order of RFC 6724, as getaddrinfo returns them; at most 16.
     package var addresses: [IPAddress]
-    /// `EAI_*`, 0 on success.
+    /// The result code `EAI_*`; 0 on success.
     package var code: Int32
-    /// The errno of EAI_SYSTEM, else 0.
+    /// The errno for EAI_SYSTEM; otherwise 0.
     package var errno: Int32
     package var elapsedNanoseconds: Int64
 

@@ -1,15 +1,15 @@
-/// One probe's outcome.
+/// The outcome of one probe.
 package struct ProbeReport: Hashable, Sendable {
     package var endpoint: Endpoint
-    /// The round trip of the handshake; `nil` when it failed.
+    /// The round trip of the handshake; `nil` if it failed.
     package var roundTrip: Duration?
-    /// The address that answered, or was tried last.
+    /// The address that answered, or the last one that was tried.
     package var address: IPAddress?
-    /// How long the name took to resolve; `nil` for addresses.
+    /// The duration of the name's resolution; `nil` for addresses.
     package var resolution: Duration?
-    /// How long connecting took, from the first attempt; `nil` when none was made.
+    /// The duration of the connection attempts, from the start of the first; `nil` if none was made.
     package var connection: Duration?
-    /// Why it failed.
+    /// The cause of the failure; `nil` if the probe succeeded.
     package var cause: Cause?
     package var moment: Moment
 

@@ -1,9 +1,10 @@
-/// What resolv.conf(5) says, as glibc reads it: so that a file which glibc cannot use is not taken for a resolver.
+/// The contents of resolv.conf(5) as glibc reads them. Following glibc exactly avoids a resolver in the path that glibc itself
+/// cannot use.
 package struct ResolverConfiguration: Hashable, Sendable, Codable {
-    /// A server that answers questions about names.
+    /// A configured name server.
     package struct Nameserver: Hashable, Sendable, Codable, CustomStringConvertible {
         package var address: IPAddress
-        /// The interface of a link-local address, by name or number.
+        /// The interface of a link-local address, by name or number; `nil` for other addresses.
         package var zone: String?
 
         package init(_ address: IPAddress, zone: String? = nil) {
@@ -11,42 +12,42 @@ package struct ResolverConfiguration: Hashable, Sendable, Codable {
             self.zone = zone
         }
 
-        /// `ADDRESS`, or `ADDRESS%ZONE`.
+        /// The server in the form `ADDRESS` or `ADDRESS%ZONE`.
         package var description: String { zone.map { "\(address)%\($0)" } ?? "\(address)" }
     }
 
-    /// glibc asks no more servers than this (`MAXNS` of resolv.h).
+    /// The maximum number of servers that glibc asks (`MAXNS` of resolv.h).
     package static let nameserverLimit = 3
 
-    /// The servers in the order of asking, at most ``nameserverLimit``.
+    /// The servers in the order in which glibc asks them, at most ``nameserverLimit``.
     ///
-    /// glibc asks 127.0.0.1 when there is none. That is not repeated here: nobody configured it.
+    /// If there is none, glibc asks 127.0.0.1. That server is not listed here, because the file does not name it.
     package var nameservers: [Nameserver]
-    /// The domains that short names are tried in. The last `search` or `domain` line decides.
+    /// The domains in which short names are tried. The last `search` or `domain` line decides.
     package var search: [String]
-    /// Whether there is a file at all.
+    /// Whether the file exists.
     package var exists: Bool
 
-    /// A configuration; empty and absent unless given.
+    /// Creates a configuration; empty and absent by default.
     package init(nameservers: [Nameserver] = [], search: [String] = [], exists: Bool = false) {
         self.nameservers = nameservers
         self.search = search
         self.exists = exists
     }
 
-    /// Whether names can be asked for: at least one server is configured.
+    /// Whether names can be resolved: at least one server is configured.
     package var hasNameserver: Bool { !nameservers.isEmpty }
 
-    /// Reads the text of a file that exists. Whatever is not understood is skipped, as glibc does.
+    /// Parses the text of an existing file. Like glibc, the parser skips invalid lines.
     ///
-    /// Bytes, not characters: Swift joins CR and LF to one character, while to glibc a CR is a part of the address before it,
-    /// which makes that line useless.
+    /// The parser reads bytes, not characters: Swift joins CR and LF to one character. For glibc a CR is part of the address
+    /// before it, and the line is invalid.
     package init(parsing text: some Sequence<UInt8>) {
         self.init(exists: true)
         for line in Array(text).split(separator: UInt8(ascii: "\n")) {
-            // The C string ends at a NUL.
+            // To glibc, a line is a C string and ends at a NUL.
             let line = line.prefix { $0 != 0 }
-            // Keywords stand at the line's start; so do the marks of a comment, `#` and `;`, which then match no keyword.
+            // Keywords stand at the start of a line. Lines that start with the comment marks `#` and `;` match no keyword.
             guard let gap = line.firstIndex(where: Self.isBlank) else { continue }
             let words = line[gap...].split(whereSeparator: Self.isBlank).map { String(decoding: $0, as: UTF8.self) }
             guard let first = words.first else { continue }
@@ -66,7 +67,8 @@ package struct ResolverConfiguration: Hashable, Sendable, Codable {
 }
 
 extension ResolverConfiguration.Nameserver {
-    /// `ADDRESS`, or for IPv6 `ADDRESS%ZONE`. glibc's short forms of IPv4 (`127.1`) are not read: nothing writes them.
+    /// Parses `ADDRESS`, or for IPv6 `ADDRESS%ZONE`. glibc's short forms of IPv4 (`127.1`) are refused, because no tool writes
+    /// them.
     init?(parsing text: String) {
         let parts = text.split(separator: "%", maxSplits: 1, omittingEmptySubsequences: false)
         guard let first = parts.first, let address = IPAddress(first) else { return nil }

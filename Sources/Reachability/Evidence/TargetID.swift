@@ -1,4 +1,4 @@
-/// A target's place among those of one monitor.
+/// The number of a target within one monitor.
 package struct TargetID: Hashable, Sendable, Comparable {
     package let number: Int
     package init(_ number: Int) { self.number = number }

@@ -1,17 +1,17 @@
-/// What was read of one interface outside rtnetlink's link message. Absent facts are `nil` or false.
+/// The facts about one interface from outside rtnetlink's link message. Absent facts are `nil` or false.
 package struct InterfaceEvidence: Hashable, Sendable, Codable {
-    /// `DEVTYPE` of sysfs' uevent: `wlan`, `wwan`, `gadget`, `bluetooth`, `bridge`, …
+    /// `DEVTYPE` of the uevent file in sysfs: `wlan`, `wwan`, `gadget`, `bluetooth`, `bridge`, …
     package var deviceType: String?
     /// Whether sysfs has a `phy80211` link, or nl80211 lists the interface.
     package var isWireless: Bool
-    /// The driver: ethtool's GDRVINFO, else sysfs' `device/driver`.
+    /// The driver, from ethtool's GDRVINFO or else from `device/driver` in sysfs.
     package var driver: String?
-    /// The bus that the device sits on: sysfs' `device/subsystem`, such as `pci`, `usb`, `virtio`, `gadget`.
+    /// The bus of the device, from `device/subsystem` in sysfs: `pci`, `usb`, `virtio`, `gadget`, ….
     package var bus: String?
-    /// Which readers were asked and answered: `sysfs`, `ethtool`, `nl80211`.
+    /// The readers that answered: `sysfs`, `ethtool`, `nl80211`.
     package var sources: [String]
 
-    /// Evidence, empty unless given.
+    /// Creates evidence, empty by default.
     package init(
         deviceType: String? = nil, isWireless: Bool = false, driver: String? = nil, bus: String? = nil, sources: [String] = []
     ) {

@@ -1,27 +1,29 @@
 import CLinux
 import Glibc
 
-/// Reads what sysfs, ethtool and nl80211 know of a device. Nothing here fails: a fact that cannot be had is absent.
+/// Reads facts about a device from sysfs, ethtool and nl80211. Reading never fails: a fact that cannot be read is absent.
 ///
-/// It belongs to the thread that made it, which must be in the namespace to be read.
+/// Only the thread that created the reader may use it. That thread must be in the network namespace to be read.
 package struct InterfaceEvidenceReader: ~Copyable {
     private let sysfs: SysfsInterfaces?
     private let wirelessIndexes: () -> Set<UInt32>?
-    /// Any socket serves SIOCETHTOOL, and it asks in the namespace that it was opened in; -1 when none could be opened.
+    /// A socket for SIOCETHTOOL, which any socket accepts. The kernel answers for the namespace in which the socket was opened.
+    /// -1 if no socket could be opened.
     private let socket: Int32
 
-    /// A reader for the namespace of the calling thread.
+    /// Creates a reader for the network namespace of the calling thread.
     ///
     /// - Parameters:
-    ///   - usesSysfs: Whether /sys shows this namespace's devices. It shows those of the namespace that mounted it, whichever
-    ///     one a thread has entered since.
-    ///   - sysfsRoot: Where sysfs is.
-    ///   - wirelessIndexes: The interfaces that nl80211 lists, `nil` when it cannot be asked. Called only for a device that could
-    ///     be wireless and of which sysfs says nothing.
+    ///   - usesSysfs: Whether /sys shows this namespace's devices. sysfs shows the devices of the namespace that mounted it, even
+    ///     if the thread has entered another namespace since.
+    ///   - sysfsRoot: The mount point of sysfs.
+    ///   - wirelessIndexes: Returns the interfaces that nl80211 lists, or `nil` if nl80211 does not answer. Called only for a
+    ///     device that may be wireless and that sysfs does not describe.
     package init(usesSysfs: Bool, sysfsRoot: String = "/sys", wirelessIndexes: @escaping () -> Set<UInt32>? = { nil }) {
         sysfs = usesSysfs ? SysfsInterfaces(root: sysfsRoot) : nil
         self.wirelessIndexes = wirelessIndexes
-        // Netlink first: a sandbox that has it often forbids other families. Where it is refused, devices are polled by the others.
+        // Netlink first: a sandbox that permits netlink often forbids other families. If netlink is refused, the poller uses the
+        // others.
         let kind = Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
         let netlink = Glibc.socket(AF_NETLINK, kind, NETLINK_ROUTE)
         socket = netlink >= 0 ? netlink : Glibc.socket(AF_INET, kind, 0)
@@ -31,10 +33,10 @@ package struct InterfaceEvidenceReader: ~Copyable {
         if socket >= 0 { close(socket) }
     }
 
-    /// Everything that may matter to what `link` is; `nil` where its kind decides alone.
+    /// Reads all facts that can change the classification of `link`; `nil` if the link's kind decides alone.
     ///
-    /// When sysfs is in use and ``InterfaceEvidence/sources`` lacks it, the device was renamed or given another hardware address
-    /// meanwhile; the kernel tells of that in another link message, after which asking again is worth while.
+    /// If sysfs is in use and ``InterfaceEvidence/sources`` lacks it, the device was renamed or received another hardware address
+    /// during the read. The kernel then sends another link message, after which the caller reads again.
     package func read(_ link: Link) -> InterfaceEvidence? {
         guard InterfaceClassifier.needsEvidence(link) else { return nil }
         var evidence = InterfaceEvidence()
@@ -46,7 +48,7 @@ package struct InterfaceEvidenceReader: ~Copyable {
         if let answer = askDriver(of: link) {
             evidence.sources.append("ethtool")
             evidence.driver = answer.driver ?? evidence.driver
-            // Before Linux 5.14 no link message names the bus; usb_make_path() begins with it.
+            // Before Linux 5.14 no link message names the bus. The position of a USB device begins with `usb-` (usb_make_path()).
             if evidence.bus == nil, answer.position.hasPrefix("usb-") { evidence.bus = "usb" }
         }
         if !evidence.sources.contains("sysfs"), let wireless = wirelessIndexes() {
@@ -56,8 +58,8 @@ package struct InterfaceEvidenceReader: ~Copyable {
         return evidence
     }
 
-    /// ETHTOOL_GDRVINFO: the driver, and where on its bus the device sits. `nil` when there is no answer; a `nil` driver when the
-    /// answer is that there is none (EOPNOTSUPP).
+    /// Asks ethtool (ETHTOOL_GDRVINFO) for the driver and the device's position on its bus. Returns `nil` if there is no answer,
+    /// and a `nil` driver if the device has none (EOPNOTSUPP).
     private func askDriver(of link: Link) -> (driver: String?, position: String)? {
         guard socket >= 0 else { return nil }
         var driver = [CChar](repeating: 0, count: 32)
@@ -68,7 +70,8 @@ package struct InterfaceEvidenceReader: ~Copyable {
         return (result == 0 && !name.isEmpty ? name : nil, Self.text(position))
     }
 
-    /// Whether the name is still this device's: ethtool asks by name, and a rename may have given it to another.
+    /// Whether the name still belongs to this device. ethtool looks a device up by name, and a rename may have given the name to
+    /// another device.
     private func nameBelongs(to link: Link) -> Bool {
         var name = [CChar](repeating: 0, count: Int(IF_NAMESIZE))
         return if_indextoname(link.index, &name) != nil && Self.text(name) == link.name

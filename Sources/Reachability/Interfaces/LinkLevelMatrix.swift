@@ -1,5 +1,5 @@
-/// How far a link is up: systemd's matrix (networkctl(1), "operational state"; `link_update_operstate` of networkd), so that
-/// both tools say the same word of the same link.
+/// The operational level of a link, by systemd's matrix (networkctl(1), "operational state"; `link_update_operstate` of
+/// networkd). Both tools report the same level for the same link.
 ///
 /// | carrier state →<br>address state ↓ | off | no-carrier | dormant | degraded-carrier | carrier | enslaved |
 /// |---|---|---|---|---|---|---|
@@ -7,13 +7,16 @@
 /// | degraded | off | no-carrier | dormant | degraded | degraded | enslaved |
 /// | routable | off | no-carrier | dormant | routable | routable | routable |
 ///
-/// Carrier state: `off` without `IFF_UP`; `dormant` by `IF_OPER_DORMANT`; with carrier (``Link/hasCarrier``) `carrier`, or
-/// `enslaved` for a port of another device, or `degraded-carrier` where a port of its own has none; else `no-carrier`.
+/// Carrier state: `off` without `IFF_UP`; `dormant` by `IF_OPER_DORMANT`. With carrier (``Link/hasCarrier``) the state is
+/// `carrier`, `enslaved` for a port of another device, or `degraded-carrier` if one of the link's own ports has no carrier.
+/// Otherwise the state is `no-carrier`.
 ///
-/// Address state, from the widest scope of the addresses that count: `routable` when wider than site, `degraded` for site and
-/// link, `off` for host scope (127.0.0.1, so that lo is `carrier`) or none. An address counts unless duplicate detection
-/// still runs or has failed. Deprecated ones count. So do optimistic ones, against networkd: the kernel sends from them, and a
-/// satisfied path needs a link of level `degraded` or better.
+/// Address state, by the widest scope of the usable addresses: `routable` for a scope wider than site, `degraded` for site and
+/// link, `off` for host scope (127.0.0.1, so that lo is `carrier`) or no address. An address is not usable while duplicate
+/// address detection runs, or after it failed. Deprecated addresses count.
+///
+/// Optimistic addresses count too, unlike in networkd: the kernel sends from them, and a satisfied path needs a link of level
+/// `degraded` or better.
 package enum LinkLevelMatrix {
     private enum Carrier: Int, Comparable {
         case off, noCarrier, dormant, degradedCarrier, carrier, enslaved
@@ -30,12 +33,12 @@ package enum LinkLevelMatrix {
     /// `RT_SCOPE_HOST`.
     private static let hostScope: UInt8 = 254
 
-    /// The level of `link`.
+    /// Returns the level of `link`.
     ///
     /// - Parameters:
     ///   - link: The device.
-    ///   - addresses: Its addresses.
-    ///   - ports: The devices whose master it is, and those ports' own ports: a bond that has lost one leg degrades its bridge.
+    ///   - addresses: The addresses of the device.
+    ///   - ports: The ports of the device, and the ports of those ports: a bond with a failed port degrades its bridge.
     /// - Returns: The cell of the matrix.
     package static func level(of link: Link, addresses: [Address], ports: [Link]) -> LinkLevel {
         var carrier = carrier(of: link)

@@ -1,8 +1,8 @@
 import Glibc
 
-/// The network devices as sysfs shows them (Documentation/ABI/testing/sysfs-class-net).
+/// The network devices in sysfs (Documentation/ABI/testing/sysfs-class-net).
 struct SysfsInterfaces {
-    /// What sysfs says of one device.
+    /// The facts about one device in sysfs.
     struct Facts: Hashable {
         var deviceType: String?
         var isWireless = false
@@ -10,14 +10,14 @@ struct SysfsInterfaces {
         var bus: String?
     }
 
-    /// Where sysfs is mounted.
+    /// The mount point of sysfs.
     let root: String
 
-    /// What is known of `link`; `nil` unless the device under its name is this very one.
+    /// Returns the facts about `link`; `nil` unless the device of that name is the same device.
     ///
-    /// The name may have gone to another device since the link message, and a sysfs of another namespace may show a device of
-    /// the same name and even the same index. So the directory is opened once, and the index, the hardware type and the
-    /// hardware address found in it must be the link's.
+    /// Another device may have received the name since the link message. A sysfs of another namespace may show a device with the
+    /// same name and even the same index. Therefore the directory is opened once, and the index, hardware type and hardware
+    /// address in it must match the link.
     func facts(of link: Link) -> Facts? {
         guard !link.name.isEmpty, !link.name.contains("/"), link.name != ".", link.name != ".." else { return nil }
         let directory = open("\(root)/class/net/\(link.name)", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
@@ -42,7 +42,7 @@ struct SysfsInterfaces {
         hardwareAddress.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined(separator: ":")
     }
 
-    /// An attribute is at most one page (sysfs.rst).
+    /// Reads an attribute, which is at most one page (sysfs.rst).
     private func text(_ name: String, in directory: Int32) -> String? {
         let file = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard file >= 0 else { return nil }
@@ -58,7 +58,7 @@ struct SysfsInterfaces {
 
     private func exists(_ name: String, in directory: Int32) -> Bool { faccessat(directory, name, F_OK, 0) == 0 }
 
-    /// The last component of where a link leads.
+    /// Returns the last component of a symbolic link's target.
     private func targetName(_ name: String, in directory: Int32) -> String? {
         var target = [UInt8](repeating: 0, count: Int(PATH_MAX))
         let count = readlinkat(directory, name, &target, target.count)

@@ -1,24 +1,25 @@
 extension Kernel {
-    /// An address of an interface as rtnetlink's RTM_NEWADDR message tells it.
+    /// An address of an interface, from rtnetlink's RTM_NEWADDR message (rtnetlink(7)).
     public struct Address: Hashable, Sendable {
-        /// What identifies an address: the same address may be on two links, on one link with two prefixes, and for IPv4 on one link
-        /// with two peers.
+        /// The identity of an address. The same address may be on two links, on one link with two prefixes, and for IPv4 on one
+        /// link with two peers.
         public struct Key: Hashable, Sendable, Comparable {
-            /// The interface's index.
+            /// The index of the interface.
             public let interface: UInt32
-            /// The local address (`IFA_LOCAL` before `IFA_ADDRESS`) with its prefix length.
+            /// The local address with its prefix length: `IFA_LOCAL` if present, otherwise `IFA_ADDRESS`.
             public let prefix: IPPrefix
-            /// The other end of an IPv4 point-to-point link; `nil` for IPv6, where an address changes its peer and stays the same.
+            /// The remote end of an IPv4 point-to-point link. `nil` for IPv6, where a changed peer does not change the address's
+            /// identity.
             public let peer: IPAddress?
 
-            /// A key; the peer counts for IPv4 only.
+            /// Creates a key. `peer` is ignored for IPv6.
             public init(interface: UInt32, prefix: IPPrefix, peer: IPAddress? = nil) {
                 self.interface = interface
                 self.prefix = prefix
                 self.peer = prefix.address.family == .v4 ? peer : nil
             }
 
-            /// By interface, then by prefix, then by peer.
+            /// Orders by interface, then by prefix, then by peer.
             public static func < (left: Key, right: Key) -> Bool {
                 let (one, other) = ((left.interface, left.prefix), (right.interface, right.prefix))
                 guard one == other else { return one < other }
@@ -30,71 +31,72 @@ extension Kernel {
             }
         }
 
-        /// `IFA_F_*` as 32 bits (`IFA_FLAGS`).
+        /// The flags of an address: `IFA_F_*` as 32 bits (`IFA_FLAGS`).
         public struct Flags: OptionSet, Hashable, Sendable {
             /// The kernel's bits.
             public let rawValue: UInt32
             /// Flags from the kernel's bits.
             public init(rawValue: UInt32) { self.rawValue = rawValue }
-            /// A privacy address for IPv6, a secondary one for IPv4.
+            /// A privacy address for IPv6 (RFC 8981), a secondary address for IPv4.
             public static let temporary = Flags(rawValue: 0x01)
-            /// Usable while duplicate detection still runs (RFC 4429).
+            /// The address is usable while duplicate address detection is running (RFC 4429).
             public static let optimistic = Flags(rawValue: 0x04)
-            /// Duplicate detection found another owner.
+            /// Duplicate address detection found another owner (RFC 4862).
             public static let duplicate = Flags(rawValue: 0x08)
-            /// Usable for what exists, not for what is new.
+            /// Existing connections may use the address; new connections should not (RFC 4862).
             public static let deprecated = Flags(rawValue: 0x20)
-            /// Duplicate detection still runs.
+            /// Duplicate address detection is running (RFC 4862).
             public static let tentative = Flags(rawValue: 0x40)
-            /// Without a lifetime.
+            /// The address has no lifetime.
             public static let permanent = Flags(rawValue: 0x80)
         }
 
-        /// The kernel's grant of time (`IFA_CACHEINFO`). Two lifetimes are equal when they are the same grant: what is left of it
-        /// counts down without being a change.
+        /// The lifetime that was assigned to an address (`IFA_CACHEINFO`). Two lifetimes are equal if they come from the same
+        /// assignment; the seconds that count down are not a change.
         public struct Lifetime: Hashable, Sendable {
-            /// Seconds during which it is preferred, at the time of the message; `nil` for ever.
+            /// The preferred lifetime in seconds at the time of the message; `nil` if unlimited.
             public var preferredSeconds: UInt32?
-            /// Seconds during which it is valid, at the time of the message; `nil` for ever.
+            /// The valid lifetime in seconds at the time of the message; `nil` if unlimited.
             public var validSeconds: UInt32?
-            /// When the grant was last renewed, in hundredths of a second since boot.
+            /// The time of the last renewal, in hundredths of a second since boot.
             public var renewedCentiseconds: UInt32
 
-            /// A lifetime; `nil` seconds mean for ever.
+            /// Creates a lifetime; `nil` seconds mean unlimited.
             public init(preferredSeconds: UInt32?, validSeconds: UInt32?, renewedCentiseconds: UInt32) {
                 self.preferredSeconds = preferredSeconds
                 self.validSeconds = validSeconds
                 self.renewedCentiseconds = renewedCentiseconds
             }
 
-            /// Whether both are the same grant.
+            /// Returns whether both lifetimes come from the same assignment.
             public static func == (left: Lifetime, right: Lifetime) -> Bool {
                 left.renewedCentiseconds == right.renewedCentiseconds && left.isPreferred == right.isPreferred
                     && (left.preferredSeconds == nil) == (right.preferredSeconds == nil)
                     && (left.validSeconds == nil) == (right.validSeconds == nil)
             }
 
-            /// Hashes what equality compares.
+            /// Hashes a part of the values that equality compares.
             public func hash(into hasher: inout Hasher) {
                 hasher.combine(renewedCentiseconds)
             }
 
-            /// Whether any of the preferred time was left. A router may flip `IFA_F_DEPRECATED` with every advertisement; this does not.
+            /// Whether preferred time remained at the time of the message. A router may toggle `IFA_F_DEPRECATED` with every
+            /// advertisement; this value stays stable.
             public var isPreferred: Bool { preferredSeconds != 0 }
         }
 
-        /// The interface and the address.
+        /// The identity of the address.
         public var key: Key
-        /// The other end of a point-to-point link, where it is another address.
+        /// The remote end of a point-to-point link; `nil` if it equals the local address or does not exist.
         public var peer: IPAddress?
-        /// `RT_SCOPE_*`: 0 reaches everywhere, 253 the link, 254 the host.
+        /// The scope `RT_SCOPE_*`: 0 is global, 253 the link, 254 the host.
         public var scope: UInt8
-        /// Its flags.
+        /// The flags of the address.
         public var flags: Flags
-        /// Its lifetime.
+        /// The lifetime of the address.
         public var lifetime: Lifetime
 
-        /// An address with what is known of it.
+        /// Creates an address.
         public init(
             interface: UInt32, prefix: IPPrefix, peer: IPAddress? = nil, scope: UInt8 = 0, flags: Flags = .permanent,
             lifetime: Lifetime = Lifetime(preferredSeconds: nil, validSeconds: nil, renewedCentiseconds: 0)
@@ -106,16 +108,17 @@ extension Kernel {
             self.lifetime = lifetime
         }
 
-        /// The address alone.
+        /// The address without its prefix.
         public var address: IPAddress { key.prefix.address }
 
-        /// Whether a socket may send from it now: not while duplicate detection runs, unless optimistic, and not after it failed.
+        /// Whether a socket may send from the address now. False while duplicate address detection runs, unless the address is
+        /// optimistic, and after it failed.
         public var isUsable: Bool {
             if flags.contains(.duplicate) { return false }
             return !flags.contains(.tentative) || flags.contains(.optimistic)
         }
 
-        /// Whether it reaches further than its link.
+        /// Whether the address reaches beyond its link.
         public var isRoutable: Bool { scope < 253 }
     }
 }

@@ -1,9 +1,9 @@
-/// The kernel's own values of one network namespace: links, addresses, routes and rules, as rtnetlink(7) describes them.
+/// The namespace of the kernel's own values: links, addresses, routes and rules, as rtnetlink(7) describes them.
 ///
-/// ``PathMonitor/snapshot()`` and ``PathMonitor/snapshotUpdates`` have them. ``NetworkPath`` says what they mean.
+/// ``PathMonitor/snapshot()`` and ``PathMonitor/snapshotUpdates`` return them. ``NetworkPath`` interprets them.
 public enum Kernel {}
 
-// Within this package the kernel's values have their short names.
+// Within this package, the kernel's values have short names.
 package typealias Link = Kernel.Link
 package typealias Address = Kernel.Address
 package typealias Route = Kernel.Route

@@ -9,7 +9,7 @@ package enum KernelTable: UInt8, Hashable, Sendable, CaseIterable {
     case rulesV6
 
     static func routes(_ family: IPAddress.Family) -> KernelTable { family == .v4 ? .routesV4 : .routesV6 }
-    /// The family of a table of routes.
+    /// The family of a routing table; `nil` for other tables.
     var routeFamily: IPAddress.Family? {
         switch self {
         case .routesV4: .v4

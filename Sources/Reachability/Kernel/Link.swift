@@ -1,25 +1,25 @@
 extension Kernel {
-    /// A network device as rtnetlink's RTM_NEWLINK message tells it.
+    /// A network device, from rtnetlink's RTM_NEWLINK message (rtnetlink(7)).
     public struct Link: Hashable, Sendable {
-        /// `IF_OPER_*` of RFC 2863 as the kernel numbers it (Documentation/networking/operstates.rst).
+        /// The operational state `IF_OPER_*` of RFC 2863, as the kernel numbers it (Documentation/networking/operstates.rst).
         @nonexhaustive public enum OperationalState: UInt8, Hashable, Sendable {
-            /// The driver does not say; counts as usable with carrier.
+            /// The driver does not report a state. The device is usable if it has carrier.
             case unknown = 0
-            /// Removed hardware.
+            /// The hardware was removed.
             case notPresent = 1
-            /// No carrier.
+            /// The device has no carrier.
             case down = 2
-            /// A stacked device over one that is down.
+            /// The device is stacked on a device that is down.
             case lowerLayerDown = 3
-            /// In a test.
+            /// The device is in a test mode.
             case testing = 4
-            /// Waiting for 802.1X, a handshake or the like.
+            /// The device waits for an event, such as 802.1X or a handshake.
             case dormant = 5
-            /// Usable.
+            /// The device is usable.
             case up = 6
         }
 
-        /// `IFF_*` of netdevice(7).
+        /// The flags of a device: `IFF_*` of netdevice(7).
         public struct Flags: OptionSet, Hashable, Sendable {
             /// The kernel's bits.
             public let rawValue: UInt32
@@ -31,48 +31,50 @@ extension Kernel {
             public static let loopback = Flags(rawValue: 1 << 3)
             /// A link between two ends only.
             public static let pointToPoint = Flags(rawValue: 1 << 4)
-            /// Operational state is up or unknown.
+            /// The operational state is up or unknown.
             public static let running = Flags(rawValue: 1 << 6)
-            /// The driver says carrier.
+            /// The driver reports carrier.
             public static let lowerUp = Flags(rawValue: 1 << 16)
-            /// Dormant.
+            /// The driver reports that the device is dormant.
             public static let dormant = Flags(rawValue: 1 << 17)
         }
 
-        /// The kernel's number of the device.
+        /// The kernel's index of the device.
         public var index: UInt32
-        /// The name.
+        /// The name of the device.
         public var name: String
-        /// The names beside ``name`` that the kernel also knows the device by (`IFLA_ALT_IFNAME`, Linux 5.5), in its order.
+        /// The alternative names under which the kernel also knows the device (`IFLA_ALT_IFNAME`, Linux 5.5), in the kernel's
+        /// order.
         public var alternativeNames: [String]
-        /// Its flags.
+        /// The flags of the device.
         public var flags: Flags
-        /// `ARPHRD_*`: the hardware type.
+        /// The hardware type `ARPHRD_*`.
         public var hardwareType: UInt16
         /// The operational state.
         public var operationalState: OperationalState
-        /// The largest packet in bytes.
+        /// The size of the largest packet in bytes.
         public var mtu: UInt32
-        /// `IFLA_INFO_KIND`: `veth`, `bridge`, `tun`, …; `nil` for hardware.
+        /// The device's kind (`IFLA_INFO_KIND`): `veth`, `bridge`, `tun`, …; `nil` for hardware.
         public var kind: String?
-        /// The kind of the device it is a port of: `bridge`, `bond`, …
+        /// The kind of the device of which this one is a port: `bridge`, `bond`, …; `nil` if it is no port.
         public var portKind: String?
-        /// The index of the device it is a port of; 0 for none.
+        /// The index of the device of which this one is a port; 0 for none.
         public var master: UInt32
-        /// `IFLA_LINK`: the device below, or a veth's peer; 0 for none, and where that device is in another namespace.
+        /// The index of the device below, or of a veth's peer (`IFLA_LINK`); 0 for none, and if that device is in another
+        /// namespace.
         public var lower: UInt32
         /// Whether `IFLA_LINK` names a device of another namespace.
         public var lowerIsElsewhere: Bool
-        /// The hardware address; empty for none.
+        /// The hardware address; empty if the device has none.
         public var hardwareAddress: [UInt8]
-        /// The bus that its parent device sits on (`IFLA_PARENT_DEV_BUS_NAME`, Linux 5.15): `pci`, `usb`, `virtio`, …
+        /// The bus of the parent device (`IFLA_PARENT_DEV_BUS_NAME`, Linux 5.15): `pci`, `usb`, `virtio`, ….
         public var parentBus: String?
-        /// Whether a device of kind `tun` is a tap: `IFLA_TUN_TYPE` 2.
+        /// Whether a device of kind `tun` is a tap (`IFLA_TUN_TYPE` 2).
         public var isTap: Bool
-        /// The other end of an IP tunnel, where the kernel tells it.
+        /// The remote end of an IP tunnel; `nil` if the kernel does not report it.
         public var tunnelRemote: IPAddress?
 
-        /// A link with what is known of it.
+        /// Creates a link.
         public init(
             index: UInt32, name: String, alternativeNames: [String] = [], flags: Flags = [], hardwareType: UInt16 = 1,
             operationalState: OperationalState = .unknown,
@@ -98,8 +100,8 @@ extension Kernel {
             self.tunnelRemote = tunnelRemote
         }
 
-        /// Whether it carries packets now: systemd's rule (`netif_has_carrier`). `UNKNOWN` counts as usable while running (lo, tun,
-        /// WireGuard never say `UP`); any other state does not.
+        /// Whether the device carries packets now, by systemd's rule (`netif_has_carrier`). `UNKNOWN` counts as usable while the
+        /// device is running, because lo, tun and WireGuard never report `UP`. Other states do not count.
         public var hasCarrier: Bool {
             switch operationalState {
             case .up: flags.contains(.up)

@@ -1,47 +1,47 @@
-/// A neighbor table's entry (ARP, neighbor discovery) as rtnetlink's RTM_NEWNEIGH message tells it.
+/// An entry of the neighbor table (ARP, neighbor discovery), from rtnetlink's RTM_NEWNEIGH message.
 package struct Neighbor: Hashable, Sendable {
-    /// What identifies a neighbor.
+    /// The identity of a neighbor.
     package struct Key: Hashable, Sendable {
-        /// The interface's index.
+        /// The index of the interface.
         package let interface: UInt32
         /// The neighbor's address.
         package let address: IPAddress
 
-        /// A key.
+        /// Creates a key.
         package init(interface: UInt32, address: IPAddress) {
             self.interface = interface
             self.address = address
         }
     }
 
-    /// `NUD_*` (RFC 4861, 7.3.2, with the kernel's additions).
+    /// The state `NUD_*` of a neighbor (RFC 4861 section 7.3.2, with the kernel's additions).
     package struct State: OptionSet, Hashable, Sendable {
         /// The kernel's bits.
         package let rawValue: UInt16
         /// A state from the kernel's bits.
         package init(rawValue: UInt16) { self.rawValue = rawValue }
-        /// Asked for, not answered yet.
+        /// The kernel has sent a request and received no answer yet.
         package static let incomplete = State(rawValue: 0x01)
-        /// Answered lately.
+        /// The neighbor answered recently.
         package static let reachable = State(rawValue: 0x02)
-        /// Answered once.
+        /// The neighbor answered at some earlier time.
         package static let stale = State(rawValue: 0x04)
-        /// In use after being stale; about to be asked.
+        /// The entry was stale and is used again; the kernel will soon send a request.
         package static let delay = State(rawValue: 0x08)
-        /// Being asked again.
+        /// The kernel is sending requests again.
         package static let probe = State(rawValue: 0x10)
-        /// Did not answer.
+        /// The neighbor did not answer.
         package static let failed = State(rawValue: 0x20)
     }
 
-    /// Interface and address.
+    /// The identity of the neighbor.
     package var key: Key
-    /// The state of resolution.
+    /// The state of address resolution.
     package var state: State
-    /// The hardware address; empty when not known.
+    /// The hardware address; empty if it is not known.
     package var hardwareAddress: [UInt8]
 
-    /// A neighbor.
+    /// Creates a neighbor.
     package init(interface: UInt32, address: IPAddress, state: State, hardwareAddress: [UInt8] = []) {
         key = Key(interface: interface, address: address)
         self.state = state
@@ -49,22 +49,22 @@ package struct Neighbor: Hashable, Sendable {
     }
 }
 
-/// What was found of a neighbor when it was asked for (RTM_GETNEIGH).
+/// The result of a query for a neighbor (RTM_GETNEIGH).
 package enum NeighborAnswer: Hashable, Sendable {
-    /// Nobody could say: it was not asked, or there was no answer.
+    /// The query was not sent, or the kernel did not answer.
     case unknown
-    /// There is no entry: nobody has looked for it lately.
+    /// The table has no entry: no packet was sent to the neighbor recently.
     case absent
-    /// The state of its entry.
+    /// The state of the neighbor's entry.
     case state(Neighbor.State)
 
-    /// Whether it was looked for, and has not answered.
+    /// Whether the kernel asked for the neighbor and received no answer.
     var isSilent: Bool {
         if case .state(let state) = self { return !state.isDisjoint(with: [.failed, .incomplete]) }
         return false
     }
 
-    /// Whether it answered lately.
+    /// Whether the neighbor answered recently.
     var isReachable: Bool {
         if case .state(let state) = self { return state.contains(.reachable) }
         return false

@@ -1,20 +1,20 @@
 extension Kernel {
-    /// A route of a routing table as rtnetlink's RTM_NEWROUTE message tells it.
+    /// A route of a routing table, from rtnetlink's RTM_NEWROUTE message (rtnetlink(7)).
     public struct Route: Hashable, Sendable {
-        /// What the kernel looks a route up by. Several routes may share it (`ip route append`).
+        /// The key by which the kernel looks up a route. Several routes may have the same key (`ip route append`).
         public struct Key: Hashable, Sendable {
-            /// The table's number, 32 bits (`RTA_TABLE`); 254 is main, 255 local.
+            /// The number of the routing table, 32 bits (`RTA_TABLE`): 254 is main, 255 is local.
             public var table: UInt32
             /// The metric; lower is preferred.
             public var metric: UInt32
-            /// Where packets go to.
+            /// The destinations of the packets to which the route applies.
             public var destination: IPPrefix
-            /// Where packets come from: IPv6 source routing; `nil` for anywhere.
+            /// The sources of the packets to which the route applies (IPv6 source routing); `nil` for all sources.
             public var source: IPPrefix?
-            /// The type of service that it is for; 0 for any.
+            /// The type of service of the packets to which the route applies; 0 for any.
             public var typeOfService: UInt8
 
-            /// A key.
+            /// Creates a key.
             public init(
                 table: UInt32 = 254, metric: UInt32 = 0, destination: IPPrefix, source: IPPrefix? = nil, typeOfService: UInt8 = 0
             ) {
@@ -25,7 +25,7 @@ extension Kernel {
                 self.typeOfService = typeOfService
             }
 
-            /// Hashes in as few words as tell routes apart: a table is searched for each route that comes or goes.
+            /// Hashes few words: the table is searched for each route that is added or removed.
             public func hash(into hasher: inout Hasher) {
                 hasher.combine(UInt64(table) << 32 | UInt64(metric))
                 hasher.combine(destination)
@@ -37,43 +37,44 @@ extension Kernel {
             public var family: IPAddress.Family { destination.address.family }
         }
 
-        /// `RTN_*`: what happens to a packet that matches. Unknown numbers are kept.
+        /// The route's type `RTN_*`: the treatment of a packet that matches. Unknown numbers are kept.
         public struct Kind: RawRepresentable, Hashable, Sendable {
             /// The kernel's number.
             public let rawValue: UInt8
-            /// A kind from the kernel's number.
+            /// Creates a kind from the kernel's number.
             public init(rawValue: UInt8) { self.rawValue = rawValue }
-            /// To a next hop.
+            /// The packet is sent to a next hop.
             public static let unicast = Kind(rawValue: 1)
-            /// To this machine.
+            /// The packet is delivered on this machine.
             public static let local = Kind(rawValue: 2)
-            /// To all hosts of a network.
+            /// The packet is sent to all hosts of a network.
             public static let broadcast = Kind(rawValue: 3)
-            /// Dropped without a word.
+            /// The packet is dropped without an error.
             public static let blackhole = Kind(rawValue: 6)
-            /// Refused with host-unreachable.
+            /// The packet is refused with the error "host unreachable".
             public static let unreachable = Kind(rawValue: 7)
-            /// Refused with administratively prohibited.
+            /// The packet is refused with the error "administratively prohibited".
             public static let prohibit = Kind(rawValue: 8)
-            /// On to the next rule.
+            /// The lookup continues with the next rule.
             public static let `throw` = Kind(rawValue: 9)
 
-            /// Whether a packet that matches goes nowhere by this route.
+            /// Whether the route sends no packet.
             var refuses: Bool { (Kind.blackhole.rawValue...Kind.throw.rawValue).contains(rawValue) }
         }
 
-        /// One way to go on.
+        /// One next hop of a route.
         public struct NextHop: Hashable, Sendable, Comparable {
-            /// The interface's index; 0 for none.
+            /// The index of the interface; 0 for none.
             public var interface: UInt32
-            /// The router; of either family for IPv4 routes (`RTA_VIA`); `nil` on the link itself.
+            /// The address of the router; `nil` if the destination is on the link. An IPv4 route may have an IPv6 gateway
+            /// (`RTA_VIA`).
             public var gateway: IPAddress?
-            /// The share among several, from 1.
+            /// The share of the traffic among several next hops, from 1.
             public var weight: UInt16
-            /// Whether the gateway counts as on the link without a route to it (`RTNH_F_ONLINK`).
+            /// Whether the kernel treats the gateway as on the link without a route to it (`RTNH_F_ONLINK`).
             public var isOnLink: Bool
 
-            /// A next hop.
+            /// Creates a next hop.
             public init(interface: UInt32, gateway: IPAddress? = nil, weight: UInt16 = 1, isOnLink: Bool = false) {
                 self.interface = interface
                 self.gateway = gateway
@@ -81,7 +82,7 @@ extension Kernel {
                 self.isOnLink = isOnLink
             }
 
-            /// By interface, then gateway, then weight: the kernel lists them in an order that differs between events and dumps.
+            /// Orders by interface, then gateway, then weight. The kernel's own order differs between events and dumps.
             public static func < (left: NextHop, right: NextHop) -> Bool {
                 if left.interface != right.interface { return left.interface < right.interface }
                 switch (left.gateway, right.gateway) {
@@ -93,25 +94,27 @@ extension Kernel {
             }
         }
 
-        /// Table, destination, metric.
+        /// The table, destination and metric of the route.
         public var key: Key
-        /// What happens to a packet.
+        /// The treatment of a packet that matches.
         public var kind: Kind
-        /// `RTPROT_*`: who put it there.
+        /// The origin of the route (`RTPROT_*`), such as the kernel, an administrator or a routing daemon.
         public var origin: UInt8
-        /// `RT_SCOPE_*`.
+        /// The scope of the route (`RT_SCOPE_*`).
         public var scope: UInt8
-        /// The source address that it suggests.
+        /// The source address that the route suggests; `nil` for none.
         public var preferredSource: IPAddress?
-        /// The nexthop object that it uses; 0 for none.
+        /// The number of the nexthop object that the route uses; 0 for none.
         public var nexthopObject: UInt32
-        /// A digest of the attributes that have no name here (metrics, encapsulation), so that routes that differ only there differ.
+        /// A digest of the attributes that this type does not name (metrics, encapsulation). Routes that differ only in those
+        /// attributes are not equal.
         public var fingerprint: UInt64
-        // Nearly every route has one next hop: no array is allocated for it, which counts in a full Internet table.
+        // Nearly every route has one next hop. An array is not allocated for it, because a full Internet table has a million
+        // routes.
         private var first: NextHop?
         private var others: [NextHop]
 
-        /// A route; several next hops are put in order.
+        /// Creates a route. Several next hops are sorted.
         public init(
             _ key: Key, kind: Kind = .unicast, nextHops: [NextHop] = [], origin: UInt8 = 3, scope: UInt8 = 0,
             preferredSource: IPAddress? = nil, nexthopObject: UInt32 = 0, fingerprint: UInt64 = 0
@@ -133,7 +136,7 @@ extension Kernel {
             }
         }
 
-        /// A route with at most one next hop, for which no array is made.
+        /// Creates a route with at most one next hop, without allocating an array.
         init(
             _ key: Key, kind: Kind, only: NextHop?, origin: UInt8, scope: UInt8, preferredSource: IPAddress?,
             nexthopObject: UInt32,
@@ -146,19 +149,19 @@ extension Kernel {
             first = only
         }
 
-        /// The ways to go on, in a fixed order.
+        /// The next hops, sorted.
         public var nextHops: [NextHop] { first.map { [$0] + others } ?? [] }
 
-        /// The first of them, without the array that all take.
+        /// The first next hop. Unlike `nextHops`, this property allocates no array.
         var firstHop: NextHop? { first }
 
-        /// Whether it has several next hops.
+        /// Whether the route has several next hops.
         public var isMultipath: Bool { !others.isEmpty }
 
-        /// Whether any of its next hops is a router.
+        /// Whether any next hop has a gateway.
         var hasGateway: Bool { first?.gateway != nil || others.contains { $0.gateway != nil } }
 
-        /// Whether any of its next hops goes over this interface.
+        /// Returns whether any next hop uses `interface`.
         public func uses(interface: UInt32) -> Bool {
             first?.interface == interface || others.contains { $0.interface == interface }
         }
@@ -168,30 +171,30 @@ extension Kernel {
 extension Kernel {
     /// A nexthop object (`ip nexthop`), which routes may share.
     public struct NexthopObject: Hashable, Sendable {
-        /// Its number, unique in the namespace.
+        /// The number of the object, unique in the namespace.
         public var id: UInt32
-        /// Where it goes; `nil` for a group or a blackhole.
+        /// The next hop; `nil` for a group or a blackhole.
         public var hop: Route.NextHop?
         /// The members of a group with their weights.
         public var group: [Member]
-        /// Whether packets are dropped.
+        /// Whether the object drops packets.
         public var isBlackhole: Bool
 
         /// One member of a group.
         public struct Member: Hashable, Sendable {
-            /// The object's number.
+            /// The number of the member's nexthop object.
             public var id: UInt32
-            /// Its share, from 1.
+            /// The member's share of the traffic, from 1.
             public var weight: UInt16
 
-            /// A member.
+            /// Creates a member.
             public init(id: UInt32, weight: UInt16) {
                 self.id = id
                 self.weight = weight
             }
         }
 
-        /// A nexthop object.
+        /// Creates a nexthop object.
         public init(id: UInt32, hop: Route.NextHop? = nil, group: [Member] = [], isBlackhole: Bool = false) {
             self.id = id
             self.hop = hop

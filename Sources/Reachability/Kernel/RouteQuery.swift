@@ -1,12 +1,12 @@
-/// A question to the kernel (RTM_GETROUTE): which way would a packet to this address go?
+/// A query to the kernel (RTM_GETROUTE): the route of a packet to a destination.
 package struct RouteQuery: Hashable, Sendable, Codable {
     package var destination: IPAddress
-    /// The index of the interface that the packet must leave by; 0 for the kernel's choice.
+    /// The index of the interface over which the packet must be sent; 0 for the kernel's choice.
     package var interface: UInt32
-    /// The TCP port that it goes to, for which policy rules may have a way of their own; 0 for a packet of any kind.
+    /// The destination's TCP port, which policy rules may match; 0 for a packet of any protocol.
     package var port: UInt16
-    /// Asks for the whole route that matches, with all its next hops, not for the one that this packet would take: of a multipath
-    /// route that may depend on the sender's port, which nobody knows before it is sent.
+    /// Whether the query asks for the matching route with all its next hops, rather than for the choice for this packet. The
+    /// choice among several next hops may depend on the source port, which is not known before the packet is sent.
     package var showsAll: Bool
 
     package init(_ destination: IPAddress, interface: UInt32 = 0, port: UInt16 = 0, showsAll: Bool = false) {
@@ -16,7 +16,7 @@ package struct RouteQuery: Hashable, Sendable, Codable {
         self.showsAll = showsAll
     }
 
-    /// A fixed order, so that a recording can be run again.
+    /// A fixed order, so that a replay sends the queries in the recorded order.
     static func areInOrder(_ left: RouteQuery, _ right: RouteQuery) -> Bool {
         let (one, other) = (
             (left.destination, left.interface, left.port), (right.destination, right.interface, right.port)
@@ -27,27 +27,28 @@ package struct RouteQuery: Hashable, Sendable, Codable {
 
 /// The kernel's answer to a ``RouteQuery``.
 package enum RouteAnswer: Hashable, Sendable {
-    /// It would go this way.
+    /// The route that the packet would take.
     case route(ChosenRoute)
-    /// It would not go: ENETUNREACH no route, EHOSTUNREACH an `unreachable` route, EACCES `prohibit`, EINVAL `blackhole`.
+    /// The kernel would not send the packet: ENETUNREACH without a route, EHOSTUNREACH for an `unreachable` route, EACCES for
+    /// `prohibit`, EINVAL for `blackhole`.
     case refused(errno: Int32)
 
-    /// The kernel gave no answer, as when memory is short: nothing is learnt.
+    /// The kernel did not answer, for example because memory was short. The state of the route is unknown.
     static let unanswered = RouteAnswer.refused(errno: 0)
 }
 
-/// The way that the kernel chose.
+/// The route that the kernel chose.
 package struct ChosenRoute: Hashable, Sendable {
-    /// Unicast, or local for addresses of this machine.
+    /// The kind of the route: unicast, or local for addresses of this machine.
     package var kind: Route.Kind
     /// The index of the interface.
     package var interface: UInt32
-    /// The router; `nil` on the link itself.
+    /// The router; `nil` if the destination is on the link.
     package var gateway: IPAddress?
-    /// The address that it would be sent from.
+    /// The source address that the packet would have.
     package var source: IPAddress?
     package var table: UInt32
-    /// All next hops of the route; empty unless they were asked for (``RouteQuery/showsAll``).
+    /// All next hops of the route; empty unless the query's ``RouteQuery/showsAll`` is true.
     package var nextHops: [Route.NextHop] = []
 
     package init(
@@ -61,7 +62,8 @@ package struct ChosenRoute: Hashable, Sendable {
     }
 }
 
-/// What the kernel has answered. Nearly always two questions, at most a few dozen: walking through them costs less than a hash.
+/// The kernel's answers by query. There are nearly always two queries and at most a few dozen, so a linear search costs less than
+/// a hash.
 package struct RouteAnswers: Sendable, Equatable {
     private struct Entry: Sendable, Equatable {
         let query: RouteQuery
@@ -87,7 +89,7 @@ package struct RouteAnswers: Sendable, Equatable {
 
     package mutating func removeAll() { entries.removeAll(keepingCapacity: true) }
 
-    /// Whether both hold the same answers, in whatever order they came.
+    /// Returns whether both have the same answers, in any order.
     package static func == (left: RouteAnswers, right: RouteAnswers) -> Bool {
         left.entries.count == right.entries.count && left.entries.allSatisfy { right[$0.query] == $0.answer }
     }

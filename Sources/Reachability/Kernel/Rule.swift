@@ -1,54 +1,54 @@
 extension Kernel {
-    /// A policy routing rule (ip-rule(8)) as rtnetlink's RTM_NEWRULE message tells it.
+    /// A policy routing rule (ip-rule(8)), from rtnetlink's RTM_NEWRULE message (rtnetlink(7)).
     public struct Rule: Hashable, Sendable {
-        /// The family that it applies to.
+        /// The family of the packets to which the rule applies.
         public var family: IPAddress.Family
-        /// The order of evaluation; lower comes first.
+        /// The priority of the rule; rules with lower numbers are evaluated first.
         public var priority: UInt32
-        /// `FR_ACT_*`: 1 looks up `table`, 2 goes to `target`, 6 to 8 refuse.
+        /// The action `FR_ACT_*`: 1 looks up `table`, 2 jumps to the rule at `target`, 6 to 8 refuse the packet.
         public var action: UInt8
-        /// The table to look up, 32 bits.
+        /// The number of the table to look up, 32 bits.
         public var table: UInt32
-        /// The priority that a `goto` continues at; 0 for none.
+        /// The priority at which a `goto` rule continues; 0 for none.
         public var target: UInt32
-        /// Applies to packets that do *not* match (`not`).
+        /// Whether the rule applies to packets that do *not* match (`not`).
         public var isInverted: Bool
-        /// From these addresses; `nil` for any.
+        /// The source addresses that match; `nil` for any.
         public var source: IPPrefix?
-        /// To these addresses; `nil` for any.
+        /// The destination addresses that match; `nil` for any.
         public var destination: IPPrefix?
-        /// Received on this interface; `lo` for packets of this machine.
+        /// The name of the receiving interface that matches; `lo` for packets of this machine, `nil` for any.
         public var incomingInterface: String?
-        /// Sent from a socket bound to this interface.
+        /// The name of the interface to which the sending socket is bound; `nil` for any.
         public var outgoingInterface: String?
-        /// The mark.
+        /// The firewall mark that matches, under ``markMask``.
         public var mark: UInt32
-        /// Which bits of the mark count.
+        /// The bits of the mark that are compared; 0 for none.
         public var markMask: UInt32
-        /// The type of service.
+        /// The type of service that matches; 0 for any.
         public var typeOfService: UInt8
-        /// The users (`uidrange`).
+        /// The user ids that match (`uidrange`); `nil` for any.
         public var users: ClosedRange<UInt32>?
-        /// Results with a prefix of at most this length are not used (`suppress_prefixlength`); `nil` for no limit.
+        /// The maximum prefix length of suppressed results (`suppress_prefixlength`); `nil` for no suppression.
         public var suppressedPrefixLength: UInt32?
-        /// Results over an interface of this group are not used; `nil` for none.
+        /// The interface group whose results are suppressed; `nil` for none.
         public var suppressedGroup: UInt32?
-        /// The IP protocol's number; 0 for any.
+        /// The number of the IP protocol that matches; 0 for any.
         public var ipProtocol: UInt8
-        /// The source ports.
+        /// The source ports that match; `nil` for any.
         public var sourcePorts: ClosedRange<UInt16>?
-        /// The destination ports.
+        /// The destination ports that match; `nil` for any.
         public var destinationPorts: ClosedRange<UInt16>?
-        /// Looks up the table of the packet's VRF.
+        /// Whether the rule looks up the table of the packet's VRF.
         public var isL3MasterDevice: Bool
-        /// The id of the tunnel; 0 for any.
+        /// The tunnel id that matches; 0 for any.
         public var tunnel: UInt64
-        /// `RTPROT_*`: who put it there.
+        /// The origin of the rule (`RTPROT_*`), such as the kernel, an administrator or a routing daemon.
         public var origin: UInt8
-        /// A digest of the attributes that have no name here, so that rules that differ only there differ.
+        /// A digest of the attributes that this type does not name. Rules that differ only in those attributes are not equal.
         public var fingerprint: UInt64
 
-        /// A rule; what is not given matches anything.
+        /// Creates a rule. Omitted conditions match any packet.
         public init(
             family: IPAddress.Family, priority: UInt32, action: UInt8 = 1, table: UInt32 = 254, target: UInt32 = 0,
             isInverted: Bool = false, source: IPPrefix? = nil, destination: IPPrefix? = nil, incomingInterface: String? = nil,
@@ -85,8 +85,8 @@ extension Kernel {
 }
 
 extension Rule {
-    /// Whether it applies to every packet that this machine sends.
-    var takesEveryPacket: Bool {
+    /// Whether the rule applies to every packet that this machine sends.
+    var matchesEveryPacket: Bool {
         !isInverted && source == nil && destination == nil && (incomingInterface ?? "lo") == "lo" && outgoingInterface == nil
             && markMask == 0 && typeOfService == 0 && users == nil && ipProtocol == 0 && sourcePorts == nil
             && destinationPorts == nil && !isL3MasterDevice && tunnel == 0

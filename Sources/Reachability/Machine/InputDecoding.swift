@@ -1,5 +1,5 @@
 extension MonitorInput {
-    /// What the machine makes of it: datagrams decoded, everything else as it is.
+    /// The input for the machine: datagrams are decoded, other values are passed unchanged.
     var event: MonitorMachine.Event {
         switch self {
         case .began(let seed, let isPolling): .path(.began(seed: seed, isPolling: isPolling))

@@ -1,19 +1,19 @@
-/// What the monitor says, in order. Records are made of these, and nothing else.
+/// The events that a monitor emits, in order. Records are made only from these events.
 package enum MonitorEvent: Hashable, Sendable {
-    /// The first is settled and initial; the others are changes.
+    /// A path update. The first one is settled and initial; the others are changes.
     case path(PathUpdate)
-    /// The first of each target is initial (state unknown); the others are changes.
+    /// A server update. The first one of each target is initial, with the state `unknown`; the others are changes.
     case server(TargetID, ServerUpdate)
-    /// One probe's outcome.
+    /// The outcome of one probe.
     case probe(TargetID, ProbeReport)
-    /// The kernel was asked anew for everything.
+    /// All tables of the kernel were dumped again.
     case resync(ResyncReason, Moment)
-    /// Nothing was seen from `from` to `to`.
+    /// The monitor observed nothing between `from` and `to`.
     case gap(from: Moment, to: Moment)
-    /// The monitor cannot see events any more (its namespace is gone); nothing follows.
+    /// The monitor cannot observe events any more, because its namespace was removed. No event follows.
     case ended(Moment)
 
-    /// When the input that caused it was read.
+    /// The time at which the causing input was read.
     package var moment: Moment {
         switch self {
         case .path(let update): update.moment

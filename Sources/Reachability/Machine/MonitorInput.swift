@@ -1,8 +1,9 @@
-/// Everything that reaches a monitor from outside, as values: what a recording holds, and what a simulation draws.
+/// All external inputs of a monitor, as values. Recordings contain them, and simulations generate them.
 ///
-/// A monitor is its machine and these inputs with their moments; nothing else decides what it says.
+/// The machine and these inputs with their moments completely determine a monitor's events.
 package enum MonitorInput: Hashable, Sendable {
-    /// The sockets are open and joined. `seed` feeds every random draw; `isPolling` where no events come.
+    /// The sockets are open and have joined their groups. `seed` feeds every random draw; `isPolling` means that no events will
+    /// arrive.
     case began(seed: UInt64, isPolling: Bool)
     /// A datagram of the event socket.
     case datagram([UInt8])
@@ -11,9 +12,9 @@ package enum MonitorInput: Hashable, Sendable {
     /// A datagram of the dump socket.
     case dump([UInt8])
     case dumpFailed(errno: Int32)
-    /// The kernel's answer to RTM_GETROUTE, empty when it gave none.
+    /// The kernel's answer to RTM_GETROUTE; empty if the kernel did not answer.
     case routeReply(RouteQuery, [UInt8])
-    /// The kernel's answer to RTM_GETNEIGH, empty when it gave none.
+    /// The kernel's answer to RTM_GETNEIGH; empty if the kernel did not answer.
     case neighborReply(Neighbor.Key, [UInt8])
     case evidence(UInt32, InterfaceEvidence)
     case resolver(ResolverConfiguration)
@@ -24,6 +25,6 @@ package enum MonitorInput: Hashable, Sendable {
     case pollDue
     case targetAdded(TargetID, Endpoint, ProbeSettings)
     case targetRemoved(TargetID)
-    /// Nothing more was to be read in this turn, or a deadline came.
+    /// The turn has no more input, or a deadline is reached.
     case turnEnded
 }

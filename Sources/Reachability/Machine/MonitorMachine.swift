@@ -1,8 +1,8 @@
 internal import Pacing
 
-/// The whole monitor without its sockets: the path and the targets, and who gets which answer.
+/// A monitor without its sockets: the path and the targets, and the delivery of answers to them.
 package struct MonitorMachine: Sendable {
-    /// An input, decoded.
+    /// A decoded input.
     package enum Event: Sendable {
         case path(PathMachine.Event)
         case route(RouteQuery, RouteAnswer)
@@ -13,13 +13,14 @@ package struct MonitorMachine: Sendable {
         case targetRemoved(TargetID)
         case turnEnded
 
-        /// The kernel would not send there.
+        /// Whether the event is a refusal to route a packet.
         var isRefusal: Bool {
             if case .route(_, .refused) = self { true } else { false }
         }
     }
 
-    /// What the shell is to do; what is large stands behind a reference, as an effect is moved from list to list. What answers at once (routes, neighbors, evidence) comes back before the turn ends.
+    /// A request of the machine to the loop. Large values are stored by reference, because effects are moved between lists.
+    /// Answers for routes, neighbors and evidence return within the same turn.
     package enum Effect: Hashable, Sendable {
         case dump(KernelTable, over: UInt32?, sequence: UInt32)
         case askRoute(RouteQuery)
@@ -35,28 +36,29 @@ package struct MonitorMachine: Sendable {
 
     package private(set) var path: PathMachine
     package private(set) var targets: [TargetID: TargetMachine] = [:]
-    // A few at a time: each is answered before the turn ends.
-    private var askers: [Askers] = []
-    private var neighborAskers: [Neighbor.Key: Set<TargetID>] = [:]
+    // There are only a few at a time, because each query is answered before the turn ends.
+    private var callers: [Callers] = []
+    private var neighborCallers: [Neighbor.Key: Set<TargetID>] = [:]
     private var waiting: [TargetID] = []
-    private var surroundings: TargetMachine.Surroundings?
+    private var localState: TargetMachine.LocalState?
     private var isChanged = false
     private var hasResumed = false
-    // The routes of targets use other interfaces than before.
-    private var usesOthers = false
+    // Whether the targets' routes use other interfaces than before.
+    private var usedInterfacesChanged = false
 
-    private struct Askers: Sendable {
+    private struct Callers: Sendable {
         let query: RouteQuery
         var isPath = false
         var targets: Set<TargetID> = []
     }
 
-    /// A machine; `mergeLimit` is how many routes of a finished dump are looked at in one turn, roughly.
-    package init(_ configuration: MonitorConfiguration, mergeLimit: Int = PathMachine.usualMergeLimit) {
+    /// Creates a machine. `mergeLimit` is the approximate number of routes of a complete dump that are compared in one turn.
+    package init(_ configuration: MonitorConfiguration, mergeLimit: Int = PathMachine.defaultMergeLimit) {
         path = PathMachine(configuration, mergeLimit: mergeLimit)
     }
 
-    /// When ``Event/turnEnded`` is due without any other event; monotonic nanoseconds.
+    /// The time at which ``Event/turnEnded`` is due without another event, on the monotonic clock in nanoseconds; `nil` for
+    /// never.
     package var deadline: Int64? {
         var earliest = path.deadline
         guard !path.hasEnded else { return nil }
@@ -67,11 +69,11 @@ package struct MonitorMachine: Sendable {
         return earliest
     }
 
-    /// ``deadline``, for an owner that is a class: to ask a property of its property there copies the whole machine (2,000
-    /// instructions), to change it does not.
+    /// Returns ``deadline`` to an owner that is a class. Reading a computed property of the machine there copies the complete
+    /// machine (2,000 instructions); a mutating call does not.
     mutating func nextDeadline() -> Int64? { deadline }
 
-    /// Takes one event and says what to do, in order.
+    /// Handles one event and returns the effects, in order.
     package mutating func handle(_ event: Event, at now: Moment) -> [Effect] {
         guard !path.hasEnded else { return [] }
         switch event {
@@ -80,18 +82,18 @@ package struct MonitorMachine: Sendable {
             if case .resolver = event { isChanged = true }
             return follow(path.handle(event, at: now), at: now)
         case .route(let query, let answer):
-            guard let place = askers.firstIndex(where: { $0.query == query }) else { return [] }
-            let asked = askers.remove(at: place)
-            // In a fixed order, so that a recording says the same again.
+            guard let place = callers.firstIndex(where: { $0.query == query }) else { return [] }
+            let asked = callers.remove(at: place)
+            // A fixed order, so that a replay emits the same events.
             var effects = asked.isPath ? follow(path.handle(.route(query, answer), at: now), at: now) : []
-            for id in asked.targets.sorted() { effects += tell(id, .route(query, answer), at: now) }
+            for id in asked.targets.sorted() { effects += deliver(id, .route(query, answer), at: now) }
             return effects
         case .neighbor(let key, let answer):
-            return (neighborAskers.removeValue(forKey: key) ?? []).sorted().flatMap {
-                tell($0, .neighbor(key, answer), at: now)
+            return (neighborCallers.removeValue(forKey: key) ?? []).sorted().flatMap {
+                deliver($0, .neighbor(key, answer), at: now)
             }
-        case .lookup(let answer): return tell(TargetID(owning: answer.id), .lookup(answer), at: now)
-        case .probe(let result): return tell(TargetID(owning: result.id), .probe(result), at: now)
+        case .lookup(let answer): return deliver(TargetID(owning: answer.id), .lookup(answer), at: now)
+        case .probe(let result): return deliver(TargetID(owning: result.id), .probe(result), at: now)
         case .targetAdded(let id, let endpoint, let settings):
             targets[id] = TargetMachine(id: id, endpoint: endpoint, settings: settings, firstNumber: id.firstNumber)
             waiting.append(id)
@@ -99,32 +101,32 @@ package struct MonitorMachine: Sendable {
         case .targetRemoved(let id):
             waiting.removeAll { $0 == id }
             guard let target = targets.removeValue(forKey: id) else { return [] }
-            if !target.usedInterfaces.isEmpty { usesOthers = true }
+            if !target.usedInterfaces.isEmpty { usedInterfacesChanged = true }
             return [.cancelAll(id)]
         case .turnEnded: return endTurn(at: now)
         }
     }
 
     private mutating func endTurn(at now: Moment) -> [Effect] {
-        if usesOthers {
-            usesOthers = false
+        if usedInterfacesChanged {
+            usedInterfacesChanged = false
             path.follow(targets.values.reduce(into: []) { $0.formUnion($1.usedInterfaces) })
         }
         var effects = follow(path.handle(.turnEnded, at: now), at: now)
-        // Targets come after the path is told, and not while it waits for answers.
+        // Targets are handled after the path is published, and not while the path waits for answers.
         guard !targets.isEmpty, !path.hasEnded, path.path != nil, !path.isAsking else { return effects }
-        if isChanged || surroundings == nil { surroundings = lookAround() }
+        if isChanged || localState == nil { localState = makeLocalState() }
         for id in targets.keys.sorted() {
             if waiting.contains(id) {
-                effects += tell(id, .begin, at: now)
+                effects += deliver(id, .begin, at: now)
                 continue
             }
             if hasResumed {
-                effects += tell(id, .resumed, at: now)
+                effects += deliver(id, .resumed, at: now)
             } else if isChanged {
-                effects += tell(id, .surroundingsChanged, at: now)
+                effects += deliver(id, .localStateChanged, at: now)
             }
-            if let due = targets[id]?.deadline, due <= now.monotonicNanoseconds { effects += tell(id, .tick, at: now) }
+            if let due = targets[id]?.deadline, due <= now.monotonicNanoseconds { effects += deliver(id, .tick, at: now) }
         }
         waiting = []
         isChanged = false
@@ -132,30 +134,30 @@ package struct MonitorMachine: Sendable {
         return effects
     }
 
-    private func lookAround() -> TargetMachine.Surroundings? {
+    private func makeLocalState() -> TargetMachine.LocalState? {
         guard let present = path.path, let resolver = path.resolver else { return nil }
         let own = Set(path.snapshot.addresses.keys.map(\.prefix.address))
-        return TargetMachine.Surroundings(
+        return TargetMachine.LocalState(
             interfaces: path.catalog.interfaces, path: present, isOwn: { own.contains($0) }, hasResolver: resolver.hasNameserver
         )
     }
 
-    private mutating func tell(_ id: TargetID, _ event: TargetMachine.Event, at now: Moment) -> [Effect] {
-        guard let surroundings, var target = targets[id] else { return [] }
+    private mutating func deliver(_ id: TargetID, _ event: TargetMachine.Event, at now: Moment) -> [Effect] {
+        guard let localState, var target = targets[id] else { return [] }
         let used = target.usedInterfaces
-        let effects = target.handle(event, in: surroundings, at: now)
-        if used != target.usedInterfaces { usesOthers = true }
+        let effects = target.handle(event, in: localState, at: now)
+        if used != target.usedInterfaces { usedInterfacesChanged = true }
         targets[id] = target
         return effects.map { effect in
             switch effect {
             case .resolve(let request): return .resolve(request)
             case .askRoute(let query):
-                askers[place(of: query)].targets.insert(id)
+                callers[place(of: query)].targets.insert(id)
                 return .askRoute(query)
             case .connect(let attempt): return .connect(attempt)
             case .cancel(let attempt): return .cancel(attempt: attempt)
             case .askNeighbor(let key):
-                neighborAskers[key, default: []].insert(id)
+                neighborCallers[key, default: []].insert(id)
                 return .askNeighbor(key)
             case .publish(let update): return .emit(.server(id, update))
             case .report(let report): return .emit(.probe(id, report))
@@ -164,9 +166,9 @@ package struct MonitorMachine: Sendable {
     }
 
     private mutating func place(of query: RouteQuery) -> Int {
-        if let place = askers.firstIndex(where: { $0.query == query }) { return place }
-        askers.append(Askers(query: query))
-        return askers.count - 1
+        if let place = callers.firstIndex(where: { $0.query == query }) { return place }
+        callers.append(Callers(query: query))
+        return callers.count - 1
     }
 
     private mutating func follow(_ effects: [PathMachine.Effect], at now: Moment) -> [Effect] {
@@ -180,7 +182,7 @@ package struct MonitorMachine: Sendable {
         return followed
     }
 
-    /// Nothing can be reached from a namespace that is gone, whatever was known before.
+    /// Reports every target as unreachable, because no packet can be sent from a removed namespace.
     private func endTargets(at now: Moment) -> [Effect] {
         targets.keys.sorted().compactMap { id in
             guard let target = targets[id], let cause = path.path?.cause else { return nil }
@@ -196,7 +198,7 @@ package struct MonitorMachine: Sendable {
         switch effect {
         case .dump(let table, let interface, let sequence): return .dump(table, over: interface, sequence: sequence)
         case .askRoute(let query):
-            askers[place(of: query)].isPath = true
+            callers[place(of: query)].isPath = true
             return .askRoute(query)
         case .readEvidence(let link): return .readEvidence(link)
         case .publish(let update):
@@ -204,7 +206,7 @@ package struct MonitorMachine: Sendable {
             return .emit(.path(update))
         case .resynced(let reason): return .emit(.resync(reason, now))
         case .gap(let nanoseconds):
-            // The monotonic clock stood still meanwhile; the wall clock did not.
+            // The monotonic clock stopped during the suspend; the wall clock did not.
             let before = Moment(
                 monotonicNanoseconds: now.monotonicNanoseconds,
                 wallClockNanoseconds: now.wallClockNanoseconds.addingSaturated(-nanoseconds)
@@ -219,7 +221,7 @@ package struct MonitorMachine: Sendable {
 }
 
 extension TargetID {
-    /// Attempts and lookups of a target are numbered from here, so that an answer finds its target.
+    /// The first number of a target's attempts and lookups. The number of an answer identifies its target.
     var firstNumber: UInt64 { UInt64(UInt32(truncatingIfNeeded: number)) << 32 }
 
     init(owning attempt: UInt64) { self.init(Int(attempt >> 32)) }

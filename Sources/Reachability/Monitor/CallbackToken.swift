@@ -1,6 +1,6 @@
 internal import EventLoop
 
-/// Keeps a callback going: let go of it, or ``cancel()`` it, and no further call begins.
+/// The registration of a callback. Release the token, or call ``cancel()``, to prevent further calls.
 public final class CallbackToken: Sendable {
     private struct End: Sendable {
         var call: (@Sendable () -> Void)?
@@ -12,7 +12,7 @@ public final class CallbackToken: Sendable {
 
     deinit { cancel() }
 
-    /// Ends the callback. A call that is under way on another thread is not waited for.
+    /// Prevents further calls of the callback. Does not wait for a call that is running on another thread.
     public func cancel() {
         let end = end.withLock { end in
             defer { end.call = nil }

@@ -2,17 +2,20 @@ internal import Dispatch
 internal import EventLoop
 internal import Glibc
 
-/// Runs user code on a thread of its own, made when first needed: never on the thread that watches the kernel.
+/// Runs user code on a separate thread, which is created when first needed. User code never runs on the thread that monitors the
+/// kernel.
 final class Delivery: Sendable {
     private let worker = Locked<Worker?>(nil)
 
-    /// Runs the job after those before it. At most one job of each subscription waits, so the queue is bounded by their number.
+    /// Runs a job after earlier jobs. Each subscription has at most one waiting job, so the number of subscriptions bounds the
+    /// queue.
     func run(_ job: @escaping @Sendable () -> Void) {
         let worker = worker.withLock { worker in
             if worker == nil { worker = try? Worker(name: "nw-delivery") }
             return worker
         }
-        // A worker needs a descriptor. A plain thread needs none; dispatch's first queue does too, and ends the process for want of it.
+        // A worker needs a descriptor. Dispatch's first queue needs one too, and ends the process if none is free; a plain thread
+        // needs none.
         if let worker { worker.run(job) } else { Delivery.runOnPlainThread(job) }
     }
 
@@ -40,8 +43,8 @@ final class Delivery: Sendable {
 }
 
 extension Broadcast {
-    /// Calls `body` with each value, or with one that stands for several, on `queue` or, without one, through `delivery`; one
-    /// call at a time. `owner` is kept while the token lives.
+    /// Calls `body` with each value, or with one value that combines several, one call at a time. Calls run on `queue`, or
+    /// through `delivery` if `queue` is `nil`. The token retains `owner`.
     func deliver(
         on queue: DispatchQueue?, through delivery: Delivery, keeping owner: any Sendable,
         _ body: @escaping @Sendable (Value) -> Void

@@ -1,11 +1,12 @@
 extension MonitorLoop {
-    /// Hears the snapshot with each batch of changes, first with none, and `nil` at the end; false ends it.
+    /// Receives the snapshot with each batch of changes, first without changes, and `nil` at the end. Returns false to
+    /// unsubscribe.
     typealias Follower = @Sendable (Kernel.Snapshot?, [Kernel.Change]) -> Bool
-    /// Hears the path whenever links, addresses, routes or rules have changed, whether the path has or not, and at once where there is one;
-    /// false ends it.
+    /// Receives the path after each change of links, addresses, routes or rules, even if the path is unchanged, and at once if a
+    /// path exists. Returns false to unsubscribe.
     typealias PathFollower = @Sendable (NetworkPath) -> Bool
 
-    /// What other threads want of the loop.
+    /// A command from another thread to the loop.
     enum Command: Sendable {
         case add(TargetID, Endpoint, ProbeSettings)
         case remove(TargetID)

@@ -1,10 +1,10 @@
 internal import EventLoop
 
-/// What a path monitor, its iterators, tokens and server monitors share: the session and who hears what. Its end is the end of
-/// watching.
+/// The shared state of a path monitor, its iterators, tokens and server monitors: the source and the subscribers. Its
+/// deinitialization ends the monitoring.
 final class MonitorCore: Sendable {
     let paths: Broadcast<PathUpdate>
-    // By itself, because posting takes longer than everything before it: what callbacks hear must not wait for that.
+    // Separate from `paths`: posting takes longer than all earlier steps, and must not delay callbacks.
     private let announcements: Broadcast<PathUpdate>
     let delivery = Delivery()
     private let servers: ServerHubs
@@ -15,12 +15,14 @@ final class MonitorCore: Sendable {
         try self.init { (sink) throws(MonitorError) in try MonitorSession(configuration, sink: sink) }
     }
 
-    /// - Parameter makeSource: makes the source, given the sink of its events.
-    /// - Throws: what `makeSource` throws.
+    /// Creates a core.
+    ///
+    /// - Parameter makeSource: creates the source, given the sink of its events.
+    /// - Throws: the error of `makeSource`.
     init<Failure: Error>(
         makeSource: (_ sink: @escaping @Sendable (MonitorEvent) -> Void) throws(Failure) -> any MonitorSource
     ) throws(Failure) {
-        // The sink must not keep the core: the session's thread would keep itself.
+        // The sink must not retain the core: the session's thread would then keep itself alive.
         let paths = Broadcast<PathUpdate>()
         let announcements = Broadcast<PathUpdate>()
         let servers = ServerHubs()
@@ -54,11 +56,16 @@ final class MonitorCore: Sendable {
         servers.finish()
     }
 
-    /// Calls `post` with each change, beside the callbacks.
+    /// Calls `post` with each update for as long as the core exists, independently of the callbacks.
     func announce(_ post: @escaping @Sendable (PathUpdate) -> Void) {
-        // The token's owner is nobody: notifications keep nothing alive.
-        let token = announcements.deliver(on: nil, through: delivery, keeping: (), post)
+        let token = announceChanges(post)
         announcement.withLock { $0 = token }
+    }
+
+    /// Calls `post` with each update, independently of the callbacks. Releasing the token ends the calls.
+    func announceChanges(_ post: @escaping @Sendable (PathUpdate) -> Void) -> CallbackToken {
+        // The token has no owner, because notifications keep no object alive.
+        announcements.deliver(on: nil, through: delivery, keeping: (), post)
     }
 
     func snapshot() async -> Kernel.Snapshot {
@@ -73,7 +80,7 @@ final class MonitorCore: Sendable {
 
     func followPath(_ body: @escaping @Sendable (NetworkPath) -> Bool) { source.followPath(body) }
 
-    /// Adds a target whose events go to each of `hubs`.
+    /// Adds a target whose updates are published to each of `hubs`.
     func add(_ endpoint: Endpoint, settings: ProbeSettings, hubs: [Broadcast<ServerBatch>]) -> TargetID {
         let id = source.newTarget()
         servers.add(hubs, for: id)

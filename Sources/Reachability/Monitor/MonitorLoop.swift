@@ -2,7 +2,8 @@ internal import CLinux
 internal import EventLoop
 internal import Glibc
 
-/// The turn: wait, read the clock once, read what is ready, ask the machine, do what it says. Lives on the monitor's thread.
+/// The event loop of a monitor. Each turn waits, reads the clock once, reads the ready descriptors, passes the inputs to the
+/// machine, and performs the effects. Only the monitor's thread uses the loop.
 final class MonitorLoop {
     private enum Token {
         static let events: UInt64 = 1
@@ -12,7 +13,7 @@ final class MonitorLoop {
         static let namespace: UInt64 = 5
     }
 
-    /// Where no events come, everything is looked at this often.
+    /// The interval in nanoseconds at which all tables are dumped if no events arrive.
     private static let pollInterval: Int64 = 2_000_000_000
 
     private var loop: EventLoop
@@ -29,37 +30,37 @@ final class MonitorLoop {
     private let recordingFailed: @Sendable (Int32) -> Void
     private let sink: @Sendable (MonitorEvent) -> Void
 
-    // Unchecked: every mutation of these returns before anything is called that could come back to the loop; the checks of exclusive
-    // access at run time took 5,000 instructions a change.
+    // Unchecked: every mutation of these properties returns before any call that could reenter the loop. The run-time checks of
+    // exclusive access took 5,000 instructions per change.
     @exclusivity(unchecked) private var machine: MonitorMachine
     @exclusivity(unchecked) private var messages: [NetlinkMessage] = []
     @exclusivity(unchecked) private var upcoming: [MonitorMachine.Effect] = []
-    @exclusivity(unchecked) private var questions: [RouteQuery] = []
+    @exclusivity(unchecked) private var queries: [RouteQuery] = []
     @exclusivity(unchecked) private var isPerforming = false
     @exclusivity(unchecked) private var isRunning = true
     private var now = Moment.now
-    /// How often in this turn events are still read before a refusal is believed.
+    /// The number of times in this turn that events are still read before a refusal is accepted.
     private var refusalChecks = MonitorLoop.refusalLimit
     private static let refusalLimit = 8
     private var attempts: [TargetID: Set<UInt64>] = [:]
     private var followers: [Follower] = []
-    // Followers that came before the first tables were complete.
-    private var early: [Follower] = []
+    // Followers that subscribed before the first tables were complete.
+    private var earlyFollowers: [Follower] = []
     private var pathFollowers: [PathFollower] = []
-    // When there are so many, those that have ended are looked for.
+    // At this number of followers, those that have ended are removed.
     private var followerLimit = 64
-    // What path followers have not heard of yet.
+    // Whether changes are pending that path followers have not received.
     private var hasChanged = false
-    private var stateAskers: [@Sendable (MonitorState) -> Void] = []
+    private var stateHandlers: [@Sendable (MonitorState) -> Void] = []
     private var nextPoll: Int64?
-    // Where the system refuses to tell of files (fs.inotify.max_user_instances, max_user_watches), they are looked at.
-    private var nextLook: Int64?
-    private var lastLook = ResolverConfiguration()
+    // If the system refuses inotify watches (fs.inotify.max_user_instances, max_user_watches), the files are polled.
+    private var nextFileCheck: Int64?
+    private var lastConfiguration = ResolverConfiguration()
     private let namespacePath: String?
     private let namespaceInode: UInt64
     private var hasRecordingFailed = false
 
-    /// Opens everything; to be called on the thread that will ``run()``, inside the namespace.
+    /// Opens all sockets and files. Must be called inside the namespace, on the thread that will call ``run()``.
     init(
         _ configuration: MonitorConfiguration, identity: MonitorIdentity, usesSysfs: Bool, mailbox: Mailbox<Command>,
         recording: RecordingWriter?, recordingFailed: @escaping @Sendable (Int32) -> Void,
@@ -91,28 +92,28 @@ final class MonitorLoop {
 
     private static func openKernel() throws(LoopError) -> any KernelSource {
         do { return try NetlinkSource() } catch {
-            // Sandboxes and old containers may refuse the whole family; then what /proc and /sys show has to do.
+            // Sandboxes and old containers may refuse the netlink family. /proc and /sys are then the only sources.
             guard let source = PollingSource(error) else { throw LoopError(call: error.call, errno: error.errno) }
             return source
         }
     }
 
-    /// Whether no events come.
+    /// Whether the kernel delivers no events.
     var isPolling: Bool { kernel.eventDescriptor == nil }
 
     // MARK: The turn
 
-    /// Runs until it is stopped or the namespace is gone.
+    /// Runs until the loop is stopped or the namespace is removed.
     func run() {
         var generator = SystemRandomNumberGenerator()
         feed(.began(seed: generator.next(), isPolling: isPolling))
-        lastLook = resolverFile.read()
-        feed(.resolver(lastLook))
+        lastConfiguration = resolverFile.read()
+        feed(.resolver(lastConfiguration))
         if isPolling { nextPoll = now.monotonicNanoseconds + Self.pollInterval }
-        look()
+        checkFiles()
         takeCommands()
         endTurn()
-        tellState()
+        reportState()
         while isRunning {
             let ready = loop.wait(until: deadline)
             now = Moment.now
@@ -123,12 +124,12 @@ final class MonitorLoop {
                 nextPoll = now.monotonicNanoseconds + Self.pollInterval
                 feed(.pollDue)
             }
-            if let due = nextLook, due <= now.monotonicNanoseconds { look() }
+            if let due = nextFileCheck, due <= now.monotonicNanoseconds { checkFiles() }
             startWaiting()
             if isRunning { endTurn() }
-            // What the turn's end cancelled has freed sockets.
+            // Attempts that the end of the turn canceled have freed sockets.
             startWaiting()
-            tellState()
+            reportState()
         }
         close()
     }
@@ -136,21 +137,21 @@ final class MonitorLoop {
     private var deadline: Int64? {
         var due = machine.nextDeadline()
         if let nextPoll { due = min(due ?? nextPoll, nextPoll) }
-        if let nextLook { due = min(due ?? nextLook, nextLook) }
+        if let nextFileCheck { due = min(due ?? nextFileCheck, nextFileCheck) }
         return due
     }
 
-    // Also once at the start: the name may have gone before it was watched.
-    private func look() {
+    // Also called once at the start: the namespace's file may have been removed before it was watched.
+    private func checkFiles() {
         if let namespacePath, NamespaceWatch.inode(of: namespacePath) != namespaceInode { feed(.namespaceGone) }
         let (isNameUnwatched, isFileUnwatched) = (
             namespacePath != nil && namespace?.descriptor == nil, resolver?.isComplete != true
         )
-        nextLook = isNameUnwatched || isFileUnwatched ? now.monotonicNanoseconds + Self.pollInterval : nil
+        nextFileCheck = isNameUnwatched || isFileUnwatched ? now.monotonicNanoseconds + Self.pollInterval : nil
         guard isFileUnwatched else { return }
         let configuration = resolverFile.read()
-        guard configuration != lastLook else { return }
-        lastLook = configuration
+        guard configuration != lastConfiguration else { return }
+        lastConfiguration = configuration
         names.configurationChanged()
         feed(.resolver(configuration))
     }
@@ -161,14 +162,14 @@ final class MonitorLoop {
         case Token.dumps: readDump()
         case Token.resolver:
             if resolver?.drain() == true {
-                lastLook = resolverFile.read()
+                lastConfiguration = resolverFile.read()
                 names.configurationChanged()
-                feed(.resolver(lastLook))
-                // The way to the file is watched anew, perhaps not all of it.
-                look()
+                feed(.resolver(lastConfiguration))
+                // The watches on the path to the file are new, and may be incomplete.
+                checkFiles()
             }
         case Token.suspend:
-            if let asleep = suspend?.wokeAfter() { feed(.resumed(nanosecondsAsleep: asleep)) }
+            if let asleep = suspend?.takeSuspendedTime() { feed(.resumed(nanosecondsAsleep: asleep)) }
         case Token.namespace:
             if namespace?.isGone() == true { feed(.namespaceGone) }
         default:
@@ -176,7 +177,7 @@ final class MonitorLoop {
         }
     }
 
-    /// - Returns: whether more of them wait.
+    /// - Returns: whether more events are queued.
     @discardableResult
     private func readEvents() -> Bool {
         messages.removeAll(keepingCapacity: true)
@@ -185,13 +186,14 @@ final class MonitorLoop {
             if recording != nil { record(.datagram([UInt8](bytes))) }
             NetlinkDecoder.decode(bytes, into: &messages)
         }
-        // Those of all datagrams together: what is done about them is said at the turn's end only.
+        // The messages of all datagrams are handled together, because their effects follow only at the turn's end.
         if !messages.isEmpty { perform(machine.handle(.path(.messages(messages)), at: now)) }
         switch result {
         case .read, .more: break
         case .overrun: feed(.overrun)
         case .failed:
-            // Never seen; a socket that only fails would keep the loop busy, so it is left alone and the tables are dumped anew.
+            // Not observed so far. A socket that only fails would keep the loop busy, so it is removed and the tables are dumped
+            // again.
             if let descriptor = kernel.eventDescriptor { loop.remove(descriptor) }
             nextPoll = now.monotonicNanoseconds + Self.pollInterval
             feed(.overrun)
@@ -201,7 +203,8 @@ final class MonitorLoop {
 
     private func readDump() {
         let failure = kernel.readDump { bytes in
-            // The slice may show what waiting events tell: heard before it, they are in the dump's log. A storm may bring more and more.
+            // The slice may contain the changes of queued events. Events that are read before the slice are in the dump's log.
+            // The loop is bounded because a storm may bring more and more events.
             for _ in 0..<64 where !readEvents() { break }
             if recording != nil { record(.dump([UInt8](bytes))) }
             messages.removeAll(keepingCapacity: true)
@@ -212,37 +215,37 @@ final class MonitorLoop {
     }
 
     private func endTurn() {
-        // Routes, neighbors and evidence are answered at once, and may lead to further questions.
+        // Routes, neighbors and evidence are answered at once, and may cause further queries.
         defer {
-            tellPathFollowers()
+            notifyPathFollowers()
             admitFollowers()
         }
-        // The bound is for targets that are due again and again: the next turn comes at once then.
+        // The bound is for targets that are due again and again; the next turn then starts at once.
         for _ in 0..<64 where isRunning {
             if feed(.turnEnded).isEmpty { return }
         }
     }
 
     private func admitFollowers() {
-        guard !early.isEmpty, machine.path.path != nil else { return }
-        followers += early.filter { $0(machine.path.snapshot, []) }
-        early = []
+        guard !earlyFollowers.isEmpty, machine.path.path != nil else { return }
+        followers += earlyFollowers.filter { $0(machine.path.snapshot, []) }
+        earlyFollowers = []
     }
 
-    private func tellPathFollowers() {
-        if hasChanged, !pathFollowers.isEmpty, let path = machine.path.path { tellPathFollowers(path) }
+    private func notifyPathFollowers() {
+        if hasChanged, !pathFollowers.isEmpty, let path = machine.path.path { notifyPathFollowers(path) }
     }
 
-    private func tellPathFollowers(_ path: NetworkPath) {
+    private func notifyPathFollowers(_ path: NetworkPath) {
         hasChanged = false
         if !pathFollowers.isEmpty { pathFollowers.removeAll { !$0(path) } }
     }
 
-    private func tellState() {
-        guard !stateAskers.isEmpty else { return }
-        let state = MonitorState(snapshot: machine.path.snapshot, isQuiet: machine.path.isQuiet, deadline: machine.deadline)
-        for body in stateAskers { body(state) }
-        stateAskers = []
+    private func reportState() {
+        guard !stateHandlers.isEmpty else { return }
+        let state = MonitorState(snapshot: machine.path.snapshot, isIdle: machine.path.isIdle, deadline: machine.deadline)
+        for body in stateHandlers { body(state) }
+        stateHandlers = []
     }
 
     private func takeCommands() {
@@ -252,17 +255,17 @@ final class MonitorLoop {
             case .remove(let id): feed(.targetRemoved(id))
             case .lookup(let answer): feed(.lookup(answer))
             case .snapshot(let body): body(machine.path.snapshot)
-            case .state(let body): stateAskers.append(body)
+            case .state(let body): stateHandlers.append(body)
             case .follow(let follower):
                 if machine.path.path == nil {
-                    early.append(follower)
+                    earlyFollowers.append(follower)
                 } else if follower(machine.path.snapshot, []) {
                     followers.append(follower)
                 }
             case .followPath(let follower):
                 if machine.path.path.map(follower) != false { pathFollowers.append(follower) }
                 if pathFollowers.count >= followerLimit, let path = machine.path.path {
-                    tellPathFollowers(path)
+                    notifyPathFollowers(path)
                     followerLimit = max(64, 2 * pathFollowers.count)
                 }
             case .stop: isRunning = false
@@ -295,8 +298,9 @@ final class MonitorLoop {
 
     // MARK: Effects
 
-    // First come, first done: an answer within the turn may lead to further effects, and what the machine said before it asked
-    // must not be told after them. A replay, which takes input by input, says everything in this order too.
+    // Effects are performed in order. An answer within the turn may cause further effects, and events that the machine emitted
+    // before the query must not be delivered after them. A replay, which handles input by input, emits its events in this order
+    // too.
     private func perform(_ effects: [MonitorMachine.Effect]) {
         guard !effects.isEmpty else { return }
         upcoming += effects
@@ -307,8 +311,8 @@ final class MonitorLoop {
         while next < upcoming.count {
             if case .askRoute(let query) = upcoming[next] {
                 next += 1
-                questions.append(query)
-                // Those that follow each other are asked in one datagram.
+                queries.append(query)
+                // Consecutive queries are sent in one datagram.
                 if next < upcoming.count, case .askRoute = upcoming[next] { continue }
                 askRoutes()
             } else {
@@ -335,8 +339,8 @@ final class MonitorLoop {
             names.cancel(id)
         case .emit(let event):
             sink(event)
-            // Now: it is the monitor's path, and those who are called back because of it are not awake yet.
-            if case .path(let update) = event { tellPathFollowers(update.path) }
+            // Delivered at once: this is the monitor's path, and the subscribers that it wakes have not started yet.
+            if case .path(let update) = event { notifyPathFollowers(update.path) }
             if case .ended = event { isRunning = false }
         case .changed(let changes):
             hasChanged = true
@@ -345,12 +349,12 @@ final class MonitorLoop {
     }
 
     private func askRoutes() {
-        let asked = questions
-        questions.removeAll(keepingCapacity: true)
+        let asked = queries
+        queries.removeAll(keepingCapacity: true)
         let replies = zip(asked, kernel.ask(asked[...])).map { MonitorInput.routeReply($0, $1) }
         let answers = replies.map(\.event)
-        // A refusal may come of a filter that a waiting event tells of, with which the question is another one: that is heard first. Not
-        // again and again in a turn: a storm would keep the path back.
+        // A refusal may come from a filter that a queued event announces, and that filter changes the query. Therefore events are
+        // read first. The number of such reads per turn is limited, because a storm would delay the path.
         if refusalChecks > 0, answers.contains(where: \.isRefusal) {
             refusalChecks -= 1
             readEvents()
@@ -378,7 +382,7 @@ final class MonitorLoop {
     }
 
     private func close() {
-        for follower in followers + early { _ = follower(nil, []) }
+        for follower in followers + earlyFollowers { _ = follower(nil, []) }
         for command in mailbox.close() {
             switch command {
             case .snapshot(let body): body(nil)

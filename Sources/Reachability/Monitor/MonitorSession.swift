@@ -1,17 +1,17 @@
 internal import EventLoop
 internal import Glibc
 
-/// A running monitor: one thread that watches one namespace. Everything public composes this.
+/// A running monitor: one thread that monitors one namespace. All public types use this class.
 package final class MonitorSession: MonitorSource {
     package let identity: MonitorIdentity
     private let mailbox: Mailbox<MonitorLoop.Command>
     private let thread: LoopThread
     private let nextTarget: Locked<Int>
 
-    /// Starts watching; returns once the sockets are open.
+    /// Starts the monitor, and returns once the sockets are open.
     ///
-    /// `sink` is called on the monitor's thread, in order, with every event; it must not block. `recordingFailed` is called there
-    /// with an errno when the recording cannot be written to its end (ENOBUFS: the disk was too slow); watching goes on.
+    /// `sink` receives every event, in order, on the monitor's thread. It must not block. `recordingFailed` receives an errno on
+    /// the same thread if the recording cannot be written completely (ENOBUFS: the disk was too slow). The monitor continues.
     package init(
         _ configuration: MonitorConfiguration, recordingTo path: String? = nil, targets: [(Endpoint, ProbeSettings)] = [],
         recordingFailed: @escaping @Sendable (Int32) -> Void = { _ in },
@@ -23,10 +23,10 @@ package final class MonitorSession: MonitorSource {
             bootID: BootIdentifier.current, namespaceName: namespace?.text,
             namespaceInode: namespace.map { NamespaceWatch.inode(of: $0.path) } ?? ownNamespace
         )
-        // Before the thread starts, so that a file that cannot be created leaves nothing behind.
+        // The recording is created before the thread starts, so that a file that cannot be created leaves nothing behind.
         var recording: RecordingWriter?
         if let path {
-            // A namespace that does not exist must not cost an older recording its content.
+            // A missing namespace must not overwrite an older recording.
             if let namespace, identity.namespaceInode == 0 { throw .noSuchNamespace(namespace) }
             let header = RecordingHeader(program: "netwatch", identity: identity, configuration: configuration)
             recording = try RecordingWriter(path: path, header: header)
@@ -60,10 +60,10 @@ package final class MonitorSession: MonitorSource {
         mailbox.post(.stop)
     }
 
-    /// Whether the system refuses events, so that everything is looked at from time to time instead.
+    /// Whether the system refuses events, so that the tables are polled.
     package let isPolling: Bool
 
-    /// Makes a target's number, for who has to know it before its first event.
+    /// Returns a new target's number, for a caller that needs it before the first event.
     package func newTarget() -> TargetID {
         nextTarget.withLock { number in
             defer { number += 1 }
@@ -74,50 +74,50 @@ package final class MonitorSession: MonitorSource {
     /// Adds a target; its events follow.
     package func add(_ id: TargetID, _ endpoint: Endpoint, settings: ProbeSettings) { mailbox.post(.add(id, endpoint, settings)) }
 
-    /// Ends a target; events that are under way may still follow.
+    /// Removes a target. Its pending events may still follow.
     package func remove(_ id: TargetID) { mailbox.post(.remove(id)) }
 
-    /// Gives a copy of the kernel's state to `body` on the monitor's thread; `nil` when watching has ended.
+    /// Passes a copy of the kernel's state to `body` on the monitor's thread; `nil` if the monitor has ended.
     package func withSnapshot(_ body: @escaping @Sendable (Kernel.Snapshot?) -> Void) {
         if !mailbox.post(.snapshot(body)) { body(nil) }
     }
 
-    /// Gives the snapshot with each batch of changes to `body` on the monitor's thread, first with none, until it returns false;
-    /// `nil` when watching ends.
+    /// Passes the snapshot with each batch of changes to `body` on the monitor's thread until `body` returns false. The first
+    /// call has no changes; the last call, at the monitor's end, has `nil`.
     package func follow(_ body: @escaping @Sendable (Kernel.Snapshot?, [Kernel.Change]) -> Bool) {
         if !mailbox.post(.follow(body)) { _ = body(nil, []) }
     }
 
-    /// Gives the path to `body` on the monitor's thread whenever links, addresses, routes or rules have changed, whether the path has or
-    /// not, and at first, until it returns false. `body` must not block.
+    /// Passes the path to `body` on the monitor's thread, at first and after each change of links, addresses, routes or rules,
+    /// even if the path is unchanged. Ends when `body` returns false. `body` must not block.
     package func followPath(_ body: @escaping @Sendable (NetworkPath) -> Bool) { mailbox.post(.followPath(body)) }
 
-    /// Gives what is known at the end of the monitor's next turn to `body` on the monitor's thread. What the kernel had sent when
-    /// the former call's `body` ran has been read by then. Not called when watching has ended.
+    /// Passes the state at the end of the monitor's next turn to `body` on the monitor's thread. The state includes all messages
+    /// that the kernel had sent when the previous call's `body` ran. `body` is not called if the monitor has ended.
     package func withState(_ body: @escaping @Sendable (MonitorState) -> Void) { mailbox.post(.state(body)) }
 
-    /// Stops watching soon; a few events may still follow.
+    /// Requests the end of the monitor. A few events may still follow.
     package func requestStop() { mailbox.post(.stop) }
 
-    /// Stops watching and closes everything; returns when the thread has ended, at once when called on that thread. No event
-    /// follows.
+    /// Ends the monitor and closes all descriptors. Returns when the thread has ended, or at once if called on that thread. No
+    /// event follows.
     package func stop() {
         mailbox.post(.stop)
         thread.join()
     }
 }
 
-// Filled on the monitor's thread before its starter goes on.
+// Set on the monitor's thread before the thread that started it continues.
 private final class SharedFlag: Sendable {
     let value = Locked(false)
 }
 
-/// What a monitor knows at one moment, for those who wait until it knows everything.
+/// The state of a monitor at one moment, for callers that wait until the monitor is idle.
 package struct MonitorState: Sendable {
-    /// The kernel's state as far as it is known.
+    /// The known state of the kernel's tables.
     package var snapshot: Kernel.Snapshot
-    /// Whether nothing is being dumped, asked or waited for.
-    package var isQuiet: Bool
-    /// When the monitor goes on by itself, on the monotonic clock in nanoseconds; `nil` for never.
+    /// Whether no dump, query or answer is pending.
+    package var isIdle: Bool
+    /// The time at which the monitor continues without input, on the monotonic clock in nanoseconds; `nil` for never.
     package var deadline: Int64?
 }

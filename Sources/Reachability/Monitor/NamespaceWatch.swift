@@ -2,23 +2,24 @@ internal import CLinux
 internal import EventLoop
 internal import Glibc
 
-/// Tells when a namespace loses its name: the kernel sends nothing then, and the namespace lives on in whoever holds a socket of it.
+/// Detects the removal of a namespace's file. The kernel sends no event for it, and the namespace continues to exist while any
+/// process has a socket in it.
 ///
-/// A file is watched through its directory (inotify(7)), and so is every symbolic link on the way to it; a path below /proc/PID
-/// through that process (pidfd_open(2)).
+/// A file, and every symbolic link on the path to it, is watched through its directory (inotify(7)). A path below /proc/PID is
+/// watched through that process (pidfd_open(2)).
 struct NamespaceWatch: ~Copyable {
-    /// Readable when ``isGone()`` should be asked.
+    /// A descriptor that is readable when ``isGone()`` should be called.
     let descriptor: Int32
     private let path: String
     private let inode: UInt64
     private let watchesProcess: Bool
 
-    /// Watches the namespace that the calling thread has entered by `path`; `nil` when it cannot be watched.
+    /// Watches the namespace that the calling thread has entered by `path`; `nil` if the path cannot be watched.
     init?(_ path: String, inode: UInt64) {
         self.path = path
         self.inode = inode
-        let way = Self.way(to: path)
-        if let process = way.last.flatMap({ Self.process(of: $0) }) {
+        let chain = Self.linkChain(to: path)
+        if let process = chain.last.flatMap({ Self.process(of: $0) }) {
             descriptor = netwatch_pidfd_open(process)
             watchesProcess = true
             guard descriptor >= 0 else { return nil }
@@ -28,28 +29,28 @@ struct NamespaceWatch: ~Copyable {
         let descriptor = inotify_init1(netwatch_IN_FLAGS)
         self.descriptor = descriptor
         guard descriptor >= 0 else { return nil }
-        // IN_MOVED_TO: what is renamed over the file leaves no other trace in its directory.
+        // IN_MOVED_TO: a file that is renamed over the namespace's file causes no other event in its directory.
         let mask = UInt32(
             IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT | IN_CREATE | IN_ATTRIB)
-        guard way.count(where: { inotify_add_watch(descriptor, Self.directory(of: $0), mask) >= 0 }) > 0 else {
+        guard chain.count(where: { inotify_add_watch(descriptor, Self.directory(of: $0), mask) >= 0 }) > 0 else {
             close(descriptor)
             return nil
         }
     }
 
-    /// The path, and where each symbolic link leads to; the last is the file itself, or a path below /proc/PID, whose links are
-    /// none that a directory tells of.
-    private static func way(to path: String) -> [String] {
-        var way = [path]
-        // As many as the kernel follows (path_resolution(7)).
-        while way.count <= 40, let last = way.last, process(of: last) == nil {
+    /// Returns the path, followed by the target of each symbolic link. The last entry is the file itself, or a path below
+    /// /proc/PID, whose links inotify cannot watch.
+    private static func linkChain(to path: String) -> [String] {
+        var chain = [path]
+        // The kernel follows at most 40 links (path_resolution(7)).
+        while chain.count <= 40, let last = chain.last, process(of: last) == nil {
             var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
             let count = readlink(last, &buffer, buffer.count)
             guard count > 0 else { break }
             let target = String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
-            way.append(target.hasPrefix("/") ? target : "\(directory(of: last))/\(target)")
+            chain.append(target.hasPrefix("/") ? target : "\(directory(of: last))/\(target)")
         }
-        return way
+        return chain
     }
 
     private static func directory(of path: String) -> String {
@@ -65,7 +66,7 @@ struct NamespaceWatch: ~Copyable {
 
     deinit { close(descriptor) }
 
-    /// Takes the waiting events and looks whether the path still leads to the namespace.
+    /// Reads the queued events, and returns whether the path no longer leads to the namespace.
     func isGone() -> Bool {
         if watchesProcess { return true }
         var buffer = [UInt8](repeating: 0, count: 4096)
@@ -73,7 +74,7 @@ struct NamespaceWatch: ~Copyable {
         return NamespaceWatch.inode(of: path) != inode
     }
 
-    /// The inode of a namespace's file; 0 when there is none.
+    /// Returns the inode of a namespace's file; 0 if the file does not exist.
     static func inode(of path: String) -> UInt64 {
         var facts = stat()
         return stat(path, &facts) == 0 ? UInt64(facts.st_ino) : 0

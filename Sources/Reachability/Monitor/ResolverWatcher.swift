@@ -1,46 +1,48 @@
 import CLinux
 import Glibc
 
-/// Tells when the resolver's configuration may have changed, without polling (inotify(7)).
+/// Detects possible changes of the resolver's configuration without polling (inotify(7)).
 ///
-/// Watched are every directory on the way to the file, for entries that come, go or are renamed, and the file itself, for writes.
-/// That covers the usual replacement by rename, deletion, a link turned elsewhere, and directories that are made later.
-/// Writes count when the writer closes the file: in between it is often empty, and a resolver gone for a millisecond is no news.
-/// A file system mounted over the way gives no event.
+/// Every directory on the path to the file is watched for entries that are created, deleted or renamed, and the file itself for
+/// writes. This covers replacement by rename, deletion, a changed link, and directories that are created later.
+///
+/// A write counts when the writer closes the file: until then the file is often empty, and a resolver that disappears for a
+/// millisecond is not a change. A file system that is mounted over the path causes no event.
 package struct ResolverWatcher: ~Copyable {
-    /// To be waited for, for reading; then comes ``drain()``. Owned by this value.
+    /// The inotify descriptor, owned by this value. When it is readable, call ``drain()``.
     package let descriptor: Int32
-    /// Which file it is.
+    /// The watched file.
     package let file: ResolverFile
-    /// Whether every watch could be placed; not when the user's limit of watches is met, or a directory may not be read.
+    /// Whether every watch was placed. False if the user's limit of watches is reached, or a directory cannot be read.
     package private(set) var isComplete = true
 
-    /// The names of the entries that matter, by watch; none for the file itself, of which everything matters.
+    /// The relevant entries of each watch. A watch of the file itself has no entries, and all its events are relevant.
     private var watches: [Int32: Set<String>] = [:]
 
-    private static let ofDirectories = UInt32(IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF)
-    private static let ofFiles = UInt32(IN_CLOSE_WRITE | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF)
-    /// struct inotify_event without its name.
+    private static let directoryMask = UInt32(IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF)
+    private static let fileMask = UInt32(IN_CLOSE_WRITE | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF)
+    /// The size of struct inotify_event without its name.
     private static let headerSize = 16
-    /// Buffers of some 128 events each.
+    /// The maximum number of buffers per call; each holds about 128 events.
     private static let readLimit = 64
 
-    /// Starts watching. Read the file afterwards: a change between the two is seen by both, never by none.
+    /// Creates a watcher. Read the file after creating the watcher: a change in between is then noticed twice rather than not at
+    /// all.
     package init(_ file: ResolverFile) throws(MonitorError) {
         let descriptor = inotify_init1(netwatch_IN_FLAGS)
         guard descriptor >= 0 else { throw .system(call: "inotify_init1", errno: errno) }
         self.descriptor = descriptor
         self.file = file
-        place()
+        placeWatches()
     }
 
     deinit { close(descriptor) }
 
-    /// What the file says now.
+    /// Reads and parses the file.
     package func read() -> ResolverConfiguration { file.read() }
 
-    /// Takes the waiting events; whether one of them matters, so that the file is to be read again. Never blocks, and takes at most
-    /// 64 buffers: what is left keeps ``descriptor`` readable.
+    /// Reads the queued events and returns whether any of them is relevant, so that the file must be read again. Never blocks.
+    /// Reads at most 64 buffers; remaining events keep ``descriptor`` readable.
     package mutating func drain() -> Bool {
         var isRelevant = false
         var buffer = [UInt8](repeating: 0, count: 4096)
@@ -58,38 +60,39 @@ package struct ResolverWatcher: ~Copyable {
                     )
                 }
                 let name = buffer[(offset + Self.headerSize)..<min(count, offset + Self.headerSize + length)].prefix { $0 != 0 }
-                if matters(watch: watch, mask: mask, name: String(decoding: name, as: UTF8.self)) { isRelevant = true }
+                if isRelevantEvent(watch: watch, mask: mask, name: String(decoding: name, as: UTF8.self)) { isRelevant = true }
                 offset += Self.headerSize + length
             }
         }
-        if isRelevant { place() }
+        if isRelevant { placeWatches() }
         return isRelevant
     }
 
-    private func matters(watch: Int32, mask: UInt32, name: String) -> Bool {
+    private func isRelevantEvent(watch: Int32, mask: UInt32, name: String) -> Bool {
         if mask & UInt32(IN_Q_OVERFLOW) != 0 { return true }
-        // Also the last word (IN_IGNORED) of a watch that was given up.
+        // A removed watch sends a last event (IN_IGNORED), which is ignored too.
         guard let names = watches[watch] else { return false }
-        // An event without a name is about the watched thing itself.
+        // An event without a name concerns the watched file or directory itself.
         return name.isEmpty || names.contains(name)
     }
 
-    /// Walks the way anew and watches what is on it now. Watching again what is watched keeps its watch.
-    private mutating func place() {
+    /// Follows the path again and watches its present entries. An entry that is already watched keeps its watch.
+    private mutating func placeWatches() {
         var placed: [Int32: Set<String>] = [:]
         var isComplete = true
         for candidate in file.candidates {
             let path = file.resolve(candidate) { step in
-                let watch = inotify_add_watch(descriptor, step.directory, Self.ofDirectories | UInt32(IN_ONLYDIR))
+                let watch = inotify_add_watch(descriptor, step.directory, Self.directoryMask | UInt32(IN_ONLYDIR))
                 if watch >= 0 {
                     placed[watch, default: []].insert(step.name)
                 } else if errno != ENOENT {
-                    // A directory that has just gone is no loss: the watch of its parent tells.
+                    // A directory that has just been removed is not an error, because the watch of its parent reports the
+                    // removal.
                     isComplete = false
                 }
             }
             guard let path else { continue }
-            let watch = inotify_add_watch(descriptor, path, Self.ofFiles | UInt32(IN_DONT_FOLLOW))
+            let watch = inotify_add_watch(descriptor, path, Self.fileMask | UInt32(IN_DONT_FOLLOW))
             if watch >= 0 { placed[watch] = [] } else if errno != ENOENT { isComplete = false }
             break
         }

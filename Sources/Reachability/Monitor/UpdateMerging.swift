@@ -10,7 +10,7 @@ extension PathUpdate: Coalescing {
     }
 }
 
-/// The updates of servers that a reader has not received: the latest of each.
+/// The latest update of each server whose update a reader has not received.
 struct ServerBatch: Coalescing {
     private var updates: [Endpoint: ServerUpdate]
 
@@ -18,7 +18,7 @@ struct ServerBatch: Coalescing {
 
     subscript(endpoint: Endpoint) -> ServerUpdate? { updates[endpoint] }
 
-    /// In the order in which they were read; those of one moment by the names of their servers.
+    /// The updates in the order in which they were read. Updates of the same moment are sorted by the names of their servers.
     var ordered: [ServerUpdate] {
         guard updates.count > 1 else { return Array(updates.values) }
         return updates.values.sorted { ($0.moment, $0.endpoint.text) < ($1.moment, $1.endpoint.text) }

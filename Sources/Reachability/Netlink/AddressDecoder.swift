@@ -2,7 +2,7 @@ internal import CLibnl
 internal import CLinux
 
 extension NetlinkDecoder {
-    /// RTM_NEWADDR and RTM_DELADDR.
+    /// Decodes RTM_NEWADDR and RTM_DELADDR.
     static func address(_ message: UnsafeMutablePointer<nlmsghdr>) -> NetlinkEvent {
         guard let header = fixedHeader(message, as: ifaddrmsg.self) else { return .malformed }
         guard header.ifa_family == UInt8(AF_INET) || header.ifa_family == UInt8(AF_INET6) else { return .ignored }
@@ -18,10 +18,10 @@ extension NetlinkDecoder {
             default: break
             }
         }
-        // On a point-to-point link IFA_ADDRESS is the other end; IPv6 says its own only there. By attribute, because libnl makes
-        // 0.0.0.0 of a message without any.
+        // On a point-to-point link IFA_ADDRESS is the remote end; for IPv6 without a peer it is the local address. The attributes
+        // are read directly, because libnl returns 0.0.0.0 for a message without an address.
         guard let address = local ?? other else { return .malformed }
-        // Router advertisements flip the flag every few seconds; what is left of the time does not lie (Chromium's finding).
+        // Router advertisements toggle the flag every few seconds. The remaining preferred time is reliable (found by Chromium).
         if lifetime.isPreferred { flags.remove(.deprecated) } else { flags.insert(.deprecated) }
         let decoded = Address(
             interface: header.ifa_index,
@@ -34,13 +34,13 @@ extension NetlinkDecoder {
         return Int(message.pointee.nlmsg_type) == RTM_DELADDR ? .addressRemoved(decoded.key) : .address(decoded)
     }
 
-    /// RTM_NEWNEIGH and RTM_DELNEIGH.
+    /// Decodes RTM_NEWNEIGH and RTM_DELNEIGH.
     static func neighbor(_ message: UnsafeMutablePointer<nlmsghdr>) -> NetlinkEvent {
         guard let header = fixedHeader(message, as: ndmsg.self) else { return .malformed }
-        // Bridges' forwarding tables come as family 7.
+        // Bridges' forwarding tables have family 7.
         guard header.ndm_family == UInt8(AF_INET) || header.ndm_family == UInt8(AF_INET6) else { return .ignored }
-        // Answers by libnl-route's object. Events by attribute: each link that is switched on or off tells of its multicast neighbors,
-        // and their objects took a tenth of the time until the user's callback.
+        // Replies are decoded by libnl-route, events by attribute. Each link that goes up or down sends events for its multicast
+        // neighbors; libnl's objects for them took a tenth of the time until the user's callback.
         let isAnswer = message.pointee.nlmsg_seq != 0
         let found = isAnswer ? withObject(message, neighborFields) : neighborFields(message)
         guard let (destination, hardwareAddress) = found else { return .malformed }
@@ -69,7 +69,7 @@ extension NetlinkDecoder {
 }
 
 extension Address.Lifetime {
-    /// `struct ifa_cacheinfo`: preferred, valid, created, renewed; all bits set stand for ever.
+    /// Reads `struct ifa_cacheinfo`: preferred, valid, created, renewed. A value with all bits set means unlimited.
     fileprivate init?(_ bytes: UnsafeRawBufferPointer) {
         guard bytes.count >= 16 else { return nil }
         func word(_ number: Int) -> UInt32 { bytes.loadUnaligned(fromByteOffset: 4 * number, as: UInt32.self) }

@@ -1,15 +1,15 @@
 extension RouteAnswer {
-    /// What the kernel's reply to RTM_GETROUTE says; `nil` when there is none.
+    /// Creates an answer from the kernel's reply to RTM_GETROUTE; `nil` if there is no reply.
     ///
-    /// Asked for one interface, the kernel shows the whole route that it matched: of several next hops the one over that
-    /// interface counts. Where nexthop objects are not spelt out (`nexthop_compat_mode` 0) only the interface is known.
+    /// For a query with an interface, the kernel returns the complete matching route. The next hop over that interface is used.
+    /// If the kernel does not list the hops of nexthop objects (`nexthop_compat_mode` 0), only the interface is known.
     init?(_ messages: [NetlinkMessage], to query: RouteQuery) {
         switch messages.first?.event {
         case .route(let route, _, _):
-            let unspelt = query.interface != 0 && route.nexthopObject != 0 ? Route.NextHop(interface: query.interface) : nil
+            let unlistedHop = query.interface != 0 && route.nexthopObject != 0 ? Route.NextHop(interface: query.interface) : nil
             let bound = route.isMultipath ? route.nextHops.first { $0.interface == query.interface } : nil
-            guard let hop = bound ?? route.firstHop ?? unspelt else {
-                // A route that refuses has no next hop.
+            guard let hop = bound ?? route.firstHop ?? unlistedHop else {
+                // A route that refuses packets has no next hop.
                 self = .refused(errno: RouteAnswer.noRoute)
                 return
             }
@@ -26,12 +26,12 @@ extension RouteAnswer {
 }
 
 extension RouteAnswer {
-    /// ENETUNREACH.
+    /// The number of ENETUNREACH.
     private static let noRoute: Int32 = 101
 }
 
 extension NeighborAnswer {
-    /// What the kernel's reply to RTM_GETNEIGH says. Kernels before 5.0 refuse the question (EOPNOTSUPP).
+    /// Creates an answer from the kernel's reply to RTM_GETNEIGH. Kernels before 5.0 refuse the query (EOPNOTSUPP).
     init(_ messages: [NetlinkMessage]) {
         switch messages.first?.event {
         case .neighbor(let neighbor): self = .state(neighbor.state)
@@ -40,6 +40,6 @@ extension NeighborAnswer {
         }
     }
 
-    /// ENOENT.
+    /// The number of ENOENT.
     private static let noEntry: Int32 = 2
 }

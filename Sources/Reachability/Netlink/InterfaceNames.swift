@@ -6,9 +6,10 @@ internal import Glibc
 package enum InterfaceNames {
     private static let alternativeName: Int32 = 53
 
-    /// The first name of the interface that the kernel knows by the given first or alternative name; the given name if there is none.
+    /// Returns the primary name of the interface with the given primary or alternative name; the given name if no interface has
+    /// it.
     ///
-    /// SO_BINDTODEVICE takes at most 15 bytes of a name (socket(7)), and an alternative name may have 127.
+    /// SO_BINDTODEVICE accepts at most 15 bytes of a name (socket(7)), and an alternative name may have 127.
     package static func firstName(of name: String) -> String {
         guard !isFirstName(name), (1...127).contains(name.utf8.count), let socket = try? NetlinkSocket(),
             let request = NetlinkRequest(type: Int32(RTM_GETLINK), flags: 0, sequence: 1, header: ifinfomsg())
@@ -24,7 +25,7 @@ package enum InterfaceNames {
         return link.name
     }
 
-    /// Whether an interface has this as its first name, and not as another one.
+    /// Returns whether the name is an interface's primary name, not an alternative one.
     private static func isFirstName(_ name: String) -> Bool {
         var buffer = [CChar](repeating: 0, count: Int(IF_NAMESIZE))
         guard if_indextoname(if_nametoindex(name), &buffer) != nil else { return false }

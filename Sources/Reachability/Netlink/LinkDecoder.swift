@@ -2,10 +2,11 @@ internal import CLibnl
 internal import CLinux
 
 extension NetlinkDecoder {
-    /// RTM_NEWLINK and RTM_DELLINK.
+    /// Decodes RTM_NEWLINK and RTM_DELLINK.
     static func link(_ message: UnsafeMutablePointer<nlmsghdr>) -> NetlinkEvent {
         guard let header = fixedHeader(message, as: ifinfomsg.self) else { return .malformed }
-        // Bridges tell of their ports with family 7 on the same group; a port that leaves its bridge "is deleted" there.
+        // Bridges report their ports with family 7 on the same group. When a port is removed from its bridge, that message is
+        // RTM_DELLINK, although the device still exists.
         guard header.ifi_family == UInt8(AF_UNSPEC) else { return .ignored }
         let index = UInt32(bitPattern: header.ifi_index)
         if Int(message.pointee.nlmsg_type) == RTM_DELLINK { return .linkRemoved(index) }
@@ -16,12 +17,12 @@ extension NetlinkDecoder {
         for attribute in AttributeSequence(message, headerSize: MemoryLayout<ifinfomsg>.size) {
             if Int(attribute.type) == IFLA_WIRELESS { isWirelessEvent = true } else { link.read(attribute) }
         }
-        // Statistics of wireless extensions come as a message of a name and nothing else; it says nothing of the state.
+        // Wireless extensions send their statistics as a message with only a name. The message does not change the state.
         if isWirelessEvent && header.ifi_change == 0 { return .ignored }
         return link.name.isEmpty ? .malformed : .link(link)
     }
 
-    /// RTM_NEWNETCONF, as far as it is about `ignore_routes_with_linkdown`.
+    /// Decodes RTM_NEWNETCONF, if the message is about `ignore_routes_with_linkdown`.
     static func linkdownPolicy(_ message: UnsafeMutablePointer<nlmsghdr>) -> NetlinkEvent {
         guard let header = fixedHeader(message, as: netconfmsg.self) else { return .malformed }
         guard header.ncm_family == UInt8(AF_INET) || header.ncm_family == UInt8(AF_INET6) else { return .ignored }
@@ -34,7 +35,7 @@ extension NetlinkDecoder {
             default: break
             }
         }
-        // Negative numbers stand for the defaults, which are no interface's own setting.
+        // Negative numbers are the defaults, not the setting of an interface.
         guard isAboutLinkdown, index > 0 else { return .ignored }
         return .linkdownPolicy(header.ncm_family == UInt8(AF_INET) ? .v4 : .v6, interface: UInt32(index))
     }
@@ -45,12 +46,12 @@ extension NetlinkDecoder {
     }
 }
 
-// By attribute: libnl-route 3.7 loses the bus, a tap's type and a tunnel's other end, and its object with all statistics and
-// settings takes longer than everything else between the kernel's message and the user's callback.
+// Decoded by attribute: libnl-route 3.7 drops the bus, a tap's type and a tunnel's remote end. Its object, with all statistics
+// and settings, takes longer than all other steps between the kernel's message and the user's callback.
 extension Link {
-    // linux/if_link.h: IFLA_PARENT_DEV_BUS_NAME is newer than some headers that this builds with.
+    // linux/if_link.h: IFLA_PARENT_DEV_BUS_NAME is newer than some headers with which this package builds.
     private static let parentBusName = 57
-    // IFLA_PROP_LIST and IFLA_ALT_IFNAME, which are newer too.
+    // IFLA_PROP_LIST and IFLA_ALT_IFNAME are newer too.
     private static let propertyList = 52
     private static let alternativeName = 53
     private static let tunType: Int32 = 3
@@ -83,7 +84,7 @@ extension Link {
         }
     }
 
-    // The attribute that holds the other end's address differs by kind (linux/if_tunnel.h, linux/if_link.h).
+    // The attribute of the remote end's address differs by kind (linux/if_tunnel.h, linux/if_link.h).
     private mutating func readData(_ attributes: AttributeSequence, of kind: String) {
         let remotes: Set<Int32>
         switch kind {

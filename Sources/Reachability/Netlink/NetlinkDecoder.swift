@@ -2,10 +2,11 @@ internal import CLibnl
 internal import CLinux
 internal import Glibc
 
-/// Makes values of the kernel's datagrams: links, addresses, routes and neighbors by the objects of libnl-route, and by
-/// attribute what those objects drop (rules' `not`, `suppress_prefixlength` and `uidrange`; nexthop objects; a device's bus).
+/// Decodes the kernel's datagrams. libnl-route decodes routes and the replies for neighbors. This module reads the attributes
+/// itself if speed matters (links, addresses, neighbor events) or libnl drops them (rules' `not`, `suppress_prefixlength` and
+/// `uidrange`; nexthop objects; a device's bus).
 enum NetlinkDecoder {
-    /// Decodes a datagram, message by message, in order. A message that makes no sense is one `.malformed`.
+    /// Decodes the messages of a datagram in order. A message that cannot be decoded becomes one `.malformed` message.
     static func decode(_ datagram: UnsafeRawBufferPointer, into messages: inout [NetlinkMessage]) {
         var offset = 0
         while datagram.count - offset >= MemoryLayout<nlmsghdr>.size, let base = datagram.baseAddress {
@@ -25,7 +26,7 @@ enum NetlinkDecoder {
         }
     }
 
-    /// Decodes bytes that were kept, as in a recording.
+    /// Decodes stored bytes, such as those of a recording.
     static func decode(_ bytes: [UInt8]) -> [NetlinkMessage] {
         var messages: [NetlinkMessage] = []
         bytes.withUnsafeBytes { decode($0, into: &messages) }
@@ -51,18 +52,18 @@ enum NetlinkDecoder {
         }
     }
 
-    /// The fixed structure behind the netlink header; `nil` when the message is too short for it.
+    /// Returns the fixed structure after the netlink header; `nil` if the message is too short.
     static func fixedHeader<Header>(_ header: UnsafeMutablePointer<nlmsghdr>, as type: Header.Type) -> Header? {
         guard nlmsg_valid_hdr(header, Int32(MemoryLayout<Header>.size)) != 0, let data = nlmsg_data(header) else { return nil }
         return data.loadUnaligned(as: Header.self)
     }
 
-    /// Lets libnl-route parse the message and hands its object to `body`; `nil` when libnl refuses the message.
+    /// Parses the message with libnl-route and passes the object to `body`; `nil` if libnl refuses the message.
     static func withObject<Value>(_ header: UnsafeMutablePointer<nlmsghdr>, _ body: (OpaquePointer) -> Value?) -> Value? {
         guard let message = nlmsg_convert(header) else { return nil }
         defer { nlmsg_free(message) }
         nlmsg_set_proto(message, NETLINK_ROUTE)
-        // libnl drops its reference to the object when the callback returns, so the callback takes one.
+        // libnl releases its reference to the object when the callback returns, so the callback retains the object.
         var object: OpaquePointer?
         _ = nl_msg_parse(
             message,
@@ -76,7 +77,7 @@ enum NetlinkDecoder {
         return body(object)
     }
 
-    /// The address in a libnl object.
+    /// Returns the address in a libnl object.
     static func address(_ pointer: OpaquePointer?) -> IPAddress? {
         guard let pointer, let bytes = nl_addr_get_binary_addr(pointer) else { return nil }
         let count = Int(nl_addr_get_len(pointer))
@@ -84,14 +85,15 @@ enum NetlinkDecoder {
     }
 }
 
-/// The attributes of one message or one nest, in order. Walked by hand: a link has forty, and libnl's `nla_*` are four calls each.
+/// The attributes of one message or one nested attribute, in order. Read without libnl: a link has forty attributes, and libnl's
+/// `nla_*` need four calls for each.
 struct AttributeSequence: Sequence, IteratorProtocol {
     /// One attribute.
     struct Attribute {
-        /// Without the flags for nests and byte orders in the upper two bits (`NLA_TYPE_MASK`).
+        /// The type without the flags for nesting and byte order in the upper two bits (`NLA_TYPE_MASK`).
         let type: Int32
         let bytes: UnsafeRawBufferPointer
-        /// The number in host order; `nil` when the attribute is shorter than the number.
+        /// Returns the number in host order; `nil` if the attribute is shorter than the number.
         func number<Number: FixedWidthInteger>(_ type: Number.Type = Number.self) -> Number? {
             bytes.count >= MemoryLayout<Number>.size ? bytes.loadUnaligned(as: Number.self) : nil
         }
@@ -100,31 +102,31 @@ struct AttributeSequence: Sequence, IteratorProtocol {
         var nested: AttributeSequence { AttributeSequence(bytes) }
     }
 
-    private var rest: UnsafeRawBufferPointer
+    private var remaining: UnsafeRawBufferPointer
 
-    /// The attributes behind a fixed header of `headerSize` bytes.
+    /// Creates a sequence of the attributes after a fixed header of `headerSize` bytes.
     init(_ message: UnsafeMutablePointer<nlmsghdr>, headerSize: Int) {
         let start = MemoryLayout<nlmsghdr>.size + (headerSize + 3) & ~3
         let count = Int(message.pointee.nlmsg_len) - start
         self.init(UnsafeRawBufferPointer(start: UnsafeRawPointer(message) + start, count: Swift.max(count, 0)))
     }
 
-    /// The attributes in these bytes.
-    init(_ bytes: UnsafeRawBufferPointer) { rest = bytes }
+    /// Creates a sequence of the attributes in `bytes`.
+    init(_ bytes: UnsafeRawBufferPointer) { remaining = bytes }
 
-    // struct nlattr: the length with these four bytes, the type; each attribute begins at a multiple of four.
+    // struct nlattr has the length, including these four bytes, and the type. Each attribute begins at a multiple of four.
     mutating func next() -> Attribute? {
-        guard rest.count >= 4 else { return nil }
-        let length = Int(rest.loadUnaligned(as: UInt16.self))
-        guard length >= 4, length <= rest.count else { return nil }
-        let type = rest.loadUnaligned(fromByteOffset: 2, as: UInt16.self) & 0x3fff
-        let bytes = UnsafeRawBufferPointer(rebasing: rest[4..<length])
-        rest = UnsafeRawBufferPointer(rebasing: rest[Swift.min((length + 3) & ~3, rest.count)...])
+        guard remaining.count >= 4 else { return nil }
+        let length = Int(remaining.loadUnaligned(as: UInt16.self))
+        guard length >= 4, length <= remaining.count else { return nil }
+        let type = remaining.loadUnaligned(fromByteOffset: 2, as: UInt16.self) & 0x3fff
+        let bytes = UnsafeRawBufferPointer(rebasing: remaining[4..<length])
+        remaining = UnsafeRawBufferPointer(rebasing: remaining[Swift.min((length + 3) & ~3, remaining.count)...])
         return Attribute(type: Int32(type), bytes: bytes)
     }
 }
 
-/// FNV-1a over bytes: tells values apart that have no name here.
+/// A digest of bytes by FNV-1a. It distinguishes values by attributes that the type does not name.
 struct Fingerprint {
     private(set) var value: UInt64 = 0
 

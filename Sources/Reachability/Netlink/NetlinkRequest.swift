@@ -6,7 +6,7 @@ internal import Glibc
 struct NetlinkRequest: ~Copyable {
     let handle: OpaquePointer
 
-    /// An empty request of this type with its fixed header, which must be a plain C structure of rtnetlink.
+    /// Creates a request with its fixed header, which must be a plain C structure of rtnetlink.
     init?<Header: BitwiseCopyable>(type: Int32, flags: Int32, sequence: UInt32, header: Header) {
         guard let handle = nlmsg_alloc_size(512) else { return nil }
         let isFilled = withUnsafeBytes(of: header) { bytes in
@@ -23,7 +23,7 @@ struct NetlinkRequest: ~Copyable {
 
     deinit { nlmsg_free(handle) }
 
-    /// The request as it is sent.
+    /// The bytes of the request as sent.
     var bytes: [UInt8] {
         guard let header = nlmsg_hdr(handle) else { return [] }
         return [UInt8](UnsafeRawBufferPointer(start: header, count: Int(header.pointee.nlmsg_len)))
@@ -39,8 +39,8 @@ struct NetlinkRequest: ~Copyable {
 }
 
 extension NetlinkRequest {
-    /// Asks for everything in a table, or for its routes over one interface only (Linux 4.20; older kernels send the complete table).
-    /// The header is that of the table's own messages: strict checking wants no other.
+    /// Requests all entries of a table, or only the routes over one interface (Linux 4.20; older kernels send the complete
+    /// table). The header is the header of the table's own messages, because strict checking accepts no other.
     static func dump(_ table: KernelTable, over interface: UInt32? = nil, sequence: UInt32) -> NetlinkRequest? {
         func request<Header: BitwiseCopyable>(_ type: Int, _ header: Header) -> NetlinkRequest? {
             NetlinkRequest(type: Int32(type), flags: NLM_F_ROOT | NLM_F_MATCH, sequence: sequence, header: header)
@@ -68,9 +68,9 @@ extension NetlinkRequest {
         }
     }
 
-    /// Asks which way a packet would go. With an interface, only what the tables say counts (RTM_F_FIB_MATCH): without it IPv4
-    /// assumes that any destination is on the link when no route over the interface is found. Kernels before 4.17 pass over the
-    /// protocol and the port, and have no rules that look at them.
+    /// Requests the route of a packet. With an interface, the request sets RTM_F_FIB_MATCH, so that only the tables decide:
+    /// without the flag, IPv4 assumes that any destination is on the link if no route over the interface exists. Kernels before
+    /// 4.17 ignore the protocol and the port, and have no rules that match them.
     static func route(_ query: RouteQuery, sequence: UInt32) -> NetlinkRequest? {
         var header = rtmsg()
         header.rtm_family = UInt8(query.destination.family == .v4 ? AF_INET : AF_INET6)
@@ -87,7 +87,7 @@ extension NetlinkRequest {
         return request
     }
 
-    /// Asks for one neighbor's state (Linux 5.0).
+    /// Requests the state of one neighbor (Linux 5.0).
     static func neighbor(_ key: Neighbor.Key, sequence: UInt32) -> NetlinkRequest? {
         var header = ndmsg()
         header.ndm_family = UInt8(key.address.family == .v4 ? AF_INET : AF_INET6)

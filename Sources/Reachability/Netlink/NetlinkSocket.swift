@@ -2,31 +2,31 @@ internal import CLibnl
 internal import CLinux
 internal import Glibc
 
-/// A socket of the rtnetlink or generic netlink protocol, made by libnl and read by hand: libnl's receive loop allocates per
-/// datagram, decides by callbacks and reports ENOBUFS as if memory had run out (NLE_NOMEM).
+/// A socket of the rtnetlink or generic netlink protocol. libnl opens it, and this type reads it: libnl's receive loop allocates
+/// per datagram, decides in callbacks, and reports ENOBUFS as if memory were exhausted (NLE_NOMEM).
 ///
-/// Used by one thread, the one that opened it inside its network namespace.
+/// Only one thread may use the socket: the thread that opened it inside its network namespace.
 struct NetlinkSocket: ~Copyable {
-    /// What one read gave.
+    /// The result of one read.
     enum Received {
-        /// A datagram of the kernel, valid until the next read.
+        /// A datagram from the kernel, valid until the next read.
         case datagram(UnsafeRawBufferPointer)
-        /// Nothing is there now.
+        /// No datagram is queued.
         case empty
-        /// Events were lost: the receive buffer was full, or a datagram did not fit the read buffer.
+        /// Events were lost: the receive buffer was full, or a datagram was larger than the read buffer.
         case overrun
         /// The read failed.
         case failed(errno: Int32)
     }
 
-    /// The name of the call that joins a group, in errors.
+    /// The name of the call that joins a group, for errors.
     static let joining = "nl_socket_add_membership"
 
     private let handle: OpaquePointer
     let descriptor: Int32
-    // 64 KiB: the kernel builds dump datagrams of up to 32 KiB, more only for larger reads.
-    private static let room = 65_536
-    /// How many datagrams one read may give: each has its own room, of which only touched pages cost memory.
+    // 64 KiB: the kernel builds dump datagrams of up to 32 KiB, and larger ones only for larger reads.
+    private static let datagramCapacity = 65_536
+    /// The maximum number of datagrams in one read. Each has its own part of the buffer, of which only touched pages use memory.
     private let batch: Int
     private let buffer: UnsafeMutableRawBufferPointer
     private let headers: UnsafeMutablePointer<netwatch_datagram>
@@ -36,8 +36,8 @@ struct NetlinkSocket: ~Copyable {
     /// - Parameters:
     ///   - protocolNumber: NETLINK_ROUTE or NETLINK_GENERIC.
     ///   - groups: the multicast groups to join.
-    ///   - receiveBuffer: bytes that the kernel holds for a reader that is late; `nil` for libnl's 32 KiB.
-    ///   - batch: how many datagrams one read may give, up to 16.
+    ///   - receiveBuffer: the size of the kernel's receive queue in bytes; `nil` for libnl's 32 KiB.
+    ///   - batch: the maximum number of datagrams in one read, up to 16.
     /// - Throws: `NetlinkError` with the call that the system refused.
     init(
         protocolNumber: Int32 = NETLINK_ROUTE, groups: [rtnetlink_groups] = [], receiveBuffer: Int32? = nil, batch: Int = 1
@@ -54,11 +54,11 @@ struct NetlinkSocket: ~Copyable {
             _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
             guard nl_socket_set_nonblocking(handle) == 0 else { throw NetlinkError(call: "fcntl", errno: errno) }
             if let receiveBuffer { Self.setReceiveBuffer(receiveBuffer, of: handle, descriptor) }
-            // Old kernels lack strict checking; the dumps are then not filtered, which costs time only.
+            // Old kernels have no strict checking. Dumps are then not filtered, which costs only time.
             var one: Int32 = 1
             _ = setsockopt(descriptor, SOL_NETLINK, NETLINK_GET_STRICT_CHK, &one, socklen_t(MemoryLayout<Int32>.size))
             for group in groups where nl_socket_add_membership(handle, Int32(group.rawValue)) != 0 {
-                // Nexthop objects came with Linux 5.3, and the settings of interfaces matter to few; everything else must be there.
+                // Nexthop objects need Linux 5.3, and few need the settings of interfaces; all other groups are required.
                 if [RTNLGRP_NEXTHOP, RTNLGRP_IPV4_NETCONF, RTNLGRP_IPV6_NETCONF].contains(group) { continue }
                 throw NetlinkError(call: Self.joining, errno: errno)
             }
@@ -72,7 +72,7 @@ struct NetlinkSocket: ~Copyable {
         self.handle = handle
         self.descriptor = descriptor
         self.batch = batch
-        buffer = .allocate(byteCount: batch * Self.room, alignment: 4096)
+        buffer = .allocate(byteCount: batch * Self.datagramCapacity, alignment: 4096)
         headers = .allocate(capacity: batch)
     }
 
@@ -82,7 +82,7 @@ struct NetlinkSocket: ~Copyable {
         nl_socket_free(handle)
     }
 
-    // Beyond net.core.rmem_max only with CAP_NET_ADMIN; without it the kernel clamps.
+    // A size above net.core.rmem_max needs CAP_NET_ADMIN. Without the capability the kernel limits the size.
     private static func setReceiveBuffer(_ bytes: Int32, of handle: OpaquePointer, _ descriptor: Int32) {
         var size = bytes
         if setsockopt(descriptor, SOL_SOCKET, SO_RCVBUFFORCE, &size, socklen_t(MemoryLayout<Int32>.size)) != 0 {
@@ -90,10 +90,10 @@ struct NetlinkSocket: ~Copyable {
         }
     }
 
-    /// The port number that the kernel gave the socket.
+    /// The port number that the kernel assigned to the socket.
     var port: UInt32 { nl_socket_get_local_port(handle) }
 
-    /// Sends one request; the kernel has processed it when this returns.
+    /// Sends one request. The kernel has processed the request when the call returns.
     func send(_ message: borrowing NetlinkRequest) -> Int32 {
         let header = nlmsg_hdr(message.handle)
         var kernel = sockaddr_nl()
@@ -108,7 +108,7 @@ struct NetlinkSocket: ~Copyable {
         return sent < 0 ? errno : 0
     }
 
-    /// Sends requests that were made before, one behind the other; the kernel has processed them when this returns.
+    /// Sends several encoded requests in one datagram. The kernel has processed them when the call returns.
     func send(_ requests: [UInt8]) -> Int32 {
         var kernel = sockaddr_nl()
         kernel.nl_family = sa_family_t(AF_NETLINK)
@@ -121,7 +121,7 @@ struct NetlinkSocket: ~Copyable {
         return sent < 0 ? errno : 0
     }
 
-    /// Reads one datagram. What another process sent is dropped: only the kernel (port 0) tells what is.
+    /// Reads one datagram. Datagrams from other processes are dropped: only the kernel (port 0) is trusted.
     func receive() -> Received {
         while true {
             var end = Received.empty
@@ -132,16 +132,16 @@ struct NetlinkSocket: ~Copyable {
         }
     }
 
-    /// Reads up to `limit` datagrams with one system call, as many as the socket has room for at most, and hands those of the kernel
-    /// to `body`, where each is valid until the next read.
+    /// Reads up to `limit` datagrams with one system call, at most as many as fit the buffer. Passes each datagram from the
+    /// kernel to `body`; a datagram is valid until the next read.
     ///
-    /// - Returns: how many there were; fewer than asked for when no more waited. Then, `end` says why: `.empty`, or an error, which
-    ///   comes alone: after other datagrams it is the next read's.
+    /// - Returns: the number of datagrams. If it is less than `limit`, the queue is empty, and `end` is the reason: `.empty`, or
+    ///   an error. An error is reported alone: after other datagrams, the next read reports it.
     func receive(atMost limit: Int, _ end: inout Received, _ body: (UnsafeRawBufferPointer) -> Void) -> Int {
         end = .empty
         var count: Int32
         repeat {
-            count = netwatch_receive(descriptor, buffer.baseAddress, Self.room, Int32(min(limit, batch)), headers)
+            count = netwatch_receive(descriptor, buffer.baseAddress, Self.datagramCapacity, Int32(min(limit, batch)), headers)
         } while count == -EINTR
         guard count > 0 else {
             switch -count {
@@ -153,19 +153,19 @@ struct NetlinkSocket: ~Copyable {
             return 0
         }
         for place in 0..<Int(count) where headers[place].sender == 0 {
-            // An event that did not fit is an event lost.
+            // An event that did not fit is a lost event.
             if headers[place].flags & Int32(MSG_TRUNC) != 0 {
                 end = .overrun
                 return 0
             }
-            let start = buffer.baseAddress.map { $0 + place * Self.room }
+            let start = buffer.baseAddress.map { $0 + place * Self.datagramCapacity }
             body(UnsafeRawBufferPointer(start: start, count: Int(headers[place].length)))
         }
         return Int(count)
     }
 }
 
-/// A netlink call that was refused.
+/// The error of a netlink call that the system refused.
 struct NetlinkError: Error, Hashable, Sendable {
     let call: String
     let errno: Int32

@@ -3,35 +3,35 @@ internal import CLinux
 internal import EventLoop
 internal import Glibc
 
-/// The kernel as a monitor's loop uses it; on that loop's thread only.
+/// The kernel, as a monitor's loop uses it. Only the loop's thread may use it.
 protocol KernelSource: AnyObject {
-    /// Readable when events wait; `nil` where none come and everything has to be dumped again from time to time.
+    /// A descriptor that is readable while events are queued; `nil` if the source delivers no events and the tables are polled.
     var eventDescriptor: Int32? { get }
-    /// Readable while a dump goes on; `nil` where a dump is complete as soon as it is asked for.
+    /// A descriptor that is readable while a dump runs; `nil` if a dump is complete as soon as it is requested.
     var dumpDescriptor: Int32? { get }
-    /// Reads what events wait, up to a turn's limit.
+    /// Reads the queued events, up to the limit of one turn.
     func readEvents(_ body: (UnsafeRawBufferPointer) -> Void) -> NetlinkSource.Drained
-    /// Asks for a dump of a table, or of its routes over an interface only; its slices come with ``readDump(_:)``. Returns an errno,
-    /// 0 when asked.
+    /// Requests a dump of a table, or only of its routes over one interface. ``readDump(_:)`` reads the dump's datagrams. Returns
+    /// an errno; 0 if the request was sent.
     func startDump(_ table: KernelTable, over interface: UInt32?, sequence: UInt32) -> Int32
-    /// Reads a bounded number of slices. Returns an errno, 0 while all is well.
+    /// Reads a bounded number of the dump's datagrams. Returns an errno; 0 on success.
     func readDump(_ body: (UnsafeRawBufferPointer) -> Void) -> Int32
-    /// Asks which ways packets would go; each answer's bytes, empty where none came.
+    /// Requests the routes of packets. Returns the bytes of each answer; empty if the kernel did not answer.
     func ask(_ queries: ArraySlice<RouteQuery>) -> [[UInt8]]
-    /// Asks for a neighbor; the answer's bytes, empty when none came.
+    /// Requests the entry of a neighbor. Returns the bytes of the answer; empty if the kernel did not answer.
     func ask(_ key: Neighbor.Key) -> [UInt8]
 }
 
-/// The kernel as a monitor hears it: events on one socket, dumps on a second, single questions on a third, so that none has to
-/// wait for, or be told from, the others. Lives on the thread that opened it, inside its namespace.
+/// The kernel's rtnetlink interface. Events use one socket, dumps a second and queries a third: none waits for another, and their
+/// messages cannot be confused. Only the thread that opened the source inside its namespace may use it.
 final class NetlinkSource: KernelSource {
-    /// What an event socket's turn gave.
+    /// The result of reading the event socket in one turn.
     enum Drained: Hashable {
-        /// Everything.
+        /// All queued events were read.
         case read
-        /// As much as one turn may read.
+        /// The limit of one turn was reached; more events may be queued.
         case more
-        /// Events were lost; what was still queued has been thrown away.
+        /// Events were lost. The remaining queue was discarded.
         case overrun
         /// The socket cannot be read any more.
         case failed(errno: Int32)
@@ -39,25 +39,26 @@ final class NetlinkSource: KernelSource {
 
     private let events: NetlinkSocket?
     private let dumps: NetlinkSocket
-    private let questions: NetlinkSocket
+    private let queriesSocket: NetlinkSocket
     private var sequence: UInt32 = 1
     private var requests: [UInt8] = []
-    // Questions as they are sent, but for their numbers.
+    // Encoded queries, complete except for their sequence numbers.
     private var prepared: [(query: RouteQuery, bytes: [UInt8])] = []
 
-    /// Held for a reader that is late; 8 MiB hold about 10,000 address events.
+    /// The size of the event socket's receive queue. 8 MiB hold about 10,000 address events.
     private static let eventBuffer: Int32 = 8 << 20
-    /// At most so many datagrams a turn: dumps, probes and commands get theirs as well.
+    /// The maximum number of event datagrams in one turn, so that dumps, probes and commands are served too.
     private static let turnLimit = 512
-    /// Datagrams of a dump that a turn reads: each holds some 400 routes, and takes a millisecond.
-    private static let sliceLimit = 2
-    /// Datagrams that one system call reads: a link that is switched on or off makes five to seven.
+    /// The maximum number of dump datagrams in one turn. Each holds some 400 routes and takes a millisecond.
+    private static let dumpReadLimit = 2
+    /// The maximum number of datagrams in one system call. A link that goes up or down causes five to seven.
     private static let batch = 16
-    /// Questions in one datagram: the kernel takes up to 8 KiB of the socket's 32 KiB for each answer, and drops what has no room.
-    private static let atOnce = 4
+    /// The maximum number of queries in one datagram. The kernel needs up to 8 KiB of the socket's 32 KiB for each answer, and
+    /// drops answers that do not fit.
+    private static let queriesPerDatagram = 4
 
-    /// Opens the sockets; the groups are joined before anything can be asked. Where joining is refused, as in some sandboxes
-    /// that know netlink but no events (gVisor), there is no event socket.
+    /// Opens the sockets and joins the groups before any query can be sent. Some sandboxes support netlink but refuse to join
+    /// groups (gVisor); the source then has no event socket.
     init() throws(NetlinkError) {
         do {
             let events = try NetlinkSocket(
@@ -75,17 +76,17 @@ final class NetlinkSource: KernelSource {
             events = nil
         }
         dumps = try NetlinkSocket()
-        questions = try NetlinkSocket(batch: Self.batch)
+        queriesSocket = try NetlinkSocket(batch: Self.batch)
     }
 
     let eventDescriptor: Int32?
     var dumpDescriptor: Int32? { dumps.descriptor }
 
-    /// Reads what the event socket holds, up to a turn's limit.
+    /// Reads the queued events, up to the limit of one turn.
     func readEvents(_ body: (UnsafeRawBufferPointer) -> Void) -> Drained {
         for _ in 0..<Self.turnLimit / Self.batch {
             var end = NetlinkSocket.Received.empty
-            // Less than a full batch: no more waited. What comes after it begins another turn.
+            // Fewer datagrams than a full batch mean that the queue is empty. Later events belong to the next turn.
             if receiveEvents(atMost: Self.batch, &end, body) == Self.batch { continue }
             switch end {
             case .datagram, .empty: return .read
@@ -98,7 +99,7 @@ final class NetlinkSource: KernelSource {
         return .more
     }
 
-    // A switch, because an optional that cannot be copied cannot be chained through.
+    // A switch is needed, because optional chaining does not work with a noncopyable value.
     private func receiveEvents(
         atMost limit: Int, _ end: inout NetlinkSocket.Received, _ body: (UnsafeRawBufferPointer) -> Void
     ) -> Int {
@@ -108,8 +109,8 @@ final class NetlinkSource: KernelSource {
         }
     }
 
-    // Every message is dropped by the kernel until the queue has been empty once (netlink_rcv_wake). The bound is for a storm
-    // that fills faster than this reads: the next turn finds the next overrun then.
+    // After an overrun the kernel drops every message until the queue has been empty once (netlink_rcv_wake). The loop is bounded
+    // in case events arrive faster than they are read; the next turn then reports another overrun.
     private func drain() {
         var end = NetlinkSocket.Received.empty
         for _ in 0..<1_000_000 {
@@ -117,15 +118,15 @@ final class NetlinkSource: KernelSource {
         }
     }
 
-    /// Asks for a dump; its slices come on ``dumpDescriptor``. Returns an errno, 0 when asked.
+    /// Requests a dump; its datagrams arrive on ``dumpDescriptor``. Returns an errno; 0 if the request was sent.
     func startDump(_ table: KernelTable, over interface: UInt32?, sequence: UInt32) -> Int32 {
         guard let request = NetlinkRequest.dump(table, over: interface, sequence: sequence) else { return ENOMEM }
         return dumps.send(request)
     }
 
-    /// Reads a bounded number of slices. Returns an errno, 0 while all is well.
+    /// Reads a bounded number of the dump's datagrams. Returns an errno; 0 on success.
     func readDump(_ body: (UnsafeRawBufferPointer) -> Void) -> Int32 {
-        for _ in 0..<Self.sliceLimit {
+        for _ in 0..<Self.dumpReadLimit {
             switch dumps.receive() {
             case .datagram(let bytes): body(bytes)
             case .empty: return 0
@@ -136,16 +137,16 @@ final class NetlinkSource: KernelSource {
         return 0
     }
 
-    /// Asks which ways packets would go; each answer's bytes, empty where none came.
+    /// Requests the routes of packets. Returns the bytes of each answer; empty if the kernel did not answer.
     func ask(_ queries: ArraySlice<RouteQuery>) -> [[UInt8]] {
-        guard queries.count > Self.atOnce else { return askTogether(queries) }
-        return stride(from: queries.startIndex, to: queries.endIndex, by: Self.atOnce).flatMap {
-            askTogether(queries[$0..<min($0 + Self.atOnce, queries.endIndex)])
+        guard queries.count > Self.queriesPerDatagram else { return sendTogether(queries) }
+        return stride(from: queries.startIndex, to: queries.endIndex, by: Self.queriesPerDatagram).flatMap {
+            sendTogether(queries[$0..<min($0 + Self.queriesPerDatagram, queries.endIndex)])
         }
     }
 
-    // All in one datagram.
-    private func askTogether(_ queries: ArraySlice<RouteQuery>) -> [[UInt8]] {
+    // Sends all queries in one datagram.
+    private func sendTogether(_ queries: ArraySlice<RouteQuery>) -> [[UInt8]] {
         let first = sequence &+ 1
         requests.removeAll(keepingCapacity: true)
         for query in queries {
@@ -155,7 +156,7 @@ final class NetlinkSource: KernelSource {
         return answers(from: first, queries.count)
     }
 
-    // The same few questions are asked all the time; what differs is the number.
+    // A few queries are sent again and again; only their sequence numbers differ.
     private func add(_ query: RouteQuery, _ number: UInt32) {
         let start = requests.count
         if let known = prepared.firstIndex(where: { $0.query == query }) {
@@ -169,7 +170,7 @@ final class NetlinkSource: KernelSource {
         requests.withUnsafeMutableBytes { $0.storeBytes(of: number, toByteOffset: start + 8, as: UInt32.self) }
     }
 
-    /// Asks for a neighbor; the answer's bytes, empty when none came.
+    /// Requests the entry of a neighbor. Returns the bytes of the answer; empty if the kernel did not answer.
     func ask(_ key: Neighbor.Key) -> [UInt8] {
         sequence &+= 1
         guard let request = NetlinkRequest.neighbor(key, sequence: sequence) else { return [] }
@@ -178,15 +179,15 @@ final class NetlinkSource: KernelSource {
         return answers(from: sequence, 1).first ?? []
     }
 
-    // rtnetlink answers within sendto: the replies are queued, one datagram each, when it returns. Answers to earlier questions are
-    // passed over.
+    // rtnetlink answers within sendto: when the call returns, the replies are queued, one datagram each. Replies to earlier
+    // queries are ignored.
     private func answers(from first: UInt32, _ count: Int) -> [[UInt8]] {
         var answers = [[UInt8]](repeating: [], count: count)
-        guard !requests.isEmpty, questions.send(requests) == 0 else { return answers }
+        guard !requests.isEmpty, queriesSocket.send(requests) == 0 else { return answers }
         var missing = count
         var end = NetlinkSocket.Received.empty
         while missing > 0 {
-            let read = questions.receive(atMost: Self.batch, &end) { bytes in
+            let read = queriesSocket.receive(atMost: Self.batch, &end) { bytes in
                 guard bytes.count >= MemoryLayout<nlmsghdr>.size else { return }
                 let place = Int(bytes.loadUnaligned(as: nlmsghdr.self).nlmsg_seq &- first)
                 guard place < count, answers[place].isEmpty else { return }

@@ -2,7 +2,7 @@ internal import CLibnl
 internal import CLinux
 
 extension NetlinkDecoder {
-    /// RTM_NEWNEXTHOP and RTM_DELNEXTHOP, by attribute: libnl-route 3.7 does not know them.
+    /// Decodes RTM_NEWNEXTHOP and RTM_DELNEXTHOP by attribute: libnl-route 3.7 does not know them.
     static func nexthop(_ message: UnsafeMutablePointer<nlmsghdr>) -> NetlinkEvent {
         guard let header = fixedHeader(message, as: nhmsg.self) else { return .malformed }
         var object = NexthopObject(id: 0)
@@ -22,7 +22,7 @@ extension NetlinkDecoder {
         return Int(message.pointee.nlmsg_type) == RTM_DELNEXTHOP ? .nexthopRemoved(object.id) : .nexthop(object)
     }
 
-    // struct nexthop_grp: id, weight less one, its upper byte (Linux 6.12), reserved.
+    // struct nexthop_grp: id, weight minus one, its upper byte (Linux 6.12), reserved.
     private static func members(_ bytes: UnsafeRawBufferPointer) -> [NexthopObject.Member] {
         stride(from: 0, through: bytes.count - 8, by: 8).map { offset in
             NexthopObject.Member(

@@ -1,11 +1,12 @@
 internal import CLinux
 internal import Glibc
 
-/// The kernel where netlink is refused altogether, as by systemd's `RestrictAddressFamilies=`: tables come from /proc and ioctl(2), a
-/// route is what connect(2) of a datagram socket chooses, which sends nothing. No events come.
+/// The kernel for a process to which netlink is refused completely, for example by systemd's `RestrictAddressFamilies=`. The
+/// tables come from /proc and ioctl(2). A route is the choice of connect(2) on a datagram socket, which sends nothing. The source
+/// delivers no events.
 ///
-/// Its answers have the form of the kernel's messages. What they cannot say: other tables than main, rules, nexthop objects,
-/// lifetimes, neighbors, and which devices a stacked one stands on.
+/// The answers are encoded as the kernel's messages. They lack tables other than main, rules, nexthop objects, lifetimes,
+/// neighbors, and the lower devices of stacked devices.
 final class PollingSource: KernelSource {
     private let socket: Int32
     private let tables: ProcTables
@@ -14,7 +15,7 @@ final class PollingSource: KernelSource {
     private var addresses: [Address] = []
     private var indexes: [String: UInt32] = [:]
 
-    /// `nil` when the error is not a refusal of netlink, or there is no other socket either.
+    /// Creates a source; `nil` if the error is not a refusal of netlink, or no other socket can be opened.
     init?(_ error: NetlinkError) {
         guard [EAFNOSUPPORT, EPROTONOSUPPORT, EPERM, EACCES, ENOSYS].contains(error.errno) else { return nil }
         socket = Self.datagramSocket(AF_INET)
@@ -29,7 +30,7 @@ final class PollingSource: KernelSource {
 
     func readEvents(_ body: (UnsafeRawBufferPointer) -> Void) -> NetlinkSource.Drained { .read }
 
-    // The complete table whatever the interface: what else is in it changes nothing.
+    // Always dumps the complete table: the additional routes change nothing.
     func startDump(_ table: KernelTable, over interface: UInt32?, sequence: UInt32) -> Int32 {
         var messages = SynthesizedMessages(sequence: sequence)
         switch table {
@@ -60,14 +61,14 @@ final class PollingSource: KernelSource {
 
     private func answer(to query: RouteQuery) -> [UInt8] {
         var answer = SynthesizedMessages(sequence: 1, flags: 0)
-        switch way(query) {
+        switch route(for: query) {
         case .success(let route): answer.add(route)
         case .failure(let refusal): answer.addError(errno: refusal.errno)
         }
         return answer.bytes
     }
 
-    /// Nothing is known of neighbors.
+    /// Returns an empty answer: the neighbor table cannot be read without netlink.
     func ask(_ key: Neighbor.Key) -> [UInt8] { [] }
 
     // MARK: Tables
@@ -90,15 +91,15 @@ final class PollingSource: KernelSource {
         Glibc.socket(family, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     }
 
-    private func way(_ query: RouteQuery) -> Result<Route, NetlinkError> {
+    private func route(for query: RouteQuery) -> Result<Route, NetlinkError> {
         let family = query.destination.family
         let probe = Self.datagramSocket(family == .v4 ? AF_INET : AF_INET6)
         guard probe >= 0 else { return .failure(NetlinkError(call: "socket", errno: ENETUNREACH)) }
         defer { close(probe) }
-        let fitting = routesTo(query.destination).filter { query.interface == 0 || $0.uses(interface: query.interface) }
+        let matching = routesTo(query.destination).filter { query.interface == 0 || $0.uses(interface: query.interface) }
         if query.interface != 0 {
-            // Without a route, IPv4 takes any destination for on the link of an interface that a socket is bound to.
-            guard !fitting.isEmpty, bind(probe, to: query.interface) else {
+            // Without a route, IPv4 treats any destination as on the link of the interface to which a socket is bound.
+            guard !matching.isEmpty, bind(probe, to: query.interface) else {
                 return .failure(NetlinkError(call: "connect", errno: ENETUNREACH))
             }
         }
@@ -111,23 +112,23 @@ final class PollingSource: KernelSource {
             let loopback = indexes["lo"] ?? 1
             return .success(Route(key, kind: .local, nextHops: [Route.NextHop(interface: loopback)], preferredSource: source))
         }
-        // The address tells the interface, also where a rule leads to another table; the main table tells which one where several
-        // have the address, and where none has it, as on unnumbered links.
+        // The source address identifies the interface, even if a rule leads to another table. The main table decides if several
+        // interfaces have the address, or none has it, as on unnumbered links.
         let owners = Set(addresses.filter { $0.address == source }.map(\.key.interface))
-        let listed = fitting.first { $0.nextHops.first.map { owners.contains($0.interface) } ?? false }
+        let listed = matching.first { $0.nextHops.first.map { owners.contains($0.interface) } ?? false }
         let hop: Route.NextHop?
         if let listed {
             hop = listed.nextHops.first
         } else if let owner = owners.min(), query.interface == 0 || owner == query.interface {
             hop = Route.NextHop(interface: owner)
         } else {
-            hop = fitting.first?.nextHops.first
+            hop = matching.first?.nextHops.first
         }
         guard let hop else { return .failure(NetlinkError(call: "connect", errno: ENETUNREACH)) }
         return .success(Route(key, nextHops: [hop], preferredSource: source))
     }
 
-    /// The main table's routes to an address, the best first.
+    /// Returns the main table's routes to an address, the best route first.
     private func routesTo(_ destination: IPAddress) -> [Route] {
         (routes[destination.family] ?? []).filter { $0.key.destination.contains(destination) && $0.kind == .unicast }
             .sorted { left, right in
@@ -144,7 +145,7 @@ final class PollingSource: KernelSource {
 
     private func connect(_ probe: Int32, _ destination: IPAddress, port number: UInt16) -> Int32 {
         var storage = sockaddr_storage()
-        // Any port serves: nothing is sent.
+        // Any port is suitable, because nothing is sent.
         let port = (number == 0 ? 9 : number).bigEndian
         let length = withUnsafeMutableBytes(of: &storage) { bytes in
             switch destination.family {

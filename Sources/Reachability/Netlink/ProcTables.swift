@@ -1,15 +1,15 @@
 internal import CLinux
 internal import Glibc
 
-/// The kernel's tables as far as netdevice(7) and /proc show them, for the namespace of the calling thread.
+/// The kernel's tables as netdevice(7) and /proc show them, for the namespace of the calling thread.
 ///
-/// sysfs is not among the sources: it shows the devices of the namespace that mounted it. Of devices that stand on others (bridge
-/// ports, VLANs) it is not told on which.
+/// sysfs is not used, because it shows the devices of the namespace that mounted it. Therefore the lower devices of stacked
+/// devices (bridges, VLANs) are not known.
 struct ProcTables {
-    /// A socket of the calling thread's namespace, for ioctl(2).
+    /// A socket for ioctl(2), opened in the calling thread's namespace.
     let socket: Int32
 
-    /// `RT_SCOPE_*` of linux/rtnetlink.h.
+    /// The scopes `RT_SCOPE_*` of linux/rtnetlink.h.
     private enum Scope {
         static let universe: UInt8 = 0
         static let site: UInt8 = 200
@@ -20,7 +20,7 @@ struct ProcTables {
     // MARK: Links
 
     func links() -> [Link] {
-        // Two lines of headings; then the name before a colon.
+        // The file has two heading lines; each other line starts with the name and a colon.
         lines("dev").dropFirst(2).compactMap { line in
             line.split(separator: ":").first.map { String($0.drop { $0 == " " }) }.flatMap(link)
         }
@@ -32,7 +32,8 @@ struct ProcTables {
         var flags = Link.Flags(rawValue: found.flags)
         let hasCarrier = found.carrier > 0 || found.carrier < 0 && flags.contains(.running)
         if hasCarrier && flags.contains(.up) { flags.insert(.lowerUp) }
-        // IFF_RUNNING is "operational state up or unknown" (dev_get_flags). With carrier and without it, somebody is waited for.
+        // IFF_RUNNING means "operational state up or unknown" (dev_get_flags). With carrier but without IFF_RUNNING, the link
+        // waits for an event.
         let state: Link.OperationalState = flags.contains(.running) ? .up : flags.contains(.lowerUp) ? .dormant : .down
         let driver = Self.text(&found.driver)
         return Link(
@@ -43,7 +44,7 @@ struct ProcTables {
         )
     }
 
-    // A device made by software names its kind as its driver (ethtool_get_drvinfo, Linux 5.18), or always did by another word.
+    // A software device reports its kind as its driver (ethtool_get_drvinfo, Linux 5.18). Some drivers report an older name.
     private static func kind(_ driver: String) -> String? {
         switch driver {
         case "bonding": "bond"
@@ -66,7 +67,7 @@ struct ProcTables {
 
     // MARK: Addresses
 
-    /// More addresses than this are not looked at.
+    /// The maximum number of addresses that are read.
     private static let addressLimit: Int32 = 4096
 
     func addresses(_ indexes: [String: UInt32]) -> [Address] { addressesV4(indexes) + addressesV6() }
@@ -76,7 +77,7 @@ struct ProcTables {
         let count = netwatch_read_ipv4_addresses(socket, &found, Self.addressLimit)
         return found.prefix(Int(max(count, 0))).compactMap { entry in
             var entry = entry
-            // The label of an alias: device, colon, anything.
+            // The label of an alias is the device, a colon and any text.
             let name = Self.text(&entry.label).prefix { $0 != ":" }
             guard let index = indexes[String(name)] else { return nil }
             let address = IPAddress(v4: UInt32(bigEndian: entry.address))
@@ -90,7 +91,7 @@ struct ProcTables {
         }
     }
 
-    // Address, index, prefix length, scope, flags in hexadecimal, and the name.
+    // A line has the address, index, prefix length, scope and flags in hexadecimal, and the name.
     private func addressesV6() -> [Address] {
         lines("if_inet6").compactMap { line in
             let words = line.split(separator: " ")
@@ -105,7 +106,7 @@ struct ProcTables {
         }
     }
 
-    // IPV6_ADDR_* of net/ipv6.h.
+    // The scopes IPV6_ADDR_* of net/ipv6.h.
     private static func scope(_ ipv6: UInt8) -> UInt8 {
         switch ipv6 & 0xf0 {
         case 0x10: Scope.host
@@ -117,21 +118,21 @@ struct ProcTables {
 
     // MARK: Routes
 
-    /// Routes of the main table; where there are other tables, /proc does not show them (IPv4) or not which they are (IPv6).
+    /// Reads the routes of the main table. /proc does not show the other tables (IPv4), or does not name the table (IPv6).
     func routes(_ family: IPAddress.Family, _ indexes: [String: UInt32]) -> [Route] {
         family == .v4
             ? lines("route").dropFirst().compactMap { routeV4($0, indexes) }
             : lines("ipv6_route").compactMap { routeV6($0, indexes) }
     }
 
-    // `RTF_*` of linux/route.h and linux/ipv6_route.h.
+    // The flags `RTF_*` of linux/route.h and linux/ipv6_route.h.
     private enum RouteFlags {
         static let gateway: UInt32 = 0x2
         static let reject: UInt32 = 0x200
-        static let notOfTables: UInt32 = 0x8000_0000 | 0x0100_0000 | 0x0010_0000  // local, cache, anycast
+        static let excluded: UInt32 = 0x8000_0000 | 0x0100_0000 | 0x0010_0000  // local, cache, anycast
     }
 
-    // Interface, destination, gateway, flags, two counters, metric, mask; addresses as their bytes lie in memory.
+    // A line has the interface, destination, gateway, flags, two counters, metric and mask. Addresses are in memory byte order.
     private func routeV4(_ line: Substring, _ indexes: [String: UInt32]) -> Route? {
         let words = line.split { $0 == "\t" || $0 == " " }
         guard words.count >= 8, let destination = UInt32(words[1], radix: 16), let gateway = UInt32(words[2], radix: 16),
@@ -139,7 +140,7 @@ struct ProcTables {
         else { return nil }
         let prefix = IPPrefix(IPAddress(v4: UInt32(bigEndian: destination)), length: UInt8(mask.nonzeroBitCount))
         let key = Route.Key(metric: metric, destination: prefix)
-        // Of what refuses, /proc does not tell whether it is unreachable, prohibited or a black hole.
+        // /proc does not distinguish unreachable, prohibit and blackhole routes.
         guard flags & RouteFlags.reject == 0 else { return Route(key, kind: .unreachable, origin: 0) }
         guard let index = indexes[String(words[0])] else { return nil }
         let router = flags & RouteFlags.gateway == 0 ? nil : IPAddress(v4: UInt32(bigEndian: gateway))
@@ -149,15 +150,16 @@ struct ProcTables {
         )
     }
 
-    // Destination, its length, source, its length, next hop, metric, two counters, flags, all hexadecimal, and the interface.
+    // A line has the destination, its length, the source, its length, the next hop, metric, two counters and flags, all
+    // hexadecimal, and the interface.
     private func routeV6(_ line: Substring, _ indexes: [String: UInt32]) -> Route? {
         let words = line.split(separator: " ")
         guard words.count >= 10, let destination = Self.addressV6(words[0]), let length = UInt8(words[1], radix: 16),
             let router = Self.addressV6(words[4]), let metric = UInt32(words[5], radix: 16),
             let flags = UInt32(words[8], radix: 16)
         else { return nil }
-        // The tables' own end is listed too: a refusal of everything with the last metric.
-        guard flags & RouteFlags.notOfTables == 0, metric != .max, !destination.isMulticast else { return nil }
+        // The table ends with a reject route for all destinations with the greatest metric. That entry is not a configured route.
+        guard flags & RouteFlags.excluded == 0, metric != .max, !destination.isMulticast else { return nil }
         let key = Route.Key(metric: metric, destination: IPPrefix(destination, length: length))
         guard flags & RouteFlags.reject == 0 else { return Route(key, kind: .unreachable, origin: 0) }
         guard let index = indexes[String(words[9])] else { return nil }
@@ -174,7 +176,7 @@ struct ProcTables {
         return IPAddress(v6: high, low)
     }
 
-    /// /proc/net is that of the process's first thread; this one may be in another namespace.
+    /// Reads the thread's own file: /proc/net belongs to the process's first thread, which may be in another namespace.
     private func lines(_ name: String) -> [Substring] {
         let descriptor = open("/proc/thread-self/net/\(name)", O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return [] }

@@ -2,7 +2,7 @@ internal import CLibnl
 internal import CLinux
 
 extension NetlinkDecoder {
-    /// RTM_NEWRULE and RTM_DELRULE, by attribute: libnl-route 3.7 loses `not`, `suppress_prefixlength` and `uidrange`.
+    /// Decodes RTM_NEWRULE and RTM_DELRULE by attribute: libnl-route 3.7 drops `not`, `suppress_prefixlength` and `uidrange`.
     static func rule(_ message: UnsafeMutablePointer<nlmsghdr>) -> NetlinkEvent {
         guard let header = fixedHeader(message, as: fib_rule_hdr.self) else { return .malformed }
         let family: IPAddress.Family
@@ -25,7 +25,7 @@ extension NetlinkDecoder {
 }
 
 extension Rule {
-    /// Takes one attribute; false when it has no place here.
+    /// Reads one attribute; returns false for an attribute that the type does not name.
     fileprivate mutating func read(_ attribute: AttributeSequence.Attribute, _ header: fib_rule_hdr) -> Bool {
         func range<Number: FixedWidthInteger>() -> ClosedRange<Number>? {
             let size = MemoryLayout<Number>.size
@@ -36,7 +36,7 @@ extension Rule {
             )
             return low <= high ? low...high : nil
         }
-        // -1 stands for no limit.
+        // -1 means no limit.
         func limit() -> UInt32? { attribute.number(UInt32.self).flatMap { $0 == .max ? nil : $0 } }
 
         switch Int(attribute.type) {

@@ -1,14 +1,14 @@
 internal import CLibnl
 internal import CLinux
 
-/// rtnetlink messages as the kernel would send them, made of values: what was found out in another way goes through the same
-/// decoder, machine and recordings as what the kernel says.
+/// rtnetlink messages, encoded from values as the kernel would send them. Facts from other sources then pass through the same
+/// decoder, machine and recordings as the kernel's messages.
 struct SynthesizedMessages {
     private(set) var bytes: [UInt8] = []
     private let sequence: UInt32
     private let flags: Int32
 
-    /// Messages that answer the request `sequence`; `NLM_F_MULTI` for a dump, 0 for a single answer.
+    /// Creates messages that answer the request `sequence`; `flags` is `NLM_F_MULTI` for a dump, 0 for a single answer.
     init(sequence: UInt32, flags: Int32 = NLM_F_MULTI) {
         self.sequence = sequence
         self.flags = flags
@@ -69,10 +69,10 @@ struct SynthesizedMessages {
         }
     }
 
-    /// The end of a dump.
+    /// Adds the end of a dump.
     mutating func addDone() { add(Int(NLMSG_DONE), Int32(0)) { _ in } }
 
-    /// A refusal.
+    /// Adds a refusal.
     mutating func addError(errno: Int32) {
         var error = nlmsgerr()
         error.error = -errno
@@ -115,6 +115,6 @@ struct SynthesizedMessages {
         bytes.withUnsafeMutableBytes { $0.storeBytes(of: value, toByteOffset: offset, as: Value.self) }
     }
 
-    // Everything begins at a multiple of four.
+    // Each part begins at a multiple of four bytes.
     private mutating func pad() { bytes.append(contentsOf: repeatElement(0, count: (4 - bytes.count % 4) % 4)) }
 }

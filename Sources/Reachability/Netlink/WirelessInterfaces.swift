@@ -2,10 +2,10 @@ internal import CLibnl
 internal import CLinux
 internal import Glibc
 
-/// The interfaces that nl80211 knows, in the calling thread's namespace: the only word on Wi-Fi where sysfs shows another
-/// namespace's devices. Asks generic netlink for the family, then for all interfaces; needs no privilege.
+/// The interfaces that nl80211 lists in the calling thread's namespace. If sysfs shows another namespace's devices, nl80211 is
+/// the only evidence of Wi-Fi. The queries need no privilege.
 enum WirelessInterfaces {
-    /// The indexes; `nil` when the kernel has no nl80211 or does not answer.
+    /// Returns the indexes of the interfaces; `nil` if the kernel has no nl80211 or does not answer.
     static func indexes() -> Set<UInt32>? {
         guard let socket = try? NetlinkSocket(protocolNumber: NETLINK_GENERIC), let family = family(of: "nl80211", on: socket)
         else {
@@ -34,7 +34,8 @@ enum WirelessInterfaces {
         return id
     }
 
-    // Sends one request and reads its whole answer. Generic netlink answers within sendto, and a dump goes on with each read.
+    // Sends one request and reads the complete answer. Generic netlink answers within sendto, and continues a dump with each
+    // read.
     private static func exchange(
         on socket: borrowing NetlinkSocket, type: Int32, flags: Int32, header: genlmsghdr,
         fill: (borrowing NetlinkRequest) -> Void, attribute: (AttributeSequence.Attribute) -> Void

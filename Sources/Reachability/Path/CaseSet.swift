@@ -1,5 +1,5 @@
-/// A set of an enumeration's cases, as bits. Between a change and the user's callback such sets are made, joined and asked some
-/// forty times, and each of these took an allocation or a hash (300 instructions) while they were `Set`s.
+/// A set of an enumeration's cases, stored as bits. Between a change and the user's callback, about forty operations on such sets
+/// take place. With `Set`, each needed an allocation or a hash (300 instructions).
 package struct CaseSet<Element: Numbered>: SetAlgebra, Hashable, Sendable, Sequence {
     private var bits: UInt32 = 0
 
@@ -7,7 +7,7 @@ package struct CaseSet<Element: Numbered>: SetAlgebra, Hashable, Sendable, Seque
 
     private init(bits: UInt32) { self.bits = bits }
 
-    /// Every case.
+    /// The set of all cases.
     package static var all: CaseSet { CaseSet(Element.allCases) }
 
     package var isEmpty: Bool { bits == 0 }
@@ -38,24 +38,24 @@ package struct CaseSet<Element: Numbered>: SetAlgebra, Hashable, Sendable, Seque
     package mutating func formIntersection(_ other: CaseSet) { bits &= other.bits }
     package mutating func formSymmetricDifference(_ other: CaseSet) { bits ^= other.bits }
 
-    /// The cases in the order of their declaration.
-    package func makeIterator() -> Iterator { Iterator(rest: self) }
+    /// Returns the cases in the order of their declaration.
+    package func makeIterator() -> Iterator { Iterator(remaining: self) }
 
     package struct Iterator: IteratorProtocol {
-        fileprivate var rest: CaseSet
+        fileprivate var remaining: CaseSet
         fileprivate var cases = Element.allCases.makeIterator()
 
         package mutating func next() -> Element? {
-            guard !rest.isEmpty else { return nil }
+            guard !remaining.isEmpty else { return nil }
             while let element = cases.next() {
-                if rest.remove(element) != nil { return element }
+                if remaining.remove(element) != nil { return element }
             }
             return nil
         }
     }
 }
 
-/// A type with at most 32 cases, each of which has a number from 0 in the order of `allCases`.
+/// A type with at most 32 cases. Each case has a number from 0 in the order of `allCases`.
 package protocol Numbered: CaseIterable, Hashable, Sendable {
     var number: UInt32 { get }
 }

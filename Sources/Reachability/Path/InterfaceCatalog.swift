@@ -1,7 +1,7 @@
-/// All interfaces as a person knows them, made of the snapshot and of what was read beside it.
+/// All interfaces as ``NetworkInterface`` values, computed from the snapshot and the evidence.
 package struct InterfaceCatalog: Sendable {
     package private(set) var interfaces: [UInt32: NetworkInterface] = [:]
-    /// Per interface the addresses, in order.
+    /// The addresses of each interface, sorted.
     package private(set) var addresses: [UInt32: [Address]] = [:]
     private var masters: [UInt32: UInt32] = [:]
 
@@ -11,7 +11,7 @@ package struct InterfaceCatalog: Sendable {
         update(snapshot, evidence: evidence, changed: Set(snapshot.links.keys))
     }
 
-    /// Brings it up to date after changes of these interfaces, their addresses or their evidence.
+    /// Updates the catalog after changes of the given interfaces, their addresses or their evidence.
     package mutating func update(_ snapshot: Kernel.Snapshot, evidence: [UInt32: InterfaceEvidence], changed: Set<UInt32>) {
         let dependents = dependents(of: changed, snapshot)
         let indexes = dependents.isEmpty ? changed : changed.union(dependents)
@@ -40,7 +40,8 @@ package struct InterfaceCatalog: Sendable {
         }
     }
 
-    /// What rests on these, to the top: the devices that they are or were ports of, and those that have one of them below.
+    /// Returns the devices that depend on the given ones, directly or indirectly: the devices of which they are or were ports,
+    /// and the devices that are stacked on them.
     private func dependents(of changed: Set<UInt32>, _ snapshot: Kernel.Snapshot) -> Set<UInt32> {
         var found: Set<UInt32> = []
         var latest = changed
@@ -57,7 +58,7 @@ package struct InterfaceCatalog: Sendable {
         return found
     }
 
-    /// Each once: an IPv4 address may be there for several peers.
+    /// Returns each prefix once. The kernel has an IPv4 address several times if the address has several peers.
     private static func prefixes(_ addresses: [Address]) -> [IPPrefix] {
         var prefixes: [IPPrefix] = []
         prefixes.reserveCapacity(addresses.count)
@@ -65,7 +66,7 @@ package struct InterfaceCatalog: Sendable {
         return prefixes
     }
 
-    /// Up to so many interfaces, searching for what belongs to each is cheaper than sorting everything.
+    /// The number of interfaces up to which searching for each one's addresses costs less than sorting all addresses.
     private static let searchLimit = 8
 
     private static func addresses(of snapshot: Kernel.Snapshot) -> [UInt32: [Address]] {
@@ -77,7 +78,8 @@ package struct InterfaceCatalog: Sendable {
 }
 
 extension InterfaceCatalog {
-    /// The ports of a device, and theirs: a bridge over a bond. A stale set of links may go round in circles.
+    /// Returns the ports of a device and the ports of those ports, as in a bridge over a bond. A stale set of links may contain a
+    /// cycle.
     private static func allPorts(of index: UInt32, _ ports: [UInt32: [Link]]) -> [Link] {
         guard var found = ports[index] else { return [] }
         var seen: Set<UInt32> = [index]
@@ -91,9 +93,9 @@ extension InterfaceCatalog {
     }
 }
 
-/// Which interfaces have a default route, and how much it is preferred.
+/// The interfaces that have a default route, with their preference.
 struct DefaultRoutes {
-    /// The lowest metric of a default route by interface.
+    /// The lowest metric of each interface's default routes.
     private(set) var metrics: [UInt32: UInt32] = [:]
 
     fileprivate mutating func add(_ interface: UInt32, metric: UInt32) {
@@ -102,7 +104,8 @@ struct DefaultRoutes {
 }
 
 extension Kernel.Snapshot {
-    /// Its default routes by interface. A property, because an initialiser would own, and so copy, all of the snapshot's tables.
+    /// The default routes by interface. This is a property, because an initializer would take ownership of the snapshot, and so
+    /// copy all its tables.
     var defaults: DefaultRoutes {
         var defaults = DefaultRoutes()
         for key in defaultRoutes {
@@ -113,7 +116,8 @@ extension Kernel.Snapshot {
         return defaults
     }
 
-    /// The next hops of a route, those of its nexthop object where the kernel does not repeat them (nexthop_compat_mode 0).
+    /// Returns the next hops of a route. If the kernel does not list the hops of the route's nexthop object (nexthop_compat_mode
+    /// 0), they come from the object.
     func nextHops(of route: Route) -> [Route.NextHop] {
         let own = route.nextHops
         guard own.isEmpty, let object = nexthops[route.nexthopObject] else { return own }

@@ -1,14 +1,14 @@
-/// What one monitor watches.
+/// The configuration of one monitor.
 package struct MonitorConfiguration: Hashable, Sendable {
-    /// Which interfaces the path may use.
+    /// The interfaces that the path may use.
     package enum Selection: Hashable, Sendable {
-        /// The kernel's choice.
+        /// Any interface: the kernel's choice.
         case any
-        /// This one only, by name.
+        /// Only the interface with this name.
         case named(String)
-        /// Those of this type only.
+        /// Only interfaces of this type.
         case required(InterfaceType)
-        /// Those of any other type.
+        /// Only interfaces of other types.
         case prohibited(Set<InterfaceType>)
     }
 

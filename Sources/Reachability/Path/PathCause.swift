@@ -1,5 +1,5 @@
-/// Why a path is unsatisfied: the lowest failing layer of the interface that matters most (contract, "Cause of an unsatisfied
-/// path").
+/// Determines the cause of an unsatisfied path: the lowest failing layer of the most relevant interface (contract, "Cause of an
+/// unsatisfied path").
 struct PathCause {
     private let snapshot: Kernel.Snapshot
     private let catalog: InterfaceCatalog
@@ -18,7 +18,7 @@ struct PathCause {
 
     func find(_ choices: PathEvaluation.Choices, _ last: PathEvaluation.Selected?) -> Cause {
         if let last {
-            // One that was renamed away from the name that is wanted is gone as well.
+            // An interface that was renamed, and no longer has the required name, counts as removed.
             guard let interface = catalog.interfaces[last.index], configuration.allows(interface) else {
                 return Cause(
                     .link, .noInterface, detail: "interface \(last.name) is gone", evidence: ["interface": .text(last.name)]
@@ -31,27 +31,27 @@ struct PathCause {
         }
         let candidates = catalog.interfaces.values.filter { $0.type != .loopback && configuration.allows($0) }
         let best = candidates.max { left, right in
-            // A port has no path of its own: what is wrong is wrong with its bridge or bond.
+            // A port has no path of its own: its bridge or bond has the relevant fault.
             if (left.level == .enslaved) != (right.level == .enslaved) { return left.level == .enslaved }
             if left.level != right.level { return left.level < right.level }
             if left.isVirtual != right.isVirtual { return left.isVirtual }
             return left.index > right.index
         }
         guard let best else {
-            return Cause(.link, .noInterface, detail: "there is no interface \(wanted)")
+            return Cause(.link, .noInterface, detail: "there is no interface \(selectionDescription)")
         }
         return local(best, choices) ?? route(choices, best)
     }
 
-    private var wanted: String {
+    private var selectionDescription: String {
         switch configuration.selection {
         case .required(let type): "of type \(type.rawValue)"
         case .prohibited: "of a permitted type"
-        case .any, .named: "but loopback"
+        case .any, .named: "other than loopback"
         }
     }
 
-    /// The link's or its addresses' fault; `nil` when both are well.
+    /// Returns the fault of the link or of its addresses; `nil` if both are usable.
     private func local(_ interface: NetworkInterface, _ choices: PathEvaluation.Choices) -> Cause? {
         let name = interface.name
         func cause(_ layer: Cause.Layer, _ code: Cause.Code, _ detail: String) -> Cause {
@@ -81,7 +81,7 @@ struct PathCause {
     }
 
     private func route(_ choices: PathEvaluation.Choices, _ interface: NetworkInterface) -> Cause {
-        // The family whose refusal says most: a route that refuses before none at all.
+        // The more specific refusal is reported: a refusing route before a missing route.
         let refusals = IPAddress.Family.allCases.compactMap { family in
             choices[family]?.refusal.map { (family: family, code: refusal(family, errno: $0), errno: $0) }
         }
@@ -106,19 +106,19 @@ struct PathCause {
 }
 
 extension PathCause {
-    // A rule of type unreachable gives the errno of a missing route (fib4_rule_action). Where it takes every packet, nothing that
-    // stands behind it was asked, and what stands before had no answer.
+    // A rule of type unreachable returns the errno of a missing route (fib4_rule_action). If such a rule matches every packet,
+    // the kernel evaluated no later rule, and the earlier ones found no route.
     private func refusal(_ family: IPAddress.Family, errno: Int32) -> RouteRefusal {
         let refusal = RouteRefusal(errno: errno)
         guard refusal == .noRoute else { return refusal }
         let unreachable: UInt8 = 7  // FR_ACT_UNREACHABLE
-        let isStopped = snapshot.rules.contains { $0.family == family && $0.action == unreachable && $0.takesEveryPacket }
+        let isStopped = snapshot.rules.contains { $0.family == family && $0.action == unreachable && $0.matchesEveryPacket }
         return isStopped ? .unreachable : .noRoute
     }
 }
 
 extension Link.OperationalState {
-    /// The name of the case, without the reflection that an interpolation takes.
+    /// The name of the case. Interpolation would need reflection.
     fileprivate var text: String {
         switch self {
         case .unknown: "unknown"
@@ -132,7 +132,7 @@ extension Link.OperationalState {
     }
 }
 
-/// Why the kernel would not route, from the errno of RTM_GETROUTE: the same numbers that connect(2) gives.
+/// The reason why the kernel would not route a packet, from the errno of RTM_GETROUTE. connect(2) returns the same numbers.
 package enum RouteRefusal: Hashable, Sendable {
     case noRoute
     case unreachable
@@ -144,7 +144,7 @@ package enum RouteRefusal: Hashable, Sendable {
         case 113: self = .unreachable  // EHOSTUNREACH
         case 13: self = .prohibited  // EACCES
         case 22: self = .blackhole  // EINVAL
-        default: self = .noRoute  // ENETUNREACH and what else a table may say
+        default: self = .noRoute  // ENETUNREACH and any other error of a table
         }
     }
 
@@ -160,9 +160,9 @@ package enum RouteRefusal: Hashable, Sendable {
     package func detail(of subject: String) -> String {
         switch self {
         case .noRoute: "there is no route: \(subject) is missing"
-        case .unreachable: "a route or rule of type unreachable stands in the way"
-        case .prohibited: "a route or rule of type prohibit stands in the way"
-        case .blackhole: "a route or rule of type blackhole stands in the way"
+        case .unreachable: "a route or rule of type unreachable refuses the destination"
+        case .prohibited: "a route or rule of type prohibit refuses the destination"
+        case .blackhole: "a route or rule of type blackhole refuses the destination"
         }
     }
 

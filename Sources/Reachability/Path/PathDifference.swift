@@ -1,7 +1,7 @@
-/// What of a path's change is worth telling: what a user sees of the selected path, and of physical and default-route interfaces.
-/// Containers' interfaces that come and go, lifetimes and statistics are not.
+/// The relevant differences between two paths: the user-visible state of the selected path, and of physical and default-route
+/// interfaces. Containers' interfaces, lifetimes and statistics are not relevant.
 package enum PathDifference {
-    /// The reasons to publish `new` after `old`; none when nothing worth telling changed.
+    /// Returns the reasons to publish `new` after `old`; empty if nothing relevant changed.
     package static func reasons(from old: NetworkPath, to new: NetworkPath) -> CaseSet<PathChangeReason> {
         var reasons: CaseSet<PathChangeReason> = []
         if Identity(old.interface) != Identity(new.interface) || Identity(old.interfaceV4) != Identity(new.interfaceV4)
@@ -23,7 +23,7 @@ package enum PathDifference {
         }
         if old.isConsistent != new.isConsistent { reasons.insert(.resynced) }
 
-        // An interface that only becomes or stops being worth telling shows nothing else than before.
+        // An interface that becomes or stops being relevant is compared in both paths, so that this alone is not a change.
         let isNotable = { (interface: NetworkInterface) in
             new.notable.contains(interface.index) || old.notable.contains(interface.index)
         }
@@ -37,7 +37,7 @@ package enum PathDifference {
         return reasons
     }
 
-    /// Which interface it is; not how it is.
+    /// The identity of an interface, without its state.
     private struct Identity: Equatable {
         let index: UInt32?
         let name: String?
@@ -50,7 +50,7 @@ package enum PathDifference {
         }
     }
 
-    /// Whether the list of interfaces shows the same of both, addresses apart.
+    /// Returns whether the list of interfaces shows the same values for both, except for addresses.
     private static func isSameRow(_ left: NetworkInterface, _ right: NetworkInterface) -> Bool {
         Identity(left) == Identity(right) && left.isVirtual == right.isVirtual && left.isExpensive == right.isExpensive
             && left.level == right.level

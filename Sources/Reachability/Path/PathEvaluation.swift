@@ -1,9 +1,9 @@
-/// What the path is, told from the snapshot and from what the kernel answers when it is asked for a route (contract, "What
-/// satisfied means"). A pure function: what it needs to ask comes out as a question, and it is run again with the answer.
+/// Computes the path from the snapshot and the kernel's answers to route queries (contract, "What satisfied means"). A pure
+/// function: it returns the queries that it needs, and runs again with the answers.
 struct PathEvaluation {
-    /// The interface that the kernel last chose, whether usable or not.
+    /// The interface that the kernel last selected, usable or not.
     struct Selected: Hashable, Sendable {
-        /// 0 once the device that had it is gone.
+        /// The index of the interface; 0 after its device was removed.
         var index: UInt32
         var name: String
 
@@ -13,9 +13,9 @@ struct PathEvaluation {
         }
     }
 
-    /// What it leads to.
+    /// The result of an evaluation.
     enum Outcome {
-        /// The kernel has to be asked these first.
+        /// The kernel must answer these queries first.
         case ask([RouteQuery])
         case path(NetworkPath, selected: Selected?)
     }
@@ -28,14 +28,14 @@ struct PathEvaluation {
     let answers: RouteAnswers
     let lastSelected: Selected?
     let isConsistent: Bool
-    /// The interfaces that the routes of targets use.
+    /// The interfaces that the targets' routes use.
     let followed: Set<UInt32>
 
-    /// More candidates than this are not tried: each costs a question.
+    /// The maximum number of candidates, because each needs a query.
     private static let candidateLimit = 16
 
-    /// What is asked whatever the snapshot says; none where that decides.
-    static func firstQuestions(_ configuration: MonitorConfiguration, _ destinations: RouteDestinations) -> [RouteQuery] {
+    /// The queries that do not depend on the snapshot; empty if the snapshot determines all queries.
+    static func initialQueries(_ configuration: MonitorConfiguration, _ destinations: RouteDestinations) -> [RouteQuery] {
         switch configuration.selection {
         case .any, .prohibited:
             IPAddress.Family.allCases.filter(configuration.families.contains).map { RouteQuery(destinations[$0]) }
@@ -45,17 +45,17 @@ struct PathEvaluation {
 
     func run() -> Outcome {
         let defaults = snapshot.defaults
-        var questions: [RouteQuery] = []
+        var queries: [RouteQuery] = []
         var choices = Choices()
-        if configuration.families.contains(.v4) { choices.v4 = choose(.v4, defaults, &questions) }
-        if configuration.families.contains(.v6) { choices.v6 = choose(.v6, defaults, &questions) }
+        if configuration.families.contains(.v4) { choices.v4 = choose(.v4, defaults, &queries) }
+        if configuration.families.contains(.v6) { choices.v6 = choose(.v6, defaults, &queries) }
         let (v4, v6) = (choices.v4?.usable, choices.v6?.usable)
         let selected = v4 ?? v6
-        let under = selected.flatMap { underlying($0.interface, defaults, &questions) }
-        let carrying = carriers(followed, defaults, &questions)
-        guard questions.isEmpty else { return .ask(questions) }
+        let under = selected.flatMap { underlying($0.interface, defaults, &queries) }
+        let carrierIndexes = carriers(followed, defaults, &queries)
+        guard queries.isEmpty else { return .ask(queries) }
 
-        // What the kernel would use counts as selected, also when it cannot carry packets now.
+        // The interface that the kernel would use counts as selected, even if it cannot carry packets now.
         let pick = selected?.interface ?? choices.v4?.picked ?? choices.v6?.picked
         let last = pick.map(Selected.init) ?? lastSelected.map(present)
         let cause = selected == nil ? PathCause(snapshot, catalog, configuration, destinations).find(choices, last) : nil
@@ -74,21 +74,21 @@ struct PathEvaluation {
             interfaces: ordered,
             cause: cause,
             isConsistent: isConsistent,
-            notable: Set(ordered.filter { isNotable($0, chosen, defaults) || carrying.contains($0.index) }.map(\.index))
+            notable: Set(ordered.filter { isNotable($0, chosen, defaults) || carrierIndexes.contains($0.index) }.map(\.index))
         )
         return .path(path, selected: last)
     }
 
-    /// The last selected interface as it is now: under the name that it was given meanwhile, or back under its old one, as an adapter
-    /// that was plugged in again or a tunnel that was made anew.
+    /// Returns the last selected interface in its present form: under a new name, or under its old name again. The latter happens
+    /// when an adapter is reconnected or a tunnel is created again.
     private func present(_ last: Selected) -> Selected {
         if let interface = catalog.interfaces[last.index], isAllowed(interface) { return Selected(interface) }
-        // Also where the one that was selected was renamed, and another has the name that is wanted now.
-        let again = catalog.interfaces.values.filter { $0.name == last.name && isAllowed($0) }.min { $0.index < $1.index }
-        return again.map(Selected.init) ?? last
+        // Also applies if the selected interface was renamed, and another interface now has the required name.
+        let sameName = catalog.interfaces.values.filter { $0.name == last.name && isAllowed($0) }.min { $0.index < $1.index }
+        return sameName.map(Selected.init) ?? last
     }
 
-    /// What the kernel says for each family; `nil` for one that does not count.
+    /// The kernel's choice for each family; `nil` for a family that is not configured.
     struct Choices {
         var v4: Choice?
         var v6: Choice?
@@ -96,25 +96,25 @@ struct PathEvaluation {
         subscript(family: IPAddress.Family) -> Choice? { family == .v4 ? v4 : v6 }
     }
 
-    /// What the kernel says for one family.
+    /// The kernel's choice for one family.
     struct Choice {
         struct Usable {
             var interface: NetworkInterface
             var route: ChosenRoute
         }
-        /// Packets can go this way.
+        /// The usable route; `nil` if there is none.
         var usable: Usable?
         /// The interface of the kernel's route, whether usable or not.
         var picked: NetworkInterface?
-        /// Why there is no route; `nil` where there is one.
+        /// The errno with which the kernel refused a route; `nil` if there is a route.
         var refusal: Int32?
     }
 
-    private func choose(_ family: IPAddress.Family, _ defaults: DefaultRoutes, _ questions: inout [RouteQuery]) -> Choice {
+    private func choose(_ family: IPAddress.Family, _ defaults: DefaultRoutes, _ queries: inout [RouteQuery]) -> Choice {
         var first: Choice?
         for query in candidates(family, defaults) {
             guard let answer = answers[query] else {
-                questions.append(query)
+                queries.append(query)
                 return first ?? Choice()
             }
             let choice = judge(answer, to: query)
@@ -123,10 +123,10 @@ struct PathEvaluation {
             if first == nil { first = choice }
         }
         guard let refused = first, refused.refusal != nil else { return first ?? Choice() }
-        // Asked for one interface, the kernel does not say why there is no route; asked for none, it does.
-        let free = RouteQuery(destinations[family])
-        guard let answer = answers[free] else {
-            questions.append(free)
+        // A query with an interface does not return the reason for a missing route; a query without one does.
+        let unboundQuery = RouteQuery(destinations[family])
+        guard let answer = answers[unboundQuery] else {
+            queries.append(unboundQuery)
             return refused
         }
         if case .refused(let errno) = answer { return Choice(refusal: errno) }
@@ -146,7 +146,7 @@ struct PathEvaluation {
         }
     }
 
-    /// Whether the path may use the interface.
+    /// Returns whether the path may use the interface.
     func isAllowed(_ interface: NetworkInterface) -> Bool { configuration.allows(interface) }
 
     private func judge(_ answer: RouteAnswer, to query: RouteQuery) -> Choice {
@@ -162,12 +162,13 @@ struct PathEvaluation {
         }
     }
 
-    // Answers of RTM_F_FIB_MATCH name no source address: then any usable one of the interface serves. Others name one unless the
-    // kernel has none: an IPv6 address that was kept while its link was down is tentative again before anybody is told.
+    // Answers with RTM_F_FIB_MATCH contain no source address; any usable address of the interface is then sufficient. Other
+    // answers contain one if the kernel has one. An IPv6 address that was kept while its link was down is tentative again, and no
+    // event reports it.
     private func hasUsableSource(_ route: ChosenRoute, _ query: RouteQuery) -> Bool {
         let family = query.destination.family
         let isUsable = { (address: Address) in
-            // A link-local IPv6 source reaches nobody beyond the link, and routers drop it (RFC 4007, 9).
+            // A link-local IPv6 source works only on the link, and routers drop its packets (RFC 4007 section 9).
             address.address.family == family && address.isUsable && !(family == .v6 && address.address.isLinkLocal)
         }
         guard let source = route.source else {
@@ -182,16 +183,16 @@ struct PathEvaluation {
 
     // MARK: The interface under a tunnel
 
-    // The route to the tunnel's other end where the kernel tells that; else the best default route that is no tunnel's, which is
-    // where WireGuard's and OpenVPN's packets go.
+    // The route to the tunnel's remote end, if the kernel reports that end. Otherwise the best default route that is not a
+    // tunnel's, which WireGuard and OpenVPN use for their packets.
     private func underlying(
-        _ interface: NetworkInterface, _ defaults: DefaultRoutes, _ questions: inout [RouteQuery]
+        _ interface: NetworkInterface, _ defaults: DefaultRoutes, _ queries: inout [RouteQuery]
     ) -> NetworkInterface? {
         guard interface.type == .tunnel else { return nil }
         if let remote = snapshot.links[interface.index]?.tunnelRemote {
             let query = RouteQuery(remote)
             switch answers[query] {
-            case nil: questions.append(query)
+            case nil: queries.append(query)
             case .route(let route) where route.interface != interface.index:
                 return catalog.interfaces[route.interface].flatMap { $0.type == .loopback ? nil : $0 }
             case .refused(let errno) where errno != 0: return nil
@@ -204,28 +205,28 @@ struct PathEvaluation {
         return preferred(others, defaults).first
     }
 
-    /// The interfaces that are followed and those that carry their packets: what is under a tunnel, a VLAN and the like.
+    /// Returns the followed interfaces and the interfaces that carry their packets: those under a tunnel, a VLAN and the like.
     private func carriers(
-        _ followed: Set<UInt32>, _ defaults: DefaultRoutes, _ questions: inout [RouteQuery]
+        _ followed: Set<UInt32>, _ defaults: DefaultRoutes, _ queries: inout [RouteQuery]
     ) -> Set<UInt32> {
         var found = followed
-        // In a fixed order, so that a recording can be run again.
-        var rest = followed.sorted()
-        while let index = rest.popLast() {
+        // A fixed order, so that a replay sends the same queries.
+        var remaining = followed.sorted()
+        while let index = remaining.popLast() {
             guard let interface = catalog.interfaces[index] else { continue }
-            var below = underlying(interface, defaults, &questions).map { [$0.index] } ?? []
+            var below = underlying(interface, defaults, &queries).map { [$0.index] } ?? []
             // The lower device of a veth is its peer.
             if let link = snapshot.links[index], link.lower != 0, !link.lowerIsElsewhere, link.kind != "veth" {
                 below.append(link.lower)
             }
-            rest += below.filter { found.insert($0).inserted }
+            remaining += below.filter { found.insert($0).inserted }
         }
         return found
     }
 
     // MARK: Order
 
-    /// By default route and its metric, then by level, hardware first, then by index.
+    /// Sorts by default route and its metric, then by level, hardware first, then by index.
     private func preferred(_ interfaces: some Sequence<NetworkInterface>, _ defaults: DefaultRoutes) -> [NetworkInterface] {
         interfaces.sorted { left, right in
             let (one, other) = (defaults.metrics[left.index], defaults.metrics[right.index])
@@ -240,7 +241,7 @@ struct PathEvaluation {
     }
 
     private func order(_ chosen: [NetworkInterface], _ defaults: DefaultRoutes) -> [NetworkInterface] {
-        // At most three are chosen, so looking through them is cheaper than a set.
+        // At most three interfaces are chosen, so a linear search costs less than a set.
         var ordered: [NetworkInterface] = []
         ordered.reserveCapacity(catalog.interfaces.count)
         for interface in chosen where !ordered.contains(where: { $0.index == interface.index }) { ordered.append(interface) }
@@ -268,7 +269,7 @@ struct PathEvaluation {
 }
 
 extension MonitorConfiguration {
-    /// Whether the path may use the interface.
+    /// Returns whether the path may use the interface.
     func allows(_ interface: NetworkInterface) -> Bool {
         switch selection {
         case .any: true

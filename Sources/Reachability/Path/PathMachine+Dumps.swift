@@ -3,19 +3,19 @@ internal import Pacing
 // The dumps of a path machine, and the lifetimes of routes.
 
 extension PathMachine {
-    /// A dump that is complete and is being merged.
+    /// A complete dump that is being merged.
     struct Merge: Sendable {
         let table: KernelTable
-        /// The interface whose routes were dumped; `nil` for the complete table.
+        /// The interface to whose routes the dump is limited; `nil` for the complete table.
         let interface: UInt32?
         let isPartialResult: Bool
-        let wasDoubtful: Bool
-        /// When the next slice may be: in the next turn.
+        let wasStale: Bool
+        /// The earliest time of the next slice, which belongs to the next turn.
         var due: Int64
     }
 
-    /// So many routes are compared in about a millisecond.
-    package static let usualMergeLimit = 2_048
+    /// The number of routes that can be compared in about a millisecond.
+    package static let defaultMergeLimit = 2_048
 
     private static let noSuchDevice: Int32 = 19
 
@@ -32,62 +32,63 @@ extension PathMachine {
     mutating func endDump(errno: Int32, at now: Moment) -> [Effect] {
         guard let table = schedule.running else { return [] }
         let time = now.monotonicNanoseconds
-        let (interface, wasDoubtful) = (schedule.runningInterface, schedule.isDoubtful)
-        // A kernel without IPv6 or nexthop objects refuses their dumps: the table is empty (EAFNOSUPPORT, EOPNOTSUPP, EINVAL).
+        let (interface, wasStale) = (schedule.runningInterface, schedule.isStale)
+        // A kernel without IPv6 or nexthop objects refuses their dumps (EAFNOSUPPORT, EOPNOTSUPP, EINVAL). The table is then
+        // empty.
         let isAbsent = interface == nil && (errno == 97 || errno == 95 || errno == 22)
         let hasFailed = errno != 0 && !isAbsent
-        // An interface that is gone has no routes, and its removal says what else is stale.
+        // A removed interface has no routes, and the event of its removal marks the other stale tables.
         let isGone = interface != nil && errno == Self.noSuchDevice
         let isComplete = !wasInterrupted && (!hasFailed || isGone)
-        let verdict = schedule.finished(isComplete ? .complete : .interrupted, draw: draws.next(), at: time)
-        if hasFailed || verdict == .again { keeper.abandonDump() }
-        if verdict == .again || isGone {
-            _ = takeUnderway(table)
+        let decision = schedule.finished(isComplete ? .complete : .interrupted, draw: draws.next(), at: time)
+        if hasFailed || decision == .retry { keeper.abandonDump() }
+        if decision == .retry || isGone {
+            _ = takeRunningDump(table)
             return []
         }
         merge = Merge(
-            table: table, interface: interface, isPartialResult: verdict == .acceptPartial, wasDoubtful: wasDoubtful, due: time
+            table: table, interface: interface, isPartialResult: decision == .acceptPartial, wasStale: wasStale, due: time
         )
         mergeDump(at: time)
         return []
     }
 
-    /// Merges a slice of the dump that is complete.
+    /// Merges a slice of a complete dump.
     mutating func mergeDump(at time: Int64) {
         guard let finished = merge else { return }
-        let before = untold.changes.count
-        let isDone = keeper.mergeDump(atMost: mergeLimit, &untold)
+        let before = pending.changes.count
+        let isDone = keeper.mergeDump(atMost: mergeLimit, &pending)
         noteChanges(from: before, at: time)
-        if before != untold.changes.count, resync.tables.contains(finished.table) { reasons.insert(.resynced) }
+        if before != pending.changes.count, resync.tables.contains(finished.table) { reasons.insert(.resynced) }
         guard isDone else {
             merge?.due = time + 1
             return
         }
         merge = nil
-        let isStale = takeUnderway(finished.table)
-        // A table that cannot be read does not keep the path from being told: it is asked for, not computed from tables.
+        let isStale = takeRunningDump(finished.table)
+        // A table that cannot be read does not delay the path, which is computed from queries and not from tables.
         let settles = finished.interface == nil && unsettled.remove(finished.table) != nil
-        if settles || finished.isPartialResult { touch() }
+        if settles || finished.isPartialResult { markChanged() }
         if finished.isPartialResult {
-            // The dump that will make it good is announced when it comes.
+            // The resync is announced when a later dump is complete.
             if resync.reasons.isEmpty { resync.reasons = [.dumpInterrupted] }
             resync.tables.insert(finished.table)
         } else if !isStale, finished.interface == nil {
-            // What the kernel answered meanwhile may have come of something that no dump shows any more.
+            // The kernel's answers since the loss may depend on a state that no dump shows any more.
             if resync.tables.remove(finished.table) != nil, resync.tables.isEmpty { work.ask = true }
         }
-        if let path, path.isConsistent != isConsistent { touch() }
+        if let path, path.isConsistent != isConsistent { markChanged() }
     }
 
-    /// Whether events were lost while this dump ran. Once only: its repetition begins after the loss.
-    private mutating func takeUnderway(_ table: KernelTable) -> Bool {
-        guard resync.underway == table else { return false }
-        resync.underway = nil
+    /// Returns whether events were lost while this dump ran, and clears the mark: the repeated dump begins after the loss.
+    private mutating func takeRunningDump(_ table: KernelTable) -> Bool {
+        guard resync.runningDump == table else { return false }
+        resync.runningDump = nil
         return true
     }
 
-    // What was doubtful is consistent again once the dump that says so is merged.
-    var isConsistent: Bool { !schedule.isDoubtful && merge?.wasDoubtful != true && !isPolling }
+    // A stale table counts as consistent only after the dump that corrects it is merged.
+    var isConsistent: Bool { !schedule.isStale && merge?.wasStale != true && !isPolling }
 
     mutating func startDump(at now: Moment) -> [Effect] {
         guard merge == nil, let table = schedule.next(at: now.monotonicNanoseconds) else { return [] }
@@ -98,21 +99,22 @@ extension PathMachine {
 
     // MARK: Lifetimes
 
-    /// The kernel counts lifetimes by its clock's ticks and tells them in hundredths of a second: by this time the route is over.
+    /// The kernel counts lifetimes in clock ticks and reports hundredths of a second. After this additional time, the route has
+    /// expired.
     private static let lifetimeGrain = Duration.milliseconds(50)
 
-    // The kernel stops using a route when its time is over (router advertisements), and tells up to half a minute later, when it
-    // clears up. A router that is heard again prolongs the time without a word.
+    // When the lifetime of a route (from router advertisements) expires, the kernel stops using the route at once. It sends the
+    // event up to half a minute later, when it removes the route. A new advertisement extends the lifetime without an event.
     mutating func noteLifetime(of message: NetlinkMessage, at now: Int64) {
-        guard let left = message.routeLifetime else { return }
-        expiryDue = min(expiryDue ?? .max, now.addingSaturated((left + Self.lifetimeGrain).saturatingNanoseconds))
+        guard let lifetime = message.routeLifetime else { return }
+        expiryDue = min(expiryDue ?? .max, now.addingSaturated((lifetime + Self.lifetimeGrain).saturatingNanoseconds))
     }
 
-    mutating func lookAtLifetimes(at now: Int64) {
+    mutating func checkLifetimes(at now: Int64) {
         guard let due = expiryDue, due <= now else { return }
         expiryDue = nil
         work.ask = true
-        // What is left of the others, and of one that was prolonged.
-        schedule.want(.routesV6, at: now)
+        // Reads the remaining lifetimes of the other routes, and of a route whose lifetime was extended.
+        schedule.request(.routesV6, at: now)
     }
 }

@@ -1,20 +1,22 @@
 internal import Pacing
 
-/// From what the kernel says to what the path is: keeps the snapshot, decides when to dump and what to ask, and when to speak.
+/// Computes the path from the kernel's messages: keeps the snapshot, and decides when to dump, which queries to send, and when to
+/// publish.
 ///
 /// ```
 ///   began ─→ dumping all tables ─→ settled: first path ─→ following events ──────────────────┐
 ///                                                            │        ↑                        │
-///                                              overrun, resume, doubt │ dumps complete         │
+///                               overrun, resume, stale table │        │ dumps complete         │
 ///                                                            └─→ dumping again (still following)
 ///   namespaceGone ─→ ended
 /// ```
-/// Events are hints: the snapshot follows them, and at the end of each turn in which something changed the kernel is asked for its
-/// route. Nothing waits for a dump but the first path.
+/// Events are hints. The snapshot follows them, and at the end of each turn with a change the machine queries the kernel's route.
+/// Only the first path waits for dumps.
 package struct PathMachine: Sendable {
-    /// What happens to the machine.
+    /// An input of the machine.
     package enum Event: Hashable, Sendable {
-        /// Everything is joined and open; `seed` feeds the jitter; `isPolling` where no events will come.
+        /// The sockets are open and have joined their groups. `seed` feeds the jitter; `isPolling` means that no events will
+        /// arrive.
         case began(seed: UInt64, isPolling: Bool)
         /// A datagram of the event socket.
         case messages([NetlinkMessage])
@@ -22,24 +24,24 @@ package struct PathMachine: Sendable {
         case overrun
         /// A datagram of the dump socket.
         case dump([NetlinkMessage])
-        /// The dump could not be asked for or read.
+        /// A dump could not be requested or read.
         case dumpFailed(errno: Int32)
         case route(RouteQuery, RouteAnswer)
         case evidence(UInt32, InterfaceEvidence)
         case resolver(ResolverConfiguration)
-        /// The machine slept for so long, until now.
+        /// The machine was suspended for this time, and has just resumed.
         case resumed(nanosecondsAsleep: Int64)
-        /// The namespace has lost its name.
+        /// The namespace's file no longer exists.
         case namespaceGone
-        /// Time to look at everything again, where no events come.
+        /// The tables must be dumped again, because no events arrive.
         case pollDue
-        /// Nothing more is to be read in this turn; also when ``PathMachine/deadline`` has come.
+        /// The turn has no more input, or ``PathMachine/deadline`` is reached.
         case turnEnded
     }
 
-    /// What the machine wants done.
+    /// A request of the machine to its owner.
     package enum Effect: Hashable, Sendable {
-        /// The complete table, or only its routes over an interface.
+        /// Dumps the complete table, or only its routes over one interface.
         case dump(KernelTable, over: UInt32? = nil, sequence: UInt32)
         case askRoute(RouteQuery)
         indirect case readEvidence(Link)
@@ -48,7 +50,7 @@ package struct PathMachine: Sendable {
         case gap(nanoseconds: Int64)
         /// Links, addresses, routes, rules or the resolver's configuration changed.
         case changed([Kernel.Change])
-        /// Nothing is to be watched any more.
+        /// The monitor has ended; no further effects follow.
         case ended
     }
 
@@ -58,14 +60,14 @@ package struct PathMachine: Sendable {
     package private(set) var path: NetworkPath?
     package private(set) var catalog = InterfaceCatalog()
     package private(set) var hasEnded = false
-    /// Events that changed nothing that was published, since the last publication.
+    /// The number of events since the last publication that changed nothing published.
     package private(set) var coalescedEventCount = 0
-    /// Messages that could not be decoded.
+    /// The number of messages that could not be decoded.
     package internal(set) var malformed = 0
-    /// Times that events were lost.
+    /// The number of times that events were lost.
     package private(set) var overruns = 0
 
-    // What is asked whenever something changed.
+    // The queries that are sent after each change.
     private var first: [Effect]
     package private(set) var destinations = RouteDestinations()
     var keeper = SnapshotKeeper()
@@ -77,51 +79,52 @@ package struct PathMachine: Sendable {
     private var hasBegun = false
     var unsettled = CaseSet<KernelTable>.all
     var resync = Resync()
-    // The dump that is complete and is being merged, and when its next slice may be.
+    // The complete dump that is being merged, and the time of its next slice.
     var merge: Merge?
     let mergeLimit: Int
-    // When the first of the default routes that have a lifetime is over.
+    // The earliest expiry of a default route with a lifetime.
     var expiryDue: Int64?
     var reasons: CaseSet<PathChangeReason> = []
-    // Changes gather here until the turn ends, doubts until the next event.
-    var untold = SnapshotKeeper.Outcome()
+    // Changes are collected until the turn ends; stale tables until the next event.
+    var pending = SnapshotKeeper.Outcome()
     private var awaited: Set<UInt32> = []
     private var subjects: [UInt32: EvidenceSubject] = [:]
     private var answers = RouteAnswers()
     private var formerAnswers = RouteAnswers()
-    private var told: NetworkPath?
+    private var published: NetworkPath?
     private var lastSelected: PathEvaluation.Selected?
     var work = Work()
-    // The interfaces that the routes of targets use.
+    // The interfaces that the targets' routes use.
     private var followed: Set<UInt32> = []
 
-    /// A machine; `mergeLimit` is how many routes of a finished dump are looked at in one turn, roughly.
-    package init(_ configuration: MonitorConfiguration, mergeLimit: Int = Self.usualMergeLimit) {
+    /// Creates a machine. `mergeLimit` is the approximate number of routes of a complete dump that are compared in one turn.
+    package init(_ configuration: MonitorConfiguration, mergeLimit: Int = Self.defaultMergeLimit) {
         self.configuration = configuration
         self.mergeLimit = mergeLimit
-        first = PathEvaluation.firstQuestions(configuration, destinations).map { .askRoute($0) }
+        first = PathEvaluation.initialQueries(configuration, destinations).map { .askRoute($0) }
     }
 
-    /// The kernel's state as far as it is known.
+    /// The known state of the kernel's tables.
     package var snapshot: Kernel.Snapshot { keeper.live }
-    /// Whether the first dumps are complete and nothing is being dumped or asked.
-    package var isQuiet: Bool { path != nil && schedule.isQuiet && merge == nil && !isAsking }
-    /// Whether answers are awaited that decide the path.
+    /// Whether the first dumps are complete, and no dump or query is pending.
+    package var isIdle: Bool { path != nil && schedule.isIdle && merge == nil && !isAsking }
+    /// Whether answers are pending that decide the path.
     package var isAsking: Bool { work.evaluate || work.ask }
-    /// When ``Event/turnEnded`` is due without any other event, on the monotonic clock in nanoseconds.
+    /// The time at which ``Event/turnEnded`` is due without another event, on the monotonic clock in nanoseconds; `nil` for
+    /// never.
     package var deadline: Int64? {
         hasBegun && !hasEnded ? [merge.map(\.due) ?? schedule.deadline, expiryDue].compactMap { $0 }.min() : nil
     }
 
-    /// Changes of these interfaces, which the routes of targets use, are published like those of physical ones; and changes of
-    /// those that carry their packets.
+    /// Follows the interfaces that the targets' routes use. Their changes, and changes of the interfaces that carry their
+    /// packets, are published like those of physical interfaces.
     package mutating func follow(_ interfaces: Set<UInt32>) {
         guard followed != interfaces else { return }
         followed = interfaces
-        touch()
+        markChanged()
     }
 
-    /// Takes one event and says what to do.
+    /// Handles one event and returns the effects, in order.
     package mutating func handle(_ event: Event, at now: Moment) -> [Effect] {
         guard !hasEnded else { return [] }
         let time = now.monotonicNanoseconds
@@ -130,45 +133,45 @@ package struct PathMachine: Sendable {
             draws = SplitMix64(seed: seed)
             self.isPolling = isPolling
             hasBegun = true
-            schedule.wantAll(at: time)
+            schedule.requestAll(at: time)
         case .messages(let messages):
-            if untold.changes.isEmpty { untold.changes.reserveCapacity(messages.count) }
+            if pending.changes.isEmpty { pending.changes.reserveCapacity(messages.count) }
             for message in messages {
                 take(message.event, at: time)
                 noteLifetime(of: message, at: time)
             }
         case .overrun:
             overruns += 1
-            lose(.overrun, at: time)
+            noteLoss(.overrun, at: time)
         case .dump(let messages): return readDump(messages, at: now)
         case .dumpFailed(let errno): return endDump(errno: errno, at: now)
         case .route(let query, let answer):
-            // What was last known stands where there was no answer.
+            // If the kernel did not answer, the previous answer remains valid.
             answers.add(answer == .unanswered ? formerAnswers[query] ?? answer : answer, to: query)
         case .evidence(let index, let evidence):
             awaited.remove(index)
             guard self.evidence[index] != evidence, keeper.live.links[index] != nil else { break }
             self.evidence[index] = evidence
             work.interfaces.insert(index)
-            touch()
+            markChanged()
         case .resolver(let configuration):
             guard resolver != configuration else { break }
             resolver = configuration
-            touch()
+            markChanged()
         case .resumed(let nanoseconds):
-            // Who knows nothing yet has no gap in it.
+            // Before the first path, nothing was observed that could have a gap.
             guard path != nil else {
-                schedule.wantAll(at: time)
+                schedule.requestAll(at: time)
                 break
             }
             reasons.insert(.resumed)
-            touch()
-            lose(.resume, at: time)
+            markChanged()
+            noteLoss(.resume, at: time)
             return [.gap(nanoseconds: nanoseconds)]
         case .namespaceGone: return end(at: now)
         case .pollDue:
-            schedule.wantAll(at: time)
-            // Tables that were read one after the other fit together only when all have been read.
+            schedule.requestAll(at: time)
+            // The tables were read one after another, and are consistent only after all have been read.
             unsettled = .all
         case .turnEnded: return endTurn(at: now)
         }
@@ -184,23 +187,23 @@ package struct PathMachine: Sendable {
         case .ignored, .neighbor, .neighborRemoved: work.events += 1
         default:
             work.events += 1
-            let known = untold.changes.count
-            keeper.apply(event, &untold)
+            let known = pending.changes.count
+            keeper.apply(event, &pending)
             noteChanges(from: known, at: now)
-            // The kernel may have answered with what only it knew.
+            // The kernel's earlier answer may depend on the removed entry.
             if event.isRemoval { work.ask = true }
         }
     }
 
-    /// Takes note of what is new in `untold`.
+    /// Processes the new entries of `pending`.
     mutating func noteChanges(from known: Int, at now: Int64) {
-        for table in untold.doubts { schedule.want(table, at: now) }
-        untold.doubts = []
-        // In a fixed order, so that a recording can be run again: too many of them become one dump.
-        for routes in untold.staleRoutes.sorted() { schedule.want(routes, at: now) }
-        untold.staleRoutes = []
-        guard untold.changes.count > known else { return }
-        for place in known..<untold.changes.count { note(untold.changes[place]) }
+        for table in pending.staleTables { schedule.request(table, at: now) }
+        pending.staleTables = []
+        // A fixed order, so that a replay behaves the same: too many interfaces become one complete dump.
+        for routes in pending.staleRoutes.sorted() { schedule.request(routes, at: now) }
+        pending.staleRoutes = []
+        guard pending.changes.count > known else { return }
+        for place in known..<pending.changes.count { note(pending.changes[place]) }
         work.ask = true
     }
 
@@ -215,7 +218,7 @@ package struct PathMachine: Sendable {
                 awaited.insert(link.index)
             }
         case .linkRemoved(let index):
-            // Another device may get the number: the one that was selected is known by its name from here on.
+            // Another device may receive the index. From now on the selected interface is identified by its name.
             if lastSelected?.index == index { lastSelected?.index = 0 }
             work.interfaces.insert(index)
             work.structure = true
@@ -231,48 +234,48 @@ package struct PathMachine: Sendable {
         case .routeAdded(let route), .routeRemoved(let route):
             if route.key.destination.isDefault { work.structure = true }
             if route.refusedNetwork != nil { work.filters = true }
-        // A rule that refuses may take the place of a missing route, with the same answer of the kernel.
+        // A rule that refuses may replace a missing route, and the kernel's answer stays the same.
         case .ruleAdded, .ruleRemoved: (work.filters, work.structure) = (true, true)
         case .nexthop, .nexthopRemoved: work.structure = true
         }
     }
 
-    mutating func touch() {
+    mutating func markChanged() {
         (work.ask, work.structure) = (true, true)
     }
 
-    private mutating func lose(_ reason: ResyncReason, at now: Int64) {
-        schedule.wantAll(at: now)
-        // What was lost before and is not made good yet is made good by the same dumps.
+    private mutating func noteLoss(_ reason: ResyncReason, at now: Int64) {
+        schedule.requestAll(at: now)
+        // An earlier loss that is not repaired yet is repaired by the same dumps.
         resync = Resync(
             reasons: resync.reasons.filter { $0 != reason } + [reason], tables: .all,
-            underway: schedule.running ?? merge?.table)
+            runningDump: schedule.running ?? merge?.table)
     }
 
     // MARK: The turn's end
 
     private mutating func endTurn(at now: Moment) -> [Effect] {
         guard hasBegun else { return [] }
-        lookAtLifetimes(at: now.monotonicNanoseconds)
+        checkLifetimes(at: now.monotonicNanoseconds)
         var effects: [Effect] = awaited.sorted().compactMap { index in keeper.live.links[index].map { .readEvidence($0) } }
-        // Answered at once, within the turn: the next end of it goes on.
+        // The owner answers within the turn; the next `turnEnded` continues.
         guard effects.isEmpty else { return effects }
         effects += settle(at: now)
-        // What events changed is published before time is spent on a dump that has ended.
+        // Changes from events are published before a complete dump is merged.
         if effects.isEmpty, !work.evaluate, let due = merge?.due, due <= now.monotonicNanoseconds {
             mergeDump(at: now.monotonicNanoseconds)
             effects += settle(at: now)
         }
-        // A dump takes the kernel's time: what is known is told first.
+        // A dump uses the kernel's time, so known changes are published first.
         if !work.evaluate { effects += startDump(at: now) }
         return effects
     }
 
     private mutating func settle(at now: Moment) -> [Effect] {
         var effects: [Effect] = []
-        if !untold.changes.isEmpty {
-            effects.append(.changed(untold.changes))
-            untold.changes = []
+        if !pending.changes.isEmpty {
+            effects.append(.changed(pending.changes))
+            pending.changes = []
         }
         effects += evaluate(at: now)
         if resync.tables.isEmpty, path != nil, !work.evaluate {
@@ -292,7 +295,8 @@ package struct PathMachine: Sendable {
             if isOnlyAnswers { return formerAnswers.queries.sorted(by: RouteQuery.areInOrder).map { .askRoute($0) } }
             if !first.isEmpty { return first }
         }
-        // The same questions with the same answers, and nothing else: a route to somewhere else came or went.
+        // The queries and their answers are unchanged, and nothing else changed: a route to another destination was added or
+        // removed.
         guard work.evaluate, !(isOnlyAnswers && answers == formerAnswers) else {
             coalescedEventCount += work.events
             if work.evaluate { reasons.remove(.resynced) }
@@ -318,13 +322,13 @@ package struct PathMachine: Sendable {
         }
     }
 
-    // Filters came or went, with which the question may have to be another one.
+    // Filters were added or removed, and may cover the queries' destinations.
     private mutating func chooseDestinations() {
         work.filters = false
         let chosen = RouteDestinations(keeper.live.refusedNetworks)
         guard chosen != destinations else { return }
         destinations = chosen
-        first = PathEvaluation.firstQuestions(configuration, chosen).map { .askRoute($0) }
+        first = PathEvaluation.initialQueries(configuration, chosen).map { .askRoute($0) }
         work.structure = true
     }
 
@@ -332,9 +336,9 @@ package struct PathMachine: Sendable {
 
     private mutating func publish(_ new: NetworkPath, events: Int, at now: Moment) -> [Effect] {
         path = new
-        // What counts is what was told last: a change that was passed over may matter together with the next.
-        guard let old = told else {
-            told = new
+        // The comparison uses the last published path: several changes that are not relevant alone may be relevant together.
+        guard let old = published else {
+            published = new
             coalescedEventCount = 0
             reasons = []
             return [.publish(PathUpdate(path: new, reasons: [], isInitial: true, coalescedEventCount: 0, moment: now))]
@@ -342,14 +346,14 @@ package struct PathMachine: Sendable {
         let found = PathDifference.reasons(from: old, to: new)
         guard !found.isEmpty || reasons.contains(.resumed) else {
             coalescedEventCount += events
-            // What the dump showed has been looked at; a change that comes later has its own reasons.
+            // The dump's result has been evaluated; a later change has its own reasons.
             reasons.remove(.resynced)
             return []
         }
-        told = new
+        published = new
         if !resync.tables.isEmpty, resync.reasons != [.resume] { reasons.insert(.resynced) }
         let all = Array(found.union(reasons))
-        // In a storm, a turn has many events beside the one that made the change.
+        // In a storm, one turn has many events besides the one that caused the change.
         let others = coalescedEventCount + max(0, events - 1)
         let update = PathUpdate(path: new, reasons: all, isInitial: false, coalescedEventCount: others, moment: now)
         coalescedEventCount = 0
@@ -361,11 +365,11 @@ package struct PathMachine: Sendable {
         hasEnded = true
         let name = configuration.namespace.map { "network namespace \($0)" } ?? "the network namespace"
         let cause = Cause(.link, .noInterface, detail: "\(name) has been removed")
-        let gone = NetworkPath(status: .unsatisfied, supportsDNS: resolver?.hasNameserver ?? false, cause: cause)
-        let found = told.map { PathDifference.reasons(from: $0, to: gone) } ?? []
+        let removed = NetworkPath(status: .unsatisfied, supportsDNS: resolver?.hasNameserver ?? false, cause: cause)
+        let found = published.map { PathDifference.reasons(from: $0, to: removed) } ?? []
         let update = PathUpdate(
-            path: gone, reasons: Array(found), isInitial: path == nil, coalescedEventCount: coalescedEventCount, moment: now)
-        path = gone
+            path: removed, reasons: Array(found), isInitial: path == nil, coalescedEventCount: coalescedEventCount, moment: now)
+        path = removed
         return [.publish(update), .ended]
     }
 }

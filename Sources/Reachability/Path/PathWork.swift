@@ -1,23 +1,23 @@
-// What a path machine keeps between events, beside the snapshot.
+// The state of a path machine between events, except for the snapshot.
 
 extension PathMachine {
-    /// What is left to be done at the turn's end.
+    /// The work to do at the end of a turn.
     struct Work: Sendable {
-        /// The kernel has to be asked anew.
+        /// The kernel must be queried again.
         var ask = false
-        /// An evaluation is under way: questions may be out.
+        /// An evaluation is running; queries may be pending.
         var evaluate = false
-        /// Routes or rules that refuse a network came or went.
+        /// Routes or rules that refuse a network were added or removed.
         var filters = false
-        /// More than the answers changed.
+        /// More than the kernel's answers changed.
         var structure = false
-        /// Interfaces of which the link, an address or the evidence changed.
+        /// The interfaces whose link, addresses or evidence changed.
         var interfaces: Set<UInt32> = []
-        /// Events since the turn began.
+        /// The number of events in this turn.
         var events = 0
     }
 
-    /// What of a link decides where its evidence is read; a change of flags is no reason to read it again.
+    /// The properties of a link on which its evidence depends. A change of flags is no reason to read the evidence again.
     struct EvidenceSubject: Hashable, Sendable {
         let name: String
         let kind: String?
@@ -32,12 +32,12 @@ extension PathMachine {
         }
     }
 
-    /// Tables that must be dumped before what was lost is made good.
+    /// The tables that must be dumped to repair a loss of events.
     struct Resync: Sendable {
-        /// Each once, in the order in which they came.
+        /// The reasons in order of arrival, each once.
         var reasons: [ResyncReason] = []
         var tables: CaseSet<KernelTable> = []
-        /// The table whose dump ran already when the loss happened: its end proves nothing.
-        var underway: KernelTable?
+        /// The table whose dump was already running when events were lost. The end of that dump does not repair the loss.
+        var runningDump: KernelTable?
     }
 }

@@ -1,4 +1,4 @@
-/// Why the kernel was asked anew; the raw values are the contract's.
+/// The reason for dumping the kernel's tables again. The raw values are those of records (contract, `resync`).
 package enum ResyncReason: String, Hashable, Sendable, CaseIterable {
     case overrun
     case dumpInterrupted = "dump_interrupted"

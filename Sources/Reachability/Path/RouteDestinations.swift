@@ -1,18 +1,20 @@
-/// The destinations that the kernel is asked for a route to, one a family: they stand for everywhere, and no packet is ever sent to
+/// The destinations of the route queries, one for each family. They represent the entire Internet, and no packet is ever sent to
 /// them.
 ///
-/// The first choice is an address for documentation (RFC 5737, RFC 3849). Filters of such networks are common, and their refusal says
-/// nothing of other destinations; an address outside of all filters takes its place then (contract, "What satisfied means").
+/// The first choice is an address for documentation (RFC 5737, RFC 3849). Filters of documentation networks are common, and do
+/// not concern other destinations. If a filter covers the address, another address outside all filters is used (contract, "What
+/// satisfied means").
 package struct RouteDestinations: Hashable, Sendable {
-    /// The destination of IPv4 questions.
+    /// The destination of IPv4 queries.
     package let v4: IPAddress
-    /// The destination of IPv6 questions.
+    /// The destination of IPv6 queries.
     package let v6: IPAddress
 
-    /// The destinations of a host without filters.
+    /// Creates the destinations of a host without filters.
     package init() { self.init(RefusedNetworks()) }
 
-    /// The first destinations that no refused network contains; the first of all in a family where each address is refused.
+    /// Creates the first destinations that no refused network contains. If all addresses of a family are refused, its first
+    /// destination is used.
     init(_ refused: RefusedNetworks) {
         v4 = Self.destination(.v4, refused)
         v6 = Self.destination(.v6, refused)
@@ -20,15 +22,15 @@ package struct RouteDestinations: Hashable, Sendable {
 
     package subscript(family: IPAddress.Family) -> IPAddress { family == .v4 ? v4 : v6 }
 
-    // Behind the address for documentation come root servers of the DNS (K, L, A), which no list of bogus networks contains.
+    // After the address for documentation follow DNS root servers (K, L, A), which no list of bogus networks contains.
     private static let preferred4 = [0xc633_6401, 0xc100_0e81, 0xc707_532a, 0xc629_0004].map { IPAddress(v4: $0) }
     private static let preferred6 = [
         IPAddress(v6: 0x2001_0db8_ffff_0000, 1), IPAddress(v6: 0x2001_07fd_0000_0000, 1),
         IPAddress(v6: 0x2001_0500_009f_0000, 0x42), IPAddress(v6: 0x2001_0503_ba3e_0000, 0x2_0030),
     ]
 
-    // Networks whose addresses do not stand for everywhere: private, shared, loopback, link-local and special ones; multicast and
-    // what is behind it, and in IPv6 all but global unicast, lie outside of the search.
+    // Networks whose addresses do not represent the entire Internet: private, shared, loopback, link-local and special ones. The
+    // searched ranges exclude multicast and later IPv4 addresses, and all IPv6 addresses except global unicast.
     private static let unsuitable = RefusedNetworks([
         IPPrefix(IPAddress(v4: 0x0a00_0000), length: 8), IPPrefix(IPAddress(v4: 0x6440_0000), length: 10),
         IPPrefix(IPAddress(v4: 0x7f00_0000), length: 8), IPPrefix(IPAddress(v4: 0xa9fe_0000), length: 16),
@@ -37,7 +39,7 @@ package struct RouteDestinations: Hashable, Sendable {
     private static let searched4 = IPAddress(v4: 0x0100_0001)...IPAddress(v4: 0xdfff_ffff)
     private static let searched6 = IPAddress(v6: 0x2000 << 48, 1)...IPAddress(v6: 0x3fff_ffff_ffff_ffff, .max)
 
-    /// More refused networks in a row are not stepped over.
+    /// The maximum number of consecutive refused networks that the search skips.
     private static let searchLimit = 4_096
 
     private static func destination(_ family: IPAddress.Family, _ refused: RefusedNetworks) -> IPAddress {
@@ -56,14 +58,14 @@ package struct RouteDestinations: Hashable, Sendable {
     }
 }
 
-/// The networks that routes and rules of type unreachable, prohibit or blackhole refuse, defaults apart.
+/// The networks that routes and rules of type unreachable, prohibit or blackhole refuse, except for default ones.
 struct RefusedNetworks: Hashable, Sendable {
     private struct Size: Hashable, Sendable {
         let family: IPAddress.Family
         let length: UInt8
     }
 
-    // How many refuse the network that begins at the address, by the network's size.
+    // The number of refusals by the size and the first address of the network.
     private var counts: [Size: [IPAddress: Int]] = [:]
 
     init(_ networks: [IPPrefix] = []) {
@@ -81,7 +83,7 @@ struct RefusedNetworks: Hashable, Sendable {
         if counts[size]?.isEmpty == true { counts[size] = nil }
     }
 
-    /// The widest of the networks that contain the address.
+    /// Returns the widest network that contains the address; `nil` if none does.
     func widest(containing address: IPAddress) -> IPPrefix? {
         guard !counts.isEmpty else { return nil }
         for length in 1...(address.family == .v4 ? 32 : 128) as ClosedRange<UInt8> {
@@ -94,7 +96,7 @@ struct RefusedNetworks: Hashable, Sendable {
 }
 
 extension Kernel.Snapshot {
-    /// The networks that routes of any table and rules refuse.
+    /// The networks that rules, and the routes of any table, refuse.
     var refusedNetworks: RefusedNetworks {
         var refused = index.refused
         for rule in rules {
@@ -105,14 +107,14 @@ extension Kernel.Snapshot {
 }
 
 extension Route {
-    /// The network that the route refuses packets to; `nil` for a default route and one that does not refuse.
+    /// The network that the route refuses; `nil` for a default route, and for a route that does not refuse.
     var refusedNetwork: IPPrefix? {
         !key.destination.isDefault && kind.refuses && kind != .throw ? key.destination : nil
     }
 }
 
 extension Rule {
-    /// The network that the rule refuses packets to; `nil` for a rule that refuses all, all others, or none.
+    /// The network that the rule refuses; `nil` for a rule that refuses no destination, all destinations, or all except one.
     fileprivate var refusedNetwork: IPPrefix? {
         let refusing: ClosedRange<UInt8> = 6...8  // FR_ACT_BLACKHOLE, FR_ACT_UNREACHABLE, FR_ACT_PROHIBIT
         guard refusing.contains(action), !isInverted, let destination, !destination.isDefault else { return nil }
@@ -126,12 +128,12 @@ extension IPPrefix {
         guard address.family == .v6 else {
             return IPAddress(v4: UInt32(truncatingIfNeeded: address.low & (.max << (32 - UInt64(length)))))
         }
-        // A shift by all 64 bits gives 0.
+        // A shift by 64 bits gives 0.
         let (high, low) = (min(UInt64(length), 64), length > 64 ? UInt64(length) - 64 : 0)
         return IPAddress(v6: address.high & (.max << (64 - high)), address.low & (.max << (64 - low)))
     }
 
-    /// The address behind the network's last; `nil` where the address space ends there.
+    /// The first address after the network; `nil` at the end of the address space.
     var following: IPAddress? {
         let first = self.first
         if address.family == .v4 {
@@ -140,7 +142,7 @@ extension IPPrefix {
         }
         let step = length > 64 ? UInt64(1) << (128 - UInt64(length)) : 0
         let (low, carries) = first.low.addingReportingOverflow(step)
-        // A network of 64 bits or fewer takes its step in the upper half, the default network none.
+        // A network of 64 bits or fewer advances the upper half. The default network does not advance.
         let upper: UInt64 = length > 64 ? (carries ? 1 : 0) : 1 << (64 - UInt64(length))
         let (high, overflows) = first.high.addingReportingOverflow(upper)
         return overflows || length == 0 ? nil : IPAddress(v6: high, low)

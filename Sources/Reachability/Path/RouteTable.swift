@@ -1,14 +1,14 @@
-/// The routes of both families by key, in shards: a full Internet table in one dictionary would stall the monitor for tens of
-/// milliseconds whenever it is copied, compared or grows.
+/// The routes of both families by key, in shards. With a full Internet table in one dictionary, each copy, comparison or growth
+/// would block the monitor for tens of milliseconds.
 package struct RouteTable: Hashable, Sendable, Sequence {
-    /// The routes that share a key: one, nearly always.
+    /// The routes that share a key: nearly always one.
     package enum Bucket: Hashable, Sendable {
-        /// The only one.
+        /// A single route.
         case one(Route)
-        /// Several, in no order.
+        /// Several routes, unordered.
         case several(Set<Route>)
 
-        /// The routes as an array: a set of one costs an allocation and a hash.
+        /// The routes as an array. A set with one element would need an allocation and a hash.
         var list: [Route] {
             switch self {
             case .one(let route): [route]
@@ -16,7 +16,7 @@ package struct RouteTable: Hashable, Sendable, Sequence {
             }
         }
 
-        /// The routes.
+        /// The routes as a set.
         package var all: Set<Route> {
             switch self {
             case .one(let route): [route]
@@ -27,27 +27,27 @@ package struct RouteTable: Hashable, Sendable, Sequence {
 
     typealias Shard = [Route.Key: Bucket]
 
-    /// 100,000 routes make 800 a shard.
+    /// The number of shards. 100,000 routes give 800 per shard.
     static let shardsPerFamily = 128
     private(set) var shards = [Shard](repeating: [:], count: 2 * shardsPerFamily)
     /// The number of keys.
     package private(set) var count = 0
 
-    /// Whether there is no route.
+    /// Whether the table has no routes.
     package var isEmpty: Bool { count == 0 }
 
-    /// The routes with this key.
+    /// The routes with this key; `nil` if there are none.
     package subscript(key: Route.Key) -> Bucket? { shards[Self.shard(of: key)][key] }
 
-    /// The keys with their routes, in no order.
+    /// Iterates over the keys with their routes, unordered.
     package func makeIterator() -> FlattenSequence<[[Route.Key: Bucket]]>.Iterator { shards.joined().makeIterator() }
 
-    /// The shards of a family.
+    /// Returns the numbers of a family's shards.
     static func shards(of family: IPAddress.Family) -> Range<Int> {
         family == .v4 ? 0..<shardsPerFamily : shardsPerFamily..<2 * shardsPerFamily
     }
 
-    /// The number of a key's shard.
+    /// Returns the number of a key's shard.
     static func shard(of key: Route.Key) -> Int {
         let address = key.destination.address
         var bits = address.low ^ address.high &* 0x9e37_79b9_7f4a_7c15 ^ UInt64(key.table) << 40 ^ UInt64(key.metric) << 8
@@ -57,7 +57,7 @@ package struct RouteTable: Hashable, Sendable, Sequence {
 
     mutating func add(_ route: Route) {
         let shard = Self.shard(of: route.key)
-        // The key is hashed once if nothing else has it.
+        // The key is hashed only once if no other route has it.
         switch shards[shard].updateValue(.one(route), forKey: route.key) {
         case nil: count += 1
         case .one(let other): if other != route { shards[shard][route.key] = .several([other, route]) }
@@ -86,12 +86,12 @@ package struct RouteTable: Hashable, Sendable, Sequence {
     }
 }
 
-/// Which routes go over an interface, and which interfaces the routes with a preferred source use: what a change of a link or an
-/// address makes stale. And which networks are refused, and which routes and rules the kernel may have twice.
+/// The routes of each interface, and the interfaces of routes with a preferred source: the routes that become stale when a link
+/// or an address changes. Also the refused networks, and the routes and rules that the kernel may have twice.
 ///
-/// Beside the routes, so it takes no part in comparisons of snapshots.
+/// The index is derived from the routes, so it takes no part in comparisons of snapshots.
 struct RouteIndex: Hashable, Sendable {
-    /// Beyond so many routes over one interface their keys are not kept: the whole table is dumped instead.
+    /// The maximum number of routes over one interface whose keys are stored. If there are more, the complete table is dumped.
     static let limit = 2_048
 
     private struct Place: Hashable, Sendable {
@@ -101,35 +101,35 @@ struct RouteIndex: Hashable, Sendable {
 
     private struct Entry: Sendable {
         var count = 0
-        // `nil` from the moment at which there were too many until there is none.
+        // `nil` after the limit was exceeded, until no route remains.
         var keys: Set<Route.Key>? = []
     }
 
     private var entries: [Place: Entry] = [:]
     private var sources: [IPAddress: [UInt32: Int]] = [:]
     private var objectRoutes = (v4: 0, v6: 0)
-    /// The networks that routes refuse packets to.
+    /// The networks that routes refuse.
     private(set) var refused = RefusedNetworks()
-    /// The keys under which the kernel may have two routes that it shows alike.
+    /// The keys under which the kernel may have two indistinguishable routes.
     ///
-    /// An IPv4 multipath route whose other next hops are dead looks like a route over the remaining next hop alone, and both may
-    /// share a key. A set of routes holds one of them: when that goes, only a dump shows whether the other is still there.
+    /// An IPv4 multipath route with only one live next hop looks like a route over that next hop alone, and both may share a key.
+    /// The set of routes contains one of them. After its removal, only a dump shows whether the other still exists.
     var duplicates: Set<Route.Key> = []
-    /// The rules that the kernel may have twice (a request without NLM_F_EXCL); a set of rules holds one of them.
+    /// The rules that the kernel may have twice, after a request without NLM_F_EXCL. The set of rules contains one of them.
     var duplicateRules: Set<Rule> = []
 
-    /// The keys of the family's routes over an interface, multipath routes included; `nil` if there are too many to know them.
+    /// Returns the keys of the family's routes over an interface, including multipath routes; `nil` if the limit was exceeded.
     func keys(over interface: UInt32, _ family: IPAddress.Family) -> Set<Route.Key>? {
         entries[Place(family: family, interface: interface)].map(\.keys) ?? []
     }
 
-    /// Whether the routes over an interface can be told from the others: not if they are too many, and not if routes of the family
-    /// use nexthop objects, which may hide the interface (nexthop_compat_mode 0).
-    func tellsRoutes(over interface: UInt32, _ family: IPAddress.Family) -> Bool {
+    /// Returns whether the index knows all routes over an interface. It does not if the limit was exceeded, or if routes of the
+    /// family use nexthop objects, which may hide the interface (nexthop_compat_mode 0).
+    func knowsRoutes(over interface: UInt32, _ family: IPAddress.Family) -> Bool {
         interface != 0 && (family == .v4 ? objectRoutes.v4 : objectRoutes.v6) == 0 && keys(over: interface, family) != nil
     }
 
-    /// The interfaces of routes that prefer this source address; 0 for a route without an interface.
+    /// Returns the interfaces of routes that prefer this source address; 0 for a route without an interface.
     func interfaces(preferring source: IPAddress) -> some Sequence<UInt32> { (sources[source] ?? [:]).keys }
 
     mutating func add(_ route: Route) {
@@ -147,7 +147,7 @@ struct RouteIndex: Hashable, Sendable {
         }
     }
 
-    /// Removes a route; `others` are those that still share its key.
+    /// Removes a route. `others` are the remaining routes with its key.
     mutating func remove(_ route: Route, others: RouteTable.Bucket?) {
         if let network = route.refusedNetwork { refused.remove(network) }
         if route.nexthopObject != 0 { count(object: route.key.family, -1) }
@@ -175,13 +175,13 @@ struct RouteIndex: Hashable, Sendable {
 }
 
 extension Route {
-    /// The interfaces of its next hops, each once; 0 if it has none.
+    /// The interfaces of the route's next hops, each once; 0 if there are none.
     fileprivate var interfaces: [UInt32] {
         guard isMultipath else { return [firstHop?.interface ?? 0] }
         return Array(Set(nextHops.map(\.interface)))
     }
 
-    /// The route without its next hops over an interface.
+    /// Returns the route without its next hops over an interface.
     func withoutHops(over interface: UInt32) -> Route {
         Route(
             key, kind: kind, nextHops: nextHops.filter { $0.interface != interface }, origin: origin, scope: scope,

@@ -1,37 +1,37 @@
 extension Kernel {
-    /// Everything the kernel says of one network namespace's links, addresses, routes and rules, as a value.
+    /// The links, addresses, routes and rules of one network namespace, as the kernel reports them.
     ///
-    /// It changes only by ``Kernel/Change``: applying the published changes to an earlier snapshot gives the later one.
+    /// A snapshot changes only by ``Kernel/Change``: applying the published changes to an earlier snapshot gives the later one.
     public struct Snapshot: Hashable, Sendable {
-        /// The devices by index.
+        /// The devices, by index.
         public private(set) var links: [UInt32: Link] = [:]
-        /// The addresses by interface, address and prefix.
+        /// The addresses, by interface, address, prefix and peer.
         public private(set) var addresses: [Address.Key: Address] = [:]
-        /// The routes by key; several where they share it.
+        /// The routes, by key.
         package private(set) var routes = RouteTable()
         /// The policy rules.
         public private(set) var rules: Set<Rule> = []
-        /// The nexthop objects by number.
+        /// The nexthop objects, by number.
         public private(set) var nexthops: [UInt32: NexthopObject] = [:]
-        /// Keys of routes to everywhere, so that a full Internet table need not be searched for them.
+        /// The keys of default routes. They are stored so that a full Internet table need not be searched for them.
         package private(set) var defaultRoutes: Set<Route.Key> = []
         private(set) var index = RouteIndex()
 
-        /// An empty snapshot.
+        /// Creates an empty snapshot.
         public init() {}
 
-        /// The addresses of one interface, in order.
+        /// Returns the addresses of one interface, sorted.
         public func addresses(of interface: UInt32) -> [Address] {
             addresses.values.filter { $0.key.interface == interface }.sorted { $0.key < $1.key }
         }
 
-        /// All routes, in no order.
+        /// All routes, unordered.
         public var allRoutes: some Sequence<Route> { routes.lazy.flatMap { $0.value.list } }
 
-        /// The routes that share `key`.
+        /// Returns the routes with this key; empty if there are none.
         public func routes(_ key: Route.Key) -> Set<Route> { routes[key]?.all ?? [] }
 
-        /// Whether this very route is there.
+        /// Returns whether the snapshot contains exactly this route.
         public func contains(_ route: Route) -> Bool {
             switch routes[route.key] {
             case .one(let only): only == route
@@ -61,13 +61,13 @@ extension Kernel {
             for change in changes { apply(change) }
         }
 
-        /// Notes that the kernel may have two routes that look alike under this key.
+        /// Records that the kernel may have two indistinguishable routes under this key.
         mutating func noteDuplicate(_ key: Route.Key) { index.duplicates.insert(key) }
 
-        /// Notes that the kernel may have this rule twice.
+        /// Records that the kernel may have this rule twice.
         mutating func noteDuplicate(_ rule: Rule) { index.duplicateRules.insert(rule) }
 
-        /// Forgets that the kernel may have two routes that look alike under this key.
+        /// Removes the record that the kernel may have two indistinguishable routes under this key.
         mutating func forgetDuplicate(_ key: Route.Key) { index.duplicates.remove(key) }
 
         private mutating func add(_ route: Route) {
@@ -88,20 +88,20 @@ extension Kernel {
 }
 
 extension Kernel.Snapshot {
-    // For the shadow of a dump, which is compared and given up shard by shard.
+    // For the shadow of a dump, which is compared and emptied shard by shard.
 
-    /// Takes over the links of another snapshot: whether a route's link is up decides whether the route is there.
+    /// Copies the links of another snapshot: the state of its link decides whether a route exists.
     mutating func takeLinks(of other: Kernel.Snapshot) { links = other.links }
 
-    /// Forgets the routes of one shard; the default routes and the index keep them, for nobody asks a shadow for these.
+    /// Removes the routes of one shard. The default routes and the index stay unchanged, because they are not used in a shadow.
     mutating func removeRoutes(inShard number: Int) { routes.removeShard(number) }
 
-    /// Takes over which rules of a family the kernel has twice, from a complete dump of them.
+    /// Copies the record of a family's duplicate rules from a complete dump.
     mutating func takeDuplicateRules(of dumped: Kernel.Snapshot, _ family: IPAddress.Family) {
         index.duplicateRules = index.duplicateRules.filter { $0.family != family }.union(dumped.index.duplicateRules)
     }
 
-    /// Takes over which routes of a shard the kernel may have twice, from a complete dump of it.
+    /// Copies the record of a shard's duplicate routes from a complete dump.
     mutating func takeDuplicates(of dumped: Kernel.Snapshot, inShard number: Int) {
         guard !index.duplicates.isEmpty || !dumped.index.duplicates.isEmpty else { return }
         index.duplicates = index.duplicates.filter { RouteTable.shard(of: $0) != number }
@@ -110,38 +110,38 @@ extension Kernel.Snapshot {
 }
 
 extension Kernel {
-    /// One difference between two snapshots.
+    /// One difference between two snapshots. Later versions may add cases.
     @nonexhaustive public enum Change: Hashable, Sendable {
-        /// A device came or is changed.
+        /// A device was added or changed.
         case link(Link)
-        /// A device went, or moved to another namespace.
+        /// The device with this index was removed, or moved to another namespace.
         case linkRemoved(UInt32)
-        /// An address came or is changed.
+        /// An address was added or changed.
         case address(Address)
-        /// An address went.
+        /// An address was removed.
         case addressRemoved(Address.Key)
-        /// A route came; a changed route is removed and added.
+        /// A route was added. A changed route is removed and added.
         case routeAdded(Route)
-        /// A route went.
+        /// A route was removed.
         case routeRemoved(Route)
-        /// A rule came.
+        /// A rule was added.
         case ruleAdded(Rule)
-        /// A rule went.
+        /// A rule was removed.
         case ruleRemoved(Rule)
-        /// A nexthop object came or is changed.
+        /// A nexthop object was added or changed.
         case nexthop(NexthopObject)
-        /// A nexthop object went.
+        /// The nexthop object with this number was removed.
         case nexthopRemoved(UInt32)
     }
 }
 
 extension Kernel.Snapshot {
-    /// The changes that lead from `old` to this snapshot.
+    /// Returns the changes that lead from `old` to this snapshot, in the order of their tables.
     public func changes(since old: Kernel.Snapshot) -> [Kernel.Change] {
         KernelTable.allCases.flatMap { changes(since: old, in: $0) }
     }
 
-    /// The changes of one table.
+    /// Returns the changes of one table.
     func changes(since old: Kernel.Snapshot, in table: KernelTable) -> [Kernel.Change] {
         switch table {
         case .links:
@@ -164,7 +164,7 @@ extension Kernel.Snapshot {
         RouteTable.shards(of: family).flatMap { routeChanges(since: old, inShard: $0) }
     }
 
-    /// The changes of one shard of the routes.
+    /// Returns the changes of one shard of the routes.
     func routeChanges(since old: Kernel.Snapshot, inShard number: Int) -> [Kernel.Change] {
         var changes: [Kernel.Change] = []
         let (known, new) = (old.routes.shards[number], routes.shards[number])

@@ -1,4 +1,5 @@
-/// Keeps a ``Kernel/Snapshot`` true: applies events, and replaces a table by a dump of it, whatever events come in between.
+/// Keeps a ``Kernel/Snapshot`` current: applies events, and replaces a table by a dump of it, including the events that arrive
+/// during the dump.
 ///
 /// ```
 ///                 apply(event) ──→ live ──→ changes
@@ -7,21 +8,22 @@
 ///   addDumped(event) ──→ shadow
 ///   mergeDump() ── log replayed on shadow ── shadow compared with live, shard by shard ──→ changes
 /// ```
-/// A slice of a dump may be older or newer than an event that is read before it. Replaying the events in order on the finished
-/// dump gives the last word to the last event, so a route that is dumped and then deleted does not come back.
+/// A slice of a dump may be older or newer than an event that is read before it. The events are replayed in order on the complete
+/// dump, so that the last event decides. A route that is dumped and then deleted does not return.
 ///
-/// The end of a large dump takes several calls, between which events are applied. A shard of the routes that is merged follows the
-/// events alone, as the live snapshot does; for the others the log goes on, and it is replayed before the next shard is compared.
+/// Merging a large dump takes several calls, between which events are applied. A merged shard of the routes follows only the
+/// events, like the live snapshot. For the other shards the log continues, and is replayed before the next shard is compared.
 ///
-/// A dump of the routes over one interface decides about these only: routes that use the interface and are not in the dump are gone.
+/// A dump of the routes over one interface decides only about these routes: routes that use the interface and are not in the dump
+/// are removed.
 package struct SnapshotKeeper: Sendable {
-    /// What an event, or the end of a dump, did.
+    /// The result of an event, or of the end of a dump.
     package struct Outcome: Sendable {
-        /// The differences, in order.
+        /// The changes, in order.
         package var changes: [Kernel.Change] = []
-        /// The tables that the event left in doubt: the kernel does not tell everything (see ``SnapshotKeeper/apply(_:)``).
-        package var doubts: CaseSet<KernelTable> = []
-        /// The interfaces whose routes are stale.
+        /// The stale tables. The kernel does not send an event for every change (see ``SnapshotKeeper/apply(_:)``).
+        package var staleTables: CaseSet<KernelTable> = []
+        /// The interfaces with stale routes.
         package var staleRoutes: Set<StaleRoutes> = []
 
         mutating func add(_ other: Outcome) {
@@ -30,32 +32,32 @@ package struct SnapshotKeeper: Sendable {
         }
 
         fileprivate mutating func addStale(_ other: Outcome) {
-            doubts.formUnion(other.doubts)
+            staleTables.formUnion(other.staleTables)
             staleRoutes.formUnion(other.staleRoutes)
         }
     }
 
     package private(set) var live = Kernel.Snapshot()
     private var dump: Dump?
-    // The links without a carrier whose routes the last dumps showed as dead.
+    // The links without carrier whose routes were dead in the last dumps.
     private var ignored: Set<StaleRoutes> = []
 
-    /// Events kept while a dump runs; one more and the dump has to be repeated.
+    /// The maximum number of logged events during a dump. If there are more, the dump is repeated.
     static let logLimit = 65_536
 
     private struct Dump: Sendable {
         let table: KernelTable
-        /// The interface whose routes are dumped; `nil` for the complete table.
+        /// The interface to whose routes the dump is limited; `nil` for the complete table.
         let interface: UInt32?
         var shadow = Kernel.Snapshot()
         var log: [NetlinkEvent] = []
         var replayed = 0
         var mergedShards: Range<Int>
         var hasMergedDefaults = false
-        // Of a dump over one interface: what is left of routes whose next hops over it are dead.
+        // For a dump over one interface: multipath routes without their dead next hops over the interface.
         var remnants: [Route] = []
-        var sawDead = false
-        // The links without a carrier whose routes are dead.
+        var hasDeadRoutes = false
+        // The links without carrier whose routes are dead.
         var ignored: Set<UInt32> = []
         var lostEvents = false
 
@@ -68,7 +70,7 @@ package struct SnapshotKeeper: Sendable {
 
     package init() {}
 
-    /// The table whose dump is being read.
+    /// The table of the running dump; `nil` if none runs.
     package var dumping: KernelTable? { dump?.table }
 
     /// Applies an event to the live snapshot.
@@ -78,18 +80,19 @@ package struct SnapshotKeeper: Sendable {
         return outcome
     }
 
-    /// Applies an event to the live snapshot; what it did is added to `outcome`.
+    /// Applies an event to the live snapshot, and adds the changes and stale tables to `outcome`.
     package mutating func apply(_ event: NetlinkEvent, _ outcome: inout Outcome) {
         if let table = dump?.table {
             if event.isAbout(table) {
                 if dump?.log.count ?? 0 < Self.logLimit { dump?.log.append(event) } else { dump?.lostEvents = true }
             }
-            // Routes that prefer the address go without a message. The dump may still have them, and the index does not know these.
+            // Routes that prefer the address are removed without an event. The dump may still contain them, and the index does
+            // not know them.
             if case .addressRemoved(let key) = event, table == .routes(key.prefix.address.family) {
                 if let interface = dump?.interface {
                     outcome.staleRoutes.insert(StaleRoutes(family: key.prefix.address.family, interface: interface))
                 } else {
-                    outcome.doubts.insert(table)
+                    outcome.staleTables.insert(table)
                 }
             }
         }
@@ -99,12 +102,12 @@ package struct SnapshotKeeper: Sendable {
         live.take(event, &outcome)
     }
 
-    /// A dump of this table begins, or of its routes over one interface; one that was running is forgotten.
+    /// Begins a dump of a table, or of its routes over one interface. A running dump is discarded.
     package mutating func beginDump(_ table: KernelTable, over interface: UInt32? = nil) {
         dump = Dump(table, over: interface)
     }
 
-    /// One entry of the running dump.
+    /// Adds one entry of the running dump.
     package mutating func addDumped(_ event: NetlinkEvent) {
         guard let table = dump?.table, event.isAbout(table) else { return }
         switch event {
@@ -112,15 +115,15 @@ package struct SnapshotKeeper: Sendable {
             if live.isIgnored(route) {
                 dump?.ignored.formUnion(route.nextHops.map(\.interface))
             } else {
-                dump?.sawDead = true
+                dump?.hasDeadRoutes = true
             }
             return
         case .route(let route, _, _) where live.isHidden(route):
-            dump?.sawDead = true
+            dump?.hasDeadRoutes = true
             return
         default: break
         }
-        // Dumped routes that share a key are all there: nothing is replaced.
+        // Dumped routes that share a key all exist: none replaces another.
         if case .route(let route, _, _) = event { return addDumpedRoute(route) }
         var ignored = Outcome()
         dump?.shadow.take(event, &ignored)
@@ -132,18 +135,18 @@ package struct SnapshotKeeper: Sendable {
         dump?.shadow.apply(.routeAdded(route))
     }
 
-    /// The running dump is complete; the live snapshot becomes what it says, at once.
+    /// Completes the running dump, and merges it at once.
     package mutating func endDump() -> Outcome {
         var outcome = Outcome()
         while !mergeDump(atMost: .max, &outcome) {}
         return outcome
     }
 
-    /// The running dump is complete; another slice of the live snapshot becomes what it says, of roughly `limit` events and routes.
+    /// Merges a slice of the complete dump into the live snapshot, of roughly `limit` events and routes.
     ///
-    /// - Returns: whether that was the last slice.
+    /// - Returns: whether this was the last slice.
     package mutating func mergeDump(atMost limit: Int, _ outcome: inout Outcome) -> Bool {
-        // Taken out, so that its tables have one owner and are changed in place.
+        // The dump is moved out of the property, so that its tables have one owner and are changed in place.
         guard var running = dump else { return true }
         dump = nil
         let isDone: Bool
@@ -159,16 +162,16 @@ package struct SnapshotKeeper: Sendable {
         if isDone { noteIgnored(&running) }
         if !isDone {
             dump = running
-        } else if running.lostEvents || (running.sawDead && running.interface == nil) {
-            outcome.doubts.insert(running.table)
-        } else if running.sawDead, let family = running.table.routeFamily, let interface = running.interface {
+        } else if running.lostEvents || (running.hasDeadRoutes && running.interface == nil) {
+            outcome.staleTables.insert(running.table)
+        } else if running.hasDeadRoutes, let family = running.table.routeFamily, let interface = running.interface {
             outcome.staleRoutes.insert(StaleRoutes(family: family, interface: interface))
         }
         return isDone
     }
 
-    // Routes over a link that has just been switched on may still be dead although the link ignores nothing: a second dump has to show
-    // the same.
+    // Routes over a link that has just gone up may still be dead, although the link does not ignore routes. A second dump has to
+    // show the same.
     private mutating func noteIgnored(_ finished: inout Dump) {
         guard let family = finished.table.routeFamily else { return }
         let interface = finished.interface
@@ -176,11 +179,11 @@ package struct SnapshotKeeper: Sendable {
             routes.family == family && (interface ?? routes.interface) == routes.interface
         }
         let found = Set(finished.ignored.map { StaleRoutes(family: family, interface: $0) }.filter(isDumped))
-        if !found.isSubset(of: ignored) { finished.sawDead = true }
+        if !found.isSubset(of: ignored) { finished.hasDeadRoutes = true }
         ignored = ignored.filter { !isDumped($0) }.union(found)
     }
 
-    /// The running dump failed; what it said is forgotten.
+    /// Discards the running dump after a failure.
     package mutating func abandonDump() { dump = nil }
 
     // MARK: Merging
@@ -190,7 +193,7 @@ package struct SnapshotKeeper: Sendable {
         _ = replay(&finished, atMost: .max, &outcome)
         var merged = Outcome()
         merged.changes = finished.shadow.changes(since: live, in: finished.table)
-        if finished.table == .links { consider(merged.changes, &merged) }
+        if finished.table == .links { applyLinkChanges(merged.changes, &merged) }
         live.apply(merged.changes)
         for family in IPAddress.Family.allCases where finished.table == .rules(family) {
             live.takeDuplicateRules(of: finished.shadow, family)
@@ -198,7 +201,7 @@ package struct SnapshotKeeper: Sendable {
         outcome.add(merged)
     }
 
-    /// Replays events on the shadow. Returns how many; those about shards that are merged already count and do nothing.
+    /// Replays events on the shadow and returns their number. Events about merged shards count, but have no effect.
     private func replay(_ running: inout Dump, atMost limit: Int, _ outcome: inout Outcome) -> Int {
         var replayed = Outcome()
         let start = running.replayed
@@ -238,7 +241,7 @@ package struct SnapshotKeeper: Sendable {
         return true
     }
 
-    // First of all: the path and its cause depend on them.
+    // Default routes are merged first, because the path and its cause depend on them.
     private mutating func mergeDefaultRoutes(
         _ running: inout Dump, _ family: IPAddress.Family, _ outcome: inout Outcome
     ) {
@@ -262,17 +265,17 @@ package struct SnapshotKeeper: Sendable {
     private func removeHidden(_ routes: some Sequence<Route>, from running: inout Dump) {
         for route in Array(routes.filter(live.isHidden)) {
             running.shadow.apply(.routeRemoved(route))
-            running.sawDead = true
+            running.hasDeadRoutes = true
         }
-        if !running.sawDead { running.sawDead = routes.contains { !live.hopsOverLostLinks(of: $0).isEmpty } }
+        if !running.hasDeadRoutes { running.hasDeadRoutes = routes.contains { !live.hopsOverLostLinks(of: $0).isEmpty } }
     }
 
     private mutating func mergeRoutes(_ finished: inout Dump, over interface: UInt32, _ outcome: inout Outcome) {
         guard let family = finished.table.routeFamily else { return }
-        guard live.index.tellsRoutes(over: interface, family), finished.shadow.routes.count <= RouteIndex.limit,
+        guard live.index.knowsRoutes(over: interface, family), finished.shadow.routes.count <= RouteIndex.limit,
             let keys = live.index.keys(over: interface, family)
         else {
-            outcome.doubts.insert(finished.table)
+            outcome.staleTables.insert(finished.table)
             return
         }
         finished.shadow.takeLinks(of: live)
@@ -284,22 +287,22 @@ package struct SnapshotKeeper: Sendable {
             changes.append(.routeRemoved(route))
         }
         live.apply(changes)
-        // The route that is known may be another one than the remnant.
+        // The known route may be a different route than the remnant.
         for route in finished.remnants where live.contains(route) { live.noteDuplicate(route.key) }
         for key in finished.shadow.index.duplicates { live.noteDuplicate(key) }
-        // Key by key, and whatever order a set has: a recording has to say the same again.
+        // Ordered by key, independent of the order of a set: a replay must behave the same.
         for (key, bucket) in finished.shadow.routes {
             let missing = bucket.all.filter { !live.contains($0) }
             guard !missing.isEmpty else { continue }
             let others = live.routes(key).subtracting(bucket.all)
-            // The next hops over the interface are alive again: what the route was without them has gone.
+            // The next hops over the interface are alive again, so the route without them no longer exists.
             if !live.index.duplicates.contains(key), missing.contains(where: { others == [$0.withoutHops(over: interface)] }) {
                 for remnant in others {
                     live.apply(.routeRemoved(remnant))
                     changes.append(.routeRemoved(remnant))
                 }
             } else if !others.isEmpty {
-                outcome.doubts.insert(finished.table)
+                outcome.staleTables.insert(finished.table)
             }
             for route in missing {
                 live.apply(.routeAdded(route))
@@ -309,8 +312,9 @@ package struct SnapshotKeeper: Sendable {
         outcome.changes += changes
     }
 
-    // A dump of links may show for the first time that one is down or gone: what went over it goes as well.
-    private func consider(_ changes: [Kernel.Change], _ outcome: inout Outcome) {
+    // A dump of links may be the first sign that a link is down or removed. The routes and addresses over that link are removed
+    // too.
+    private func applyLinkChanges(_ changes: [Kernel.Change], _ outcome: inout Outcome) {
         var after = live
         for change in changes {
             switch change {

@@ -1,39 +1,39 @@
-/// Which thread resolves which name: the names that wait and the threads that are counted, without the threads themselves.
+/// The queue of names to resolve, and the counts of the resolver's threads. The queue does not contain the threads themselves.
 ///
-/// The configuration may change while threads are inside a lookup that lasts. Each change begins a *generation* with threads of its
-/// own; those of former ones end with the lookup that they are in. Until then they count, so that a configuration that changes often
-/// over a name server that is silent does not make threads without end.
+/// The configuration may change while threads are in long lookups. Each change begins a *generation* with its own threads.
+/// Threads of former generations end after their present lookup, and count until then. Otherwise a configuration that changes
+/// often, with a silent name server, would create threads without limit.
 struct LookupQueue: Hashable, Sendable {
-    /// What a new request leads to.
+    /// The treatment of a new request.
     enum Admission: Hashable {
-        /// A thread that is there takes it.
+        /// An existing thread will take the request.
         case wake
-        /// It needs one more thread, which belongs to this generation.
+        /// One more thread is needed, of this generation.
         case makeThread(generation: Int)
-        /// Too many wait already.
+        /// The queue is full.
         case refuse
-        /// Nothing is resolved any more.
+        /// The queue is stopped.
         case ignore
     }
 
-    /// What a thread does next.
+    /// The next step of a thread.
     enum Turn: Hashable {
-        /// It resolves this name; `more`: another thread is to be woken for the rest.
+        /// Resolve this name. `more`: another thread must be woken for the remaining names.
         case take(LookupRequest, more: Bool)
         case wait
         case end
     }
 
-    /// Threads of all generations, with those that are made beside ones that are stuck: this many times the limit.
-    static let threadsInAll = 4
+    /// The factor from the thread limit to the limit of all threads: those of former generations, and those beside blocked ones.
+    static let totalFactor = 4
 
     let threadLimit: Int
     let queueLimit: Int
     private(set) var waiting: [LookupRequest] = []
-    /// Threads of the present generation.
+    /// The number of threads of the present generation.
     private(set) var threads = 0
-    /// Threads of former generations that have not ended yet.
-    private(set) var former = 0
+    /// The number of threads of former generations that have not ended yet.
+    private(set) var formerThreads = 0
     private(set) var generation = 0
     private(set) var isStopped = false
     private var idle = 0
@@ -43,42 +43,42 @@ struct LookupQueue: Hashable, Sendable {
         self.queueLimit = queueLimit
     }
 
-    private var hasRoom: Bool { threads < threadLimit && isBelowTotal }
-    private var isBelowTotal: Bool { threads + former < threadLimit * Self.threadsInAll }
+    private var canAddThread: Bool { threads < threadLimit && isBelowTotal }
+    private var isBelowTotal: Bool { threads + formerThreads < threadLimit * Self.totalFactor }
 
-    /// A name is to be resolved. Where former threads leave no room for one, it waits for the next request that finds room: a target
-    /// asks again with each probe.
+    /// Adds a name to resolve. If former threads prevent a new one, the name waits for a later request: a target requests again
+    /// with each probe.
     mutating func add(_ request: LookupRequest) -> Admission {
         if isStopped { return .ignore }
-        // An older one of the same target has been given up. The new one has its place: at the end of the queue, targets that ask
-        // more often than threads come free would never have their turn.
+        // The target has abandoned its older request. The new one takes its place in the queue: at the end, targets that request
+        // more often than threads become free would never be served.
         if let place = waiting.firstIndex(where: { TargetID(owning: $0.id) == TargetID(owning: request.id) }) {
             waiting[place] = request
-            // It has waited for as long as its target had patience: all threads are inside lookups that last.
+            // The older request waited for the target's full deadline, so all threads are in long lookups.
             guard idle == 0, isBelowTotal else { return .wake }
             threads += 1
             return .makeThread(generation: generation)
         }
         guard waiting.count < queueLimit else { return .refuse }
         waiting.append(request)
-        guard waiting.count > idle, hasRoom else { return .wake }
+        guard waiting.count > idle, canAddThread else { return .wake }
         threads += 1
         return .makeThread(generation: generation)
     }
 
-    /// A target is gone: what waits for it is nobody's.
+    /// Removes the waiting name of a removed target.
     mutating func cancel(_ target: TargetID) {
         waiting.removeAll { TargetID(owning: $0.id) == target }
     }
 
-    /// The configuration has changed: a generation begins.
+    /// Begins a generation after a change of the configuration.
     ///
-    /// - Returns: the generation of the thread that is to be made for what waits, where there is any.
+    /// - Returns: the generation of the thread to create for the waiting names; `nil` if none is needed.
     mutating func beginGeneration() -> Int? {
         generation += 1
-        former += threads
+        formerThreads += threads
         (threads, idle) = (0, 0)
-        guard !waiting.isEmpty, !isStopped, hasRoom else { return nil }
+        guard !waiting.isEmpty, !isStopped, canAddThread else { return nil }
         threads = 1
         return generation
     }
@@ -88,10 +88,11 @@ struct LookupQueue: Hashable, Sendable {
         waiting = []
     }
 
-    /// A thread of a generation has nothing to do: it begins, has ended a lookup, was woken (`wasIdle`), or was not (`timedOut`).
+    /// Returns the next step of a thread that has just started, ended a lookup, was woken (`wasIdle`), or was not woken in time
+    /// (`timedOut`).
     mutating func next(of generation: Int, wasIdle: Bool, timedOut: Bool) -> Turn {
         guard generation == self.generation else {
-            former -= 1
+            formerThreads -= 1
             return .end
         }
         if wasIdle { idle -= 1 }
@@ -99,7 +100,7 @@ struct LookupQueue: Hashable, Sendable {
             let request = waiting.removeFirst()
             return .take(request, more: !waiting.isEmpty)
         }
-        // Those that were made beside stuck ones are not kept: each wake-up wakes all that wait.
+        // Threads that were created beside blocked ones are not kept: each wake-up wakes all waiting threads.
         if isStopped || timedOut || threads > threadLimit {
             threads -= 1
             return .end
@@ -108,12 +109,12 @@ struct LookupQueue: Hashable, Sendable {
         return .wait
     }
 
-    /// A thread that was counted could not be made.
+    /// Handles a counted thread that could not be created.
     ///
-    /// - Returns: what nobody will take, which is to be answered.
-    mutating func lose(of generation: Int) -> [LookupRequest] {
+    /// - Returns: the requests that no thread will take. The caller must answer them.
+    mutating func threadFailed(of generation: Int) -> [LookupRequest] {
         guard generation == self.generation else {
-            former -= 1
+            formerThreads -= 1
             return []
         }
         threads -= 1

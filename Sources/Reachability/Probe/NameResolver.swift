@@ -3,33 +3,34 @@ package import EventLoop
 internal import Glibc
 internal import Pacing
 
-/// Resolves names by getaddrinfo(3) on a few threads of its own, inside the network namespace that is watched.
+/// Resolves names with getaddrinfo(3) on a few dedicated threads inside the monitored network namespace.
 ///
-/// getaddrinfo blocks and cannot be called back, so it gets threads that nothing waits for: they are made when there is work, end
-/// after ``idleTime`` without any, and are left to themselves when ``stop()`` finds them inside a call.
+/// getaddrinfo blocks and cannot be canceled. Its threads are created when names are waiting, and end after ``idleTime`` without
+/// work. ``stop()`` does not wait for a thread inside a call.
 ///
-/// For a *named* namespace the threads see `/etc/netns/NAME/` as ip-netns(8) arranges it (``NamespaceFiles``); what became of
-/// that is in ``files``.
+/// For a *named* namespace, the threads use the files of `/etc/netns/NAME/`, as ip-netns(8) arranges them (``NamespaceFiles``).
+/// ``files`` is the outcome.
 package final class NameResolver: Sendable {
-    /// How many names are resolved at once by default. A silent name server holds a thread for ten seconds, three times as long as
-    /// a probe lasts, and who finds all threads held has waited in vain.
+    /// The default number of names resolved at the same time. A silent name server blocks a thread for ten seconds, three times
+    /// as long as a probe. A name for which no thread is free misses its probe's deadline.
     package static let defaultThreads = 16
-    /// How many names wait at most; more are answered with EAI_AGAIN at once. A target has one name waiting at a time, so this
-    /// bounds nothing but a mistake.
+    /// The maximum number of waiting names. Further names are answered with EAI_AGAIN at once. A target has at most one waiting
+    /// name, so only a mistake reaches this limit.
     package static let queueLimit = 65_536
-    /// At most this many addresses are given for a name.
+    /// The maximum number of addresses in an answer.
     package static let addressLimit = 16
-    /// A thread without work ends after this: longer than the usual interval between probes.
+    /// The time after which a thread without work ends: longer than the usual interval between probes.
     package static let idleTime = Duration.seconds(30)
 
     private struct State {
         var queue: LookupQueue
-        /// Wakes the threads of the present generation, and no others: each of them that ends wakes the next.
+        /// Wakes only the threads of the present generation. Each thread that ends wakes the next.
         var signal: Waker
         var files = NamespaceFiles.Outcome.notAsked
     }
 
-    // What the threads share. They hold it, not the resolver, so that a stuck one keeps nothing else alive.
+    // The state that the threads share. The threads retain it, and not the resolver, so that a blocked thread keeps nothing else
+    // alive.
     private final class Work: Sendable {
         let state: Locked<State>
         let directory: String?
@@ -49,16 +50,16 @@ package final class NameResolver: Sendable {
     private let work: Work
     private let namespaceDescriptor: Int32
 
-    /// A resolver without threads yet.
+    /// Creates a resolver without threads.
     ///
     /// - Parameters:
-    ///   - namespace: where names are resolved; `nil` for the namespace of the process. Its file is opened now, so that threads
-    ///     made later enter the same namespace even when the name stands for another by then.
+    ///   - namespace: the namespace in which names are resolved; `nil` for the namespace of the process. Its file is opened now:
+    ///     later threads enter the same namespace, even if the name then refers to another one.
     ///   - filesDirectory: replaces `/etc/netns/NAME`.
-    ///   - threads: how many names are resolved at once.
-    ///   - queue: how many wait at most.
-    ///   - sink: called on a thread of the resolver with each answer, and on the caller's with an answer that is known at once.
-    /// - Throws: `LoopError` when no descriptor is to be had.
+    ///   - threads: the number of names resolved at the same time.
+    ///   - queue: the maximum number of waiting names.
+    ///   - sink: receives each answer on a thread of the resolver, or on the caller's thread if the answer is known at once.
+    /// - Throws: `LoopError` if no descriptor is available.
     package init(
         namespace: NetworkNamespace?, filesDirectory: String? = nil, threads: Int = NameResolver.defaultThreads,
         queue: Int = NameResolver.queueLimit, sink: @escaping @Sendable (LookupAnswer) -> Void
@@ -68,7 +69,7 @@ package final class NameResolver: Sendable {
             work = try Work(
                 LookupQueue(threadLimit: threads, queueLimit: queue),
                 directory: filesDirectory ?? namespace?.name.map { "/etc/netns/\($0)" },
-                // Where the file cannot be opened, the threads say why.
+                // If the file cannot be opened, the threads report the reason.
                 namespacePath: descriptor >= 0 ? "/proc/self/fd/\(descriptor)" : namespace?.path, sink: sink
             )
         } catch {
@@ -83,10 +84,10 @@ package final class NameResolver: Sendable {
         if namespaceDescriptor >= 0 { close(namespaceDescriptor) }
     }
 
-    /// Whose configuration the names are resolved with, as far as a thread has found out.
+    /// The files with which names are resolved, as a thread has determined them.
     package var files: NamespaceFiles.Outcome { work.state.withLock { $0.files } }
 
-    /// Has a name resolved; the answer comes by the sink.
+    /// Resolves a name. The sink receives the answer.
     package func resolve(_ request: LookupRequest) {
         let (admission, signal) = work.state.withLock { ($0.queue.add(request), $0.signal) }
         switch admission {
@@ -97,14 +98,14 @@ package final class NameResolver: Sendable {
         }
     }
 
-    /// Drops what waits for a target. An answer that is under way may still come.
+    /// Removes the waiting name of a target. The answer of a running lookup may still arrive.
     package func cancel(_ target: TargetID) { work.state.withLock { $0.queue.cancel(target) } }
 
-    /// The configuration's files may be others now. A thread of a named namespace has the former ones mounted, so it ends, after the
-    /// lookup that it is in, and another takes its place.
+    /// Handles a possible change of the configuration's files. A thread of a named namespace has the former files mounted, so it
+    /// ends after its present lookup, and another thread replaces it.
     package func configurationChanged() {
         guard work.directory != nil else { return }
-        // Without a descriptor for a signal of their own, the new threads have to share that of the former ones.
+        // Without a descriptor for a new signal, the new threads share the signal of the former ones.
         let fresh = try? Waker()
         let (former, signal, generation) = work.state.withLock { state in
             let former = state.signal
@@ -112,12 +113,12 @@ package final class NameResolver: Sendable {
             return (former, state.signal, state.queue.beginGeneration())
         }
         former.wake()
-        // Not made by one of the former ones: it would inherit its mounts.
+        // The thread is not created by a former one, because it would inherit its mounts.
         if let generation { Self.makeThread(work, generation, signal) }
     }
 
-    /// Ends the threads that have no work and forgets what waits. Returns at once; a thread inside a call ends with it, and what
-    /// it finds is dropped. An answer that is already on its way to the sink may still come.
+    /// Ends the threads without work, and removes the waiting names. Returns at once. A thread inside a call ends after it, and
+    /// its answer is dropped. An answer that is already on its way to the sink may still arrive.
     package func stop() {
         let signal = work.state.withLock { state in
             state.queue.stop()
@@ -126,20 +127,20 @@ package final class NameResolver: Sendable {
         signal.wake()
     }
 
-    // The generation is that in which the thread was counted: by the time that it runs there may be another.
+    // `generation` is the one in which the thread was counted. When the thread starts, there may be a newer one.
     private static func makeThread(_ work: Work, _ generation: Int, _ signal: Waker) {
         do {
-            // The value is dropped, which detaches the thread.
+            // The returned value is discarded, which detaches the thread.
             _ = try LoopThread(name: "resolver", namespace: work.namespacePath) { { Self.run(work, generation, signal) } }
         } catch {
-            let stranded = work.state.withLock { $0.queue.lose(of: generation) }
+            let unanswered = work.state.withLock { $0.queue.threadFailed(of: generation) }
             let number: Int32 =
                 switch error {
                 case .notPermitted: EPERM
                 case .noNamespace(let number): number
                 case .system(let error): error.errno
                 }
-            for request in stranded { work.sink(LookupAnswer(id: request.id, code: EAI_SYSTEM, errno: number)) }
+            for request in unanswered { work.sink(LookupAnswer(id: request.id, code: EAI_SYSTEM, errno: number)) }
         }
     }
 }
@@ -155,14 +156,14 @@ extension NameResolver {
             if work.state.withLock({ $0.queue.isStopped }) { break }
             work.sink(answer)
         }
-        // The others learn of the end from each other: one wake-up wakes one thread for certain.
+        // The other threads learn of the end from each other, because one wake-up reliably wakes only one thread.
         signal.wake()
     }
 
-    /// The next request; `nil` when the thread shall end.
+    /// Returns the next request; `nil` if the thread must end.
     private static func next(_ work: Work, _ generation: Int, _ signal: Waker) -> LookupRequest? {
         var (wasIdle, timedOut) = (false, false)
-        // From the last lookup on: a wake-up whose request another thread took is no work.
+        // Measured from the last lookup: a wake-up whose request another thread took does not count as work.
         let end = MonotonicClock.now().addingSaturated(idleTime.saturatingNanoseconds)
         while true {
             switch work.state.withLock({ $0.queue.next(of: generation, wasIdle: wasIdle, timedOut: timedOut) }) {
@@ -173,10 +174,10 @@ extension NameResolver {
                 return nil
             case .wait:
                 var poller = pollfd(fd: signal.descriptor, events: Int16(POLLIN), revents: 0)
-                let left = max(0, end - MonotonicClock.now())
-                let count = poll(&poller, 1, Int32(clamping: (left + 999_999) / 1_000_000))
+                let timeRemaining = max(0, end - MonotonicClock.now())
+                let count = poll(&poller, 1, Int32(clamping: (timeRemaining + 999_999) / 1_000_000))
                 if count > 0 { signal.acknowledge() }
-                (wasIdle, timedOut) = (true, count == 0 || left == 0)
+                (wasIdle, timedOut) = (true, count == 0 || timeRemaining == 0)
             }
         }
     }
@@ -196,7 +197,7 @@ extension NameResolver {
         let number = errno
         defer { list.map { freeaddrinfo($0) } }
         var answer = LookupAnswer(id: request.id, code: code, elapsedNanoseconds: MonotonicClock.now() - started)
-        // With EAI_AGAIN glibc sets errno to EAGAIN, whether the name server was silent, refused or failed.
+        // With EAI_AGAIN, glibc sets errno to EAGAIN for a silent, refusing or failing name server alike.
         if code == EAI_SYSTEM { answer.errno = number }
         var entry = code == 0 ? list : nil
         while let info = entry?.pointee, answer.addresses.count < addressLimit {

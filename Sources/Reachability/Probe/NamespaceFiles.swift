@@ -1,46 +1,45 @@
 internal import CLinux
 internal import Glibc
 
-/// The files of `/etc/netns/NAME/` in the place of those of `/etc`, for one thread, as `ip netns exec` arranges them for a
-/// program (ip-netns(8)).
+/// Replaces files of `/etc` by those of `/etc/netns/NAME/` for one thread, as `ip netns exec` does for a program (ip-netns(8)).
 ///
-/// The thread gets a mount namespace of its own, in which the files are bound over their namesakes; no other thread sees that.
-/// glibc looks at the files again for each lookup, so that threads of several namespaces stay apart in one process.
+/// The thread receives its own mount namespace, in which the files are bind-mounted over those of the same name. Other threads
+/// are not affected. glibc checks the files for each lookup, so threads for several namespaces work in one process.
 package enum NamespaceFiles {
-    /// What the resolver of libc reads. ip-netns(8) binds everything in the directory; nothing else matters to a lookup.
+    /// The files that libc's resolver reads. ip-netns(8) binds all files of the directory; the others do not affect a lookup.
     static let names = ["resolv.conf", "nsswitch.conf", "hosts"]
 
-    /// Whose files a thread resolves names with.
+    /// The files with which a thread resolves names.
     package enum Outcome: Hashable, Sendable {
-        /// Those of `/etc`: there is no directory for the namespace, or no thread has looked yet.
+        /// The files of `/etc`: the namespace has no directory, or no thread has checked yet.
         case notAsked
-        /// Those of `/etc`: the directory is there and has none of them.
+        /// The files of `/etc`: the directory exists and contains none of the files.
         case none
-        /// These were put in place.
+        /// These files of the namespace were mounted.
         case arranged([String])
-        /// Those of `/etc`, at least for one file: the mount was refused. EPERM without CAP_SYS_ADMIN or in a container that
-        /// forbids mounts, ENOENT when `/etc` has no such file to bind over.
+        /// The files of `/etc`, at least for one file, because the mount was refused: EPERM without CAP_SYS_ADMIN or in a
+        /// container that forbids mounts, ENOENT if `/etc` has no such file to cover.
         case refused(file: String, errno: Int32)
     }
 
-    /// Arranges the files of a namespace that has a name for the calling thread and for those that it starts from now on: for a program
-    /// that lives in it, before it has other threads.
+    /// Mounts the files of a named namespace for the calling thread and the threads that it starts later. A program that runs
+    /// inside the namespace calls this before it has other threads.
     @discardableResult
     package static func arrange(forNamespace name: String) -> Outcome { arrange(from: "/etc/netns/\(name)") }
 
-    /// Arranges the files of `directory` for the calling thread, which shall do nothing but resolve names from now on.
+    /// Mounts the files of `directory` for the calling thread. From then on, the thread must only resolve names.
     static func arrange(from directory: String) -> Outcome {
         guard access(directory, F_OK) == 0 else { return .notAsked }
         let present = names.filter { access("\(directory)/\($0)", R_OK) == 0 }
         guard let first = present.first else { return .none }
-        // CLONE_NEWNS takes CLONE_FS along (unshare(2)): root and working directory are the thread's own from here on.
+        // CLONE_NEWNS implies CLONE_FS (unshare(2)): from now on, root and working directory belong to the thread alone.
         guard unshare(netwatch_CLONE_FS | netwatch_CLONE_NEWNS) == 0 else { return .refused(file: first, errno: errno) }
-        // Mounts of the system still arrive, ours do not leave.
+        // Mounts of the system still propagate to the thread, and the thread's mounts do not propagate to the system.
         guard mount("", "/", "none", UInt(MS_SLAVE | MS_REC), nil) == 0 else {
             return .refused(file: first, errno: errno)
         }
         for name in present {
-            // mount(2) follows a symbolic link, as /etc/resolv.conf often is: the file that it points to is covered.
+            // mount(2) follows a symbolic link, which /etc/resolv.conf often is, and covers the link's target.
             guard mount("\(directory)/\(name)", "/etc/\(name)", "none", UInt(MS_BIND), nil) == 0 else {
                 return .refused(file: name, errno: errno)
             }

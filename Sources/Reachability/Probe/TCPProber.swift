@@ -3,26 +3,26 @@ package import EventLoop
 internal import Glibc
 internal import Pacing
 
-/// Makes the TCP connects that the targets' machines ask for, on the loop's thread and inside its network namespace.
+/// Makes the TCP connections that the targets' machines request, on the loop's thread and inside its network namespace.
 ///
-/// A probe is meant to be invisible to the server's program: the final ACK of the handshake is held back (`TCP_QUICKACK` 0,
-/// tcp(7)) and closing sends a reset (`SO_LINGER` with a time of 0, socket(7)). The server's kernel sees SYN and RST, its accept
-/// queue stays empty, and neither side keeps a TIME_WAIT. The kernel holds the ACK back for 200 ms (TCP_DELACK_MAX); a loop that
-/// is later than that makes an ordinary short connection of it.
+/// A probe is invisible to the server's program. The final ACK of the handshake is delayed (`TCP_QUICKACK` 0, tcp(7)), and
+/// closing sends a reset (`SO_LINGER` with a time of 0, socket(7)). The server's kernel receives SYN and RST, its accept queue
+/// stays empty, and neither side keeps a TIME_WAIT. The kernel delays the ACK by at most 200 ms (TCP_DELACK_MAX). If the loop is
+/// later than that, the probe becomes an ordinary short connection.
 ///
-/// Every failure, this process's own included, is a ``ProbeResult``; nothing throws. The kernel's own time-outs are not waited
-/// for: the machine cancels an attempt when its deadline has passed.
+/// Every failure, including those of this process, is a ``ProbeResult``; no method throws. The prober does not wait for the
+/// kernel's timeouts: the machine cancels an attempt at its deadline.
 package struct TCPProber: ~Copyable {
-    /// The tokens of the prober's descriptors start here; none is used twice.
+    /// The first token of the prober's descriptors. No token is used twice.
     package static let firstToken: UInt64 = 1 << 32
-    /// As many sockets are open at once by default: what the process may open (getrlimit(2), RLIMIT_NOFILE) but for a few that its
-    /// own work needs. More attempts wait for their turn.
+    /// The default number of simultaneously open sockets: the process's limit (getrlimit(2), RLIMIT_NOFILE) minus a few
+    /// descriptors for other work. Further attempts wait in a queue.
     package static var defaultLimit: Int {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(7), &limit) == 0 else { return 512 }
         return max(16, Int(clamping: limit.rlim_cur) - 64)
     }
-    // One ICMP message is the rule; a server that is flooded with forged ones cannot keep the loop.
+    // One ICMP message is usual. The limit protects the loop against a flood of forged ones.
     private static let recordsRead = 8
 
     private struct Connecting {
@@ -34,11 +34,11 @@ package struct TCPProber: ~Copyable {
     private let limit: Int
     private var connecting: [UInt64: Connecting] = [:]
     private var tokens: [UInt64: UInt64] = [:]
-    // First come, first started.
+    // Attempts start in order of arrival.
     private var waiting: [ProbeAttempt] = []
     private var nextToken = TCPProber.firstToken
 
-    /// A prober without sockets; `limit` is how many it opens at once.
+    /// Creates a prober without sockets. `limit` is the maximum number of simultaneously open sockets.
     package init(limit: Int = TCPProber.defaultLimit) {
         self.limit = limit
     }
@@ -47,16 +47,16 @@ package struct TCPProber: ~Copyable {
         for connection in connecting.values { close(connection.socket) }
     }
 
-    /// How many attempts are under way.
+    /// The number of running attempts.
     package var count: Int { connecting.count }
 
-    /// Whether a ready descriptor is one of the prober's, or was.
+    /// Returns whether a ready descriptor's token belongs, or belonged, to the prober.
     package static func owns(_ token: UInt64) -> Bool { token >= firstToken && token != .max }
 
-    /// Begins an attempt, or puts it into the queue when all sockets are taken.
+    /// Starts an attempt, or queues the attempt if all sockets are in use.
     ///
-    /// - Returns: its result where that is known at once, else `nil`: it follows from ``ready(_:on:now:)`` or
-    ///   ``startWaiting(on:now:)``.
+    /// - Returns: the result if it is known at once, otherwise `nil`. Then ``ready(_:on:now:)`` or ``startWaiting(on:now:)``
+    ///   returns the result later.
     package mutating func start(_ attempt: ProbeAttempt, on loop: borrowing EventLoop, now: Moment) -> ProbeResult? {
         guard tokens[attempt.id] == nil else { return nil }
         guard connecting.count < limit, waiting.isEmpty else {
@@ -66,23 +66,23 @@ package struct TCPProber: ~Copyable {
         return open(attempt, on: loop, now: now)
     }
 
-    /// Begins what waits, as far as sockets are free; to be called once a turn.
+    /// Starts queued attempts while sockets are free. The loop calls this once per turn.
     ///
-    /// - Returns: the results that are known at once, and those of attempts that waited for too long to be made at all.
+    /// - Returns: the results that are known at once, and those of attempts that waited too long to be made.
     package mutating func startWaiting(on loop: borrowing EventLoop, now: Moment) -> [ProbeResult] {
         guard !waiting.isEmpty else { return [] }
         var results: [ProbeResult] = []
-        var left: [ProbeAttempt] = []
+        var stillWaiting: [ProbeAttempt] = []
         for attempt in waiting {
             if attempt.latestStart <= now.monotonicNanoseconds {
                 results.append(ProbeResult(id: attempt.id, errno: EMFILE, call: ProbeResult.queue))
             } else if connecting.count < limit {
                 if let result = open(attempt, on: loop, now: now) { results.append(result) }
             } else {
-                left.append(attempt)
+                stillWaiting.append(attempt)
             }
         }
-        waiting = left
+        waiting = stillWaiting
         return results
     }
 
@@ -101,7 +101,7 @@ package struct TCPProber: ~Copyable {
             close(socket)
             return result
         }
-        // A handshake that is over already makes the descriptor ready at once: one way for both.
+        // A handshake that is already complete makes the descriptor ready at once, so both cases are handled in `ready`.
         let token = nextToken
         nextToken += 1
         do {
@@ -115,9 +115,9 @@ package struct TCPProber: ~Copyable {
         return nil
     }
 
-    /// Looks at a descriptor that the loop reported; tokens of attempts that are over are passed over.
+    /// Handles a descriptor that the loop reported. Tokens of ended attempts are ignored.
     ///
-    /// - Returns: the attempt's result, `nil` while there is none.
+    /// - Returns: the attempt's result; `nil` while the attempt is running.
     package mutating func ready(_ ready: EventLoop.Ready, on loop: borrowing EventLoop, now: Moment) -> ProbeResult? {
         guard let connection = connecting[ready.token] else { return nil }
         guard let result = outcome(of: connection, now: now) else { return nil }
@@ -141,7 +141,7 @@ package struct TCPProber: ~Copyable {
         waiting = []
     }
 
-    // A process that another thread forks may have the socket for a while: epoll would go on to report it (epoll(7)).
+    // A process forked by another thread may still hold the socket, and epoll would continue to report it (epoll(7)).
     private mutating func finish(_ connection: Connecting, token: UInt64, on loop: borrowing EventLoop) {
         loop.remove(connection.socket)
         close(connection.socket)
@@ -151,9 +151,9 @@ package struct TCPProber: ~Copyable {
 }
 
 extension TCPProber {
-    /// The errno of an option that a probe cannot do without; `nil` when all is well.
+    /// Sets the socket's options. Returns the errno of a required option that failed; `nil` on success.
     private func prepare(_ socket: Int32, for attempt: ProbeAttempt) -> Int32? {
-        // The three below make a probe better, and it is a probe without them too.
+        // The following three options improve a probe, but are not required.
         set(socket, Int32(IPPROTO_TCP), TCP_QUICKACK, 0 as Int32)
         set(socket, SOL_SOCKET, SO_LINGER, linger(l_onoff: 1, l_linger: 0))
         if attempt.address.family == .v4 {
@@ -211,7 +211,7 @@ extension TCPProber {
         size = socklen_t(MemoryLayout<tcp_info>.size)
         let known = getsockopt(connection.socket, Int32(IPPROTO_TCP), TCP_INFO, &info, &size) == 0
         if known, Int(info.tcpi_state) == Int(TCP_SYN_SENT) {
-            // Kernels differ in whether an ICMP message ends a connect; where it does not, it still is the answer.
+            // Not all kernels end a connect on an ICMP message. The message is the result in any case.
             guard let record = report(of: connection.socket), record.errno != 0 else { return nil }
             return ProbeResult(id: id, errno: record.errno, call: "handshake", reporter: record.reporter)
         }
@@ -224,7 +224,7 @@ extension TCPProber {
         ProbeResult(id: id, errno: number, call: call, reporter: report(of: socket)?.reporter)
     }
 
-    /// The first ICMP message of the socket's error queue, else whatever else is there.
+    /// Returns the first ICMP message of the socket's error queue, or another error if there is none.
     private func report(of socket: Int32) -> (errno: Int32, reporter: ProbeResult.Reporter)? {
         var found: (Int32, ProbeResult.Reporter)?
         for _ in 0..<Self.recordsRead {

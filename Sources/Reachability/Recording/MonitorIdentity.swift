@@ -1,8 +1,8 @@
-/// Where a monitor's records come from.
+/// The origin of a monitor's records.
 package struct MonitorIdentity: Hashable, Sendable {
-    /// `/proc/sys/kernel/random/boot_id`.
+    /// The boot id (`/proc/sys/kernel/random/boot_id`).
     package var bootID: String
-    /// The namespace as the user wrote it; `nil` for the process's own.
+    /// The namespace as the user wrote it; `nil` for the process's own namespace.
     package var namespaceName: String?
     /// The inode of the namespace's file.
     package var namespaceInode: UInt64

@@ -18,15 +18,15 @@ extension RecordedInput: Codable {
         case target, endpoint, settings, address, port, all
     }
 
-    /// An input that is none of this version's.
+    /// An input of a kind that this version does not know.
     struct UnknownKindError: Error {}
 
-    /// Reads one line.
+    /// Decodes one line.
     ///
-    /// - Throws: ``UnknownKindError``; `DecodingError` for what is no line of any version.
+    /// - Throws: ``UnknownKindError``, or `DecodingError` for a line that is valid in no version.
     package init(from decoder: any Decoder) throws {
         let line = try decoder.container(keyedBy: Keys.self)
-        // Monotonic times that no kernel reaches would overflow where they are added up.
+        // Monotonic times that no kernel reaches would overflow in sums.
         func time(_ key: Keys) throws -> Int64 {
             let value = try line.decode(Int64.self, forKey: key)
             guard value >= 0, value < 1 << 62 else {
@@ -34,7 +34,7 @@ extension RecordedInput: Codable {
             }
             return value
         }
-        // The wall clock may be set to any time: the year 2200, or one before 1970.
+        // The wall clock may be set to any time, such as the year 2200, or a year before 1970.
         moment = Moment(monotonicNanoseconds: try time(.t), wallClockNanoseconds: try line.decode(Int64.self, forKey: .w))
         func bytes() throws -> [UInt8] {
             let text = try line.decode(String.self, forKey: .bytes)
@@ -89,7 +89,7 @@ extension RecordedInput: Codable {
         }
     }
 
-    /// Writes one line.
+    /// Encodes one line.
     package func encode(to encoder: any Encoder) throws {
         var line = encoder.container(keyedBy: Keys.self)
         try line.encode(moment.monotonicNanoseconds, forKey: .t)

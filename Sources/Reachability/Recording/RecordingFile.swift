@@ -1,22 +1,24 @@
 internal import CLinux
 internal import Glibc
 
-/// Opens the file of a recording. A recording holds addresses, routes and target names, so only its owner may read it.
+/// Opens the file of a recording. A recording contains addresses, routes and target names, so only its owner may read it.
 enum RecordingFile {
     /// The two names of standard output.
     static let standardOutput: Set<String> = ["-", "/dev/stdout"]
 
-    /// A file that cannot serve, with the reason.
+    /// The error of a file that cannot be used for a recording.
     struct OpenError: Error {
         let errno: Int32
     }
 
-    /// Opens `path` for writing: a new file with mode 0600, an emptied file of this user, a pipe, or a descriptor of this process.
+    /// Opens `path` for writing: a new file with mode 0600, an existing file of this user, which is emptied, a pipe, or a
+    /// descriptor of this process.
     ///
-    /// A symbolic link is not followed (`ELOOP`). A file of another user (`EPERM`), or one with further hard links (`EMLINK`), keeps its
-    /// content: in a directory that others can write, they could have made it.
+    /// A symbolic link is not followed (`ELOOP`). A file of another user (`EPERM`), or one with further hard links (`EMLINK`), is
+    /// not changed: in a directory that others can write, they could have created it.
     ///
-    /// - Returns: the descriptor; non-blocking for a pipe, because a pipe without a reader would hold the program up past every signal.
+    /// - Returns: the descriptor; non-blocking for a pipe, because a pipe without a reader would block the program despite
+    ///   signals.
     static func open(_ path: String) throws(OpenError) -> Int32 {
         if let number = descriptorNumber(path) { return try duplicate(number) }
         let flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW
@@ -29,7 +31,7 @@ enum RecordingFile {
         return descriptor
     }
 
-    /// Empties a regular file that only this user can have made.
+    /// Empties a regular file that only this user can have created.
     private static func truncate(_ descriptor: Int32) -> Int32? {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { return errno }
@@ -39,7 +41,7 @@ enum RecordingFile {
         return ftruncate(descriptor, 0) == 0 ? nil : errno
     }
 
-    /// The number in `/dev/fd/N` or `/proc/self/fd/N`, which are symbolic links; a shell's `>(command)` is such a name.
+    /// Returns the number in `/dev/fd/N` or `/proc/self/fd/N`, which are symbolic links. A shell's `>(command)` is such a name.
     private static func descriptorNumber(_ path: String) -> Int32? {
         if standardOutput.contains(path) { return STDOUT_FILENO }
         if path == "/dev/stderr" { return STDERR_FILENO }
@@ -50,7 +52,8 @@ enum RecordingFile {
     private static func duplicate(_ number: Int32) throws(OpenError) -> Int32 {
         var status = stat()
         guard fstat(number, &status) == 0 else { throw OpenError(errno: errno) }
-        // A file's position is shared with the program's parent. A pipe or terminal is opened anew, because O_NONBLOCK would be shared too.
+        // The position in a file is shared with the program's parent. A pipe or terminal is opened again, because O_NONBLOCK
+        // would be shared too.
         let isFile = status.st_mode & S_IFMT == S_IFREG
         let descriptor =
             isFile

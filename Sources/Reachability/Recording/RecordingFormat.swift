@@ -1,4 +1,5 @@
-/// The format of a recording: JSON Lines, a header, then one input a line in the order in which the machine took them, and the end.
+/// The format of a recording: JSON Lines with a header, one line for each input in the order in which the machine handled them,
+/// and an end line.
 ///
 /// ```
 /// {"netwatch_recording":2,"program":"netwatch","boot_id":"…","netns":null,"netns_inode":4026531840,"selection":"any","families":[4,6]}
@@ -6,11 +7,12 @@
 /// {"t":81234567,"w":1763700000123456789,"input":"turn-ended"}
 /// {"netwatch_recording_end":2,"inputs":2}
 /// ```
-/// A `route-reply` for a target has the `port` of its question beside `destination` and `interface`, and `all` where all next hops
-/// were asked for.
-/// `t` is CLOCK_MONOTONIC and `w` CLOCK_REALTIME, in nanoseconds, of the turn that took the input. Readers refuse another number
-/// behind `netwatch_recording`, and inputs that they do not know: an input that is passed over would change what follows. The last line counts the inputs: a recording
-/// without it, that of a killed program or of a disk that failed, holds less than was seen. Nothing follows it.
+/// `t` is CLOCK_MONOTONIC and `w` is CLOCK_REALTIME, in nanoseconds, of the turn that handled the input. A `route-reply` for a
+/// target has the `port` of its query beside `destination` and `interface`, and `all` if the query asked for all next hops.
+///
+/// Readers refuse another number for `netwatch_recording`. They also refuse unknown inputs, because a skipped input would change
+/// all later events. The last line counts the inputs. If it is missing, the program was killed or the disk failed, and the
+/// recording is incomplete. No line follows it.
 package struct RecordingHeader: Hashable, Sendable, Codable {
     /// The version of the format.
     package static let version = 2
@@ -42,12 +44,12 @@ package struct RecordingHeader: Hashable, Sendable, Codable {
         families = configuration.families.map(\.rawValue).sorted()
     }
 
-    /// What was recorded.
+    /// The origin of the recording.
     package var identity: MonitorIdentity {
         MonitorIdentity(bootID: bootID, namespaceName: namespaceName, namespaceInode: namespaceInode)
     }
 
-    /// How it was watched; `nil` when the header says what this version does not know.
+    /// The configuration of the recorded monitor; `nil` if this version does not know a value in the header.
     package var configuration: MonitorConfiguration? {
         guard let selection = MonitorConfiguration.Selection(text: selection) else { return nil }
         let families = families.compactMap { IPAddress.Family(rawValue: $0) }
@@ -57,10 +59,10 @@ package struct RecordingHeader: Hashable, Sendable, Codable {
     }
 }
 
-/// The last line of a recording that was written to its end.
+/// The last line of a complete recording.
 struct RecordingEnd: Hashable, Codable {
     var version = RecordingHeader.version
-    /// How many inputs stand between the header and this line.
+    /// The number of inputs between the header and this line.
     var inputs: Int
 
     private enum CodingKeys: String, CodingKey {
@@ -69,7 +71,7 @@ struct RecordingEnd: Hashable, Codable {
     }
 }
 
-/// What the headers of all versions share.
+/// The part of the header that all versions share.
 struct RecordingVersion: Decodable {
     let version: Int
 
@@ -77,7 +79,7 @@ struct RecordingVersion: Decodable {
 }
 
 extension MonitorConfiguration.Selection {
-    /// `any`, `named:IF`, `required:TYPE`, `prohibited:TYPE,TYPE`.
+    /// The selection in the form `any`, `named:IF`, `required:TYPE`, or `prohibited:TYPE,TYPE`.
     var text: String {
         switch self {
         case .any: "any"

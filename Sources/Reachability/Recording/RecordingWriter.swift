@@ -2,12 +2,13 @@ internal import EventLoop
 internal import FoundationEssentials
 internal import Glibc
 
-/// Writes inputs to a file on a thread of its own, so that a slow disk never holds the monitor up.
+/// Writes inputs to a file on a separate thread, so that a slow disk never delays the monitor.
 package final class RecordingWriter: Sendable {
-    /// So many bytes of inputs may wait for the disk; more end the recording, because a hole would make what follows a lie.
+    /// The maximum size in bytes of the inputs that wait for the disk. If there are more, the recording fails, because a gap
+    /// would change all later events.
     static let limit = 256 << 20
-    /// So long a pipe's reader may take nothing when the recording begins or ends, in milliseconds.
-    static let patience: Int32 = 2_000
+    /// The maximum time in milliseconds for which a pipe's reader may read nothing at the beginning and the end of the recording.
+    static let pipeTimeout: Int32 = 2_000
 
     private struct State: Sendable {
         var waiting: [RecordedInput] = []
@@ -21,27 +22,28 @@ package final class RecordingWriter: Sendable {
         let state = Locked(State())
         let waker: Waker
         let descriptor: Int32
-        let patience: Int32
+        let pipeTimeout: Int32
 
-        init(descriptor: Int32, waker: Waker, patience: Int32) {
+        init(descriptor: Int32, waker: Waker, pipeTimeout: Int32) {
             self.descriptor = descriptor
             self.waker = waker
-            self.patience = patience
+            self.pipeTimeout = pipeTimeout
         }
 
         deinit { close(descriptor) }
     }
 
-    /// Whether `path` is `-` or `/dev/stdout`, so that the recording takes standard output's place.
+    /// Returns whether `path` is `-` or `/dev/stdout`, so that the recording replaces the standard output.
     package static func isStandardOutput(_ path: String) -> Bool { RecordingFile.standardOutput.contains(path) }
 
     private let shared: Shared
     private let thread: LoopThread
     private let limit: Int
 
-    /// Creates or empties the file (``RecordingFile/open(_:)``) and writes the header.
+    /// Creates or empties the file (``RecordingFile/open(_:)``), and writes the header.
     package init(
-        path: String, header: RecordingHeader, limit: Int = RecordingWriter.limit, patience: Int32 = RecordingWriter.patience
+        path: String, header: RecordingHeader, limit: Int = RecordingWriter.limit,
+        pipeTimeout: Int32 = RecordingWriter.pipeTimeout
     ) throws(MonitorError) {
         let descriptor: Int32
         do { descriptor = try RecordingFile.open(path) } catch { throw .recording(path: path, errno: error.errno) }
@@ -50,7 +52,7 @@ package final class RecordingWriter: Sendable {
             close(descriptor)
             throw .system(call: error.call, errno: error.errno)
         }
-        let shared = Shared(descriptor: descriptor, waker: waker, patience: patience)
+        let shared = Shared(descriptor: descriptor, waker: waker, pipeTimeout: pipeTimeout)
         self.shared = shared
         self.limit = limit
         let encoder = JSONEncoder()
@@ -63,9 +65,9 @@ package final class RecordingWriter: Sendable {
         } catch { throw .system(call: "pthread_create", errno: EAGAIN) }
     }
 
-    /// Adds an input; never blocks.
+    /// Adds an input. Never blocks.
     ///
-    /// - Returns: an errno once the recording has failed; ENOBUFS when the disk was too slow.
+    /// - Returns: an errno if the recording has failed; ENOBUFS if the disk was too slow.
     func append(_ input: RecordedInput) -> Int32? {
         let (failure, wasEmpty) = shared.state.withLock { state in
             let size = MemoryLayout<RecordedInput>.stride + input.input.byteCount
@@ -81,9 +83,9 @@ package final class RecordingWriter: Sendable {
         return failure
     }
 
-    /// Writes what waits, and the last line where nothing is missing before it, and closes the file.
+    /// Writes the waiting inputs, adds the last line if no input is missing, and closes the file.
     ///
-    /// - Returns: an errno when not everything could be written.
+    /// - Returns: an errno if not all inputs could be written.
     func finish() -> Int32? {
         shared.state.withLock { $0.isClosed = true }
         shared.waker.wake()
@@ -113,7 +115,7 @@ package final class RecordingWriter: Sendable {
             var text = Data()
             for input in inputs {
                 guard let line = try? encoder.encode(input) else {
-                    // A missing input would change all that follows it.
+                    // A missing input would change all later events.
                     shared.state.withLock { $0.failure = EINVAL }
                     return
                 }
@@ -135,35 +137,35 @@ package final class RecordingWriter: Sendable {
     }
 
     private static func write(_ data: Data, to shared: Shared, isFirst: Bool = false) -> Int32? {
-        var rest = data[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.write(shared.descriptor, $0.baseAddress, $0.count) }
+        var remaining = data[...]
+        while !remaining.isEmpty {
+            let count = remaining.withUnsafeBytes { Glibc.write(shared.descriptor, $0.baseAddress, $0.count) }
             if count < 0 {
                 let number = errno
-                if number == EINTR || number == EAGAIN && hasRoom(shared, isFirst) { continue }
+                if number == EINTR || number == EAGAIN && awaitSpace(shared, isFirst) { continue }
                 return number == EAGAIN ? ENOBUFS : number
             }
-            rest = rest.dropFirst(count)
+            remaining = remaining.dropFirst(count)
         }
         return nil
     }
 
-    /// Waits until a pipe takes something, or the end of the recording is wanted; false when it takes nothing then.
-    private static func hasRoom(_ shared: Shared, _ isFirst: Bool) -> Bool {
+    /// Waits until a pipe accepts data, or the recording ends; returns false if the pipe accepts none by then.
+    private static func awaitSpace(_ shared: Shared, _ isFirst: Bool) -> Bool {
         let isEnding = isFirst || shared.state.withLock { $0.isClosed }
         var pollers = [
             pollfd(fd: shared.descriptor, events: Int16(POLLOUT), revents: 0),
             pollfd(fd: shared.waker.descriptor, events: Int16(POLLIN), revents: 0),
         ]
-        let count = poll(&pollers, isEnding ? 1 : 2, isEnding ? shared.patience : -1)
-        // A wake-up for inputs is no loss: they are looked for after each writing.
+        let count = poll(&pollers, isEnding ? 1 : 2, isEnding ? shared.pipeTimeout : -1)
+        // A wake-up for new inputs can be ignored here, because they are checked after each write.
         if pollers[1].revents != 0 { shared.waker.acknowledge() }
         return count != 0
     }
 }
 
 extension MonitorInput {
-    /// How many bytes of the kernel's it holds.
+    /// The number of bytes of kernel messages in the input.
     fileprivate var byteCount: Int {
         switch self {
         case .datagram(let bytes), .dump(let bytes), .routeReply(_, let bytes), .neighborReply(_, let bytes): bytes.count

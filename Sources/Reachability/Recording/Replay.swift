@@ -1,12 +1,12 @@
 internal import FoundationEssentials
 
-/// A recording, run again: the identical events, as fast as they are read.
+/// A replay of a recording. It emits the recorded events as fast as their inputs are read.
 package struct Replay {
-    /// A line that is not part of a recording, or that is missing.
+    /// The error of a line that is missing, or not part of a recording.
     package struct DamageError: Error, Hashable, Sendable {
-        /// Counted from 1.
+        /// The number of the line, from 1.
         package let line: Int
-        package let why: String
+        package let reason: String
     }
 
     package let identity: MonitorIdentity
@@ -20,30 +20,31 @@ package struct Replay {
     private var earlyEvents: [MonitorEvent] = []
     private let decoder = JSONDecoder()
 
-    /// Reads the header of a recording and the inputs before the first turn's end; `readLine` gives the file's next line without
-    /// its newline, `nil` at its end.
+    /// Reads the header of a recording and the inputs before the end of the first turn. `readLine` returns the file's next line
+    /// without its newline; `nil` at the end of the file.
     ///
-    /// - Throws: ``DamageError``, or what `readLine` throws.
+    /// - Throws: ``DamageError``, or the error of `readLine`.
     package init(readLine: @escaping () throws -> String?) throws {
         self.readLine = readLine
-        guard let line = try readLine() else { throw DamageError(line: 1, why: "the file is empty") }
-        // The version alone first: other versions may have other keys.
+        guard let line = try readLine() else { throw DamageError(line: 1, reason: "the file is empty") }
+        // The version is decoded first, because other versions may have other keys.
         if let found = try? decoder.decode(RecordingVersion.self, from: Data(line.utf8)), found.version != RecordingHeader.version
         {
-            throw DamageError(line: 1, why: "has format \(found.version); this version reads format \(RecordingHeader.version)")
+            let reason = "has format \(found.version); this version reads format \(RecordingHeader.version)"
+            throw DamageError(line: 1, reason: reason)
         }
         guard let header = try? decoder.decode(RecordingHeader.self, from: Data(line.utf8)) else {
-            throw DamageError(line: 1, why: "is not the header of a recording")
+            throw DamageError(line: 1, reason: "is not the header of a recording")
         }
         guard let configuration = header.configuration else {
-            throw DamageError(line: 1, why: "watches '\(header.selection)', which this version does not know")
+            throw DamageError(line: 1, reason: "watches '\(header.selection)', which this version does not know")
         }
         identity = header.identity
         machine = MonitorMachine(configuration)
-        // Each input runs as it is read: a recording may have any number of them before its first turn ends.
+        // Each input is handled as it is read: a recording may have any number of inputs before the first turn ends.
         while let text = try readLine() {
             guard let input = try? decoder.decode(RecordedInput.self, from: Data(text.utf8)) else {
-                held = text
+                pendingLine = text
                 break
             }
             lineNumber += 1
@@ -53,29 +54,29 @@ package struct Replay {
         }
     }
 
-    // The first line that is no input: the end, or a damaged one, which is to be named when the rest is run.
-    private var held: String?
+    // The first line that is not an input: the end line, or a damaged line, which ``next()`` will report.
+    private var pendingLine: String?
 
-    /// Runs the remaining inputs; everything before a damaged or missing line has been given to `sink` when it throws.
+    /// Runs the remaining inputs. Before it throws, `sink` has received all events before the damaged or missing line.
     ///
-    /// - Throws: ``DamageError``, also where the last line is not the one that a complete recording ends with; or what reading throws.
+    /// - Throws: ``DamageError``, also if the last line is not the end line of a complete recording; or the error of reading.
     package mutating func run(_ sink: (MonitorEvent) -> Void) throws {
         while let events = try next() { events.forEach(sink) }
     }
 
     /// Runs the next input.
     ///
-    /// - Returns: its events, which may be none; `nil` at the end of the recording.
-    /// - Throws: as ``run(_:)``.
+    /// - Returns: the events of the input, possibly none; `nil` at the end of the recording.
+    /// - Throws: the same errors as ``run(_:)``.
     package mutating func next() throws -> [MonitorEvent]? {
         if !earlyEvents.isEmpty {
             defer { earlyEvents = [] }
             return earlyEvents
         }
-        guard let text = try held ?? readLine() else {
-            throw DamageError(line: lineNumber + 1, why: "is missing: the recording ends early")
+        guard let text = try pendingLine ?? readLine() else {
+            throw DamageError(line: lineNumber + 1, reason: "is missing: the recording ends early")
         }
-        held = nil
+        pendingLine = nil
         lineNumber += 1
         guard let input = try? decoder.decode(RecordedInput.self, from: Data(text.utf8)) else {
             try end(with: text)
@@ -86,16 +87,16 @@ package struct Replay {
 
     private func end(with text: String) throws {
         guard let end = try? decoder.decode(RecordingEnd.self, from: Data(text.utf8)) else {
-            throw DamageError(line: lineNumber, why: damage(of: text))
+            throw DamageError(line: lineNumber, reason: damage(of: text))
         }
         guard end.version == RecordingHeader.version else {
-            throw DamageError(line: lineNumber, why: "ends a recording of format \(end.version)")
+            throw DamageError(line: lineNumber, reason: "ends a recording of format \(end.version)")
         }
-        // All lines but the header and this one were inputs.
+        // All lines except the header and this line were inputs.
         guard end.inputs == lineNumber - 2 else {
-            throw DamageError(line: lineNumber, why: "counts \(end.inputs) inputs where there are \(lineNumber - 2)")
+            throw DamageError(line: lineNumber, reason: "counts \(end.inputs) inputs where there are \(lineNumber - 2)")
         }
-        if try readLine() != nil { throw DamageError(line: lineNumber + 1, why: "stands after the end of the recording") }
+        if try readLine() != nil { throw DamageError(line: lineNumber + 1, reason: "stands after the end of the recording") }
     }
 
     private mutating func events(of input: RecordedInput) -> [MonitorEvent] {
@@ -104,7 +105,7 @@ package struct Replay {
         }
     }
 
-    /// What is wrong with a line that is neither an input nor the end.
+    /// Returns the reason why a line is neither an input nor the end line.
     private func damage(of text: String) -> String {
         do {
             _ = try decoder.decode(RecordedInput.self, from: Data(text.utf8))

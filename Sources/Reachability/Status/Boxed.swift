@@ -1,5 +1,5 @@
-/// A value that never changes, behind one reference: a path with its interfaces is copied some thirty times between a change and the
-/// user's callback, and each copy would count the references of every name and list in it.
+/// An immutable value behind one reference. A path with its interfaces is copied about thirty times between a change and the
+/// user's callback; without the box, each copy would retain every name and array in it.
 struct Boxed<Value: Hashable & Sendable>: Hashable, Sendable {
     private final class Box: Sendable {
         let value: Value

@@ -7,16 +7,16 @@ extension Cause.Code {
     public static let interfaceDown = Cause.Code("interface-down")
     /// The interface has no carrier: no cable, no association, no peer.
     public static let noCarrier = Cause.Code("no-carrier")
-    /// The link waits, as for 802.1X (`IF_OPER_DORMANT`).
+    /// The link is up but waits for an event, such as 802.1X authentication (`IF_OPER_DORMANT`).
     public static let dormant = Cause.Code("dormant")
-    /// There is no interface that could be used, or none of the given name.
+    /// No interface is usable, or no interface has the given name.
     public static let noInterface = Cause.Code("no-interface")
 
     // MARK: address
 
     /// The interface has no usable address.
     public static let noAddress = Cause.Code("no-address")
-    /// The only addresses are tentative: duplicate address detection has not ended (RFC 4862).
+    /// All addresses are tentative: duplicate address detection is still running (RFC 4862).
     public static let tentativeAddress = Cause.Code("tentative-address")
     /// Another host on the link has the address (RFC 4862).
     public static let duplicateAddress = Cause.Code("duplicate-address")
@@ -34,59 +34,62 @@ extension Cause.Code {
 
     // MARK: neighbor
 
-    /// The gateway does not answer neighbor discovery or ARP.
+    /// The gateway does not answer ARP or neighbor discovery.
     public static let gatewaySilent = Cause.Code("gateway-silent")
-    /// The destination, which is on the link, does not answer neighbor discovery or ARP.
+    /// The destination is on the link and does not answer ARP or neighbor discovery.
     public static let hostSilent = Cause.Code("host-silent")
 
     // MARK: dns
 
     /// No name server is configured.
     public static let noResolver = Cause.Code("no-resolver")
-    /// The name server refuses: its port is closed, or it answers REFUSED.
+    /// The name server refuses the query: its port is closed, or its answer is REFUSED (RFC 1035 section 4.1.1).
     public static let resolverRefused = Cause.Code("resolver-refused")
     /// No name server answers.
     public static let resolverSilent = Cause.Code("resolver-silent")
-    /// The name server answers SERVFAIL.
+    /// The name server answers SERVFAIL (RFC 1035 section 4.1.1).
     public static let serverFailure = Cause.Code("server-failure")
-    /// The name does not exist (NXDOMAIN).
+    /// The name does not exist: NXDOMAIN (RFC 1035 section 4.1.1).
     public static let nameNotFound = Cause.Code("name-not-found")
-    /// The name has no address of the families that are asked for.
+    /// The name has no address of the requested families.
     public static let noAddressForFamily = Cause.Code("no-address-for-family")
-    /// The name's address cannot be connected to: `0.0.0.0`, `::`.
+    /// The name resolves to an address that no connection can reach: `0.0.0.0` or `::`.
     public static let unusableAddress = Cause.Code("unusable-address")
 
     // MARK: firewall
 
-    /// A rule of this machine rejects the packet.
+    /// A packet filter rule of this machine rejects the packet.
     public static let localReject = Cause.Code("local-reject")
-    /// A rule of this machine drops the packet (`EPERM`).
+    /// A packet filter rule of this machine drops the packet (`EPERM`).
     public static let localDrop = Cause.Code("local-drop")
 
     // MARK: network
 
-    /// A router reports that it has no route to the network (ICMP).
+    /// A router reports that it has no route to the network (ICMP type 3 codes 0, 5, 6 and 11; ICMPv6 type 1 codes 0 and 2).
     public static let netUnreachable = Cause.Code("net-unreachable")
-    /// A router reports that the host does not answer on its link (ICMP).
+    /// A router reports that it cannot reach the host (ICMP type 3 code 1, ICMPv6 type 1 code 3, and codes without a cause of
+    /// their own).
     public static let hostUnreachable = Cause.Code("host-unreachable")
-    /// A router reports that its policy forbids the packet (ICMP).
+    /// A router reports that its policy forbids the packet (ICMP type 3 codes 9, 10 and 13 to 15; ICMPv6 type 1 codes 1, 5 and
+    /// 6).
     public static let adminProhibited = Cause.Code("admin-prohibited")
-    /// A router or host reports that its policy forbids the port (ICMP).
+    /// A router or host reports that the protocol or port is not reachable, as packet filters do (ICMP type 3 codes 2 and 3,
+    /// ICMPv6 type 1 code 4).
     public static let portFiltered = Cause.Code("port-filtered")
-    /// A router reports that the packet is too large for the next link (ICMP).
+    /// A router reports that the packet is too large for the next link (ICMP type 3 code 4, ICMPv6 type 2).
     public static let packetTooBig = Cause.Code("packet-too-big")
-    /// A router reports that the packet has made too many hops (ICMP).
+    /// A router reports that the packet exceeded its hop limit (ICMP type 11, ICMPv6 type 3).
     public static let ttlExceeded = Cause.Code("ttl-exceeded")
-    /// The far end of a tunnel does not answer.
+    /// The remote end of a tunnel does not answer.
     public static let tunnelSilent = Cause.Code("tunnel-silent")
 
     // MARK: tcp
 
     /// The host refuses the connection (RST).
     public static let refused = Cause.Code("refused")
-    /// Nobody answers in time; also of HTTP.
+    /// No answer arrives before the deadline, from TCP or HTTP.
     public static let timeout = Cause.Code("timeout")
-    /// The host ends the connection (RST).
+    /// The host resets the connection (RST).
     public static let reset = Cause.Code("reset")
 
     // MARK: quality
@@ -100,40 +103,40 @@ extension Cause.Code {
 
     // MARK: tls
 
-    /// The server accepts the connection and says nothing of TLS in time.
+    /// The server accepts the connection and sends no byte of TLS before the deadline.
     public static let handshakeTimeout = Cause.Code("handshake-timeout")
-    /// The handshake begins and does not end in time.
+    /// The TLS handshake starts and does not finish before the deadline.
     public static let handshakeStalled = Cause.Code("handshake-stalled")
     /// The certificate is no longer valid.
     public static let certificateExpired = Cause.Code("certificate-expired")
     /// The certificate is not valid yet.
     public static let certificateNotYetValid = Cause.Code("certificate-not-yet-valid")
-    /// No trusted authority vouches for the certificate, or a pin does not match.
+    /// No trusted authority signed the certificate, or a pin does not match.
     public static let certificateUntrusted = Cause.Code("certificate-untrusted")
-    /// The certificate is for other names.
+    /// The certificate does not contain the server's name.
     public static let hostnameMismatch = Cause.Code("hostname-mismatch")
     /// The certificate is revoked.
     public static let certificateRevoked = Cause.Code("certificate-revoked")
-    /// The two sides have no version or cipher of TLS in common, or the server does not speak TLS.
+    /// The two sides have no TLS version or cipher in common, or the server does not speak TLS.
     public static let protocolMismatch = Cause.Code("protocol-mismatch")
-    /// The certificate expires soon.
+    /// The certificate expires within the configured number of days. The server is `degraded`.
     public static let certificateExpiring = Cause.Code("certificate-expiring")
-    /// The server ends the handshake: by an alert, by closing, or by a reset.
+    /// The server ends the handshake with an alert, by closing the connection, or with a reset.
     public static let handshakeRefused = Cause.Code("handshake-refused")
-    /// The server wants a client certificate, or another one than it got.
+    /// The server requires a client certificate, or rejects the one it received.
     public static let clientCertificateRequired = Cause.Code("client-certificate-required")
 
     // MARK: http
 
-    /// The status is another than the expected ones.
+    /// The response's status code is not one of the expected codes.
     public static let status = Cause.Code("status")
     /// A captive portal answers instead of the server (RFC 8910).
     public static let captivePortal = Cause.Code("captive-portal")
-    /// The response is not valid HTTP, or not an acceptable one.
+    /// The response is not valid HTTP, or is not acceptable.
     public static let invalidResponse = Cause.Code("invalid-response")
-    /// The body is another than the expected one.
+    /// The response's body does not match the expectation.
     public static let unexpectedBody = Cause.Code("unexpected-body")
-    /// A header field is missing or another than the expected one.
+    /// A header field is missing or does not match the expectation.
     public static let unexpectedHeader = Cause.Code("unexpected-header")
 
     // MARK: local
@@ -142,7 +145,7 @@ extension Cause.Code {
     public static let sourceUnavailable = Cause.Code("source-unavailable")
     /// No local port is free.
     public static let portExhausted = Cause.Code("port-exhausted")
-    /// The process has no file descriptor left (`EMFILE`, `ENFILE`).
+    /// The process has reached its limit of file descriptors (`EMFILE`), or the system has (`ENFILE`).
     public static let fileLimit = Cause.Code("file-limit")
     /// A local file cannot be read.
     public static let cannotRead = Cause.Code("cannot-read")

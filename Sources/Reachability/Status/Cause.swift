@@ -1,52 +1,52 @@
-/// The reason why something is not reachable: the lowest layer that fails, what fails there, and the evidence.
+/// The reason why a path or a server is not reachable: the lowest layer that fails, the failure in that layer, and the evidence.
 public struct Cause: Hashable, Sendable {
-    /// A layer, from the machine outwards. Later versions may add layers.
+    /// A layer of the network, ordered from this machine outwards. Later versions may add layers.
     public struct Layer: RawRepresentable, Hashable, Sendable, CaseIterable {
-        /// The name in records: `link`, `route`, ….
+        /// The layer's name in records: `link`, `route`, ….
         public let rawValue: String
 
-        /// A layer by its name in records; unknown names are allowed.
+        /// Creates a layer from its name in records. Unknown names are allowed.
         public init(rawValue: String) { self.rawValue = rawValue }
 
         private init(_ name: String) { rawValue = name }
 
-        /// The interface itself: switched off, without carrier, gone.
+        /// The interface itself: switched off, without carrier, or removed.
         public static let link = Layer("link")
         /// The addresses of the interface: none, tentative, duplicate.
         public static let address = Layer("address")
         /// The kernel's routing decision.
         public static let route = Layer("route")
-        /// The next hop, which does not answer on its link (ARP, neighbor discovery).
+        /// The next hop, if it does not answer on its link (ARP, neighbor discovery).
         public static let neighbor = Layer("neighbor")
         /// Name resolution.
         public static let dns = Layer("dns")
         /// This machine's own packet filter.
         public static let firewall = Layer("firewall")
-        /// A router on the path, or the path itself.
+        /// The network between the first hop and the server: a router, or the path itself.
         public static let network = Layer("network")
-        /// The server's host: it answered, or should have, on TCP.
+        /// The TCP connection with the server's host.
         public static let tcp = Layer("tcp")
-        /// The quality of a connection that works: its loss, latency or jitter.
+        /// The quality of a working connection: its loss, latency or jitter.
         public static let quality = Layer("quality")
         /// The TLS handshake.
         public static let tls = Layer("tls")
         /// The HTTP exchange.
         public static let http = Layer("http")
-        /// This process's own limits and files.
+        /// The limits and files of this process.
         public static let local = Layer("local")
 
-        /// The layers that this version knows, from the machine outwards.
+        /// The layers that this version knows, ordered from this machine outwards.
         public static let allCases: [Layer] = [
             .link, .address, .route, .neighbor, .dns, .firewall, .network, .tcp, .quality, .tls, .http, .local,
         ]
     }
 
-    /// What fails. Later versions may add codes.
+    /// The failure within a layer. Later versions may add codes.
     public struct Code: RawRepresentable, Hashable, Sendable, CaseIterable {
-        /// The name in records: `no-carrier`, `refused`, ….
+        /// The code's name in records: `no-carrier`, `refused`, ….
         public let rawValue: String
 
-        /// A code by its name in records; unknown names are allowed.
+        /// Creates a code from its name in records. Unknown names are allowed.
         public init(rawValue: String) { self.rawValue = rawValue }
 
         /// The codes that this version knows, in the order of their layers.
@@ -63,9 +63,9 @@ public struct Cause: Hashable, Sendable {
         ]
     }
 
-    /// One fact that shows the cause.
+    /// One fact that supports the cause. Later versions may add kinds of evidence.
     @nonexhaustive public enum Evidence: Hashable, Sendable {
-        /// Text, such as an errno's name or an address.
+        /// Text, such as the name of an errno, or an address.
         case text(String)
         /// A number, such as an ICMP code.
         case number(Int)
@@ -75,14 +75,20 @@ public struct Cause: Hashable, Sendable {
 
     /// The lowest layer that fails.
     public let layer: Layer
-    /// What fails there.
+    /// The failure in that layer.
     public let code: Code
-    /// One sentence for a person, without a full stop.
+    /// One sentence for a person, without a final period.
     public let detail: String
-    /// Facts by name: `errno`, `interface`, `gateway`, `icmp_type`, `offender`, ….
+    /// The facts that support the cause, by name: `errno`, `interface`, `gateway`, `icmp_type`, `offender`, ….
     public let evidence: [String: Evidence]
 
-    /// Makes a cause with its evidence.
+    /// Creates a cause.
+    ///
+    /// - Parameters:
+    ///   - layer: the lowest layer that fails.
+    ///   - code: the failure in that layer.
+    ///   - detail: one sentence for a person, without a final period.
+    ///   - evidence: the facts that support the cause, by name.
     public init(_ layer: Layer, _ code: Code, detail: String, evidence: [String: Evidence] = [:]) {
         self.layer = layer
         self.code = code
@@ -90,13 +96,13 @@ public struct Cause: Hashable, Sendable {
         self.evidence = evidence
     }
 
-    /// Whether `other` names the same failure: the layer and the code are equal. Detail and evidence may differ.
+    /// Returns whether `other` has the same layer and the same code. Detail and evidence may differ.
     public func isSameFailure(as other: Cause?) -> Bool {
         layer == other?.layer && code == other?.code
     }
 }
 
 extension Cause: CustomStringConvertible {
-    /// `LAYER: DETAIL`.
+    /// The layer's name and the detail: `LAYER: DETAIL`.
     public var description: String { "\(layer.rawValue): \(detail)" }
 }

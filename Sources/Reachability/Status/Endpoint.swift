@@ -1,21 +1,22 @@
 public import FoundationEssentials
 
-/// A server to reach: a host and a TCP port, checked when made.
+/// A server to probe: a host and a TCP port, validated at creation.
 public struct Endpoint: Hashable, Sendable {
-    /// A name to resolve, or an address.
+    /// The host of an endpoint: a name to resolve, or an address.
     @nonexhaustive public enum Host: Hashable, Sendable {
         /// A DNS name (RFC 1123: at most 253 characters, labels of 1 to 63 letters, digits, hyphens or underscores).
         case name(String)
-        /// An address, with the interface that it is valid on where it is link-local.
+        /// An IP address. `zone` is the interface of a link-local address, and `nil` for other addresses.
         case address(IPAddress, zone: String?)
     }
 
-    /// Which part of a text is not that of an endpoint, and why.
+    /// The error for text that is not an endpoint. The description names the invalid component and the reason.
     public struct ParseError: Error, Hashable, Sendable, CustomStringConvertible {
         /// One line: `host: …`, `port: …` or `scheme: …`.
         public let description: String
 
-        // The text comes from anywhere: it may hold line ends, escape sequences for a terminal, or a whole file.
+        // Shortened, and without control characters: the text may contain line ends, terminal escape sequences, or a complete
+        // file.
         fileprivate init(description: String) {
             let shown = description.unicodeScalars.prefix(Self.limit).map { scalar -> Character in
                 let isControl = scalar.properties.generalCategory == .control || scalar.properties.isWhitespace && scalar != " "
@@ -27,21 +28,21 @@ public struct Endpoint: Hashable, Sendable {
         private static let limit = 400
     }
 
-    /// The name or address.
+    /// The name or address of the server.
     public let host: Host
     /// The TCP port, 1 to 65535.
     public let port: UInt16
-    /// The text that the endpoint was made from, as the user wrote it.
+    /// The text from which the endpoint was created, as the user wrote it.
     public let text: String
 
-    /// The endpoint `HOST:PORT` or `tcp://HOST:PORT`; IPv6 addresses in brackets, `[fe80::1%eth0]:22`.
+    /// Creates an endpoint from `HOST:PORT` or `tcp://HOST:PORT`. An IPv6 address needs brackets: `[fe80::1%eth0]:22`.
     ///
-    /// - Throws: ``ParseError`` that names the part at fault.
+    /// - Throws: ``ParseError``, which names the invalid component.
     public init(_ text: String) throws(ParseError) {
         self.text = text
-        var rest = text[...]
-        if let separator = rest.firstRange(of: "://") {
-            let scheme = rest[..<separator.lowerBound].lowercased()
+        var remainder = text[...]
+        if let separator = remainder.firstRange(of: "://") {
+            let scheme = remainder[..<separator.lowerBound].lowercased()
             switch scheme {
             case "tcp": break
             case "tls", "http", "https":
@@ -50,32 +51,34 @@ public struct Endpoint: Hashable, Sendable {
             default:
                 throw ParseError(description: "scheme: '\(scheme)' is not known; write HOST:PORT or tcp://HOST:PORT")
             }
-            rest = rest[separator.upperBound...]
-            if let slash = rest.firstIndex(where: { "/?#@".contains($0) }) {
-                throw ParseError(description: "port: '\(rest[slash...])' does not belong to a TCP target; write tcp://HOST:PORT")
+            remainder = remainder[separator.upperBound...]
+            if let slash = remainder.firstIndex(where: { "/?#@".contains($0) }) {
+                throw ParseError(
+                    description: "port: '\(remainder[slash...])' does not belong to a TCP target; write tcp://HOST:PORT")
             }
         }
-        (host, port) = try Self.split(rest)
+        (host, port) = try Self.split(remainder)
     }
 
-    /// An endpoint of a host and a port.
+    /// Creates an endpoint from a host and a port.
     ///
     /// - Parameters:
-    ///   - host: a name or an address; an IPv6 address with or without brackets, a link-local one with its interface (`fe80::1%eth0`).
-    ///   - port: 1 to 65535.
-    /// - Throws: ``ParseError`` that names the part at fault.
+    ///   - host: a name or an address. Brackets around an IPv6 address are optional; a link-local address needs its interface
+    ///     (`fe80::1%eth0`).
+    ///   - port: the TCP port, 1 to 65535.
+    /// - Throws: ``ParseError``, which names the invalid component.
     public init(host: String, port: UInt16) throws(ParseError) {
         if IPAddress(host.prefix { $0 != "%" })?.family == .v6 {
             try self.init("[\(host)]:\(port)")
             return
         }
         let bare = host.firstRange(of: "://").map { host[$0.upperBound...] } ?? host[...]
-        // Colons belong into brackets.
-        let rest = bare.first == "[" ? bare.drop { $0 != "]" }.dropFirst() : bare
-        guard rest.count(where: { $0 == ":" }) < 2 else {
+        // Colons are valid only inside brackets.
+        let remainder = bare.first == "[" ? bare.drop { $0 != "]" }.dropFirst() : bare
+        guard remainder.count(where: { $0 == ":" }) < 2 else {
             throw ParseError(description: "host: '\(host)' is not an IPv6 address")
         }
-        guard !rest.contains(":") else {
+        guard !remainder.contains(":") else {
             throw ParseError(description: "host: '\(host)' contains a port, which is an argument of its own")
         }
         try self.init("\(host):\(port)")
@@ -136,7 +139,7 @@ public struct Endpoint: Hashable, Sendable {
                 throw ParseError(description: "host: '\(text)' is neither an address nor a DNS name")
             }
         }
-        // Hexadecimal too: libc takes 0x7f.1 for an address, and no name server is asked.
+        // Hexadecimal labels are refused too: libc reads 0x7f.1 as an address and asks no name server.
         if labels.allSatisfy({ isNumber($0) }) {
             throw ParseError(description: "host: '\(text)' is not an IPv4 address")
         }
@@ -157,7 +160,7 @@ public struct Endpoint: Hashable, Sendable {
 }
 
 extension Endpoint: CustomStringConvertible {
-    /// The text that the endpoint was made from.
+    /// The text from which the endpoint was created.
     public var description: String { text }
 }
 

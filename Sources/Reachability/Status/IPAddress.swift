@@ -1,8 +1,8 @@
 import Glibc
 
-/// An IPv4 or IPv6 address as a value, without a zone.
+/// An IPv4 or IPv6 address, without a zone.
 public struct IPAddress: Hashable, Sendable {
-    /// The two families of the Internet Protocol.
+    /// The two address families of the Internet Protocol.
     public enum Family: UInt8, Hashable, Sendable, CaseIterable {
         /// IPv4 (RFC 791).
         case v4 = 4
@@ -10,12 +10,12 @@ public struct IPAddress: Hashable, Sendable {
         case v6 = 6
     }
 
-    /// The family that the address belongs to.
+    /// The address family.
     public let family: Family
     let high: UInt64
     let low: UInt64
 
-    /// An address from its bytes in network order: 4 for IPv4, 16 for IPv6; `nil` for any other count.
+    /// Creates an address from its bytes in network order: 4 bytes for IPv4, 16 for IPv6. Returns `nil` for any other count.
     public init?(bytes: some Collection<UInt8>) {
         switch bytes.count {
         case 4:
@@ -31,23 +31,24 @@ public struct IPAddress: Hashable, Sendable {
         }
     }
 
-    /// Hashes the bits: every key of a route or an address holds one.
+    /// Hashes the bits directly: the keys of all routes and addresses contain an address.
     public func hash(into hasher: inout Hasher) {
         if family == .v6 { hasher.combine(high) }
         hasher.combine(low)
     }
 
-    /// The IPv4 address with these 32 bits in host order.
+    /// Creates an IPv4 address from 32 bits in host order.
     public init(v4 bits: UInt32) {
         (family, high, low) = (.v4, 0, UInt64(bits))
     }
 
-    /// The IPv6 address with these 128 bits, upper and lower half in host order.
+    /// Creates an IPv6 address from the upper and lower 64 bits in host order.
     public init(v6 high: UInt64, _ low: UInt64) {
         (family, self.high, self.low) = (.v6, high, low)
     }
 
-    /// Reads dotted-quad IPv4 or RFC 4291 IPv6 text, as inet_pton(3) does: no brackets, no zone, no leading zeros in IPv4.
+    /// Creates an address from IPv4 text in dotted-quad form, or IPv6 text of RFC 4291. Follows inet_pton(3): brackets, zones,
+    /// and leading zeros in IPv4 are refused.
     public init?(_ text: some StringProtocol) {
         let text = String(text)
         var storage = [UInt8](repeating: 0, count: 16)
@@ -60,7 +61,7 @@ public struct IPAddress: Hashable, Sendable {
         }
     }
 
-    /// The bytes in network order, 4 or 16.
+    /// The address in network order: 4 or 16 bytes.
     public var bytes: [UInt8] {
         switch family {
         case .v4: (0..<4).reversed().map { UInt8(truncatingIfNeeded: low >> ($0 * 8)) }
@@ -70,34 +71,34 @@ public struct IPAddress: Hashable, Sendable {
         }
     }
 
-    /// 127.0.0.0/8 or ::1.
+    /// Whether the address is in 127.0.0.0/8 (RFC 1122 section 3.2.1.3) or is ::1 (RFC 4291 section 2.5.3).
     public var isLoopback: Bool {
         family == .v4 ? low >> 24 == 127 : high == 0 && low == 1
     }
 
-    /// 169.254.0.0/16 (RFC 3927) or fe80::/10 (RFC 4291).
+    /// Whether the address is in 169.254.0.0/16 (RFC 3927) or fe80::/10 (RFC 4291 section 2.5.6).
     public var isLinkLocal: Bool {
         family == .v4 ? low >> 16 == 0xa9fe : high >> 54 == 0xfe80 >> 6
     }
 
-    /// 224.0.0.0/4 or ff00::/8.
+    /// Whether the address is in 224.0.0.0/4 (RFC 5771) or ff00::/8 (RFC 4291 section 2.7).
     public var isMulticast: Bool {
         family == .v4 ? low >> 28 == 0xe : high >> 56 == 0xff
     }
 
-    /// 0.0.0.0 or ::.
+    /// Whether the address is 0.0.0.0 or ::.
     public var isUnspecified: Bool { high == 0 && low == 0 }
 
-    /// `::ffff:a.b.c.d`, an IPv4 address in IPv6 clothes (RFC 4291, 2.5.5.2).
+    /// Whether the address is an IPv4 address in IPv6 form, `::ffff:a.b.c.d` (RFC 4291 section 2.5.5.2).
     public var isIPv4Mapped: Bool { family == .v6 && high == 0 && low >> 32 == 0xffff }
 
-    /// The IPv4 address where it is IPv4-mapped, else itself. Packets to such an address are IPv4, and IPv4's are the routes that
-    /// count.
+    /// The IPv4 address that an IPv4-mapped address contains; the address itself otherwise. The kernel sends to a mapped address
+    /// over IPv4, so the IPv4 routes decide.
     package var unmapped: IPAddress { isIPv4Mapped ? IPAddress(v4: UInt32(truncatingIfNeeded: low)) : self }
 }
 
 extension IPAddress: CustomStringConvertible {
-    /// The canonical text: dotted quad, or RFC 5952.
+    /// The canonical text: a dotted quad for IPv4, RFC 5952 for IPv6.
     public var description: String {
         if family == .v4 { return "\(low >> 24 & 255).\(low >> 16 & 255).\(low >> 8 & 255).\(low & 255)" }
         var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
@@ -110,32 +111,32 @@ extension IPAddress: CustomStringConvertible {
 }
 
 extension IPAddress: Comparable {
-    /// IPv4 before IPv6, then by value.
+    /// Orders IPv4 before IPv6, then by value.
     public static func < (left: IPAddress, right: IPAddress) -> Bool {
         (left.family.rawValue, left.high, left.low) < (right.family.rawValue, right.high, right.low)
     }
 }
 
-/// An address with a prefix length, as in `192.0.2.7/24`; the bits behind the prefix are kept.
+/// An address with a prefix length, such as `192.0.2.7/24`. The bits after the prefix are kept.
 public struct IPPrefix: Hashable, Sendable, Comparable, CustomStringConvertible {
-    /// The address.
+    /// The address, including the bits after the prefix.
     public let address: IPAddress
-    /// The number of leading bits that name the network: 0 to 32 for IPv4, 0 to 128 for IPv6.
+    /// The number of leading bits that identify the network: 0 to 32 for IPv4, 0 to 128 for IPv6.
     public let length: UInt8
 
-    /// The prefix of `length` bits of `address`; a longer length is cut to the family's.
+    /// Creates a prefix of `length` bits. A length above the family's maximum is reduced to the maximum.
     public init(_ address: IPAddress, length: UInt8) {
         self.address = address
         self.length = min(length, address.family == .v4 ? 32 : 128)
     }
 
-    /// Whether every address of the family is in it: `0.0.0.0/0`, `::/0`.
+    /// Whether the prefix contains every address of its family: `0.0.0.0/0`, `::/0`.
     public var isDefault: Bool { length == 0 }
 
-    /// Whether `other` has the same family and the same leading bits.
+    /// Returns whether `other` has the same family and the same leading bits.
     public func contains(_ other: IPAddress) -> Bool {
         guard other.family == address.family else { return false }
-        // A shift by all bits gives 0, and the masks with it: then nothing of that half counts.
+        // A shift by the full width gives 0. The mask is then 0, and no bit of that half is compared.
         let lowBits = address.family == .v4 ? Int(length) : max(Int(length) - 64, 0)
         let lowWidth = address.family == .v4 ? 32 : 64
         let highMask = address.family == .v4 ? 0 : UInt64.max << max(64 - Int(length), 0)
@@ -143,17 +144,17 @@ public struct IPPrefix: Hashable, Sendable, Comparable, CustomStringConvertible 
         return (address.high ^ other.high) & highMask == 0 && (address.low ^ other.low) & lowMask == 0
     }
 
-    /// `ADDRESS/LENGTH`.
+    /// The prefix in the form `ADDRESS/LENGTH`.
     public var description: String { "\(address)/\(length)" }
 
-    /// By address, then by length.
+    /// Orders by address, then by length.
     public static func < (left: IPPrefix, right: IPPrefix) -> Bool {
         (left.address, left.length) < (right.address, right.length)
     }
 }
 
 extension IPAddress: Codable {
-    /// Reads the canonical text.
+    /// Decodes an address from its text.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         let text = try container.decode(String.self)
@@ -163,7 +164,7 @@ extension IPAddress: Codable {
         self = address
     }
 
-    /// Writes the canonical text.
+    /// Encodes the canonical text.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(description)

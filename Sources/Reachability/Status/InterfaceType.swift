@@ -1,48 +1,48 @@
-/// What carries the packets of an interface, told from evidence, never from its name.
+/// The medium of an interface, determined from evidence and never from its name. Later versions may add types.
 @nonexhaustive public enum InterfaceType: String, Hashable, Sendable, CaseIterable {
-    /// Ethernet, on a board, a card or a USB adapter; also veth, whose `isVirtual` is true.
+    /// Ethernet: on a board, a card or a USB adapter. Also veth, whose `isVirtual` is true.
     case wired
-    /// IEEE 802.11.
+    /// Wi-Fi (IEEE 802.11).
     case wifi
-    /// A mobile network's modem.
+    /// The modem of a mobile network.
     case cellular
-    /// Traffic of this machine to itself.
+    /// The loopback device.
     case loopback
     /// Packets inside other packets: WireGuard, tun, PPP over IP, GRE, IPIP, SIT, VTI, xfrm, VXLAN, geneve, L2TP.
     case tunnel
-    /// A bridge whose ports agree on no medium.
+    /// A bridge whose ports do not have one common medium.
     case bridge
     /// A Bluetooth personal area network.
     case bluetooth
-    /// A phone's tether or the device side of a USB cable.
+    /// A phone's tethering over USB, or the device side of a USB cable.
     case usb
-    /// Made by software with no medium behind it: tap, dummy, ifb, and stacked devices whose lower devices disagree.
+    /// A software device without a medium: tap, dummy, ifb, and stacked devices whose lower devices have different media.
     case virtual
-    /// Anything else: CAN, InfiniBand, IEEE 802.15.4 and what comes.
+    /// Any other medium, such as CAN, InfiniBand or IEEE 802.15.4.
     case other
 }
 
-/// How far an interface is on its way to carrying packets: systemd's matrix of carrier and address state
-/// (networkctl(1), "operational state").
+/// The operational level of an interface, by systemd's matrix of carrier and address state (networkctl(1), "operational state").
+/// Later versions may add levels.
 @nonexhaustive public enum LinkLevel: String, Hashable, Sendable, CaseIterable, Comparable {
     /// Switched off by an administrator (no `IFF_UP`).
     case off
-    /// Switched on, but no cable, no association, no peer.
+    /// Switched on, without carrier: no cable, no association, or no peer.
     case noCarrier = "no-carrier"
-    /// Carrier is there, but the link waits, as for 802.1X or a WPA handshake (`IF_OPER_DORMANT`).
+    /// With carrier, but the link waits for an event, such as 802.1X or a WPA handshake (`IF_OPER_DORMANT`).
     case dormant
-    /// A bond, team or bridge some of whose ports have no carrier, without an address.
+    /// A bond, team or bridge without an address, some of whose ports have no carrier.
     case degradedCarrier = "degraded-carrier"
-    /// Carrier, but no address.
+    /// With carrier, without an address.
     case carrier
-    /// Carrier, and only link-local or host addresses.
+    /// With carrier and only link-local or host-scope addresses.
     case degraded
-    /// A port of another device, without an address of its own that reaches further than the link.
+    /// A port of another device, without an address that reaches beyond the link.
     case enslaved
-    /// Carrier and an address that reaches beyond the link.
+    /// With carrier and an address that reaches beyond the link.
     case routable
 
-    /// The order of the declaration: `off` is least, `routable` most.
+    /// Orders by declaration: `off` is the least, `routable` the greatest.
     public static func < (left: LinkLevel, right: LinkLevel) -> Bool { left.rank < right.rank }
 
     private var rank: Int {

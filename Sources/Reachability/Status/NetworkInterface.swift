@@ -1,22 +1,23 @@
-/// A network interface as a person knows it: what it is, how far it is up, and which addresses it has.
+/// A network interface: its medium, its operational level, and its addresses.
 public struct NetworkInterface: Hashable, Sendable {
-    /// The name, which may be changed while the interface exists.
+    /// The interface's name. It may change while the interface exists.
     public var name: String { values.value.name }
-    /// The names beside ``name`` that the kernel also knows it by (`ip link property add dev eth0 altname uplink`).
+    /// The alternative names under which the kernel also knows the interface (`ip link property add dev eth0 altname uplink`).
     public var alternativeNames: [String] { values.value.alternativeNames }
-    /// The kernel's number (32 bits), which identifies it within its network namespace.
+    /// The kernel's interface index, which identifies the interface within its network namespace.
     public var index: UInt32 { values.value.index }
-    /// What carries its packets.
+    /// The medium of the interface.
     public var type: InterfaceType { values.value.type }
-    /// Whether it is made by software rather than hardware.
+    /// Whether the interface is made by software rather than hardware.
     public var isVirtual: Bool { values.value.isVirtual }
-    /// Whether its traffic is likely to cost money by volume: cellular, and what is tethered or stacked on it.
+    /// Whether the interface's traffic is likely to cost money by volume: cellular interfaces, and devices tethered to or stacked
+    /// on one.
     public var isExpensive: Bool { values.value.isExpensive }
-    /// How far it is on its way to carrying packets.
+    /// The operational level of the interface.
     public var level: LinkLevel { values.value.level }
-    /// Its addresses with their prefixes, IPv4 first.
+    /// The interface's addresses with their prefixes, IPv4 first.
     public var addresses: [IPPrefix] { values.value.addresses }
-    /// What its type was told from, for a person who asks why.
+    /// The facts that determined ``type``, for a person who asks for the reason.
     public var evidence: [String] { values.value.evidence }
 
     private struct Values: Hashable, Sendable {
@@ -33,7 +34,7 @@ public struct NetworkInterface: Hashable, Sendable {
 
     private let values: Boxed<Values>
 
-    /// An interface with all that is known of it.
+    /// Creates an interface.
     public init(
         name: String, index: UInt32, type: InterfaceType, isVirtual: Bool, isExpensive: Bool, level: LinkLevel,
         addresses: [IPPrefix], evidence: [String] = [], alternativeNames: [String] = []
@@ -46,6 +47,6 @@ public struct NetworkInterface: Hashable, Sendable {
             ))
     }
 
-    /// Whether the kernel knows it by this name.
+    /// Returns whether `name` is the interface's name or one of its alternative names.
     package func hasName(_ name: String) -> Bool { self.name == name || alternativeNames.contains(name) }
 }

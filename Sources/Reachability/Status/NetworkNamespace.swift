@@ -1,35 +1,36 @@
 public import FoundationEssentials
 
-/// A network namespace to watch (network_namespaces(7)): by name, as `ip netns` knows it, or by path.
+/// A network namespace to monitor (network_namespaces(7)), by its `ip netns` name or by path.
 public struct NetworkNamespace: Hashable, Sendable, CustomStringConvertible {
-    /// As the user wrote it.
+    /// The name or path, as the user wrote it.
     public let text: String
 
-    /// A name (`ip netns list`), or a path such as `/proc/1234/ns/net` where the text has a slash.
+    /// Creates a namespace from a name (`ip netns list`), or from a path such as `/proc/1234/ns/net` if the text contains a
+    /// slash.
     public init(_ text: String) { self.text = text }
 
-    /// Where its file is: `/run/netns/NAME` for a name.
+    /// The path of the namespace's file; `/run/netns/NAME` for a name.
     public var path: String { text.contains("/") ? text : "/run/netns/\(text)" }
 
-    /// The name, where it has one: that decides which `/etc/netns/NAME/resolv.conf` applies (ip-netns(8)).
+    /// The namespace's name; `nil` for a path. The name selects `/etc/netns/NAME/resolv.conf` (ip-netns(8)).
     public var name: String? { text.contains("/") ? nil : text }
 
-    /// As the user wrote it.
+    /// The name or path, as the user wrote it.
     public var description: String { text }
 }
 
-/// Why a monitor could not be made.
+/// The error of a monitor that cannot be created. Later versions may add cases.
 @nonexhaustive public enum MonitorError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// There is no such namespace, or the file is none.
+    /// The namespace does not exist, or the file is not a network namespace.
     case noSuchNamespace(NetworkNamespace)
-    /// The namespace may not be entered by this user (CAP_SYS_ADMIN is needed in its user namespace).
+    /// The user may not enter the namespace. Entering needs CAP_SYS_ADMIN in the namespace's user namespace.
     case notPermitted(NetworkNamespace)
-    /// The system refused a call that has no substitute; `errno` as in errno(3).
+    /// The system refused a call that the monitor cannot replace. `errno` is as in errno(3).
     case system(call: String, errno: Int32)
-    /// The recording's file cannot be created.
+    /// The file for the recording cannot be created.
     case recording(path: String, errno: Int32)
 
-    /// One line, without a full stop.
+    /// One line, without a final period.
     public var description: String {
         switch self {
         case .noSuchNamespace(let namespace): "no network namespace '\(namespace)'"
@@ -41,6 +42,6 @@ public struct NetworkNamespace: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension MonitorError: LocalizedError {
-    /// One line, without a full stop.
+    /// One line, without a final period.
     public var errorDescription: String? { description }
 }

@@ -1,62 +1,64 @@
-/// What the machine can do with the network at one moment: the kernel's own choice of interface for each family, and why not
-/// where there is none.
+/// The state of this machine's network connectivity at one moment: the interface that the kernel chooses for each family, and the
+/// cause if no interface is usable.
 ///
-/// A satisfied path says that there is an interface over which an attempt can be made, not that a server answers:
-/// see ``ServerMonitor`` for that.
+/// A satisfied path means that a connection attempt can be made over an interface. It does not mean that a server answers; see
+/// ``ServerMonitor`` for that.
 public struct NetworkPath: Hashable, Sendable {
-    /// Whether an attempt can be made.
+    /// The status of a path: whether a connection attempt can be made. Later versions may add statuses.
     @nonexhaustive public enum Status: String, Hashable, Sendable {
-        /// The kernel has a unicast route with a usable source address, in at least one family, over a link that carries packets: to
-        /// an address that stands for everywhere and that no route or rule refuses, defaults apart.
+        /// In at least one family, the kernel has a unicast route with a usable source address over a link that carries packets.
+        /// The kernel is asked for an address that represents the entire Internet and that no route or rule except a default one
+        /// covers.
         case satisfied
-        /// It has none; ``NetworkPath/cause`` says why.
+        /// The kernel has no such route. ``NetworkPath/cause`` is the reason.
         case unsatisfied
     }
 
-    /// A next hop of the default path: an address, and for link-local ones the interface that it is valid on.
+    /// A next hop of the default path.
     public struct Gateway: Hashable, Sendable, CustomStringConvertible {
         /// The router's address.
         public let address: IPAddress
-        /// The interface's name, for link-local addresses.
+        /// The interface's name for a link-local address; `nil` otherwise.
         public let zone: String?
 
-        /// A gateway; `zone` is the interface's name where `address` is link-local.
+        /// Creates a gateway. `zone` is the interface's name if `address` is link-local.
         public init(_ address: IPAddress, zone: String? = nil) {
             self.address = address
             self.zone = zone
         }
 
-        /// `ADDRESS` or `ADDRESS%ZONE` (RFC 4007).
+        /// The address in the form `ADDRESS` or `ADDRESS%ZONE` (RFC 4007).
         public var description: String { zone.map { "\(address)%\($0)" } ?? "\(address)" }
     }
 
-    /// Whether an attempt can be made.
+    /// Whether a connection attempt can be made.
     public var status: Status { values.value.status }
-    /// The interface that the kernel uses: that of IPv4 where usable, else that of IPv6.
+    /// The interface that the kernel uses: ``interfaceV4`` if IPv4 is usable, otherwise ``interfaceV6``.
     public var interface: NetworkInterface? { values.value.interface }
-    /// The interface for IPv4, where usable.
+    /// The interface that the kernel uses for IPv4; `nil` if IPv4 is not usable.
     public var interfaceV4: NetworkInterface? { values.value.interfaceV4 }
-    /// The interface for IPv6, where usable.
+    /// The interface that the kernel uses for IPv6; `nil` if IPv6 is not usable.
     public var interfaceV6: NetworkInterface? { values.value.interfaceV6 }
-    /// The interface under a tunnel: the one that carries the tunnel's own packets.
+    /// The interface that carries the packets of the selected tunnel; `nil` if the selected interface is not a tunnel or its
+    /// carrier is not known.
     public var underlying: NetworkInterface? { values.value.underlying }
     /// Whether at least one name server is configured.
     public var supportsDNS: Bool { values.value.supportsDNS }
-    /// Whether traffic is likely to cost money by volume.
+    /// Whether the path's traffic is likely to cost money by volume.
     public var isExpensive: Bool { values.value.isExpensive }
-    /// Whether the system asks to save data.
+    /// Whether the system asks applications to save data.
     public var isConstrained: Bool { values.value.isConstrained }
     /// The next hops of the usable families, IPv4 first.
     public var gateways: [Gateway] { values.value.gateways }
     /// All interfaces: the usable ones first, in the kernel's order of preference.
     public var interfaces: [NetworkInterface] { values.value.interfaces }
-    /// Why the path is unsatisfied; `nil` when it is satisfied.
+    /// The reason why the path is unsatisfied; `nil` if it is satisfied.
     public var cause: Cause? { values.value.cause }
-    /// Whether all of it rests on complete answers of the kernel. False after dumps that kept being interrupted, until a later
-    /// one succeeds, and where netlink is refused.
+    /// Whether the path was computed from complete answers of the kernel. False after repeatedly interrupted dumps, until a later
+    /// dump succeeds, and while the kernel refuses netlink.
     public var isConsistent: Bool { values.value.isConsistent }
-    /// The indexes of ``interfaces`` whose changes are worth telling: physical ones, those with a default route, the selected,
-    /// and those that a target's packets use.
+    /// The indexes of those ``interfaces`` whose changes are published: physical interfaces, interfaces with a default route, the
+    /// selected interface, and interfaces that a target's packets use.
     package var notable: Set<UInt32> { values.value.notable }
 
     private struct Values: Hashable, Sendable {
@@ -82,12 +84,13 @@ public struct NetworkPath: Hashable, Sendable {
     /// Whether the kernel has a usable IPv6 path.
     public var supportsIPv6: Bool { interfaceV6 != nil }
 
-    /// Whether the path, in either family, goes over an interface of this type (or a tunnel over one).
+    /// Returns whether the path uses an interface of `type` in either family, directly or under a tunnel.
     public func usesInterfaceType(_ type: InterfaceType) -> Bool {
         interfaceV4?.type == type || interfaceV6?.type == type || underlying?.type == type
     }
 
-    /// A path as a ``PathMonitor`` finds it, for tests and previews. What is not given is `nil`, `false` or empty.
+    /// Creates a path like those that ``PathMonitor`` publishes, for tests and previews. Omitted values are `nil`, `false` or
+    /// empty.
     public init(
         status: Status, interface: NetworkInterface? = nil, interfaceV4: NetworkInterface? = nil,
         interfaceV6: NetworkInterface? = nil, underlying: NetworkInterface? = nil, supportsDNS: Bool = false,

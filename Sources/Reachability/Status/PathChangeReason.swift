@@ -1,24 +1,25 @@
 /// The reason why a path update was published. Later versions may add reasons.
 public struct PathChangeReason: RawRepresentable, Hashable, Sendable, CaseIterable {
-    /// The name in records: `interface-changed`, `resumed`, ….
+    /// The reason's name in records: `interface-changed`, `resumed`, ….
     public let rawValue: String
 
-    /// The place in ``allCases``; `unknown` for a name that is not there.
+    /// The index in ``allCases``; `unknown` for a name that is not in the list.
     package let number: UInt32
     private static let unknown: UInt32 = 255
 
-    /// A reason by its name in records; unknown names are allowed.
+    /// Creates a reason from its name in records. Unknown names are allowed.
     public init(rawValue: String) {
         self = PathChangeReason.allCases.first { $0.rawValue == rawValue } ?? PathChangeReason(rawValue, PathChangeReason.unknown)
     }
 
     private init(_ name: String, _ number: UInt32) { (rawValue, self.number) = (name, number) }
 
-    /// The selected interface, its type or the interface under a tunnel changed.
+    /// The selected interface, its type, or the interface under a tunnel changed.
     public static let interfaceChanged = PathChangeReason("interface-changed", 0)
-    /// A physical interface, or one with a default route, appeared, disappeared or changed its level, or the order of preference changed.
+    /// A physical interface, or an interface with a default route, appeared, disappeared or changed its level; or the order of
+    /// preference changed.
     public static let interfacesChanged = PathChangeReason("interfaces-changed", 1)
-    /// An address of such an interface was added or removed.
+    /// An address of a physical interface, or of an interface with a default route, was added or removed.
     public static let addressesChanged = PathChangeReason("addresses-changed", 2)
     /// A next hop of the path changed.
     public static let gatewaysChanged = PathChangeReason("gateways-changed", 3)
@@ -26,13 +27,13 @@ public struct PathChangeReason: RawRepresentable, Hashable, Sendable, CaseIterab
     public static let familiesChanged = PathChangeReason("families-changed", 4)
     /// Name servers were configured or removed.
     public static let dnsChanged = PathChangeReason("dns-changed", 5)
-    /// The path became expensive or constrained, or no longer is.
+    /// The path's `isExpensive` or `isConstrained` changed.
     public static let costChanged = PathChangeReason("cost-changed", 6)
     /// The cause of an unsatisfied path changed.
     public static let causeChanged = PathChangeReason("cause-changed", 7)
-    /// The machine was suspended and resumed; published even if nothing else changed.
+    /// The machine was suspended and resumed. Published even if nothing else changed.
     public static let resumed = PathChangeReason("resumed", 8)
-    /// Events were lost or dumps interrupted, and a later dump showed the change.
+    /// Events were lost or dumps were interrupted, and a later dump showed the change.
     public static let resynced = PathChangeReason("resynced", 9)
 
     /// The reasons that this version knows, in the order in which updates list them.

@@ -1,15 +1,15 @@
 public import FoundationEssentials
 
-/// A change of the path.
+/// A published change of the path.
 public struct PathUpdate: Hashable, Sendable {
-    /// The present path.
+    /// The path after the change.
     public let path: NetworkPath
-    /// What changed since the last update; empty for the first.
+    /// The reasons for the update; empty for a subscriber's first update.
     public let reasons: [PathChangeReason]
-    /// Whether this is the present path rather than a change: true for the first element that a subscriber receives.
+    /// Whether the update is the present path rather than a change. True for the first element that a subscriber receives.
     public let isInitial: Bool
-    /// The number of kernel events since the last update that changed nothing of the path: of those that were read together with a change, all
-    /// but one.
+    /// The number of kernel events since the last update that did not change the path. If several events are read together with a
+    /// change, all but one of them count.
     public let coalescedEventCount: Int
     package let moment: Moment
 
@@ -21,14 +21,14 @@ public struct PathUpdate: Hashable, Sendable {
         self.moment = moment
     }
 
-    /// An update as a ``PathMonitor`` publishes it, for tests and previews.
+    /// Creates an update like those that ``PathMonitor`` publishes, for tests and previews.
     ///
     /// - Parameters:
-    ///   - path: the path.
-    ///   - reasons: what changed since the update before.
-    ///   - isInitial: whether this is the present path rather than a change.
-    ///   - coalescedEventCount: the number of events that changed nothing.
-    ///   - date: when the change was read.
+    ///   - path: the path after the change.
+    ///   - reasons: the reasons for the update.
+    ///   - isInitial: whether the update is the present path rather than a change.
+    ///   - coalescedEventCount: the number of kernel events that did not change the path.
+    ///   - date: the time at which the change was read.
     public init(
         path: NetworkPath, reasons: [PathChangeReason] = [], isInitial: Bool = false, coalescedEventCount: Int = 0,
         date: Date = Date()
@@ -37,9 +37,9 @@ public struct PathUpdate: Hashable, Sendable {
             path: path, reasons: reasons, isInitial: isInitial, coalescedEventCount: coalescedEventCount, moment: Moment(date))
     }
 
-    /// When the change was read, by the wall clock.
+    /// The time at which the change was read, by the wall clock.
     public var date: Date { moment.date }
-    /// When the change was read, by a clock that nobody sets.
+    /// The time at which the change was read, by a clock that is never set.
     public var instant: ContinuousClock.Instant { moment.instant }
 
     package func asInitial() -> PathUpdate {

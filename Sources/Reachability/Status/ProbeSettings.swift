@@ -1,19 +1,21 @@
-/// How a server is probed and when its state changes.
+/// The settings of a server's probes and of its status changes.
 public struct ProbeSettings: Hashable, Sendable {
-    /// The time between probes of a server that answers; default 10 s.
+    /// The time between probes of a server that answers; at least 10 ms, default 10 s.
     public var interval: Duration
-    /// One probe's deadline, name resolution included; default 3 s. The kernel's own time-outs are never waited for.
+    /// The deadline of one probe, including name resolution; at least 1 ms, default 3 s. The monitor does not wait for the
+    /// kernel's own timeouts.
     public var timeout: Duration
-    /// How many probes in a row must fail before the server counts as unreachable; at least 1, default 2.
+    /// The number of consecutive probes that must fail before the server counts as not reachable; at least 1, default 2.
     public var failAfter: Int
-    /// How many must succeed before it counts as reachable; at least 1, default 1.
+    /// The number of consecutive probes that must succeed before the server counts as reachable; at least 1, default 1.
     public var recoverAfter: Int
-    /// The families that are tried.
+    /// The address families that probes use; default both. An empty set means both.
     public var families: Set<IPAddress.Family>
-    /// The interface that probes are bound to, by its name or an alternative name; `nil` leaves the choice to the kernel.
+    /// The interface to which probes are bound (`SO_BINDTODEVICE`), by its name or an alternative name. `nil`, the default,
+    /// leaves the choice to the kernel.
     public var interface: String?
 
-    /// Settings; what is not given is the default. Values out of range are brought into it.
+    /// Creates settings. Omitted values have their defaults; values below their minimum are raised to it.
     public init(
         interval: Duration = .seconds(10), timeout: Duration = .seconds(3), failAfter: Int = 2, recoverAfter: Int = 1,
         families: Set<IPAddress.Family> = [.v4, .v6], interface: String? = nil

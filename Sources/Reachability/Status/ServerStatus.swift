@@ -1,14 +1,14 @@
-/// The status of a server as probes have found it, with the evidence.
+/// The status of a server according to its probes, with the evidence. Later versions may add statuses.
 @nonexhaustive public enum ServerStatus: Hashable, Sendable {
-    /// There is not enough evidence yet.
+    /// The evidence is not sufficient yet.
     case unknown
-    /// The server answers.
+    /// The server answers. `via` is the route of the last successful probe.
     case up(via: Route)
-    /// The server answers, but slower or lossier than its limits, or only over some of its addresses.
+    /// The server answers, but slower or with more loss than its limits allow, or only on some of its addresses.
     case degraded(via: Route, Cause)
-    /// The server does not answer. As far as the evidence shows, the server is at fault.
+    /// The server does not answer, and the evidence shows that the server is at fault.
     case down(Cause)
-    /// Something before the server fails: this machine's link, address, route, gateway, resolver or firewall, or a router.
+    /// A component before the server fails: this machine's link, address, route, gateway, resolver or firewall, or a router.
     case unreachable(Cause)
 
     /// The route of the last successful probe.
@@ -20,7 +20,7 @@
         /// The time from the TCP SYN to its answer.
         public let roundTrip: Duration
 
-        /// A route to the address.
+        /// Creates a route to an address.
         public init(address: IPAddress, interface: NetworkInterface?, roundTrip: Duration) {
             self.address = address
             self.interface = interface
@@ -36,7 +36,7 @@
         }
     }
 
-    /// The cause; `nil` for `up` and `unknown`.
+    /// The cause of the status; `nil` for `up` and `unknown`.
     public var cause: Cause? {
         switch self {
         case .unknown, .up: nil
@@ -53,7 +53,7 @@
     }
 }
 
-/// The word of a ``ServerStatus``, without its evidence. The raw values are those of records.
+/// The case name of a ``ServerStatus``, without its evidence. The raw values are those of records.
 package enum ServerState: String, Hashable, Sendable, CaseIterable {
     case unknown, up, degraded, down, unreachable
 }

@@ -1,20 +1,20 @@
 public import FoundationEssentials
 
-/// A server's status, and when it changed.
+/// A server's status and the time of its last change.
 public struct ServerUpdate: Hashable, Sendable {
-    /// The server, as given.
+    /// The server, as given to the monitor.
     public let endpoint: Endpoint
     package let state: ServerState
-    /// The reason; `nil` if the server is up or its status unknown.
+    /// The cause of the status; `nil` if the server is up or its status is unknown.
     public let cause: Cause?
     package let stateMoment: Moment
-    /// The address that was tried last, or that answered.
+    /// The address that answered, or the last one that was tried; `nil` if none was tried.
     public let address: IPAddress?
     /// The interface over which the kernel routes to ``address``; `nil` if it is not known.
     public let interface: NetworkInterface?
     /// The round trip of the last successful probe; `nil` unless the server is up or degraded.
     public let roundTrip: Duration?
-    /// Whether this is the present status rather than a change: true for the first element that a subscriber receives.
+    /// Whether the update is the present status rather than a change. True for the first element that a subscriber receives.
     public let isInitial: Bool
     package let moment: Moment
 
@@ -33,14 +33,14 @@ public struct ServerUpdate: Hashable, Sendable {
         self.moment = moment
     }
 
-    /// An update as a ``ServerMonitor`` publishes it, for tests and previews.
+    /// Creates an update like those that ``ServerMonitor`` publishes, for tests and previews.
     ///
     /// - Parameters:
     ///   - endpoint: the server.
-    ///   - status: its status.
-    ///   - since: when the status began; by default `date`.
-    ///   - isInitial: whether this is the present status rather than a change.
-    ///   - date: when the update was published.
+    ///   - status: the server's status.
+    ///   - since: the time at which the status began; by default `date`.
+    ///   - isInitial: whether the update is the present status rather than a change.
+    ///   - date: the time at which the update was published.
     public init(
         endpoint: Endpoint, status: ServerStatus, since: Date? = nil, isInitial: Bool = false, date: Date = Date()
     ) {
@@ -71,11 +71,11 @@ public struct ServerUpdate: Hashable, Sendable {
         }
     }
 
-    /// When the status began.
+    /// The time at which the status began, by the wall clock.
     public var since: Date { stateMoment.date }
-    /// When the change was read, by the wall clock.
+    /// The time at which the change was read, by the wall clock.
     public var date: Date { moment.date }
-    /// When the change was read, by a clock that nobody sets.
+    /// The time at which the change was read, by a clock that is never set.
     public var instant: ContinuousClock.Instant { moment.instant }
 
     package func asInitial() -> ServerUpdate {

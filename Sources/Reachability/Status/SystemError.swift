@@ -1,6 +1,6 @@
 import Glibc
 
-/// What strerror(3) says of an errno, in a form that any thread may ask for.
+/// Returns the text of strerror(3) for an errno. Safe on any thread, because it uses strerror_r(3).
 package func errorText(_ number: Int32) -> String {
     var buffer = [CChar](repeating: 0, count: 128)
     guard strerror_r(number, &buffer, buffer.count) == 0 else { return "error \(number)" }

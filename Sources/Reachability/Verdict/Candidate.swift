@@ -1,21 +1,21 @@
-/// An address of a target that may be probed, and the question to the kernel that goes with it.
+/// An address of a target that may be probed, with its route query.
 struct Candidate: Hashable, Sendable {
     var address: IPAddress
     var port: UInt16
-    /// The index of the interface that a link-local address is valid on, where the user named it; else 0.
+    /// The index of the interface of a link-local address, if the user named it; otherwise 0.
     var zone: UInt32
-    /// The index of the interface that probes are bound to; 0 for the kernel's choice.
+    /// The index of the interface to which probes are bound; 0 for the kernel's choice.
     var boundTo: UInt32
 
-    /// Which way would a packet go?
+    /// The query for the candidate's route.
     var query: RouteQuery { RouteQuery(address, interface: boundTo != 0 ? boundTo : zone, port: port) }
 }
 
-/// What the kernel's answer means for a candidate.
-enum Way: Hashable, Sendable {
-    /// A packet would get out.
+/// The meaning of the kernel's answer for a candidate.
+enum CandidateRoute: Hashable, Sendable {
+    /// The kernel would send a packet over this route.
     case open(ChosenRoute)
-    /// It certainly would not. The interface is that which fails, where there is one.
+    /// The kernel would certainly not send a packet. `interface` is the failing interface; `nil` if no single one is at fault.
     case blocked(Cause, interface: UInt32?)
 
     var route: ChosenRoute? {
@@ -24,8 +24,9 @@ enum Way: Hashable, Sendable {
     }
 }
 
-/// RFC 8305, section 4: the families take turns, the one that the resolver put first begins. `last`, the address that answered
-/// before, goes first within its family, so that servers with many addresses do not look like a change at each probe.
+/// Sorts addresses for connection attempts (RFC 8305 section 4): the families alternate, starting with the family that the
+/// resolver put first. `last`, the address that answered before, comes first within its family. Otherwise a server with many
+/// addresses would appear to change with each probe.
 func inAttemptOrder(_ addresses: [IPAddress], last: IPAddress?) -> [IPAddress] {
     guard let first = addresses.first else { return [] }
     let remembered = addresses.filter { $0 == last } + addresses.filter { $0 != last }

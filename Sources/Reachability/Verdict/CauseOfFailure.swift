@@ -1,32 +1,32 @@
-/// What an attempt that failed says: the table of the contract, as a pure function of the evidence.
+/// A failed attempt. Its cause is a pure function of the evidence, by the table of the contract.
 ///
-/// The errno alone does not tell a server from a firewall or a router: all three can end a connect with ECONNREFUSED or
-/// EHOSTUNREACH. The error queue does. An empty one means that the other end's TCP spoke; else it names the ICMP message and its
-/// sender.
+/// The errno alone does not distinguish a server from a firewall or a router: all three can end a connect with ECONNREFUSED or
+/// EHOSTUNREACH. The error queue does. If the queue is empty, the remote TCP answered; otherwise it contains the ICMP message and
+/// its sender.
 struct FailedAttempt: Hashable, Sendable {
     var candidate: Candidate
-    /// The way that the kernel chose for it.
+    /// The route that the kernel chose.
     var route: ChosenRoute
-    /// How it ended; `nil` when it was still waiting at the probe's deadline.
+    /// The result; `nil` if the attempt was still waiting at the probe's deadline.
     var result: ProbeResult?
-    /// What the neighbor table says of the next hop.
+    /// The entry of the next hop in the neighbor table.
     var neighbor = NeighborAnswer.unknown
     var elapsedNanoseconds: Int64
 
     private var port: UInt16 { candidate.port }
 
-    /// The next hop, whose entry in the neighbor table tells whether packets got off this machine; `nil` to this machine itself.
+    /// The next hop, whose neighbor entry shows whether packets left this machine; `nil` for a destination on this machine.
     var nextHop: Neighbor.Key? {
         guard route.kind != .local, !candidate.address.isLoopback else { return nil }
         return Neighbor.Key(interface: route.interface, address: route.gateway ?? candidate.address)
     }
 
-    /// The next hop, where the failure may be its: nothing came back, or this machine itself says that the host is unreachable,
-    /// which the kernel does when nobody answers on the link, and a packet filter where somebody wants it so.
-    func suspect(in surroundings: TargetMachine.Surroundings) -> Neighbor.Key? {
+    /// Returns the next hop if it may be at fault: no answer arrived, or this machine itself reports "host unreachable". The
+    /// kernel reports that if the next hop does not answer, and a packet filter may report it too.
+    func suspectedHop(in localState: TargetMachine.LocalState) -> Neighbor.Key? {
         guard let result else { return nextHop }
         if let reporter = result.reporter, reporter.origin != 1 {
-            return isOwn(reporter, in: surroundings) && code(of: reporter) == .hostUnreachable ? nextHop : nil
+            return isOwn(reporter, in: localState) && code(of: reporter) == .hostUnreachable ? nextHop : nil
         }
         let isSilence: Bool =
             switch SystemErrorNumber(rawValue: result.errno) {
@@ -37,58 +37,58 @@ struct FailedAttempt: Hashable, Sendable {
         return isSilence ? nextHop : nil
     }
 
-    /// The cause. Whether it accuses the server follows from its layer.
-    func cause(in surroundings: TargetMachine.Surroundings) -> Cause {
-        let evidence = evidence(in: surroundings)
+    /// Returns the cause. The cause's layer decides whether the server is at fault.
+    func cause(in localState: TargetMachine.LocalState) -> Cause {
+        let evidence = evidence(in: localState)
         let address = candidate.address
-        func because(_ layer: Cause.Layer, _ code: Cause.Code, _ detail: String) -> Cause {
+        func makeCause(_ layer: Cause.Layer, _ code: Cause.Code, _ detail: String) -> Cause {
             Cause(layer, code, detail: detail, evidence: evidence)
         }
         guard let result else { return silence(evidence) }
-        if let reporter = result.reporter, let cause = reported(by: reporter, evidence, in: surroundings) { return cause }
+        if let reporter = result.reporter, let cause = reported(by: reporter, evidence, in: localState) { return cause }
 
         let isLocal = result.call != "handshake"
         switch SystemErrorNumber(rawValue: result.errno) {
         case .connectionRefused:
-            return because(.tcp, .refused, "\(address) refuses connections to port \(port)")
+            return makeCause(.tcp, .refused, "\(address) refuses connections to port \(port)")
         case .timedOut:
             return silence(evidence)
         case .connectionReset, .connectionAborted, .brokenPipe:
-            return because(.tcp, .reset, "\(address) reset the connection to port \(port)")
+            return makeCause(.tcp, .reset, "\(address) reset the connection to port \(port)")
         case .networkUnreachable where isLocal:
-            return because(.route, .noRoute, "there is no route to \(address)")
+            return makeCause(.route, .noRoute, "there is no route to \(address)")
         case .networkUnreachable:
-            return because(.network, .netUnreachable, "the network of \(address) is unreachable")
+            return makeCause(.network, .netUnreachable, "the network of \(address) is unreachable")
         case .hostUnreachable where isLocal:
-            return because(.route, .routeUnreachable, "an 'unreachable' route refuses \(address)")
+            return makeCause(.route, .routeUnreachable, "an 'unreachable' route refuses \(address)")
         case .hostUnreachable, .hostDown:
             if neighbor == .unknown || neighbor.isSilent { return neighborSilence(evidence) }
-            return because(.network, .hostUnreachable, "\(address) is unreachable, and nobody says why")
+            return makeCause(.network, .hostUnreachable, "\(address) is unreachable for an unknown reason")
         case .accessDenied:
-            return because(.route, .routeProhibited, "a 'prohibit' route or rule refuses \(address)")
+            return makeCause(.route, .routeProhibited, "a 'prohibit' route or rule refuses \(address)")
         case .notPermitted where result.call != "setsockopt":
-            return because(.firewall, .localReject, "this machine's packet filter rejects packets to \(address)")
+            return makeCause(.firewall, .localReject, "this machine's packet filter rejects packets to \(address)")
         case .invalid where isLocal:
-            return because(.route, .routeBlackhole, "a 'blackhole' route swallows packets to \(address)")
+            return makeCause(.route, .routeBlackhole, "a 'blackhole' route drops packets to \(address)")
         case .familyNotSupported:
-            return because(.route, .noRoute, "the kernel has no IPv\(address.family.rawValue)")
+            return makeCause(.route, .noRoute, "the kernel has no IPv\(address.family.rawValue)")
         case .networkDown:
-            return because(.link, .interfaceDown, "the interface that leads to \(address) is switched off")
+            return makeCause(.link, .interfaceDown, "the interface that leads to \(address) is switched off")
         case .noDevice:
-            return because(.link, .noInterface, "the interface that leads to \(address) is gone")
+            return makeCause(.link, .noInterface, "the interface that leads to \(address) is gone")
         case .tooManyFiles, .tooManyFilesInSystem, .outOfMemory, .noBufferSpace:
-            return because(.local, .fileLimit, "no descriptor or memory left for a probe of \(address)")
+            return makeCause(.local, .fileLimit, "no descriptor or memory left for a probe of \(address)")
         case .addressNotAvailable where route.source != nil:
-            return because(.local, .portExhausted, "all local ports towards \(address) are in use")
+            return makeCause(.local, .portExhausted, "all local ports towards \(address) are in use")
         case .messageTooLong:
-            return because(.network, .packetTooBig, "packets are too big for the way to \(address)")
+            return makeCause(.network, .packetTooBig, "packets are too big for the path to \(address)")
         default:
             let name = SystemErrorNumber.name(of: result.errno)
-            return because(.local, .sourceUnavailable, "no socket can be used towards \(address): \(name)")
+            return makeCause(.local, .sourceUnavailable, "no socket can be used towards \(address): \(name)")
         }
     }
 
-    /// Nothing came back.
+    /// Returns the cause of an attempt without any answer.
     private func silence(_ evidence: [String: Cause.Evidence]) -> Cause {
         if neighbor.isSilent { return neighborSilence(evidence) }
         let detail = "\(candidate.address) does not answer on port \(port)"
@@ -104,12 +104,12 @@ struct FailedAttempt: Hashable, Sendable {
         return Cause(.neighbor, .hostSilent, detail: detail, evidence: evidence)
     }
 
-    private func evidence(in surroundings: TargetMachine.Surroundings) -> [String: Cause.Evidence] {
+    private func evidence(in localState: TargetMachine.LocalState) -> [String: Cause.Evidence] {
         var evidence: [String: Cause.Evidence] = [
             "address": .text("\(candidate.address)"), "port": .number(Int(port)),
             "elapsed_ms": .number(Int(elapsedNanoseconds / 1_000_000)),
         ]
-        if let name = surroundings.interfaces[route.interface]?.name { evidence["interface"] = .text(name) }
+        if let name = localState.interfaces[route.interface]?.name { evidence["interface"] = .text(name) }
         if let gateway = route.gateway { evidence["gateway"] = .text("\(gateway)") }
         if let result {
             evidence["errno"] = .text(SystemErrorNumber.name(of: result.errno))
@@ -130,23 +130,24 @@ struct FailedAttempt: Hashable, Sendable {
 }
 
 extension FailedAttempt {
-    /// What an ICMP message says (RFC 792 and its successors; RFC 4443); `nil` for one that says nothing of a failure.
+    /// Returns the cause that an ICMP message reports (RFC 792 and its successors; RFC 4443); `nil` if the message does not
+    /// report a failure.
     private func reported(
-        by reporter: ProbeResult.Reporter, _ evidence: [String: Cause.Evidence], in surroundings: TargetMachine.Surroundings
+        by reporter: ProbeResult.Reporter, _ evidence: [String: Cause.Evidence], in localState: TargetMachine.LocalState
     ) -> Cause? {
         let code: Cause.Code
         if reporter.origin == 1 {
-            // A local error without an ICMP message: the errno tells all there is.
+            // A local error without an ICMP message has only its errno.
             guard result?.errno == SystemErrorNumber.connectionRefused.rawValue else { return nil }
             code = .portFiltered
         } else {
-            guard let told = self.code(of: reporter) else { return nil }
-            code = told
+            guard let found = self.code(of: reporter) else { return nil }
+            code = found
         }
         let address = candidate.address
-        if isOwn(reporter, in: surroundings), code != .packetTooBig {
-            // The kernel tells of its own failed neighbor discovery in the same way as a filter that rejects: the neighbor table
-            // tells them apart. Where that cannot be asked, neighbors fail more often than anybody rejects in this way.
+        if isOwn(reporter, in: localState), code != .packetTooBig {
+            // The kernel reports its own failed neighbor discovery like a rejecting filter; the neighbor table distinguishes
+            // them. Without an answer from that table, a silent neighbor is more likely than such a filter.
             let isNeighbors = neighbor == .unknown || neighbor.isSilent
             if code == .hostUnreachable, nextHop != nil, isNeighbors { return neighborSilence(evidence) }
             let detail = "this machine's packet filter rejects packets to \(address)"
@@ -158,15 +159,15 @@ extension FailedAttempt {
             case .netUnreachable: "\(hop) has no route to the network of \(address)"
             case .adminProhibited: "\(hop) prohibits packets to \(address)"
             case .portFiltered: "\(hop) filters port \(port) of \(address)"
-            case .packetTooBig: "\(hop) says that packets are too big for the way to \(address)"
-            case .ttlExceeded: "\(hop) says that packets to \(address) were on the way for too long"
+            case .packetTooBig: "\(hop) reports that packets are too big for the path to \(address)"
+            case .ttlExceeded: "\(hop) reports that packets to \(address) exceeded their hop limit"
             default: "\(hop) cannot reach \(address)"
             }
         return Cause(.network, code, detail: detail, evidence: evidence)
     }
 
-    private func isOwn(_ reporter: ProbeResult.Reporter, in surroundings: TargetMachine.Surroundings) -> Bool {
-        reporter.origin == 1 || reporter.offender.map { $0.isLoopback || surroundings.isOwn($0) } ?? true
+    private func isOwn(_ reporter: ProbeResult.Reporter, in localState: TargetMachine.LocalState) -> Bool {
+        reporter.origin == 1 || reporter.offender.map { $0.isLoopback || localState.isOwn($0) } ?? true
     }
 
     private func code(of reporter: ProbeResult.Reporter) -> Cause.Code? {
@@ -190,7 +191,7 @@ extension FailedAttempt {
 }
 
 extension Neighbor.State {
-    /// As ip-neighbor(8) writes it.
+    /// The name of the state in the output of ip-neighbor(8).
     fileprivate var name: String {
         let names: [(Neighbor.State, String)] = [
             (.failed, "FAILED"), (.incomplete, "INCOMPLETE"), (.probe, "PROBE"), (.delay, "DELAY"), (.stale, "STALE"),
@@ -200,12 +201,12 @@ extension Neighbor.State {
     }
 }
 
-/// Which of a probe's failures speaks for all: that which got furthest, and among several the most definite; the first of equals.
+/// Returns the failure that represents a probe: the one that got furthest, then the most definite, then the first.
 func furthest(_ failures: [(FailedAttempt, Cause)]) -> (FailedAttempt, Cause)? {
     var best: (FailedAttempt, Cause)?
     var bestRank = -1
     for (failure, cause) in failures {
-        // This process's own limits say least: another address may have been tried in earnest.
+        // This process's own limits rank lowest, because an attempt to another address may have been sent.
         let rank = cause.layer == .local ? 0 : cause.layer.depth * 2 + (cause.code == .timeout ? 1 : 2)
         if rank > bestRank { (best, bestRank) = ((failure, cause), rank) }
     }

@@ -1,14 +1,14 @@
-/// What a lookup that failed says. Nothing of it accuses the server.
+/// Determines the cause of a failed lookup. None of these causes is the target server's fault.
 ///
-/// getaddrinfo tells little: a name server that refuses, one that fails and one that is silent all end as EAI_AGAIN. What takes
-/// as long as ``silenceNanoseconds`` is taken for silence.
+/// getaddrinfo distinguishes little: a name server that refuses, fails, or is silent ends as EAI_AGAIN. A lookup that takes
+/// ``silenceNanoseconds`` or longer counts as silent.
 enum CauseOfLookup {
-    /// resolv.conf(5) counts time-outs in whole seconds: no silent name server is given up earlier.
+    /// The shortest time after which a name server counts as silent: resolv.conf(5) counts timeouts in whole seconds.
     static let silenceNanoseconds: Int64 = 1_000_000_000
 
-    /// The cause of an answer without addresses; of no answer in time when `answer` is `nil`.
+    /// Returns the cause of an answer without addresses. `answer` is `nil` if the deadline passed without one.
     static func cause(
-        _ answer: LookupAnswer?, name: String, elapsed: Int64, in surroundings: TargetMachine.Surroundings
+        _ answer: LookupAnswer?, name: String, elapsed: Int64, in localState: TargetMachine.LocalState
     ) -> Cause {
         let resolver = answer.flatMap { ResolverCode(rawValue: $0.code) }
         var evidence: [String: Cause.Evidence] = ["name": .text(name), "elapsed_ms": .number(Int(elapsed / 1_000_000))]
@@ -22,14 +22,14 @@ enum CauseOfLookup {
         case .system where answer?.errno == SystemErrorNumber.tooManyFiles.rawValue,
             .system where answer?.errno == SystemErrorNumber.tooManyFilesInSystem.rawValue, .outOfMemory:
             return Cause(.local, .fileLimit, detail: "no descriptor or memory left to resolve \(name)", evidence: evidence)
-        case .nameNotFound where surroundings.hasResolver:
+        case .nameNotFound where localState.hasResolver:
             return dns(.nameNotFound, "there is no name \(name)")
         default: break
         }
-        // No name server can be asked without a path. One that answered, such as one on the link, was asked nevertheless.
+        // Without a path, no name server can be asked. If one answered nevertheless, for example on the link, its answer counts.
         let isUnanswered = answer == nil || resolver == .tryAgain || resolver == .system
-        if isUnanswered, surroundings.path.status == .unsatisfied, let cause = surroundings.path.cause { return cause }
-        guard surroundings.hasResolver else { return dns(.noResolver, "no name server is configured to resolve \(name)") }
+        if isUnanswered, localState.path.status == .unsatisfied, let cause = localState.path.cause { return cause }
+        guard localState.hasResolver else { return dns(.noResolver, "no name server is configured to resolve \(name)") }
         if let answer, answer.code == 0 {
             return dns(.noAddressForFamily, "\(name) has no address of the families that are tried")
         }

@@ -1,30 +1,31 @@
-/// Whether the kernel's answer lets a packet out, and if not, why: the lowest layer that fails; `nil` where it gave none.
+/// Returns whether the kernel's answer permits a packet, and otherwise the cause in the lowest failing layer; `nil` if the kernel
+/// did not answer.
 ///
-/// The kernel goes on routing over a link that has lost its carrier, so the link is looked at too. Routes to this machine itself
+/// The kernel continues to route over a link that has lost carrier, so the link is checked too. Routes to this machine itself
 /// need no link.
-func way(of candidate: Candidate, by answer: RouteAnswer, in surroundings: TargetMachine.Surroundings) -> Way? {
+func candidateRoute(of candidate: Candidate, by answer: RouteAnswer, in localState: TargetMachine.LocalState) -> CandidateRoute? {
     if let cause = noHost(candidate.address, by: answer) { return .blocked(cause, interface: nil) }
     switch answer {
     case .unanswered: return nil
     case .route(let route):
         switch route.kind {
-        case .blackhole: return refusal(of: candidate, .invalid, in: surroundings)
-        case .unreachable: return refusal(of: candidate, .hostUnreachable, in: surroundings)
-        case .prohibit: return refusal(of: candidate, .accessDenied, in: surroundings)
-        case .throw: return refusal(of: candidate, .networkUnreachable, in: surroundings)
+        case .blackhole: return refusal(of: candidate, .invalid, in: localState)
+        case .unreachable: return refusal(of: candidate, .hostUnreachable, in: localState)
+        case .prohibit: return refusal(of: candidate, .accessDenied, in: localState)
+        case .throw: return refusal(of: candidate, .networkUnreachable, in: localState)
         case .local: return .open(route)
         default:
-            guard let cause = fault(of: route.interface, in: surroundings, for: candidate.address) else { return .open(route) }
+            guard let cause = fault(of: route.interface, in: localState, for: candidate.address) else { return .open(route) }
             return .blocked(cause, interface: route.interface)
         }
     case .refused(let number):
-        return refusal(of: candidate, SystemErrorNumber(rawValue: number) ?? .networkUnreachable, number, in: surroundings)
+        return refusal(of: candidate, SystemErrorNumber(rawValue: number) ?? .networkUnreachable, number, in: localState)
     }
 }
 
-/// The cause when an address is no single host's: TCP connects one host to another (RFC 9293, 3.9.2.3), and connect(2) finds no
-/// route then. Which addresses of a network are its broadcasts, the kernel's answer tells. `0.0.0.0` is this machine itself to the
-/// kernel, which says so and connects; `::` is as well, but has no route.
+/// Returns the cause for an address that does not belong to a single host. TCP connects one host to another (RFC 9293 section
+/// 3.9.2.3), and connect(2) finds no route to other addresses. The kernel's answer identifies broadcast addresses. To the kernel,
+/// `0.0.0.0` is this machine, with a route and a connection; so is `::`, but without a route.
 private func noHost(_ address: IPAddress, by answer: RouteAnswer) -> Cause? {
     var kind: Route.Kind?
     var evidence: [String: Cause.Evidence] = ["address": .text("\(address)")]
@@ -38,7 +39,7 @@ private func noHost(_ address: IPAddress, by answer: RouteAnswer) -> Cause? {
     } else if kind == .broadcast || address == IPAddress(v4: .max) {
         detail = "\(address) is a broadcast address, and TCP connects to single hosts only"
     } else if address.isUnspecified, kind == nil, answer != .unanswered {
-        detail = "\(address) is the unspecified address, which is no host's; \(address.loopback) is this machine"
+        detail = "\(address) is the unspecified address, which belongs to no host; \(address.loopback) is this machine"
     } else {
         return nil
     }
@@ -46,47 +47,48 @@ private func noHost(_ address: IPAddress, by answer: RouteAnswer) -> Cause? {
 }
 
 extension IPAddress {
-    /// This machine's own address of the same family (RFC 1122, 3.2.1.3; RFC 4291, 2.5.3).
+    /// The loopback address of the same family (RFC 1122 section 3.2.1.3; RFC 4291 section 2.5.3).
     fileprivate var loopback: IPAddress { family == .v4 ? IPAddress(v4: 0x7f00_0001) : IPAddress(v6: 0, 1) }
 }
 
-/// The cause of having no path to any of the candidates: the lowest layer, and within it the most telling code.
-func lowestCause(_ ways: [(Candidate, Way)]) -> (candidate: Candidate, cause: Cause, interface: UInt32?)? {
+/// Returns the cause for a target without an open route: the lowest layer, and within that layer the most specific code.
+func lowestCause(_ candidateRoutes: [(Candidate, CandidateRoute)]) -> (candidate: Candidate, cause: Cause, interface: UInt32?)? {
     var lowest: (candidate: Candidate, cause: Cause, interface: UInt32?)?
     var lowestRank = Int.max
-    for (candidate, way) in ways {
-        guard case .blocked(let cause, let interface) = way else { continue }
-        // Somebody put a refusing route there; that there is no route is only the absence of one.
+    for (candidate, candidateRoute) in candidateRoutes {
+        guard case .blocked(let cause, let interface) = candidateRoute else { continue }
+        // A refusing route was configured on purpose, and is more specific than a missing route.
         let rank = cause.layer.depth * 2 + (cause.code == .noRoute ? 1 : 0)
         if rank < lowestRank { (lowest, lowestRank) = ((candidate, cause, interface), rank) }
     }
     return lowest
 }
 
-/// The cause when a name that the user gave is that of no interface.
+/// Returns the cause for an interface name that no interface has.
 func noInterface(_ name: String) -> Cause {
     Cause(.link, .noInterface, detail: "there is no interface \(name)", evidence: ["interface": .text(name)])
 }
 
 extension Cause.Layer {
-    /// The place in the order from the machine outwards: 0 for the link.
+    /// The index in the order of layers from this machine outwards: 0 for the link.
     var depth: Int { Cause.Layer.allCases.firstIndex(of: self) ?? 0 }
 
-    /// Whether this machine alone decides it and no packet is needed to know: link, address, route.
+    /// Whether this machine alone determines a fault in this layer, without sending a packet: link, address, route.
     var isCertain: Bool { self == .link || self == .address || self == .route }
 
-    /// Whether the server is at fault as far as the evidence goes: it answered, or it is the one that did not.
+    /// Whether the evidence shows a fault of the server: the server answered with a failure, or did not answer.
     var accusesServer: Bool { self == .tcp || self == .tls || self == .http }
 }
 
 private func refusal(
-    of candidate: Candidate, _ kind: SystemErrorNumber, _ number: Int32? = nil, in surroundings: TargetMachine.Surroundings
-) -> Way {
+    of candidate: Candidate, _ kind: SystemErrorNumber, _ number: Int32? = nil, in localState: TargetMachine.LocalState
+) -> CandidateRoute {
     let address = candidate.address
-    // What must carry the packets, whatever routes there are: the interface that the user named, and `lo` for loopback addresses.
-    let loopback = address.isLoopback ? surroundings.interfaces.values.first { $0.type == .loopback }?.index : nil
+    // These interfaces must carry the packets over any route: the interfaces that the user named, and `lo` for loopback
+    // addresses.
+    let loopback = address.isLoopback ? localState.interfaces.values.first { $0.type == .loopback }?.index : nil
     for index in [candidate.boundTo, candidate.zone, loopback ?? 0] where index != 0 {
-        if let cause = fault(of: index, in: surroundings, for: address) { return .blocked(cause, interface: index) }
+        if let cause = fault(of: index, in: localState, for: address) { return .blocked(cause, interface: index) }
     }
     let evidence: [String: Cause.Evidence] = [
         "errno": .text(SystemErrorNumber.name(of: number ?? kind.rawValue)), "call": .text("RTM_GETROUTE"),
@@ -96,10 +98,10 @@ private func refusal(
         switch kind {
         case .hostUnreachable: (.routeUnreachable, "an 'unreachable' route refuses \(address)")
         case .accessDenied, .notPermitted: (.routeProhibited, "a 'prohibit' route or rule refuses \(address)")
-        case .invalid: (.routeBlackhole, "a 'blackhole' route swallows packets to \(address)")
+        case .invalid: (.routeBlackhole, "a 'blackhole' route drops packets to \(address)")
         default: (.noRoute, "there is no route to \(address)")
         }
-    if code == .noRoute, !address.isLoopback, surroundings.path.status == .unsatisfied, let cause = surroundings.path.cause,
+    if code == .noRoute, !address.isLoopback, localState.path.status == .unsatisfied, let cause = localState.path.cause,
         cause.layer == .link || cause.layer == .address
     {
         return .blocked(cause, interface: nil)
@@ -107,10 +109,10 @@ private func refusal(
     return .blocked(Cause(.route, code, detail: detail, evidence: evidence), interface: nil)
 }
 
-/// Why an interface carries no packets; `nil` when it does. An interface that the snapshot does not have yet is believed in: the
-/// kernel has just named it.
-private func fault(of index: UInt32, in surroundings: TargetMachine.Surroundings, for address: IPAddress) -> Cause? {
-    guard let interface = surroundings.interfaces[index] else { return nil }
+/// Returns the reason why an interface carries no packets; `nil` if it does. An interface that is not in the snapshot yet is
+/// assumed to work, because the kernel has just named it.
+private func fault(of index: UInt32, in localState: TargetMachine.LocalState, for address: IPAddress) -> Cause? {
+    guard let interface = localState.interfaces[index] else { return nil }
     let (code, state): (Cause.Code, String)
     switch interface.level {
     case .off: (code, state) = (.interfaceDown, "is switched off")

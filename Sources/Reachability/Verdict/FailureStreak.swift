@@ -1,42 +1,43 @@
-/// What was told for certain of each address in the present row of failures.
+/// The definite causes of each address in the present row of failures.
 ///
-/// Routers send few ICMP messages (RFC 1812, 4.3.2.8), and the kernel asks a silent neighbor only now and then, so most probes of
-/// a row meet silence where one was told the reason. Silence says nothing new: what was told of the same address over the same
-/// route stands until it is refuted.
+/// Routers limit their ICMP messages (RFC 1812 section 4.3.2.8), and the kernel asks a silent neighbor only from time to time.
+/// Therefore most probes of a row time out, although an earlier one received the reason. A timeout adds no information: the
+/// earlier cause for the same address and route remains valid until it is refuted.
 struct FailureStreak: Hashable, Sendable {
-    private struct Told: Hashable, Sendable {
+    private struct Finding: Hashable, Sendable {
         let route: ChosenRoute
         let cause: Cause
     }
 
-    private var told: [IPAddress: Told] = [:]
+    private var findings: [IPAddress: Finding] = [:]
 
-    /// The row has ended: the target was reached, there is no way to it, or the machine has slept and may be anywhere.
-    mutating func forget() { told = [:] }
+    /// Clears the causes at the end of a row: the target was reached, it has no route, or the machine was suspended and may be on
+    /// another network.
+    mutating func reset() { findings = [:] }
 
-    /// What was told over other routes than these counts no more.
+    /// Removes the causes that were found over other routes than these.
     mutating func keep(to routes: [IPAddress: ChosenRoute]) {
-        told = told.filter { routes[$0.key] == $0.value.route }
+        findings = findings.filter { routes[$0.key] == $0.value.route }
     }
 
-    /// The cause of a failure: its own, or what was told before where it was only silence.
-    mutating func cause(of failure: FailedAttempt, in surroundings: TargetMachine.Surroundings) -> Cause {
-        let cause = failure.cause(in: surroundings)
+    /// Returns the cause of a failure: its own cause, or the earlier one if the probe timed out.
+    mutating func cause(of failure: FailedAttempt, in localState: TargetMachine.LocalState) -> Cause {
+        let cause = failure.cause(in: localState)
         let address = failure.candidate.address
         switch (cause.layer, cause.code) {
         case (.neighbor, _), (.network, _):
-            // The latest: a gateway that fell silent has nothing to tell any more, and one that tells is not silent.
-            told[address] = Told(route: failure.route, cause: cause)
+            // The latest cause counts: a gateway that is silent now can no longer report, and one that reports is not silent.
+            findings[address] = Finding(route: failure.route, cause: cause)
         case (.tcp, .timeout):
-            guard let earlier = told[address], earlier.route == failure.route else { return cause }
+            guard let earlier = findings[address], earlier.route == failure.route else { return cause }
             if earlier.cause.layer == .neighbor, failure.neighbor.isReachable {
-                told[address] = nil
+                findings[address] = nil
                 return cause
             }
-            return earlier.cause.remembered
+            return earlier.cause.markedAsEarlier
         case (.tcp, _):
             // The host has answered.
-            told[address] = nil
+            findings[address] = nil
         default: break
         }
         return cause
@@ -44,8 +45,8 @@ struct FailureStreak: Hashable, Sendable {
 }
 
 extension Cause {
-    /// The same, marked as the word on an earlier probe.
-    fileprivate var remembered: Cause {
+    /// The cause, marked as the result of an earlier probe.
+    fileprivate var markedAsEarlier: Cause {
         Cause(layer, code, detail: detail, evidence: evidence.merging(["earlier": .flag(true)]) { _, new in new })
     }
 }

@@ -1,22 +1,22 @@
-/// One probe from its start to its verdict.
+/// One probe, from its start to its result.
 struct ProbeRun: Hashable, Sendable {
     let started: Moment
-    /// When it is over, whatever has come back, on the monotonic clock in nanoseconds.
+    /// The time at which the probe ends in any case, on the monotonic clock in nanoseconds.
     let deadline: Int64
-    /// How long the name took; `nil` for addresses.
+    /// The duration of the name's resolution; `nil` for addresses.
     var resolution: Duration?
-    /// When the first attempt was made; `nil` before: nothing was sent.
+    /// The start of the first attempt; `nil` if none was made yet.
     var connecting: Moment?
 }
 
-/// The kernel asked for its way to each candidate.
+/// The kernel's answers to the route queries of all candidates.
 struct RouteSurvey: Hashable, Sendable {
     let candidates: [Candidate]
     private var answers: [RouteQuery: RouteAnswer] = [:]
 
     init(_ candidates: [Candidate]) { self.candidates = candidates }
 
-    /// Every question once, in order.
+    /// The queries, each once, in order.
     var queries: [RouteQuery] {
         var seen: Set<RouteQuery> = []
         return candidates.map(\.query).filter { seen.insert($0).inserted }
@@ -24,31 +24,32 @@ struct RouteSurvey: Hashable, Sendable {
 
     var isComplete: Bool { candidates.allSatisfy { answers[$0.query] != nil } }
 
-    /// Whether this is one of its questions.
+    /// Returns whether the query belongs to the survey.
     func asks(_ query: RouteQuery) -> Bool { candidates.contains { $0.query == query } }
 
-    /// Takes an answer to one of its questions.
+    /// Stores an answer to one of the queries.
     mutating func take(_ query: RouteQuery, _ answer: RouteAnswer) { answers[query] = answer }
 
-    /// What the answers mean, in the order of the candidates; without those of which nothing is known.
-    func ways(in surroundings: TargetMachine.Surroundings) -> [(Candidate, Way)] {
+    /// Returns the meaning of the answers in the order of the candidates, without unanswered ones.
+    func candidateRoutes(in localState: TargetMachine.LocalState) -> [(Candidate, CandidateRoute)] {
         candidates.compactMap { candidate in
-            answers[candidate.query].flatMap { way(of: candidate, by: $0, in: surroundings) }.map { (candidate, $0) }
+            answers[candidate.query].flatMap { candidateRoute(of: candidate, by: $0, in: localState) }.map { (candidate, $0) }
         }
     }
 
-    /// Whether there is a way, or certainly none.
-    func isTelling(in surroundings: TargetMachine.Surroundings) -> Bool {
-        let ways = ways(in: surroundings)
-        return ways.count == candidates.count || ways.contains { $0.1.route != nil }
+    /// Returns whether a candidate has an open route, or certainly none has one.
+    func isDecisive(in localState: TargetMachine.LocalState) -> Bool {
+        let candidateRoutes = candidateRoutes(in: localState)
+        return candidateRoutes.count == candidates.count || candidateRoutes.contains { $0.1.route != nil }
     }
 }
 
-/// Attempts that overlap (RFC 8305, section 5): the next one starts when one fails, or after a while; the first success wins.
+/// Overlapping attempts (RFC 8305 section 5): the next attempt starts when one fails or after a delay, and the first success ends
+/// the probe.
 struct AttemptRace: Hashable, Sendable {
-    /// The connection attempt delay that RFC 8305 recommends.
+    /// The connection attempt delay that RFC 8305 section 8 recommends, in nanoseconds.
     static let delay: Int64 = 250_000_000
-    /// At most this many attempts make a probe.
+    /// The maximum number of attempts in one probe.
     static let limit = 4
 
     struct Entry: Hashable, Sendable {
@@ -65,12 +66,12 @@ struct AttemptRace: Hashable, Sendable {
     var waiting: [Entry]
     var running: [Running] = []
     var failures: [FailedAttempt] = []
-    /// When the next one starts though none has failed; `nil` when there is none.
+    /// The time at which the next attempt starts even if none has failed; `nil` if none remains.
     var nextStart: Int64?
 
     init(_ entries: [Entry]) { waiting = Array(entries.prefix(AttemptRace.limit)) }
 
-    /// The attempts to come take the routes that there are now; those without one are not made.
+    /// Assigns the present routes to the waiting attempts. Attempts without a route are dropped.
     mutating func reroute(by routes: [IPAddress: ChosenRoute]) {
         waiting = waiting.compactMap { entry in
             routes[entry.candidate.address].map { Entry(candidate: entry.candidate, route: $0) }
@@ -79,16 +80,16 @@ struct AttemptRace: Hashable, Sendable {
     }
 }
 
-/// The neighbor table asked, after a probe whose failures may be a next hop's. Where the next hop that the kernel named is well, the
-/// other ones of a multipath route are looked at: the packet may have gone to any of them.
+/// The neighbor queries after a probe that failed, possibly because of a next hop. If the next hop that the kernel named answers,
+/// the other next hops of a multipath route are checked too: the packet may have used any of them.
 struct Examination: Hashable, Sendable {
-    /// The kernel answers from memory; a lost answer must not hold the probe up.
-    static let patience: Int64 = 200_000_000
+    /// The maximum duration in nanoseconds. The kernel answers from memory, and a lost answer must not delay the probe.
+    static let timeLimit: Int64 = 200_000_000
 
     var failures: [FailedAttempt]
     var pending: [Neighbor.Key]
     let until: Int64
-    /// Questions for all next hops that have no answer yet; `nil` before they are asked.
+    /// The pending queries for all next hops; `nil` before they are sent.
     private(set) var routes: [RouteQuery]?
     private var others: [IPAddress: [Route.NextHop]] = [:]
 
@@ -100,12 +101,13 @@ struct Examination: Hashable, Sendable {
 
     var isComplete: Bool { pending.isEmpty && routes?.isEmpty ?? true }
 
-    /// The questions for all next hops towards the addresses whose next hop is not to blame; none when they were asked before.
-    mutating func routesToAsk(in surroundings: TargetMachine.Surroundings) -> [RouteQuery] {
+    /// Returns the queries for all next hops towards the addresses whose known next hop is not at fault; empty if they were sent
+    /// before.
+    mutating func routesToAsk(in localState: TargetMachine.LocalState) -> [RouteQuery] {
         guard routes == nil else { return [] }
         var queries: [RouteQuery] = []
-        // Also where the kernel named a hop without a gateway: a route may lead over a modem's link and over a router.
-        for failure in failures where failure.suspect(in: surroundings) != nil {
+        // Also applies if the kernel named a hop without a gateway: a multipath route may combine a modem's link and a router.
+        for failure in failures where failure.suspectedHop(in: localState) != nil {
             if failure.neighbor.isSilent || failure.neighbor == .unknown { continue }
             var query = failure.candidate.query
             query.showsAll = true
@@ -115,7 +117,7 @@ struct Examination: Hashable, Sendable {
         return queries
     }
 
-    /// Takes an answer to one of its questions for all next hops; whose neighbor entries are to be asked for now.
+    /// Stores an answer to one of the queries for all next hops. Returns the neighbors that must be queried now.
     mutating func take(_ query: RouteQuery, _ answer: RouteAnswer) -> [Neighbor.Key] {
         guard let index = routes?.firstIndex(of: query) else { return [] }
         routes?.remove(at: index)
@@ -132,18 +134,18 @@ struct Examination: Hashable, Sendable {
         return keys
     }
 
-    /// Takes an answer, if it is to one of its questions.
-    mutating func take(_ key: Neighbor.Key, _ answer: NeighborAnswer, in surroundings: TargetMachine.Surroundings) {
+    /// Stores an answer to a neighbor query.
+    mutating func take(_ key: Neighbor.Key, _ answer: NeighborAnswer, in localState: TargetMachine.LocalState) {
         guard let index = pending.firstIndex(of: key) else { return }
         pending.remove(at: index)
-        for index in failures.indices where failures[index].suspect(in: surroundings) == key {
+        for index in failures.indices where failures[index].suspectedHop(in: localState) == key {
             failures[index].neighbor = answer
         }
         guard answer.isSilent else { return }
         for index in failures.indices where !failures[index].neighbor.isSilent {
             let address = failures[index].candidate.address
             let hop = others[address]?.first { $0.interface == key.interface && $0.gateway ?? address == key.address }
-            guard let hop, failures[index].suspect(in: surroundings) != nil else { continue }
+            guard let hop, failures[index].suspectedHop(in: localState) != nil else { continue }
             failures[index].route.interface = hop.interface
             failures[index].route.gateway = hop.gateway
             failures[index].neighbor = answer

@@ -1,13 +1,13 @@
 internal import Pacing
 
-/// When the next probe starts: on a grid that begins with the first one, so that probes do not drift, with extra ones between
-/// where a result needs confirmation or the path has changed. Nanoseconds of the monotonic clock.
+/// The time of the next probe, in nanoseconds of the monotonic clock. Probes start on a grid that begins with the first one, so
+/// that they do not drift. Additional probes start when a result needs confirmation or the path has changed.
 struct ProbeSchedule: Hashable, Sendable {
-    /// A result that is not confirmed yet is looked at again after this at the latest.
+    /// The maximum delay before an unconfirmed result is probed again.
     static let confirmation: Int64 = 1_000_000_000
 
     let interval: Int64
-    /// When the next probe is due; `nil` while one runs, and when none is to come.
+    /// The time of the next probe; `nil` while one runs, and after ``stop()``.
     private(set) var next: Int64?
     private var origin: Int64?
     private var lastStart: Int64 = 0
@@ -16,14 +16,14 @@ struct ProbeSchedule: Hashable, Sendable {
         self.interval = max(1, interval.saturatingNanoseconds)
     }
 
-    /// A probe starts.
+    /// Records the start of a probe.
     mutating func began(at now: Int64) {
         if origin == nil { origin = now }
         lastStart = now
         next = nil
     }
 
-    /// The next one comes by the grid. A slot that follows an extra probe by less than half an interval is left out.
+    /// Schedules the next probe on the grid. A slot less than half an interval after an additional probe is skipped.
     mutating func continueByGrid(at now: Int64) {
         let origin = origin ?? now
         let passed = max(0, now.addingSaturated(-origin)) / interval
@@ -33,11 +33,11 @@ struct ProbeSchedule: Hashable, Sendable {
         next = slot
     }
 
-    /// The next one comes within a second of the last one's start, or at once where that took longer.
+    /// Schedules the next probe within a second of the last start, or at once if the last probe took longer.
     mutating func confirm(at now: Int64) {
         next = max(now, lastStart.addingSaturated(min(interval, Self.confirmation)))
     }
 
-    /// None is to come.
+    /// Schedules no further probe.
     mutating func stop() { next = nil }
 }

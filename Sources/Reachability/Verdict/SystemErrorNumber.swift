@@ -1,5 +1,5 @@
-/// The errno numbers that verdicts and reports rest on, as Linux numbers them on every machine that Swift runs on
-/// (include/uapi/asm-generic/errno.h), so that pure code needs no C library.
+/// The errno numbers on which verdicts and reports depend, as Linux numbers them on all architectures of Swift
+/// (include/uapi/asm-generic/errno.h). Pure code therefore needs no C library.
 package enum SystemErrorNumber: Int32, CaseIterable {
     case notPermitted = 1
     case inputOutput = 5
@@ -60,13 +60,13 @@ package enum SystemErrorNumber: Int32, CaseIterable {
         }
     }
 
-    /// The name of any number; numbers without one here as digits.
+    /// Returns the name of a number, or the digits of a number that this type does not name.
     static func name(of number: Int32) -> String {
         SystemErrorNumber(rawValue: number)?.name ?? "errno \(number)"
     }
 }
 
-/// The codes of getaddrinfo(3) that a verdict rests on, as glibc and musl number them.
+/// The codes of getaddrinfo(3) on which a verdict depends, as glibc and musl number them.
 enum ResolverCode: Int32 {
     case nameNotFound = -2
     case tryAgain = -3

@@ -2,9 +2,9 @@ internal import Pacing
 
 /// The steps of a probe, in their order.
 extension TargetMachine {
-    /// Starts a probe, in the place of one that runs. `ways`: what the kernel has just said of the known addresses, which is all
-    /// that a target without a name needs.
-    mutating func startProbe(_ turn: inout Turn, knowing ways: [(Candidate, Way)]? = nil) {
+    /// Starts a probe, and replaces a running one. `candidateRoutes` are the kernel's present routes to the known addresses. A
+    /// target without a name needs only these.
+    mutating func startProbe(_ turn: inout Turn, knowing candidateRoutes: [(Candidate, CandidateRoute)]? = nil) {
         abandon(&turn)
         isOutdated = false
         schedule.began(at: turn.time)
@@ -18,11 +18,11 @@ extension TargetMachine {
         case .address(let address, _):
             addresses = [address]
             guard settings.families.contains(address.family) else { return excluded(address, &turn) }
-            if let ways { judge(run, ways, &turn) } else { ask(run, &turn) }
+            if let candidateRoutes { judge(run, candidateRoutes, &turn) } else { ask(run, &turn) }
         }
     }
 
-    /// Ends what runs, without a word.
+    /// Cancels the running attempts without a report.
     func cancelAttempts(_ turn: inout Turn) {
         guard case .connecting(_, let race) = phase else { return }
         turn.effects += race.running.map { .cancel(attempt: $0.id) }
@@ -34,7 +34,7 @@ extension TargetMachine {
         phase = .waiting
     }
 
-    /// The settings leave the address out: no event can change that.
+    /// Fails the target, because the settings exclude the address's family. No event can change that.
     private mutating func excluded(_ address: IPAddress, _ turn: inout Turn) {
         let detail = "\(address) is not of the families that are tried"
         let cause = Cause(.dns, .noAddressForFamily, detail: detail, evidence: ["address": .text("\(address)")])
@@ -61,19 +61,19 @@ extension TargetMachine {
         let elapsed = turn.now.elapsed(since: run.started)
         run.resolution = elapsed
         let nanoseconds = max(elapsed.saturatingNanoseconds, answer?.elapsedNanoseconds ?? 0)
-        let cause = CauseOfLookup.cause(answer, name: endpoint.hostText, elapsed: nanoseconds, in: turn.surroundings)
-        // The name has no addresses any more; in all other cases the old ones are still the best guess.
+        let cause = CauseOfLookup.cause(answer, name: endpoint.hostText, elapsed: nanoseconds, in: turn.localState)
+        // The name no longer has addresses. After all other failures, the old addresses remain the best guess.
         if cause.code == .nameNotFound || cause.code == .noAddressForFamily { addresses = [] }
         fail(run, cause, Place(), &turn)
     }
 
     // MARK: Routes
 
-    /// The addresses with their interfaces; the cause where an interface that the user named is not there.
-    func candidates(in surroundings: Surroundings) -> Result<[Candidate], NoCandidates> {
+    /// Returns the addresses with their interfaces; the cause if an interface that the user named does not exist.
+    func candidates(in localState: LocalState) -> Result<[Candidate], NoCandidates> {
         func index(_ name: String) -> UInt32? {
-            surroundings.interfaces.values.first { $0.hasName(name) }?.index
-                ?? UInt32(name).flatMap { surroundings.interfaces[$0]?.index }
+            localState.interfaces.values.first { $0.hasName(name) }?.index
+                ?? UInt32(name).flatMap { localState.interfaces[$0]?.index }
         }
         var (zone, bound): (UInt32, UInt32) = (0, 0)
         if case .address(_, let name?) = endpoint.host {
@@ -94,15 +94,15 @@ extension TargetMachine {
 
     struct NoCandidates: Error { let cause: Cause }
 
-    /// The interface to bind to, by its first name: SO_BINDTODEVICE takes no alternative name of more than 15 bytes.
-    private func boundName(in surroundings: Surroundings) -> String? {
-        settings.interface.map { name in surroundings.interfaces.values.first { $0.hasName(name) }?.name ?? name }
+    /// Returns the primary name of the interface to bind to: SO_BINDTODEVICE accepts no alternative name of more than 15 bytes.
+    private func boundName(in localState: LocalState) -> String? {
+        settings.interface.map { name in localState.interfaces.values.first { $0.hasName(name) }?.name ?? name }
     }
 
     mutating func ask(_ run: ProbeRun, _ turn: inout Turn) {
-        // What is asked from here on belongs to the present surroundings.
+        // Queries from here on belong to the present local state.
         isOutdated = false
-        switch candidates(in: turn.surroundings) {
+        switch candidates(in: turn.localState) {
         case .failure(let failure):
             pathless(failure.cause, Place(address: addresses.first), &turn)
         case .success(let candidates):
@@ -116,64 +116,64 @@ extension TargetMachine {
 
     mutating func routeAnswered(_ query: RouteQuery, _ answer: RouteAnswer, _ turn: inout Turn) {
         if query.showsAll { return otherHopsAnswered(query, answer, &turn) }
-        // Also what comes late is the kernel's last word.
+        // A late answer, too, is the kernel's latest.
         if answer != .unanswered, addresses.contains(query.destination) { known[query] = answer }
         if case .asking(let run, var survey) = phase, survey.asks(query) {
-            survey.take(query, believe(answer, to: query, turn))
+            survey.take(query, effectiveAnswer(answer, to: query, turn))
             phase = .asking(run, survey)
             guard survey.isComplete else { return }
-            guard survey.isTelling(in: turn.surroundings) else { return wait(&turn) }
-            judge(run, survey.ways(in: turn.surroundings), &turn)
+            guard survey.isDecisive(in: turn.localState) else { return wait(&turn) }
+            judge(run, survey.candidateRoutes(in: turn.localState), &turn)
         } else if var asked = check, asked.survey.asks(query) {
-            asked.survey.take(query, believe(answer, to: query, turn))
+            asked.survey.take(query, effectiveAnswer(answer, to: query, turn))
             check = asked
             guard asked.survey.isComplete else { return }
             check = nil
-            if asked.survey.isTelling(in: turn.surroundings) { checked(asked.survey.ways(in: turn.surroundings), &turn) }
+            if asked.survey.isDecisive(in: turn.localState) { checked(asked.survey.candidateRoutes(in: turn.localState), &turn) }
         }
     }
 
-    /// Where the kernel gave no answer, what was known stands, and it is asked again.
-    private mutating func believe(_ answer: RouteAnswer, to query: RouteQuery, _ turn: Turn) -> RouteAnswer {
+    /// Returns the previous answer if the kernel did not answer, and schedules another query.
+    private mutating func effectiveAnswer(_ answer: RouteAnswer, to query: RouteQuery, _ turn: Turn) -> RouteAnswer {
         guard answer == .unanswered else { return answer }
         retryDue = retryDue ?? turn.time.addingSaturated(Self.retryGap)
         return known[query] ?? answer
     }
 
-    /// Nothing is known, nothing is said.
+    /// Waits for the next probe without a result, because the routes are not known.
     mutating func wait(_ turn: inout Turn) {
         phase = .waiting
         schedule.continueByGrid(at: turn.time)
     }
 
-    mutating func judge(_ run: ProbeRun, _ ways: [(Candidate, Way)], _ turn: inout Turn) {
-        let entries = ways.compactMap { candidate, way in
-            way.route.map { AttemptRace.Entry(candidate: candidate, route: $0) }
+    mutating func judge(_ run: ProbeRun, _ candidateRoutes: [(Candidate, CandidateRoute)], _ turn: inout Turn) {
+        let entries = candidateRoutes.compactMap { candidate, candidateRoute in
+            candidateRoute.route.map { AttemptRace.Entry(candidate: candidate, route: $0) }
         }
-        guard !entries.isEmpty else { return pathless(ways, &turn) }
-        openRoutes = Self.openRoutes(ways)
+        guard !entries.isEmpty else { return pathless(candidateRoutes, &turn) }
+        openRoutes = Self.openRoutes(candidateRoutes)
         streak.keep(to: openRoutes)
         startAttempt(run, AttemptRace(entries), &turn)
     }
 
-    static func openRoutes(_ ways: [(Candidate, Way)]) -> [IPAddress: ChosenRoute] {
+    static func openRoutes(_ candidateRoutes: [(Candidate, CandidateRoute)]) -> [IPAddress: ChosenRoute] {
         var routes: [IPAddress: ChosenRoute] = [:]
-        for (candidate, way) in ways { routes[candidate.address] = way.route }
+        for (candidate, candidateRoute) in candidateRoutes { routes[candidate.address] = candidateRoute.route }
         return routes
     }
 
-    mutating func pathless(_ ways: [(Candidate, Way)], _ turn: inout Turn) {
-        guard let lowest = lowestCause(ways) else { return rest(&turn) }
+    mutating func pathless(_ candidateRoutes: [(Candidate, CandidateRoute)], _ turn: inout Turn) {
+        guard let lowest = lowestCause(candidateRoutes) else { return finishProbe(&turn) }
         pathless(lowest.cause, Place(address: lowest.candidate.address, interface: lowest.interface), &turn)
     }
 
-    /// There is certainly no way to the target.
+    /// Fails the target, because the kernel would certainly not send a packet to it.
     mutating func pathless(_ cause: Cause, _ place: Place, _ turn: inout Turn) {
         if case .connecting(let run, _) = phase { report(run, cause, place, &turn) }
         if case .examining(let run, _) = phase { report(run, cause, place, &turn) }
         abandon(&turn)
         openRoutes = [:]
-        streak.forget()
+        streak.reset()
         restarts = 0
         _ = verdict.fail(cause, isCertain: true)
         self.place = place
@@ -189,7 +189,7 @@ extension TargetMachine {
         if !race.waiting.isEmpty {
             let entry = race.waiting.removeFirst()
             let address = entry.candidate.address
-            // The kernel wants to know the link of such an address; where the user named none, it is that of the route.
+            // A link-local IPv6 address needs an interface. If the user named none, it is the interface of the route.
             let isScoped = address.family == .v6 && address.isLinkLocal
             let number = takeNumber()
             run.connecting = run.connecting ?? turn.now
@@ -199,7 +199,7 @@ extension TargetMachine {
                     ProbeAttempt(
                         id: number, address: address,
                         zone: entry.candidate.zone != 0 ? entry.candidate.zone : isScoped ? entry.route.interface : 0,
-                        port: endpoint.port, interface: boundName(in: turn.surroundings),
+                        port: endpoint.port, interface: boundName(in: turn.localState),
                         latestStart: turn.time.addingSaturated((run.deadline - turn.time) / 2))))
         }
         race.nextStart = race.waiting.isEmpty ? nil : turn.time.addingSaturated(AttemptRace.delay)
@@ -215,7 +215,7 @@ extension TargetMachine {
             phase = .connecting(run, race)
             return succeed(run, ended, .nanoseconds(max(1, result.roundTripNanoseconds)), &turn)
         }
-        // Nothing was sent, so nothing is learnt.
+        // Nothing was sent, so the result is no evidence.
         if result.call != ProbeResult.queue { race.failures.append(failure(of: ended, result, turn)) }
         phase = .connecting(run, race)
         if !race.waiting.isEmpty {
@@ -231,40 +231,40 @@ extension TargetMachine {
             elapsedNanoseconds: turn.now.elapsed(since: attempt.started).saturatingNanoseconds)
     }
 
-    /// Who has not answered by now is silent.
-    mutating func timeIsUp(_ run: ProbeRun, _ race: AttemptRace, _ turn: inout Turn) {
+    /// Ends the attempts at the probe's deadline. Attempts without an answer count as silent.
+    mutating func deadlineReached(_ run: ProbeRun, _ race: AttemptRace, _ turn: inout Turn) {
         cancelAttempts(&turn)
         examine(run, race.failures + race.running.map { failure(of: $0, nil, turn) }, &turn)
     }
 
-    /// Whether a failure is the server's or its next hop's, the neighbor table may know.
+    /// Checks in the neighbor table whether the server or its next hop is at fault.
     private mutating func examine(_ run: ProbeRun, _ failures: [FailedAttempt], _ turn: inout Turn) {
-        var questions: [Neighbor.Key] = []
+        var keys: [Neighbor.Key] = []
         for failure in failures {
-            if let key = failure.suspect(in: turn.surroundings), !questions.contains(key) { questions.append(key) }
+            if let key = failure.suspectedHop(in: turn.localState), !keys.contains(key) { keys.append(key) }
         }
-        guard !questions.isEmpty else { return conclude(run, failures, &turn) }
-        let until = turn.time.addingSaturated(Examination.patience)
-        phase = .examining(run, Examination(failures: failures, pending: questions, until: until))
-        turn.effects += questions.map { .askNeighbor($0) }
+        guard !keys.isEmpty else { return conclude(run, failures, &turn) }
+        let until = turn.time.addingSaturated(Examination.timeLimit)
+        phase = .examining(run, Examination(failures: failures, pending: keys, until: until))
+        turn.effects += keys.map { .askNeighbor($0) }
     }
 
     mutating func neighborAnswered(_ key: Neighbor.Key, _ answer: NeighborAnswer, _ turn: inout Turn) {
         guard case .examining(let run, var examination) = phase else { return }
-        examination.take(key, answer, in: turn.surroundings)
-        goOn(run, examination, &turn)
+        examination.take(key, answer, in: turn.localState)
+        continueExamination(run, examination, &turn)
     }
 
     private mutating func otherHopsAnswered(_ query: RouteQuery, _ answer: RouteAnswer, _ turn: inout Turn) {
         guard case .examining(let run, var examination) = phase else { return }
         turn.effects += examination.take(query, answer).map { .askNeighbor($0) }
-        goOn(run, examination, &turn)
+        continueExamination(run, examination, &turn)
     }
 
-    private mutating func goOn(_ run: ProbeRun, _ examination: Examination, _ turn: inout Turn) {
+    private mutating func continueExamination(_ run: ProbeRun, _ examination: Examination, _ turn: inout Turn) {
         var examination = examination
         if examination.pending.isEmpty {
-            turn.effects += examination.routesToAsk(in: turn.surroundings).map { .askRoute($0) }
+            turn.effects += examination.routesToAsk(in: turn.localState).map { .askRoute($0) }
         }
         phase = .examining(run, examination)
         if examination.isComplete { conclude(run, examination.failures, &turn) }
@@ -279,29 +279,29 @@ extension TargetMachine {
         let place = Place(
             address: attempt.entry.candidate.address, interface: attempt.entry.route.interface, roundTrip: roundTrip)
         lastAnswered = place.address
-        streak.forget()
+        streak.reset()
         report(run, nil, place, &turn)
         verdict.succeed()
         if verdict.state == .up { self.place = place }
-        rest(&turn)
+        finishProbe(&turn)
         publish(&turn)
     }
 
     mutating func conclude(_ run: ProbeRun, _ failures: [FailedAttempt], _ turn: inout Turn) {
-        let causes = failures.map { ($0, streak.cause(of: $0, in: turn.surroundings)) }
-        guard let (failure, cause) = furthest(causes) else { return rest(&turn) }
+        let causes = failures.map { ($0, streak.cause(of: $0, in: turn.localState)) }
+        guard let (failure, cause) = furthest(causes) else { return finishProbe(&turn) }
         fail(run, cause, Place(address: failure.candidate.address, interface: failure.route.interface), &turn)
     }
 
     private mutating func fail(_ run: ProbeRun, _ cause: Cause, _ place: Place, _ turn: inout Turn) {
         report(run, cause, place, &turn)
         if verdict.fail(cause, isCertain: cause.layer.isCertain) { self.place = place }
-        rest(&turn)
+        finishProbe(&turn)
         publish(&turn)
     }
 
-    /// A probe is over: when does the next one come?
-    mutating func rest(_ turn: inout Turn) {
+    /// Ends a probe, and schedules the next one.
+    mutating func finishProbe(_ turn: inout Turn) {
         phase = .waiting
         if isOutdated || verdict.needsConfirmation {
             schedule.confirm(at: turn.time)
@@ -313,9 +313,9 @@ extension TargetMachine {
     }
 }
 
-/// Limits on what a name may bring.
+/// The limits on the results of name resolution.
 enum NameLimits {
-    /// So many addresses of a name have their routes asked.
+    /// The maximum number of a name's addresses whose routes are queried.
     static let addresses = 16
 }
 

@@ -1,4 +1,4 @@
-/// The life of one target: when to resolve, to ask for its route, to probe, and what the results mean.
+/// The state machine of one target. It decides when to resolve the name, query routes and probe, and interprets the results.
 ///
 /// ```
 ///           begin                          the schedule, a changed route, a resume
@@ -13,7 +13,7 @@
 ///        │                 ┌────────────┴────────▶ pathless ─────────────────┤
 ///        │                 ▼                           ▲                     │
 ///        │             connecting ── the last route ───┘                     │
-///        │              │      │     goes                                    │
+///        │              │      │     is removed                              │
 ///        │              │      └── silence ───▶ examining (the next hop)     │
 ///        │   a success, │                          │                         │
 ///        │   or none    ▼                          │                         │
@@ -21,22 +21,22 @@
 /// ```
 ///
 /// - **idle** before `begin`; **waiting** for the schedule.
-/// - **pathless**: the kernel would certainly not send a packet to any address. Nothing is probed; the routes are asked again
-///   when the surroundings change, and once an interval in case that was missed.
-/// - Changed surroundings have the routes of the known addresses *checked* in every state, at once and then at least
-///   ``recheckGap`` apart. The last route gone makes the target unreachable in that turn. A route that is another than before
-///   has the target probed at once.
-/// - What results amount to is counted by ``Verdict``; when the next probe comes is up to ``ProbeSchedule``.
+/// - **pathless**: the kernel would certainly not send a packet to any address. Nothing is probed. The routes are queried again
+///   when the local state changes, and once per interval in case a change was missed.
+/// - When the local state changes, the routes of the known addresses are *checked* in every state: at once, then at least
+///   ``recheckGap`` apart. If the last route is removed, the target becomes unreachable in that turn. If a route has changed, the
+///   target is probed at once.
+/// - ``Verdict`` counts the results; ``ProbeSchedule`` determines the next probe.
 ///
-/// Answers to questions that nobody has asked, or not any more, are passed over. Everything that is waited for has a deadline.
+/// Answers to queries that were not sent, or are no longer relevant, are ignored. Every wait has a deadline.
 package struct TargetMachine: Sendable {
-    /// What the machine may look at when it decides: the present state of this host, as the path machine knows it.
-    package struct Surroundings: Sendable {
-        /// The interfaces by index, classified.
+    /// The state of this host on which the machine's decisions depend, as the path machine knows it.
+    package struct LocalState: Sendable {
+        /// The classified interfaces, by index.
         package var interfaces: [UInt32: NetworkInterface]
-        /// The path of the namespace.
+        /// The path of the network namespace.
         package var path: NetworkPath
-        /// Whether an address belongs to this machine.
+        /// Returns whether an address belongs to this machine.
         package var isOwn: @Sendable (IPAddress) -> Bool
         /// Whether a name server is configured.
         package var hasResolver: Bool
@@ -52,24 +52,24 @@ package struct TargetMachine: Sendable {
         }
     }
 
-    /// What happens to a target.
+    /// An input of the machine.
     package enum Event: Hashable, Sendable {
-        /// The monitor is settled; the target begins.
+        /// The monitor is settled, and the target begins.
         case begin
-        /// Links, addresses, routes, rules or the resolver's configuration changed in a way that could matter to any target.
-        case surroundingsChanged
-        /// The machine woke from suspend.
+        /// Links, addresses, routes, rules or the resolver's configuration changed, possibly with an effect on targets.
+        case localStateChanged
+        /// The machine has resumed from suspend.
         case resumed
         case lookup(LookupAnswer)
         case route(RouteQuery, RouteAnswer)
         case probe(ProbeResult)
-        /// What the neighbor table says of a next hop.
+        /// The entry of a next hop in the neighbor table.
         case neighbor(Neighbor.Key, NeighborAnswer)
-        /// The time of ``deadline`` has come.
+        /// The time of ``deadline`` is reached.
         case tick
     }
 
-    /// What the machine wants done.
+    /// A request of the machine to its owner.
     package enum Effect: Hashable, Sendable {
         case resolve(LookupRequest)
         case askRoute(RouteQuery)
@@ -80,13 +80,13 @@ package struct TargetMachine: Sendable {
         case report(ProbeReport)
     }
 
-    /// The routes are not asked again more often than this.
+    /// The minimum time between two checks of the routes, in nanoseconds.
     static let recheckGap: Int64 = 100_000_000
-    /// A name is not resolved again for changed surroundings more often than this.
+    /// The minimum time between two lookups because of changed local state, in nanoseconds.
     static let lookupGap: Int64 = 1_000_000_000
-    /// A question that the kernel did not answer is asked again after this.
+    /// The time after which an unanswered query is repeated, in nanoseconds.
     static let retryGap: Int64 = 1_000_000_000
-    /// A probe that a changed route interrupted begins anew so many times in a row; the next one goes through.
+    /// The maximum number of consecutive restarts of a probe because of changed routes. The next probe continues on its routes.
     static let restartLimit = 3
 
     enum Phase: Hashable, Sendable {
@@ -99,7 +99,7 @@ package struct TargetMachine: Sendable {
         case examining(ProbeRun, Examination)
     }
 
-    /// Where the target was last seen, or missed.
+    /// The address, interface and round trip of the last relevant result.
     struct Place: Hashable, Sendable {
         var address: IPAddress?
         var interface: UInt32?
@@ -113,30 +113,30 @@ package struct TargetMachine: Sendable {
     var phase = Phase.idle
     var verdict: Verdict
     var schedule: ProbeSchedule
-    /// The target's addresses, as last resolved.
+    /// The addresses of the target, as last resolved.
     var addresses: [IPAddress] = []
-    /// The addresses that a packet gets out to, and how, as last asked.
+    /// The open routes of the addresses, as last queried.
     var openRoutes: [IPAddress: ChosenRoute] = [:] {
         didSet {
             guard !openRoutes.isEmpty, openRoutes != oldValue else { return }
             usedInterfaces = Set(openRoutes.values.flatMap { [$0.interface] + $0.nextHops.map(\.interface) })
         }
     }
-    /// The interfaces of the routes that a packet got out by, or last did.
+    /// The interfaces of the present open routes, or of the last ones if none is open now.
     private(set) var usedInterfaces: Set<UInt32> = []
-    /// What the kernel answered last, to the questions of the present addresses.
+    /// The kernel's last answers to the queries of the present addresses.
     var known: [RouteQuery: RouteAnswer] = [:]
-    /// What was told of the addresses since the target was reached last.
+    /// The definite causes since the target was last reached.
     var streak = FailureStreak()
     /// The address that answered last.
     var lastAnswered: IPAddress?
-    /// The routes asked because the surroundings changed, beside what else goes on.
+    /// The route queries of a check, which runs independently of the phase.
     var check: (survey: RouteSurvey, until: Int64)?
     var lastRecheck: Int64?
     var recheckDue: Int64?
-    /// When the routes are asked again because an answer was missing.
+    /// The time at which unanswered route queries are repeated; `nil` if all were answered.
     var retryDue: Int64?
-    /// Whether the surroundings changed under a probe that goes on nevertheless.
+    /// Whether the local state changed during a probe that continues nevertheless.
     var isOutdated = false
     var restarts = 0
 
@@ -145,7 +145,7 @@ package struct TargetMachine: Sendable {
     var published: ServerUpdate?
     private var nextNumber: UInt64
 
-    /// `firstNumber`: the attempt and lookup ids of this target count up from here.
+    /// Creates a machine. The ids of its attempts and lookups count up from `firstNumber`.
     package init(id: TargetID, endpoint: Endpoint, settings: ProbeSettings, firstNumber: UInt64) {
         self.id = id
         self.endpoint = endpoint
@@ -155,7 +155,7 @@ package struct TargetMachine: Sendable {
         schedule = ProbeSchedule(interval: settings.interval)
     }
 
-    /// When ``Event/tick`` is due, on the monotonic clock in nanoseconds; `nil` for never.
+    /// The time at which ``Event/tick`` is due, on the monotonic clock in nanoseconds; `nil` for never.
     package var deadline: Int64? {
         let own: Int64? =
             switch phase {
@@ -168,13 +168,13 @@ package struct TargetMachine: Sendable {
         return [own, recheckDue, retryDue, check?.until].compactMap { $0 }.min()
     }
 
-    /// Takes one event and says what to do.
-    package mutating func handle(_ event: Event, in surroundings: Surroundings, at now: Moment) -> [Effect] {
-        var turn = Turn(surroundings: surroundings, now: now)
+    /// Handles one event and returns the effects, in order.
+    package mutating func handle(_ event: Event, in localState: LocalState, at now: Moment) -> [Effect] {
+        var turn = Turn(localState: localState, now: now)
         if case .idle = phase, event != .begin { return [] }
         switch event {
         case .begin: begin(&turn)
-        case .surroundingsChanged: surroundingsChanged(&turn)
+        case .localStateChanged: localStateChanged(&turn)
         case .resumed: resumed(&turn)
         case .lookup(let answer): lookedUp(answer, &turn)
         case .route(let query, let answer): routeAnswered(query, answer, &turn)
@@ -185,13 +185,13 @@ package struct TargetMachine: Sendable {
         return turn.effects
     }
 
-    /// What belongs to the handling of one event.
+    /// The context of handling one event.
     struct Turn {
-        let surroundings: Surroundings
+        let localState: LocalState
         let now: Moment
         var effects: [Effect] = []
 
-        /// The monotonic clock.
+        /// The time on the monotonic clock, in nanoseconds.
         var time: Int64 { now.monotonicNanoseconds }
     }
 
@@ -207,8 +207,8 @@ package struct TargetMachine: Sendable {
     }
 
     private mutating func resumed(_ turn: inout Turn) {
-        verdict.forgetCounts()
-        streak.forget()
+        verdict.resetCounts()
+        streak.reset()
         restarts = 0
         (lastRecheck, recheckDue, retryDue) = (nil, nil, nil)
         startProbe(&turn)
@@ -224,11 +224,11 @@ package struct TargetMachine: Sendable {
         case .resolving(let run, _):
             if turn.time >= run.deadline { lookupFailed(nil, run, &turn) }
         case .asking(let run, _):
-            // The kernel owes an answer.
+            // The kernel has not answered.
             if turn.time >= run.deadline { wait(&turn) }
         case .connecting(let run, let race):
             if turn.time >= run.deadline {
-                timeIsUp(run, race, &turn)
+                deadlineReached(run, race, &turn)
             } else if let next = race.nextStart, turn.time >= next {
                 startAttempt(run, race, &turn)
             }

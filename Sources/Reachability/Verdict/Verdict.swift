@@ -1,19 +1,19 @@
-/// What the results of probes amount to: a state and its cause, by counting results in a row.
+/// The state of a target and its cause, determined by counting consecutive results.
 ///
-/// | stands | result | then |
+/// | present state | result | effect |
 /// |---|---|---|
-/// | unknown, up | failure | down or unreachable after `failAfter` in a row, whatever their causes; the last one's stands |
-/// | down, unreachable | failure of another cause | after `failAfter` of that cause in a row |
-/// | any | failure that is certain (link, address, route) | at once |
-/// | unknown, down, unreachable | success | up after `recoverAfter` in a row |
+/// | unknown, up | failure | down or unreachable after `failAfter` consecutive failures of any cause, with the last cause |
+/// | down, unreachable | failure of another cause | the new cause after `failAfter` consecutive failures of that cause |
+/// | any | certain failure (link, address, route) | down or unreachable at once |
+/// | unknown, down, unreachable | success | up after `recoverAfter` consecutive successes |
 ///
-/// `degraded` has its place here: it is what a success becomes that came over one of several families only, or beyond the limits
-/// of loss and round trip, once results are kept for each family.
+/// `degraded` is reserved for successes over only one of several families, or beyond the limits of loss and round trip. It needs
+/// results for each family, which are not kept yet.
 struct Verdict: Hashable, Sendable {
     let failAfter: Int
     let recoverAfter: Int
     private(set) var state = ServerState.unknown
-    /// Set unless the state is unknown or up.
+    /// The cause of the state; `nil` if the state is unknown or up.
     private(set) var cause: Cause?
     private var successes = 0
     private var failures = 0
@@ -28,43 +28,43 @@ struct Verdict: Hashable, Sendable {
     /// The layer of the last result; `nil` after a success.
     var lastLayer: Cause.Layer? { lastFailure?.layer }
 
-    /// Whether the next probe should come soon, because what was seen last is not what stands.
+    /// Whether the next probe should start soon, because the last result differs from the present state.
     var needsConfirmation: Bool {
         switch state {
         case .up, .degraded: failures > 0
         case .unknown: true
-        // What stood as certain and is so no longer: the old cause is known to be wrong.
+        // A certain cause that a later failure contradicts is known to be wrong.
         case .down, .unreachable:
             successes > 0 || (cause?.layer.isCertain == true && lastFailure?.isSameFailure(as: cause) == false)
         }
     }
 
-    /// A probe succeeded.
+    /// Counts a successful probe.
     mutating func succeed() {
         (failures, equalFailures, lastFailure) = (0, 0, nil)
         successes = min(successes + 1, recoverAfter)
         if successes >= recoverAfter { (state, cause) = (.up, nil) }
     }
 
-    /// A probe failed, or there is certainly nothing to probe.
+    /// Counts a failed probe, or the certainty that no packet can be sent.
     ///
-    /// - Returns: whether the verdict now rests on this failure.
+    /// - Returns: whether this failure now determines the state and its cause.
     mutating func fail(_ failure: Cause, isCertain: Bool) -> Bool {
         successes = 0
         failures = isCertain ? failAfter : min(failures + 1, failAfter)
         equalFailures = isCertain ? failAfter : failure.isSameFailure(as: lastFailure) ? min(equalFailures + 1, failAfter) : 1
         lastFailure = failure
-        let stands: Bool =
+        let isAccepted: Bool =
             switch state {
             case .unknown, .up, .degraded: failures >= failAfter
             case .down, .unreachable: equalFailures >= failAfter || failure.isSameFailure(as: cause)
             }
-        if stands { (state, cause) = (failure.layer.accusesServer ? .down : .unreachable, failure) }
-        return stands
+        if isAccepted { (state, cause) = (failure.layer.accusesServer ? .down : .unreachable, failure) }
+        return isAccepted
     }
 
-    /// The counts begin anew; what stands, stands.
-    mutating func forgetCounts() {
+    /// Resets the counts. The state and its cause stay unchanged.
+    mutating func resetCounts() {
         (successes, failures, equalFailures, lastFailure) = (0, 0, 0, nil)
     }
 }

@@ -37,7 +37,7 @@ struct ReplayCommand: ParsableCommand {
             }
         } catch let damage as Replay.DamageError {
             try standardOutput?.flush()
-            throw Failure(ExitCode.badData, "\(name): line \(damage.line): \(damage.why)")
+            throw Failure(ExitCode.badData, "\(name): line \(damage.line): \(damage.reason)")
         } catch let damage as LineReader.DamageError {
             try standardOutput?.flush()
             throw Failure(ExitCode.badData, "\(name): line \(damage.line): \(damage.why)")

@@ -31,13 +31,13 @@ import Testing
         #expect(dump([single], over: 3, &keeper).changes == [.routeAdded(single)])
         // One route is left: its removal needs no dump.
         let outcome = keeper.apply(.routeRemoved(single))
-        #expect(outcome.changes == [.routeRemoved(single)] && outcome.staleRoutes.isEmpty && outcome.doubts.isEmpty)
+        #expect(outcome.changes == [.routeRemoved(single)] && outcome.staleRoutes.isEmpty && outcome.staleTables.isEmpty)
     }
 
     @Test func `replacing one of two duplicate routes makes the table stale`() {
         var keeper = keeper()
         _ = dump([single, single], &keeper)
-        #expect(keeper.apply(.route(other, replaces: true)).doubts == [.routesV4])
+        #expect(keeper.apply(.route(other, replaces: true)).staleTables == [.routesV4])
         _ = dump([other, single], &keeper)
         #expect(keeper.live.routes(Self.key) == [other, single])
     }
@@ -60,7 +60,7 @@ import Testing
         var keeper = keeper(.route(single), .route(multipath))
         // The next hop over interface 2 dies and revives.
         #expect(dump([single], over: 2, &keeper).changes == [.routeRemoved(multipath)])
-        #expect(dump([multipath], over: 2, &keeper).doubts == [.routesV4])
+        #expect(dump([multipath], over: 2, &keeper).staleTables == [.routesV4])
         #expect(keeper.live.routes(Self.key) == [single, multipath])
     }
 

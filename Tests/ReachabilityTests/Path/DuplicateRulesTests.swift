@@ -16,7 +16,7 @@ import Testing
         var keeper = SnapshotKeeper()
         _ = dump([rule, rule], &keeper)
         let outcome = keeper.apply(.ruleRemoved(rule))
-        #expect(outcome.doubts == [.rulesV4] && outcome.changes.isEmpty)
+        #expect(outcome.staleTables == [.rulesV4] && outcome.changes.isEmpty)
         #expect(dump([rule], &keeper).changes.isEmpty)
         // One rule is left: the snapshot removes it at once.
         #expect(keeper.apply(.ruleRemoved(rule)).changes == [.ruleRemoved(rule)])
@@ -25,7 +25,7 @@ import Testing
     @Test func `a rule's removal that a dump has already shown makes the rules stale: the dumped rule may be its duplicate`() {
         var keeper = SnapshotKeeper()
         _ = dump([rule], &keeper)
-        #expect(keeper.apply(.ruleRemoved(rule)).doubts == [.rulesV4])
+        #expect(keeper.apply(.ruleRemoved(rule)).staleTables == [.rulesV4])
         #expect(dump([rule], &keeper).changes == [.ruleAdded(rule)])
     }
 
@@ -33,7 +33,7 @@ import Testing
         var keeper = SnapshotKeeper()
         #expect(keeper.apply(.rule(rule)).changes == [.ruleAdded(rule)])
         #expect(keeper.apply(.rule(rule)).changes.isEmpty)
-        #expect(keeper.apply(.ruleRemoved(rule)).doubts == [.rulesV4])
+        #expect(keeper.apply(.ruleRemoved(rule)).staleTables == [.rulesV4])
         #expect(dump([], &keeper).changes == [.ruleRemoved(rule)])
     }
 
@@ -42,7 +42,7 @@ import Testing
         keeper.beginDump(.rulesV4)
         for _ in 0..<2 { keeper.addDumped(.rule(rule)) }
         _ = keeper.apply(.ruleRemoved(rule))
-        #expect(keeper.endDump().doubts == [.rulesV4])
+        #expect(keeper.endDump().staleTables == [.rulesV4])
         #expect(keeper.live.rules == [rule])
     }
 
@@ -51,6 +51,6 @@ import Testing
         _ = dump([rule, rule], &keeper)
         keeper.beginDump(.rulesV6)
         _ = keeper.endDump()
-        #expect(keeper.apply(.ruleRemoved(rule)).doubts == [.rulesV4])
+        #expect(keeper.apply(.ruleRemoved(rule)).staleTables == [.rulesV4])
     }
 }

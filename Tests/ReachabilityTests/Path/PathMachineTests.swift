@@ -24,7 +24,7 @@ import Testing
         #expect(update?.coalescedEventCount == 0)
         #expect(update?.path.status == .satisfied)
         #expect(update?.path.interface?.name == "eth0")
-        #expect(bench.machine.isQuiet)
+        #expect(bench.machine.isIdle)
     }
 
     @Test func `no path is published before the resolver's configuration is known`() {
@@ -76,7 +76,7 @@ import Testing
             }
         }
         #expect(effects.published.first?.path.isConsistent == true)
-        #expect(bench.machine.isQuiet)
+        #expect(bench.machine.isIdle)
     }
 
     @Test func `a table that cannot be read does not prevent the first path`() {
@@ -163,7 +163,7 @@ import Testing
         }
         bench.tables[.routesV4] = []
         bench.answerDump()
-        #expect(bench.machine.isQuiet)
+        #expect(bench.machine.isIdle)
     }
 
     // MARK: Churn

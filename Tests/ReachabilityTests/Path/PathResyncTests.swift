@@ -40,7 +40,7 @@ import Testing
         }
         effects += bench.settle()
         #expect(effects.resyncs == [.overrun])
-        #expect(bench.machine.isQuiet)
+        #expect(bench.machine.isIdle)
     }
 
     @Test func `a dump that ran during an overrun does not complete the resync`() {

@@ -88,7 +88,7 @@ import Testing
         keeper.addDumped(.route(Route(route.key), isDead: true))
         let outcome = keeper.endDump()
         #expect(outcome.changes == [.routeRemoved(route)])
-        #expect(outcome.doubts == [.routesV4])
+        #expect(outcome.staleTables == [.routesV4])
     }
 
     @Test func `dead routes over a link without carrier are absent, and two dumps that show them are enough`() {
@@ -99,18 +99,18 @@ import Testing
             keeper.addDumped(.route(Net.defaultRoute, isDead: true))
             return keeper.endDump()
         }
-        #expect(dump(nil).doubts == [.routesV4])
-        #expect(dump(nil).doubts.isEmpty)
+        #expect(dump(nil).staleTables == [.routesV4])
+        #expect(dump(nil).staleTables.isEmpty)
         #expect(dump(2).staleRoutes.isEmpty)
         // Another dead route that is added meanwhile is ignored as well.
         let another = keeper.apply(.route(Net.onLink, isDead: true))
-        #expect(another.doubts.isEmpty && another.changes.isEmpty)
+        #expect(another.staleTables.isEmpty && another.changes.isEmpty)
 
         _ = keeper.apply(.link(Net.eth0))
         _ = keeper.apply(.link(Net.eth0.unplugged))
         #expect(dump(2).staleRoutes == [StaleRoutes(family: .v4, interface: 2)])
         #expect(dump(2).staleRoutes.isEmpty)
-        #expect(dump(nil).doubts.isEmpty)
+        #expect(dump(nil).staleTables.isEmpty)
         #expect(keeper.live.routes.isEmpty)
     }
 
@@ -121,7 +121,7 @@ import Testing
         keeper.addDumped(.route(route))
         let outcome = keeper.endDump()
         #expect(outcome.changes.isEmpty)
-        #expect(outcome.doubts == [.routesV4])
+        #expect(outcome.staleTables == [.routesV4])
     }
 
     @Test func `a route is absent if its link goes down after the route was dumped`() {
@@ -132,7 +132,7 @@ import Testing
         #expect(loss.changes == [.link(Net.eth0.off), .routeRemoved(route)])
         let outcome = keeper.endDump()
         #expect(outcome.changes.isEmpty)
-        #expect(outcome.doubts.contains(.routesV4))
+        #expect(outcome.staleTables.contains(.routesV4))
         #expect(!keeper.live.contains(route))
     }
 
@@ -145,7 +145,7 @@ import Testing
         #expect(keeper.live.contains(own))
         keeper.beginDump(.routesV4)
         keeper.addDumped(.route(own))
-        #expect(keeper.endDump().doubts.isEmpty)
+        #expect(keeper.endDump().staleTables.isEmpty)
         #expect(keeper.live.contains(own))
     }
 
@@ -154,7 +154,7 @@ import Testing
         let outcome = keeper.apply(.link(Net.eth0.unplugged))
         #expect(outcome.changes == [.link(Net.eth0.unplugged)])
         #expect(outcome.staleRoutes == [StaleRoutes(family: .v4, interface: 2), StaleRoutes(family: .v6, interface: 2)])
-        #expect(outcome.doubts == [.addresses, .nexthops])
+        #expect(outcome.staleTables == [.addresses, .nexthops])
         #expect(keeper.live.contains(route))
     }
 
@@ -164,7 +164,7 @@ import Testing
         for event: NetlinkEvent in [.link(Net.eth0.off), .link(Net.eth0.unplugged)] {
             var keeper = keeper()
             let outcome = keeper.apply(event)
-            #expect(outcome.doubts == [.addresses, .nexthops], "\(event)")
+            #expect(outcome.staleTables == [.addresses, .nexthops], "\(event)")
             let both = Set(IPAddress.Family.allCases.map { StaleRoutes(family: $0, interface: 2) })
             #expect(outcome.staleRoutes == both, "\(event)")
         }
@@ -172,18 +172,18 @@ import Testing
 
     @Test func `a removed link makes the routes and nexthop objects stale`() {
         var keeper = keeper()
-        #expect(keeper.apply(.linkRemoved(2)).doubts.isSuperset(of: [.routesV4, .routesV6, .nexthops]))
+        #expect(keeper.apply(.linkRemoved(2)).staleTables.isSuperset(of: [.routesV4, .routesV6, .nexthops]))
     }
 
     @Test func `a renamed link makes no table stale, and another MTU only the IPv6 routes over it`() {
         var keeper = keeper()
         var renamed = Net.eth0
         renamed.name = "lan0"
-        #expect(keeper.apply(.link(renamed)).doubts.isEmpty)
+        #expect(keeper.apply(.link(renamed)).staleTables.isEmpty)
         #expect(keeper.apply(.link(renamed)).changes.isEmpty)
         renamed.mtu = 9_000
         let outcome = keeper.apply(.link(renamed))
-        #expect(outcome.doubts.isEmpty)
+        #expect(outcome.staleTables.isEmpty)
         #expect(outcome.staleRoutes == [StaleRoutes(family: .v6, interface: 2)])
     }
 
@@ -195,7 +195,7 @@ import Testing
         let outcome = keeper.apply(.addressRemoved(Net.address.key))
         #expect(outcome.changes == [.addressRemoved(Net.address.key)])
         #expect(outcome.staleRoutes == [StaleRoutes(family: .v4, interface: 2), StaleRoutes(family: .v4, interface: 3)])
-        #expect(outcome.doubts.isEmpty)
+        #expect(outcome.staleTables.isEmpty)
         #expect(keeper.apply(.addressRemoved(Net.address.key)).changes.isEmpty)
     }
 
@@ -206,7 +206,7 @@ import Testing
             Set(outcome.changes) == [
                 .linkRemoved(2), .addressRemoved(Net.address.key), .routeRemoved(route), .routeRemoved(Net.onLink),
             ])
-        #expect(outcome.doubts.contains(.addresses))
+        #expect(outcome.staleTables.contains(.addresses))
     }
 
     @Test func `a dump of links that misses one removes its addresses and routes`() {
@@ -230,21 +230,21 @@ import Testing
         var keeper = keeper(.route(over(2)))
         let outcome = keeper.apply(.route(over(3), replaces: true))
         #expect(outcome.changes == [.routeRemoved(over(2)), .routeAdded(over(3))])
-        #expect(outcome.doubts.isEmpty)
+        #expect(outcome.staleTables.isEmpty)
     }
 
     @Test func `IPv4: a replacement among several routes of a key makes the table stale`() {
         var keeper = keeper(.route(over(2)), .route(over(3)))
         let outcome = keeper.apply(.route(over(4), replaces: true))
         #expect(outcome.changes == [.routeAdded(over(4))])
-        #expect(outcome.doubts == [.routesV4])
+        #expect(outcome.staleTables == [.routesV4])
     }
 
     @Test func `IPv4: a replacement that a dump has already shown removes no other route`() {
         var keeper = keeper(.route(over(2)), .route(over(3)))
         let outcome = keeper.apply(.route(over(2), replaces: true))
         #expect(outcome.changes.isEmpty)
-        #expect(outcome.doubts == [.routesV4])
+        #expect(outcome.staleTables == [.routesV4])
     }
 
     @Test func `IPv4: appended routes are kept beside each other, and each is removed alone`() {
@@ -260,11 +260,11 @@ import Testing
         var keeper = keeper(.route(over(2, .v6)))
         let outcome = keeper.apply(.route(both))
         #expect(outcome.changes == [.routeRemoved(over(2, .v6)), .routeAdded(both)])
-        #expect(outcome.doubts == [.routesV6])
+        #expect(outcome.staleTables == [.routesV6])
         // One next hop is removed. The message names that hop, so the dump shows which one remains.
         let removal = keeper.apply(.routeRemoved(over(3, .v6)))
         #expect(removal.changes.isEmpty)
-        #expect(removal.doubts == [.routesV6])
+        #expect(removal.staleTables == [.routesV6])
         keeper.beginDump(.routesV6)
         keeper.addDumped(.route(over(2, .v6)))
         #expect(Set(keeper.endDump().changes) == [.routeRemoved(both), .routeAdded(over(2, .v6))])
@@ -273,19 +273,19 @@ import Testing
     @Test func `the removal of an unknown route changes nothing, of an unknown rule it makes the rules stale`() {
         var keeper = keeper()
         let outcome = keeper.apply(.routeRemoved(route))
-        #expect(outcome.changes.isEmpty && outcome.doubts.isEmpty)
-        #expect(keeper.apply(.ruleRemoved(Rule(family: .v6, priority: 1))).doubts == [.rulesV6])
+        #expect(outcome.changes.isEmpty && outcome.staleTables.isEmpty)
+        #expect(keeper.apply(.ruleRemoved(Rule(family: .v6, priority: 1))).staleTables == [.rulesV6])
     }
 
     @Test func `a nexthop object over a link without carrier, or a group without its member, makes the objects stale`() {
         var keeper = keeper()
         let object = NexthopObject(id: 7, hop: Route.NextHop(interface: 2))
-        #expect(keeper.apply(.nexthop(object)).doubts == [])
-        #expect(keeper.apply(.nexthop(NexthopObject(id: 8, group: [.init(id: 7, weight: 1)]))).doubts == [])
+        #expect(keeper.apply(.nexthop(object)).staleTables == [])
+        #expect(keeper.apply(.nexthop(NexthopObject(id: 8, group: [.init(id: 7, weight: 1)]))).staleTables == [])
         // A dump of the links has already shown the lost carrier, and the object and its group were removed.
         _ = keeper.apply(.link(Net.eth0.unplugged))
-        #expect(keeper.apply(.nexthop(NexthopObject(id: 9, hop: Route.NextHop(interface: 2)))).doubts == [.nexthops])
-        #expect(keeper.apply(.nexthop(NexthopObject(id: 10, group: [.init(id: 7, weight: 1)]))).doubts == [.nexthops])
+        #expect(keeper.apply(.nexthop(NexthopObject(id: 9, hop: Route.NextHop(interface: 2)))).staleTables == [.nexthops])
+        #expect(keeper.apply(.nexthop(NexthopObject(id: 10, group: [.init(id: 7, weight: 1)]))).staleTables == [.nexthops])
     }
 
     @Test func `a changed nexthop object makes the routes stale`() {
@@ -293,9 +293,9 @@ import Testing
         var keeper = keeper()
         let first = keeper.apply(.nexthop(object))
         #expect(first.changes == [.nexthop(object)])
-        #expect(first.doubts.isEmpty)
+        #expect(first.staleTables.isEmpty)
         #expect(keeper.apply(.nexthop(object)).changes.isEmpty)
-        #expect(keeper.apply(.nexthop(NexthopObject(id: 7, isBlackhole: true))).doubts == [.routesV4, .routesV6])
+        #expect(keeper.apply(.nexthop(NexthopObject(id: 7, isBlackhole: true))).staleTables == [.routesV4, .routesV6])
         #expect(keeper.apply(.nexthopRemoved(7)).changes == [.nexthopRemoved(7)])
     }
 
@@ -307,6 +307,6 @@ import Testing
             _ = keeper.apply(.rule(rule))
             _ = keeper.apply(.ruleRemoved(rule))
         }
-        #expect(keeper.endDump().doubts.contains(.rulesV4))
+        #expect(keeper.endDump().staleTables.contains(.rulesV4))
     }
 }

@@ -23,7 +23,7 @@ import Testing
         keeper.addDumped(.route(route(4, over: 2)))
         let outcome = keeper.endDump()
         #expect(Set(outcome.changes) == [.routeRemoved(route(1, over: 2)), .routeAdded(route(4, over: 2))])
-        #expect(outcome.doubts.isEmpty && outcome.staleRoutes.isEmpty)
+        #expect(outcome.staleTables.isEmpty && outcome.staleRoutes.isEmpty)
         #expect(keeper.live.contains(route(3, over: 3)))
     }
 
@@ -32,13 +32,13 @@ import Testing
         var keeper = keeper(.route(route(1, over: 9)), .route(route(2, over: 2)), .nexthop(object))
         let outcome = keeper.apply(.link(Link(index: 9, name: "eth9")))
         #expect(Set(outcome.changes.dropFirst()) == [.routeRemoved(route(1, over: 9)), .nexthopRemoved(5)])
-        #expect(outcome.staleRoutes.contains(StaleRoutes(family: .v4, interface: 9)) && outcome.doubts.contains(.nexthops))
+        #expect(outcome.staleRoutes.contains(StaleRoutes(family: .v4, interface: 9)) && outcome.staleTables.contains(.nexthops))
     }
 
     @Test func `a new link that nothing uses makes no table stale`() {
         var keeper = keeper(.route(route(2, over: 2)))
         let outcome = keeper.apply(.link(Link(index: 9, name: "eth9")))
-        #expect(outcome.staleRoutes.isEmpty && outcome.doubts.isEmpty)
+        #expect(outcome.staleRoutes.isEmpty && outcome.staleTables.isEmpty)
     }
 
     @Test func `a multipath route loses and regains a next hop by dumps of that interface`() {
@@ -51,7 +51,7 @@ import Testing
         keeper.addDumped(.route(both))
         let outcome = keeper.endDump()
         #expect(outcome.changes == [.routeRemoved(route(1, over: 3)), .routeAdded(both)])
-        #expect(outcome.doubts.isEmpty)
+        #expect(outcome.staleTables.isEmpty)
     }
 
     @Test func `a multipath route beside another route of its key makes the complete table stale`() {
@@ -59,7 +59,7 @@ import Testing
         var keeper = keeper(.route(route(1, over: 3)), .route(route(1, over: 1)))
         keeper.beginDump(.routesV4, over: 2)
         keeper.addDumped(.route(both))
-        #expect(keeper.endDump().doubts == [.routesV4])
+        #expect(keeper.endDump().staleTables == [.routesV4])
     }
 
     @Test func `events during a dump of one interface override it`() {
@@ -77,16 +77,16 @@ import Testing
         var route = route(1, over: 3)
         route.nexthopObject = 7
         var keeper = keeper(.route(route))
-        #expect(keeper.apply(.link(Net.eth0.unplugged)).doubts.contains(.routesV4))
+        #expect(keeper.apply(.link(Net.eth0.unplugged)).staleTables.contains(.routesV4))
         _ = keeper.apply(.routeRemoved(route))
-        #expect(!keeper.apply(.link(Net.eth0)).doubts.contains(.routesV4))
+        #expect(!keeper.apply(.link(Net.eth0)).staleTables.contains(.routesV4))
     }
 
     @Test func `too many routes over the changed link make the complete table stale, not those over another link`() {
         var keeper = keeper()
         for number in 0...UInt32(RouteIndex.limit) { _ = keeper.apply(.route(route(number, over: 3))) }
-        #expect(keeper.apply(.link(Net.eth0.off)).doubts == [.addresses, .nexthops])
-        #expect(keeper.apply(.link(Net.eth1.off)).doubts.isSuperset(of: [.routesV4]))
+        #expect(keeper.apply(.link(Net.eth0.off)).staleTables == [.addresses, .nexthops])
+        #expect(keeper.apply(.link(Net.eth1.off)).staleTables.isSuperset(of: [.routesV4]))
     }
 
     @Test(arguments: [1, 7, 100]) func `a dump that is merged in slices ends like one that is merged at once`(limit: Int) {
@@ -123,13 +123,13 @@ import Testing
         bench.turn(.overrun)
         while let table = bench.dumping?.table, table != .routesV4 { bench.answerDump() }
         bench.answerDump()
-        #expect(bench.machine.snapshot.routes.count < 9_000 && !bench.machine.isQuiet)
+        #expect(bench.machine.snapshot.routes.count < 9_000 && !bench.machine.isIdle)
         let lost: NetlinkEvent = .route(route(9_001, over: 3))
         bench.tables[.routesV4]?.append(lost)
         let effects = bench.turn(.overrun)
         #expect(effects.resyncs.isEmpty)
         bench.settle()
-        #expect(bench.machine.isQuiet)
+        #expect(bench.machine.isIdle)
         #expect(bench.machine.snapshot.contains(route(9_001, over: 3)))
     }
 
@@ -147,16 +147,16 @@ import Testing
 
     @Test func `the routes over stale interfaces are dumped one by one, once a second, and a complete dump covers them`() {
         var schedule = DumpSchedule()
-        for interface: UInt32 in [5, 3] { schedule.want(StaleRoutes(family: .v4, interface: interface), at: 0) }
+        for interface: UInt32 in [5, 3] { schedule.request(StaleRoutes(family: .v4, interface: interface), at: 0) }
         #expect(schedule.next(at: 0) == .routesV4 && schedule.runningInterface == 3)
         #expect(schedule.finished(.complete, draw: 0, at: 1) == .accept)
         #expect(schedule.next(at: 1) == .routesV4 && schedule.runningInterface == 5)
-        schedule.want(StaleRoutes(family: .v4, interface: 3), at: 2)
+        schedule.request(StaleRoutes(family: .v4, interface: 3), at: 2)
         #expect(schedule.finished(.complete, draw: 0, at: 3) == .accept)
-        #expect(schedule.next(at: 4) == nil && !schedule.isQuiet)
-        schedule.want(.routesV4, at: 5)
+        #expect(schedule.next(at: 4) == nil && !schedule.isIdle)
+        schedule.request(.routesV4, at: 5)
         #expect(schedule.next(at: 5) == .routesV4 && schedule.runningInterface == nil)
         #expect(schedule.finished(.complete, draw: 0, at: 6) == .accept)
-        #expect(schedule.isQuiet)
+        #expect(schedule.isIdle)
     }
 }

@@ -62,9 +62,9 @@ import Testing
         var queue = LookupQueue(threadLimit: 2, queueLimit: 9)
         #expect(queue.add(request(of: 1)) == .makeThread(generation: 0))
         #expect(queue.beginGeneration() == 1)
-        #expect((queue.threads, queue.former) == (1, 1))
+        #expect((queue.threads, queue.formerThreads) == (1, 1))
         #expect(next(&queue, of: 0) == .end)
-        #expect((queue.threads, queue.former) == (1, 0))
+        #expect((queue.threads, queue.formerThreads) == (1, 0))
         #expect(next(&queue, of: 1) == .take(request(of: 1), more: false))
     }
 
@@ -72,9 +72,9 @@ import Testing
         var queue = LookupQueue(threadLimit: 2, queueLimit: 9)
         _ = queue.add(request(of: 1))
         _ = queue.beginGeneration()
-        #expect(queue.lose(of: 0) == [])
-        #expect((queue.threads, queue.former) == (1, 0))
-        #expect(queue.lose(of: 1) == [request(of: 1)])
+        #expect(queue.threadFailed(of: 0) == [])
+        #expect((queue.threads, queue.formerThreads) == (1, 0))
+        #expect(queue.threadFailed(of: 1) == [request(of: 1)])
         #expect((queue.threads, queue.waiting) == (0, []))
     }
 
@@ -87,9 +87,9 @@ import Testing
                 guard case .take = next(&queue, of: generation) else { continue }
                 stuck.append(generation)
             }
-            #expect(queue.threads + queue.former <= 8)
+            #expect(queue.threads + queue.formerThreads <= 8)
             if let generation = queue.beginGeneration(), case .take = next(&queue, of: generation) { stuck.append(generation) }
-            #expect(queue.threads + queue.former <= 8)
+            #expect(queue.threads + queue.formerThreads <= 8)
         }
         #expect(stuck.count == 8)
         // The limit is reached: a name waits until a former thread has ended.
@@ -121,7 +121,8 @@ import Testing
                 }
             }
             let present = alive.count { $0.generation == queue.generation }
-            guard present == queue.threads, alive.count - present == queue.former, alive.count <= 12, queue.waiting.count <= 5
+            guard present == queue.threads, alive.count - present == queue.formerThreads, alive.count <= 12,
+                queue.waiting.count <= 5
             else {
                 Issue.record("seed \(seed), step \(step): \(queue), \(alive)")
                 return

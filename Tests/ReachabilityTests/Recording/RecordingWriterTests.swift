@@ -63,13 +63,13 @@ import Testing
         #expect(mkfifo(directory.at("pipe"), 0o600) == 0)
         let reader = open(directory.at("pipe"), O_RDONLY | O_NONBLOCK | O_CLOEXEC)
         defer { close(reader) }
-        let writer = try RecordingWriter(path: directory.at("pipe"), header: Self.header, patience: 50)
+        let writer = try RecordingWriter(path: directory.at("pipe"), header: Self.header, pipeTimeout: 50)
         let moment = Moment(monotonicNanoseconds: 1, wallClockNanoseconds: 1)
         // A pipe holds half of it.
         #expect(writer.append(RecordedInput(moment: moment, input: .datagram([UInt8](repeating: 0, count: 1 << 17)))) == nil)
         #expect(writer.finish() == ENOBUFS)
         #expect(throws: MonitorError.recording(path: directory.at("pipe"), errno: ENOBUFS)) {
-            try RecordingWriter(path: directory.at("pipe"), header: Self.header, patience: 50)
+            try RecordingWriter(path: directory.at("pipe"), header: Self.header, pipeTimeout: 50)
         }
     }
 }

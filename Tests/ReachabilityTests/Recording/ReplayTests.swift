@@ -107,10 +107,10 @@ import Testing
         for number in 1..<lines.count {
             let cut = lines.prefix(number) + [String(lines[number].dropLast(3))]
             let (events, damage) = try replay(Array(cut))
-            #expect(damage == Replay.DamageError(line: number + 1, why: "is cut off"))
+            #expect(damage == Replay.DamageError(line: number + 1, reason: "is cut off"))
             #expect(events == Array(complete.prefix(events.count)))
             let (shortened, missing) = try replay(Array(lines.prefix(number)))
-            #expect(missing == Replay.DamageError(line: number + 1, why: "is missing: the recording ends early"))
+            #expect(missing == Replay.DamageError(line: number + 1, reason: "is missing: the recording ends early"))
             #expect(shortened == events)
         }
     }
@@ -122,21 +122,21 @@ import Testing
         let (count, number) = (lines.count - 2, lines.count - 1)
         #expect(
             try replay(short).damage
-                == Replay.DamageError(line: number, why: "counts \(count) inputs where there are \(count - 1)"))
+                == Replay.DamageError(line: number, reason: "counts \(count) inputs where there are \(count - 1)"))
         for text in ["", "garbage", line(.turnEnded), lines[lines.count - 1]] {
             let (events, damage) = try replay(lines + [text])
-            #expect(damage == Replay.DamageError(line: lines.count + 1, why: "stands after the end of the recording"))
+            #expect(damage == Replay.DamageError(line: lines.count + 1, reason: "stands after the end of the recording"))
             #expect(events == (try replay(lines).events))
         }
         let future = #"{"netwatch_recording_end":3,"inputs":\#(count)}"#
         #expect(
             try replay(lines.dropLast() + [future]).damage
-                == Replay.DamageError(line: lines.count, why: "ends a recording of format 3"))
+                == Replay.DamageError(line: lines.count, reason: "ends a recording of format 3"))
     }
 
     @Test func `a recording without any turn is complete with its end line`() throws {
         #expect(try replay([Self.header, end(of: [Self.header])]).damage == nil)
-        #expect(try replay([Self.header]).damage == Replay.DamageError(line: 2, why: "is missing: the recording ends early"))
+        #expect(try replay([Self.header]).damage == Replay.DamageError(line: 2, reason: "is missing: the recording ends early"))
     }
 
     @Test(arguments: [
@@ -152,18 +152,19 @@ import Testing
     func `a damaged line of a recording is reported with its number and its fault`(text: String, why: String) throws {
         var lines = recording()
         lines.insert(text, at: 8)
-        #expect(try replay(lines).damage == Replay.DamageError(line: 9, why: why))
+        #expect(try replay(lines).damage == Replay.DamageError(line: 9, reason: why))
         // The first inputs are read ahead for the targets, so damage among them is tested too.
-        #expect(try replay([Self.header, line(.overrun), text]).damage == Replay.DamageError(line: 3, why: why))
+        #expect(try replay([Self.header, line(.overrun), text]).damage == Replay.DamageError(line: 3, reason: why))
     }
 
     @Test func `an empty file, another kind of file and another format are refused`() throws {
-        #expect(try replay([]).damage == Replay.DamageError(line: 1, why: "the file is empty"))
-        #expect(try replay(["#!/bin/sh"]).damage?.why == "is not the header of a recording")
+        #expect(try replay([]).damage == Replay.DamageError(line: 1, reason: "the file is empty"))
+        #expect(try replay(["#!/bin/sh"]).damage?.reason == "is not the header of a recording")
         #expect(
-            try replay([#"{"netwatch_recording":3,"other":"keys"}"#]).damage?.why == "has format 3; this version reads format 2")
+            try replay([#"{"netwatch_recording":3,"other":"keys"}"#]).damage?.reason
+                == "has format 3; this version reads format 2")
         let future = Self.header.replacing("\"any\"", with: "\"cleverest\"")
-        #expect(try replay([future]).damage?.why.contains("cleverest") == true)
+        #expect(try replay([future]).damage?.reason.contains("cleverest") == true)
     }
 
     @Test func `targets that a recording adds before its first turn are known before the replay runs`() throws {

@@ -21,7 +21,7 @@ import Testing
             candidate: Candidate(address: try #require(IPAddress(address)), port: 443, zone: 0, boundTo: 0), route: route,
             result: ProbeResult(id: 1, errno: number.rawValue, call: call, reporter: reporter), neighbor: neighbor,
             elapsedNanoseconds: 7_000_000
-        ).cause(in: Transcript.Host().surroundings)
+        ).cause(in: Transcript.Host().localState)
     }
 
     private func name(_ cause: Cause) -> String { "\(cause.layer.rawValue)/\(cause.code.rawValue)" }

@@ -26,7 +26,7 @@ private let server = "192.0.2.1"
 
     @Test func `only the first begin event starts a target, and events before it are ignored`() throws {
         var target = try Transcript("192.0.2.1:443")
-        #expect(target.at(0, .surroundingsChanged) == [])
+        #expect(target.at(0, .localStateChanged) == [])
         #expect(target.at(0, .resumed) == [])
         #expect(target.at(0, .tick) == [])
         #expect(target.at(0, .begin) == ["initial unknown", "route? 192.0.2.1"])
@@ -157,7 +157,7 @@ private let server = "192.0.2.1"
         var target = try Transcript("192.0.2.1:443", ProbeSettings(families: [.v6]))
         #expect(target.at(0, .begin) == ["initial unknown", "unreachable dns/no-address-for-family 192.0.2.1"])
         #expect(target.tickDue == nil)
-        #expect(target.at(5, .surroundingsChanged) == [])
+        #expect(target.at(5, .localStateChanged) == [])
     }
 
     @Test func `a local server needs no link, and its timeout queries no neighbor`() throws {

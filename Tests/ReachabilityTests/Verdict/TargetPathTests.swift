@@ -79,19 +79,19 @@ private let server = "192.0.2.1"
         #expect(target.at(0, .begin) == ["initial unknown", "unreachable link/no-interface 192.0.2.1"])
         target.host.names[9] = "usb0"
         target.host.levels[9] = .routable
-        #expect(target.at(500, .surroundingsChanged) == ["route? 192.0.2.1 over 9"])
+        #expect(target.at(500, .localStateChanged) == ["route? 192.0.2.1 over 9"])
         #expect(target.at(500, .route(to: server, over: 9, bound: 9)) == ["connect 1 192.0.2.1 by usb0"])
     }
 
     @Test func `the loss of a target's route is published in the turn of the route's answer`() throws {
         var target = try up()
-        #expect(target.at(4000, .surroundingsChanged) == ["route? 192.0.2.1"])
+        #expect(target.at(4000, .localStateChanged) == ["route? 192.0.2.1"])
         #expect(target.at(4000, .noRoute(to: server)) == ["unreachable route/no-route 192.0.2.1"])
     }
 
     @Test func `without a route nothing is probed, and the routes are queried again once an interval`() throws {
         var target = try up()
-        _ = target.at(4000, .surroundingsChanged)
+        _ = target.at(4000, .localStateChanged)
         _ = target.at(4000, .noRoute(to: server))
         for slot in [10_000, 20_000, 30_000] as [Int64] {
             #expect(target.tickDue == slot)
@@ -102,18 +102,18 @@ private let server = "192.0.2.1"
 
     @Test func `a target whose route comes back is probed at once`() throws {
         var target = try up()
-        _ = target.at(4000, .surroundingsChanged)
+        _ = target.at(4000, .localStateChanged)
         _ = target.at(4000, .noRoute(to: server))
-        #expect(target.at(6000, .surroundingsChanged) == ["route? 192.0.2.1"])
+        #expect(target.at(6000, .localStateChanged) == ["route? 192.0.2.1"])
         #expect(target.at(6000, .route(to: server)) == ["connect 2 192.0.2.1"])
         #expect(target.at(6003, .connected(2)) == ["report ok", "up 192.0.2.1 eth0"])
     }
 
     @Test func `if the route is back and the server refuses, the old cause is replaced within a second`() throws {
         var target = try up()
-        _ = target.at(4000, .surroundingsChanged)
+        _ = target.at(4000, .localStateChanged)
         _ = target.at(4000, .noRoute(to: server))
-        _ = target.at(6000, .surroundingsChanged)
+        _ = target.at(6000, .localStateChanged)
         _ = target.at(6000, .route(to: server))
         #expect(target.at(6001, .failed(2, .connectionRefused)) == ["report tcp/refused"])
         #expect(target.tickDue == 7000)
@@ -124,20 +124,20 @@ private let server = "192.0.2.1"
 
     @Test func `another cause of a missing path is published at once`() throws {
         var target = try up()
-        _ = target.at(4000, .surroundingsChanged)
+        _ = target.at(4000, .localStateChanged)
         target.host.levels[2] = .noCarrier
         #expect(target.at(4000, .route(to: server)) == ["unreachable link/no-carrier 192.0.2.1 eth0"])
         target.host.levels[2] = .off
-        #expect(target.at(4200, .surroundingsChanged) == ["route? 192.0.2.1"])
+        #expect(target.at(4200, .localStateChanged) == ["route? 192.0.2.1"])
         #expect(target.at(4200, .route(to: server)) == ["unreachable link/interface-down 192.0.2.1 eth0"])
     }
 
     @Test func `network changes close to each other are checked after 100 ms, and none is lost`() throws {
         var target = try up()
-        #expect(target.at(4000, .surroundingsChanged) == ["route? 192.0.2.1"])
+        #expect(target.at(4000, .localStateChanged) == ["route? 192.0.2.1"])
         #expect(target.at(4000, .route(to: server)) == [])
-        #expect(target.at(4001, .surroundingsChanged) == [])
-        #expect(target.at(4002, .surroundingsChanged) == [])
+        #expect(target.at(4001, .localStateChanged) == [])
+        #expect(target.at(4002, .localStateChanged) == [])
         #expect(target.tickDue == 4100)
         #expect(target.at(4100, .tick) == ["route? 192.0.2.1"])
         #expect(target.at(4100, .noRoute(to: server)) == ["unreachable route/no-route 192.0.2.1"])
@@ -145,14 +145,14 @@ private let server = "192.0.2.1"
 
     @Test func `a network change that leaves the route unchanged causes no probe`() throws {
         var target = try up()
-        #expect(target.at(4000, .surroundingsChanged) == ["route? 192.0.2.1"])
+        #expect(target.at(4000, .localStateChanged) == ["route? 192.0.2.1"])
         #expect(target.at(4000, .route(to: server)) == [])
         #expect(target.tickDue == 10_000)
     }
 
     @Test func `a route with another interface, gateway or source causes a probe at once`() throws {
         var target = try up()
-        #expect(target.at(4000, .surroundingsChanged) == ["route? 192.0.2.1"])
+        #expect(target.at(4000, .localStateChanged) == ["route? 192.0.2.1"])
         #expect(target.at(4000, .route(to: server, over: 3, gateway: "10.1.0.1")) == ["connect 2 192.0.2.1"])
         #expect(target.at(4010, .connected(2)) == ["report ok", "up 192.0.2.1 wlan0"])
         // The slot at 10,000 is more than half an interval away, so the grid continues.
@@ -163,7 +163,7 @@ private let server = "192.0.2.1"
         var target = try up()
         _ = target.at(10_000, .tick)
         _ = target.at(10_000, .route(to: server))
-        #expect(target.at(10_500, .surroundingsChanged) == ["route? 192.0.2.1"])
+        #expect(target.at(10_500, .localStateChanged) == ["route? 192.0.2.1"])
         #expect(
             target.at(10_500, .noRoute(to: server))
                 == ["report route/no-route", "cancel 2", "unreachable route/no-route 192.0.2.1"])
@@ -178,12 +178,12 @@ private let server = "192.0.2.1"
         for attempt in 2...4 {
             time += 200
             let over: UInt32 = attempt.isMultiple(of: 2) ? 3 : 2
-            #expect(target.at(time, .surroundingsChanged) == ["route? 192.0.2.1"])
+            #expect(target.at(time, .localStateChanged) == ["route? 192.0.2.1"])
             #expect(
                 target.at(time, .route(to: server, over: over))
                     == ["cancel \(attempt)", "connect \(attempt + 1) 192.0.2.1"])
         }
-        _ = target.at(time + 200, .surroundingsChanged)
+        _ = target.at(time + 200, .localStateChanged)
         #expect(target.at(time + 200, .route(to: server, over: 2)) == [])
         #expect(target.at(time + 300, .connected(5)) == ["report ok", "up 192.0.2.1 wlan0"])
         // The result may be out of date, so the next probe comes soon.
@@ -193,14 +193,14 @@ private let server = "192.0.2.1"
     @Test func `a renamed interface of a target's route is published without a probe`() throws {
         var target = try up()
         target.host.names[2] = "lan0"
-        #expect(target.at(4000, .surroundingsChanged) == ["up 192.0.2.1 lan0", "route? 192.0.2.1"])
+        #expect(target.at(4000, .localStateChanged) == ["up 192.0.2.1 lan0", "route? 192.0.2.1"])
     }
 
     @Test func `a long loss of the route is published once, and its return causes one probe`() throws {
         var target = try up()
         var lines: [String] = []
         for time in stride(from: 1000, to: 9000, by: 200) as StrideTo<Int64> {
-            lines += target.at(time, .surroundingsChanged).filter { !$0.hasPrefix("route?") }
+            lines += target.at(time, .localStateChanged).filter { !$0.hasPrefix("route?") }
             lines += target.at(time, time < 5000 ? .noRoute(to: server) : .route(to: server)).filter { !$0.hasPrefix("route?") }
         }
         #expect(lines == ["unreachable route/no-route 192.0.2.1", "connect 2 192.0.2.1"])
@@ -212,7 +212,7 @@ private let server = "192.0.2.1"
         ("224.0.0.1:80", "224.0.0.1 is a multicast address, and TCP connects to single hosts only"),
         ("[ff02::1]:80", "ff02::1 is a multicast address, and TCP connects to single hosts only"),
         ("255.255.255.255:80", "255.255.255.255 is a broadcast address, and TCP connects to single hosts only"),
-        ("[::]:80", ":: is the unspecified address, which is no host's; ::1 is this machine"),
+        ("[::]:80", ":: is the unspecified address, which belongs to no host; ::1 is this machine"),
     ])
     func `a multicast, broadcast or unspecified target is unreachable on any path`(endpoint: String, detail: String) throws {
         for pathCause in [nil, Cause(.link, .noCarrier, detail: "eth0 has no carrier")] {
@@ -243,7 +243,7 @@ private let server = "192.0.2.1"
 
     @Test func `an unanswered route query keeps the known route and is asked again`() throws {
         var target = try up()
-        #expect(target.at(4000, .surroundingsChanged) == ["route? 192.0.2.1"])
+        #expect(target.at(4000, .localStateChanged) == ["route? 192.0.2.1"])
         #expect(target.at(4000, .unanswered(server)) == [])
         #expect(target.tickDue == 5000)
         #expect(target.at(5000, .tick) == ["route? 192.0.2.1"])
@@ -258,9 +258,9 @@ private let server = "192.0.2.1"
 
     @Test func `a missing route stays missing while the kernel does not answer`() throws {
         var target = try up()
-        _ = target.at(4000, .surroundingsChanged)
+        _ = target.at(4000, .localStateChanged)
         _ = target.at(4000, .noRoute(to: server))
-        #expect(target.at(6000, .surroundingsChanged) == ["route? 192.0.2.1"])
+        #expect(target.at(6000, .localStateChanged) == ["route? 192.0.2.1"])
         #expect(target.at(6000, .unanswered(server)) == [])
         #expect(target.tickDue == 7000)
         #expect(target.at(7000, .tick) == ["route? 192.0.2.1"])
@@ -291,9 +291,9 @@ private let server = "192.0.2.1"
 
     @Test func `a network change does not wait for the route query that is due again`() throws {
         var target = try up()
-        _ = target.at(4000, .surroundingsChanged)
+        _ = target.at(4000, .localStateChanged)
         _ = target.at(4000, .unanswered(server))
-        #expect(target.at(4200, .surroundingsChanged) == ["route? 192.0.2.1"])
+        #expect(target.at(4200, .localStateChanged) == ["route? 192.0.2.1"])
         #expect(target.at(4200, .noRoute(to: server)) == ["unreachable route/no-route 192.0.2.1"])
     }
 }

@@ -112,7 +112,7 @@ import Testing
         _ = target.at(0, .noRoute(to: "2001:db8::1"))
         #expect(target.at(0, .route(to: "192.0.2.1")) == ["unreachable link/no-carrier 192.0.2.1 eth0"])
         // The name is resolved again by the schedule. A network change only queries the routes.
-        #expect(target.at(500, .surroundingsChanged) == ["route? 2001:db8::1", "route? 192.0.2.1"])
+        #expect(target.at(500, .localStateChanged) == ["route? 2001:db8::1", "route? 192.0.2.1"])
         #expect(target.at(10_000, .tick) == ["resolve 2 server.example"])
     }
 
@@ -168,16 +168,16 @@ import Testing
         target.host.pathCause = Cause(.link, .noCarrier, detail: "eth0 has no carrier")
         #expect(target.at(5, .notFound(1, .tryAgain)) == ["report link/no-carrier", "unreachable link/no-carrier"])
         // A network change resolves the name again, at most once a second.
-        #expect(target.at(2000, .surroundingsChanged) == ["resolve 2 server.example"])
+        #expect(target.at(2000, .localStateChanged) == ["resolve 2 server.example"])
         _ = target.at(2005, .notFound(2, .tryAgain))
-        #expect(target.at(2100, .surroundingsChanged) == [])
+        #expect(target.at(2100, .localStateChanged) == [])
         #expect(target.tickDue == 3000)
         #expect(target.at(3000, .tick) == ["resolve 3 server.example"])
     }
 
     @Test func `a network change during a lookup repeats the lookup within a second`() throws {
         var target = try named(ProbeSettings(failAfter: 1))
-        #expect(target.at(100, .surroundingsChanged) == [])
+        #expect(target.at(100, .localStateChanged) == [])
         _ = target.at(200, .notFound(1, .tryAgain))
         #expect(target.tickDue == 1000)
     }

@@ -63,7 +63,7 @@ private struct Model {
             play(.neighbor(key, answers[dice.below(answers.count)]))
         case 91..<95:
             changeHost()
-            play(.surroundingsChanged)
+            play(.localStateChanged)
         case 95:
             play(.resumed)
         case 96:
@@ -128,7 +128,7 @@ private struct Model {
 
     private mutating func play(_ event: TargetMachine.Event) {
         let effects = machine.handle(
-            event, in: host.surroundings, at: Moment(monotonicNanoseconds: now, wallClockNanoseconds: now))
+            event, in: host.localState, at: Moment(monotonicNanoseconds: now, wallClockNanoseconds: now))
         for effect in effects { take(effect) }
         expect(attempts.count <= AttemptRace.limit, "at most four attempts are under way")
         if case .connecting(_, let race) = machine.phase {
@@ -178,7 +178,7 @@ private struct Model {
 
     private mutating func judge(_ update: ServerUpdate) {
         expect(update.isInitial == (published == nil), "the first update is the initial one")
-        if let published { expect(!published.saysTheSame(as: update), "an update says something new") }
+        if let published { expect(!published.isEquivalent(to: update), "an update says something new") }
         expect(update.stateMoment <= update.moment, "a state does not begin in the future")
         switch update.state {
         case .unknown: expect(update.cause == nil && published == nil, "unknown is the initial state only")

@@ -97,7 +97,7 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
     @Test func `a lost route ends the streak of a router's error`() throws {
         var streak = try Streak(ProbeSettings(failAfter: 1))
         _ = streak.rejected(at: 0)
-        _ = streak.target.at(4000, .surroundingsChanged)
+        _ = streak.target.at(4000, .localStateChanged)
         #expect(streak.target.at(4000, .noRoute(to: server)) == ["unreachable route/no-route 192.0.2.1"])
         #expect(streak.silent(at: 10_000) == ["report tcp/timeout", "down tcp/timeout 192.0.2.1 eth0"])
     }

@@ -22,7 +22,7 @@ struct Transcript {
         var pathCause: Cause?
         var hasResolver = true
 
-        var surroundings: TargetMachine.Surroundings {
+        var localState: TargetMachine.LocalState {
             let types: [UInt32: InterfaceType] = [1: .loopback, 2: .wired, 3: .wifi]
             var interfaces: [UInt32: NetworkInterface] = [:]
             for (index, name) in names {
@@ -30,7 +30,7 @@ struct Transcript {
                     name: name, index: index, type: types[index] ?? .other, isVirtual: false, isExpensive: false,
                     level: levels[index] ?? .off, addresses: [])
             }
-            return TargetMachine.Surroundings(
+            return TargetMachine.LocalState(
                 interfaces: interfaces, path: NetworkPath(status: pathCause == nil ? .satisfied : .unsatisfied, cause: pathCause),
                 isOwn: { $0 == IPAddress(v4: 0x0a00_0002) }, hasResolver: hasResolver)
         }
@@ -43,13 +43,13 @@ struct Transcript {
             query.port = machine.endpoint.port
             event = .route(query, answer)
         }
-        effects = machine.handle(event, in: host.surroundings, at: Self.moment(milliseconds))
+        effects = machine.handle(event, in: host.localState, at: Self.moment(milliseconds))
         // A failed probe may query the route with all its next hops. That query is answered at once and has no line.
         while let place = effects.firstIndex(where: Self.asksForAll), case .askRoute(let query) = effects[place] {
             var route = ChosenRoute(interface: 2)
             route.nextHops = nextHops
             effects.remove(at: place)
-            effects += machine.handle(.route(query, .route(route)), in: host.surroundings, at: Self.moment(milliseconds))
+            effects += machine.handle(.route(query, .route(route)), in: host.localState, at: Self.moment(milliseconds))
         }
         return effects.map(Self.line)
     }

@@ -1,9 +1,9 @@
 internal import Pacing
 
-/// What a change of links, addresses, routes or the resolver's configuration means to a target.
+/// The reaction of a target to changed links, addresses, routes or resolver configuration.
 extension TargetMachine {
-    mutating func surroundingsChanged(_ turn: inout Turn) {
-        // The interface of what is published may have another name or type now.
+    mutating func localStateChanged(_ turn: inout Turn) {
+        // The interface in the published update may have another name or type now.
         publish(&turn)
         guard recheckDue == nil else { return }
         let due = lastRecheck?.addingSaturated(needsLookup ? Self.lookupGap : Self.recheckGap) ?? turn.time
@@ -14,7 +14,7 @@ extension TargetMachine {
         }
     }
 
-    /// Whether no route can be asked for, or asking would not help: the name was not resolved.
+    /// Whether the name must be resolved first, because it has no address or the last lookup failed.
     private var needsLookup: Bool { addresses.isEmpty || verdict.lastLayer == .dns }
 
     mutating func recheck(_ turn: inout Turn) {
@@ -32,7 +32,7 @@ extension TargetMachine {
     }
 
     private mutating func startCheck(_ turn: inout Turn) {
-        switch candidates(in: turn.surroundings) {
+        switch candidates(in: turn.localState) {
         case .failure(let failure):
             pathless(failure.cause, Place(address: addresses.first), &turn)
         case .success(let candidates):
@@ -42,21 +42,21 @@ extension TargetMachine {
         }
     }
 
-    /// The routes are known again.
-    mutating func checked(_ ways: [(Candidate, Way)], _ turn: inout Turn) {
-        let routes = Self.openRoutes(ways)
-        guard !routes.isEmpty else { return pathless(ways, &turn) }
+    /// Handles the routes that a check found.
+    mutating func checked(_ candidateRoutes: [(Candidate, CandidateRoute)], _ turn: inout Turn) {
+        let routes = Self.openRoutes(candidateRoutes)
+        guard !routes.isEmpty else { return pathless(candidateRoutes, &turn) }
         let isChanged = routes != openRoutes
         openRoutes = routes
         streak.keep(to: routes)
         switch phase {
         case .idle, .asking, .resolving: break
-        case .pathless: startProbe(&turn, knowing: ways)
+        case .pathless: startProbe(&turn, knowing: candidateRoutes)
         case .waiting:
-            if isChanged { startProbe(&turn, knowing: ways) }
+            if isChanged { startProbe(&turn, knowing: candidateRoutes) }
         case .connecting, .examining:
             guard isChanged else { return }
-            // Attempts under way keep to the route that they began on.
+            // Running attempts keep their routes.
             guard restarts < Self.restartLimit else {
                 isOutdated = true
                 if case .connecting(let run, var race) = phase {
@@ -66,12 +66,12 @@ extension TargetMachine {
                 return
             }
             restarts += 1
-            startProbe(&turn, knowing: ways)
+            startProbe(&turn, knowing: candidateRoutes)
         }
     }
 }
 
-/// What is said.
+/// Reports and updates.
 extension TargetMachine {
     mutating func report(_ run: ProbeRun, _ cause: Cause?, _ place: Place, _ turn: inout Turn) {
         turn.effects.append(
@@ -81,25 +81,25 @@ extension TargetMachine {
                     connection: run.connecting.map { turn.now.elapsed(since: $0) }, cause: cause, moment: turn.now)))
     }
 
-    /// Publishes what stands, if it differs from what was published in anything that counts.
+    /// Publishes the present status if it differs from the last update in a relevant value.
     mutating func publish(isInitial: Bool = false, _ turn: inout Turn) {
         let interface = place.interface.flatMap { index in
-            turn.surroundings.interfaces[index] ?? (lastInterface?.index == index ? lastInterface : nil)
+            turn.localState.interfaces[index] ?? (lastInterface?.index == index ? lastInterface : nil)
         }
         lastInterface = interface
         let update = ServerUpdate(
             endpoint: endpoint, state: verdict.state, cause: verdict.cause,
             since: published.flatMap { $0.state == verdict.state ? $0.stateMoment : nil } ?? turn.now, address: place.address,
             interface: interface, roundTrip: place.roundTrip, isInitial: isInitial, moment: turn.now)
-        if let published, published.saysTheSame(as: update) { return }
+        if let published, published.isEquivalent(to: update) { return }
         published = update
         turn.effects.append(.publish(update))
     }
 }
 
 extension ServerUpdate {
-    /// Whether state, cause, address and interface are the same; round trip, detail and evidence do not count.
-    func saysTheSame(as other: ServerUpdate) -> Bool {
+    /// Returns whether state, cause, address and interface are equal. Round trip, detail and evidence are ignored.
+    func isEquivalent(to other: ServerUpdate) -> Bool {
         state == other.state && cause?.layer == other.cause?.layer && cause?.code == other.cause?.code
             && address == other.address && interface?.index == other.interface?.index
             && interface?.name == other.interface?.name && interface?.type == other.interface?.type

@@ -1,0 +1,66 @@
+import Foundation
+import Reachability
+import ReachabilityCompatibility
+import ReachabilityTestKit
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct NetworkReachabilityManagerTests {
+    private typealias Status = NetworkReachabilityManager.Status
+
+    private let noCarrier = Cause(.link, .noCarrier, detail: "interface wlan0 has no carrier")
+
+    /// The statuses that `manager` posts from now on.
+    private func posts(
+        of manager: NetworkReachabilityManager
+    ) -> (AsyncStream<Status>.Iterator, NotificationCenter.ObservationToken) {
+        let (statuses, posted) = AsyncStream.makeStream(of: Status.self)
+        let token = NotificationCenter.default.addObserver(of: manager, for: .networkReachabilityDidChange) {
+            posted.yield($0.status)
+        }
+        return (statuses.makeAsyncIterator(), token)
+    }
+
+    @Test func `networkReachabilityDidChange is posted for a changed status, not for other path updates`() async {
+        let network = ScriptedNetwork()
+        let manager = NetworkReachabilityManager(monitor: network.monitor)
+        #expect(manager.status == .unknown)
+        var (statuses, token) = posts(of: manager)
+        defer { NotificationCenter.default.removeObserver(token) }
+
+        network.publish(.satisfied(over: .wifi()))
+        #expect(await statuses.next() == .reachableViaWiFi)
+        // Another Wi-Fi interface is a path update with the same status: the next post is that of the lost carrier.
+        network.publish(.satisfied(over: .wifi("wlan1", index: 9)))
+        network.publish(.unsatisfied(noCarrier))
+        #expect(await statuses.next() == .notReachable)
+        network.publish(.satisfied(over: .cellular()))
+        #expect(await statuses.next() == .reachableViaWWAN)
+        #expect(manager.isReachableViaWWAN)
+    }
+
+    @Test func `networkReachabilityDidChange is posted for the changed status of a host`() async throws {
+        let network = ScriptedNetwork(.satisfied(over: .wired()))
+        let manager = NetworkReachabilityManager(server: try ServerMonitor("192.0.2.1:443", on: network.monitor))
+        #expect(manager.status == .unknown)
+        var (statuses, token) = posts(of: manager)
+        defer { NotificationCenter.default.removeObserver(token) }
+
+        let address = try #require(IPAddress("192.0.2.1"))
+        let route = ServerStatus.Route(address: address, interface: .wired(), roundTrip: .milliseconds(3))
+        try network.publish(.up(via: route), of: "192.0.2.1:443")
+        #expect(await statuses.next() == .reachableViaWired)
+        let refused = Cause(.tcp, .refused, detail: "192.0.2.1 refuses connections to port 443")
+        try network.publish(.down(refused), of: "192.0.2.1:443")
+        #expect(await statuses.next() == .notReachable)
+    }
+
+    @Test func `a released manager posts no more, and its path monitor continues`() async {
+        let network = ScriptedNetwork()
+        var manager: NetworkReachabilityManager? = NetworkReachabilityManager(monitor: network.monitor)
+        weak let released = manager
+        manager = nil
+        #expect(released == nil)
+        network.publish(.satisfied(over: .wifi()))
+        #expect(network.monitor.currentPath?.status == .satisfied)
+    }
+}
