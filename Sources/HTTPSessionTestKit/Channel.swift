@@ -42,7 +42,7 @@ final class Channel {
     }
 
     /// Nothing is sent meanwhile. Ends early, with an error, when the client leaves.
-    func wait(_ wait: Reply.Wait) throws(ChannelEnd) {
+    func wait(_ wait: StubResponse.Wait) throws(ChannelEnd) {
         switch wait {
         case .delay(let duration): try self.wait(until: MonotonicClock.now() + duration.nanoseconds)
         case .gate(let gate): try hold(until: nil, gate: gate)
@@ -180,7 +180,7 @@ final class Channel {
     // MARK: The end
 
     /// Ends the connection in this manner. Its descriptor closes with this value.
-    func end(_ ending: Reply.Ending) {
+    func end(_ ending: StubResponse.Ending) {
         if ending == .reset {
             // The last close then sends RST (socket(7)).
             var option = linger(l_onoff: 1, l_linger: 0)

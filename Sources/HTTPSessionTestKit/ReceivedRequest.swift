@@ -30,7 +30,7 @@ public struct ReceivedRequest: Hashable, Sendable {
     public let arrival: Int
     /// What was agreed on when the connection is encrypted.
     public let tls: TLSDetails?
-    /// The decoded body, at most ``MisbehavingServer/Options/recordedBodyBytes`` of it.
+    /// The decoded body, at most ``TestServer/Options/recordedBodyBytes`` of it.
     public internal(set) var body: [UInt8] = []
     /// The length of the whole decoded body.
     public internal(set) var bodyLength: Int64 = 0

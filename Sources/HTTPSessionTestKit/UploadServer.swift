@@ -55,15 +55,15 @@ public final class UploadServer: Sendable {
     public enum Fault: Sendable {
         /// So many bytes of the body are read, and the connection ends, after a wait; of those the last `losing` are not kept. A reset may
         /// destroy what the client has not read yet, such as a 104.
-        case cut(afterBodyBytes: Int64, losing: Int64 = 0, Reply.Ending = .reset, after: Reply.Wait? = nil)
+        case cut(afterBodyBytes: Int64, losing: Int64 = 0, StubResponse.Ending = .reset, after: StubResponse.Wait? = nil)
         /// So many bytes of the body are read, and the rest after a wait.
-        case hold(afterBodyBytes: Int64, Reply.Wait)
+        case hold(afterBodyBytes: Int64, StubResponse.Wait)
         /// All of it is taken, and the connection ends without an answer.
-        case silence(Reply.Ending = .reset)
+        case silence(StubResponse.Ending = .reset)
         /// This is the answer; the body is not read, and the connection ends.
-        case refuse(Reply)
+        case refuse(StubResponse)
         /// All of it is taken, and this is the answer.
-        case answer(Reply)
+        case answer(StubResponse)
         /// The upload is forgotten before the request is looked at.
         case forget
         /// The answer says that so many bytes are there.

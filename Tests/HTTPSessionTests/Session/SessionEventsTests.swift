@@ -30,7 +30,7 @@ import Testing
     }
 
     @Test func `a sequence receives the events from its creation to the session's end`() async throws {
-        let server = try MisbehavingServer { _ in Reply(body: "x") }
+        let server = try TestServer { _ in StubResponse(body: "x") }
         let session = try localSession()
         _ = try await session.dataTask(for: TransferRequest(url: server.url())).response
         let events = session.events
@@ -43,7 +43,7 @@ import Testing
     }
 
     @Test func `each sequence receives all events`() async throws {
-        let server = try MisbehavingServer { _ in Reply(body: "x") }
+        let server = try TestServer { _ in StubResponse(body: "x") }
         let session = try localSession()
         let (one, other) = (session.events, session.events)
         _ = try await session.dataTask(for: TransferRequest(url: server.url())).response

@@ -1,11 +1,11 @@
-/// What a ``MisbehavingServer`` answers, and how it goes wrong. A value: it can be made once and used for many requests.
+/// What a ``TestServer`` answers, and how it goes wrong. A value: it can be made once and used for many requests.
 ///
 /// ```swift
-/// Reply(404, body: "no such thing")
-/// Reply(body: .pattern(100_000)).slow(bytesPerSecond: 10_000)
-/// Reply(body: .pattern(100_000)).cut(afterBodyBytes: 50_000, .reset)
+/// StubResponse(404, body: "no such thing")
+/// StubResponse(body: .pattern(100_000)).slow(bytesPerSecond: 10_000)
+/// StubResponse(body: .pattern(100_000)).cut(afterBodyBytes: 50_000, .reset)
 /// ```
-public struct Reply: Sendable {
+public struct StubResponse: Sendable {
     /// Why nothing is sent for a while. Each ends early when the client leaves or the server stops.
     public enum Wait: Sendable {
         /// This long.
@@ -31,14 +31,14 @@ public struct Reply: Sendable {
         /// Content-Length, with the truth.
         case contentLength
         /// Content-Length, with this number. When more is promised than comes, the connection ends after the body.
-        case lyingLength(Int64)
+        case declaredLength(Int64)
         /// Transfer-Encoding: chunked, with these trailer fields.
         case chunked(trailers: [HeaderField])
         /// Chunked; what follows the first half of the body is broken, and the connection ends there.
         case brokenChunks(ChunkFault)
         /// By the end of the connection.
         case untilClose
-        /// The server adds no field: it is all in ``Reply/fields``.
+        /// The server adds no field: it is all in ``StubResponse/fields``.
         case asGiven
     }
 
@@ -57,7 +57,7 @@ public struct Reply: Sendable {
     }
 
     /// What becomes of the connection after the reply.
-    public enum Afterwards: Sendable {
+    public enum ConnectionUse: Sendable {
         /// It waits for the next request.
         case keepAlive
         /// It ends; `announced` says whether the reply has `Connection: close`.
@@ -95,10 +95,10 @@ public struct Reply: Sendable {
     public var status: Int
     /// The reason phrase; nil for the usual one.
     public var reason: String?
-    /// The field lines, in order; ``framing`` and ``afterwards`` may add to them.
+    /// The field lines, in order; ``framing`` and ``connectionUse`` may add to them.
     public var fields: [HeaderField]
     /// The body. It is not sent in reply to HEAD, and not with 204 and 304.
-    public var body: ReplyBody
+    public var body: StubBody
     /// How the end of the body is told.
     public var framing: Framing = .contentLength
     /// What comes before the final reply.
@@ -118,12 +118,12 @@ public struct Reply: Sendable {
     /// Where the reply is broken off.
     public var cut: Cut?
     /// What becomes of the connection.
-    public var afterwards: Afterwards = .keepAlive
+    public var connectionUse: ConnectionUse = .keepAlive
     /// Whether only the body goes out, without status line and fields.
     public var isRaw = false
 
     /// A reply that is as it should be.
-    public init(_ status: Int = 200, fields: KeyValuePairs<String, String> = [:], body: ReplyBody = .empty) {
+    public init(_ status: Int = 200, fields: KeyValuePairs<String, String> = [:], body: StubBody = .empty) {
         self.status = status
         self.fields = fields.map { HeaderField($0.key, $0.value) }
         self.body = body

@@ -4,8 +4,8 @@ public import struct FoundationEssentials.URL
 /// An HTTP/1.1 server that answers what its test tells it, and goes wrong as it is told.
 ///
 /// ```swift
-/// let server = try MisbehavingServer { request in
-///     request.path == "/cut" ? Reply(body: .pattern(10_000)).cut(afterBodyBytes: 5_000, .reset) : Reply(body: "hello")
+/// let server = try TestServer { request in
+///     request.path == "/cut" ? StubResponse(body: .pattern(10_000)).cut(afterBodyBytes: 5_000, .reset) : StubResponse(body: "hello")
 /// }
 /// // … requests to server.url("/cut") …
 /// #expect(server.requests.map(\.method) == ["GET"])
@@ -13,7 +13,7 @@ public import struct FoundationEssentials.URL
 ///
 /// Each connection has a thread. All of them end with ``stop()``, or with the last reference to the server; so keep one, and none in
 /// the server's own closures.
-public final class MisbehavingServer: Sendable {
+public final class TestServer: Sendable {
     /// What a server can be told besides its replies.
     public struct Options: Sendable {
         /// Further connections wait in the kernel's queue until one ends.
@@ -60,19 +60,19 @@ public final class MisbehavingServer: Sendable {
         /// Requests are read and answered, after the TLS handshake where there is one.
         case serve
         /// It ends at once.
-        case end(Reply.Ending)
-        /// This is said unasked, without TLS, and the connection ends: a banner with ``Reply/raw(_:_:)``, or ``Reply/never``.
-        case say(Reply)
+        case end(StubResponse.Ending)
+        /// This is said unasked, without TLS, and the connection ends: a banner with ``StubResponse/raw(_:_:)``, or ``StubResponse/never``.
+        case respond(StubResponse)
     }
 
     /// What becomes of a request whose head has been read.
     public enum HeadDecision: Sendable {
         /// The body is read, after these waits and at this speed at most; `100 Continue` is sent before to whoever expects it.
-        case readBody(after: [Reply.Wait] = [], bytesPerSecond: Int? = nil, sendsContinue: Bool = true)
+        case readBody(after: [StubResponse.Wait] = [], bytesPerSecond: Int? = nil, sendsContinue: Bool = true)
         /// This is the answer, the body is not read, and the connection ends.
-        case refuse(Reply)
+        case refuse(StubResponse)
         /// The connection ends.
-        case end(Reply.Ending)
+        case end(StubResponse.Ending)
     }
 
     /// What a server has seen so far.
@@ -134,7 +134,7 @@ public final class MisbehavingServer: Sendable {
     ///   not usable.
     public init(
         at address: ListeningAddress = .loopback, tls: ServerTLS? = nil, options: Options = Options(),
-        reply: @escaping @Sendable (ReceivedRequest) -> Reply
+        reply: @escaping @Sendable (ReceivedRequest) -> StubResponse
     ) throws {
         let context = try tls.map(TLSContext.init)
         let log = ServerLog(Seen())
