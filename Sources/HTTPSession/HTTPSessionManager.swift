@@ -69,12 +69,25 @@ public final class HTTPSessionManager: Sendable {
     ///   - monitors: hear every event, in this order.
     /// - Throws: ``HTTPSessionError/Code/invalidConfiguration`` naming what is wrong with it, or what the system refused. So is a policy
     ///   that pins without a base URL of https, as in AFNetworking: without TLS nobody is judged (``SecurityPolicy/PinningMode``).
-    public init(
+    public convenience init(
         baseURL: String? = nil, configuration: SessionConfiguration = .default, handlers: TransferHandlers = TransferHandlers(),
         requestSerializer: any RequestSerializer = HTTPRequestSerializer(),
         validation: ResponseValidation = ResponseValidation(), completionQueue: DispatchQueue? = nil,
         completionGroup: DispatchGroup? = nil, credentials: CredentialStore = CredentialStore(), reachability: PathMonitor? = nil,
         monitors: [any EventMonitor] = []
+    ) throws(HTTPSessionError) {
+        try self.init(
+            baseURL: baseURL, configuration: configuration, handlers: handlers, requestSerializer: requestSerializer,
+            validation: validation, completionQueue: completionQueue, completionGroup: completionGroup, credentials: credentials,
+            reachability: reachability, monitors: monitors, carriedBy: CurlTransport())
+    }
+
+    /// A session on a transport of the caller's choice.
+    package init(
+        baseURL: String?, configuration: SessionConfiguration, handlers: TransferHandlers,
+        requestSerializer: any RequestSerializer, validation: ResponseValidation, completionQueue: DispatchQueue?,
+        completionGroup: DispatchGroup?, credentials: CredentialStore, reachability: PathMonitor?, monitors: [any EventMonitor],
+        carriedBy transport: any SessionTransport
     ) throws(HTTPSessionError) {
         let base = try baseURL.map { (text) throws(HTTPSessionError) -> URL in
             do throws(HTTPSessionError) { return RequestURL.asDirectory(try RequestURL.resolve(text)) } catch {
@@ -89,7 +102,7 @@ public final class HTTPSessionManager: Sendable {
         self.validation = validation
         self.completionGroup = completionGroup
         core = try SessionCore(
-            settings: SessionSettings(configuration, credentials: credentials, path: reachability),
+            settings: SessionSettings(configuration, credentials: credentials, path: reachability, transport: transport),
             monitors: monitors,
             postsNotifications: configuration.postsNotifications)
         self.completionQueue = completionQueue ?? core.outbox.queue

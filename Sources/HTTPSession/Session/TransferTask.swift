@@ -91,7 +91,7 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
     public var state: State { shared.withLock { $0.state } }
     /// How long until the next attempt, while the task is ``State/backingOff``; `nil` otherwise.
     public var timeToNextAttempt: Duration? {
-        shared.withLock { $0.backsOffUntil }.map { .nanoseconds(max(0, $0 - MonotonicClock.now())) }
+        shared.withLock { $0.backsOffUntil }.map { .nanoseconds(max(0, $0 - core.settings.transport.now())) }
     }
     /// How far it has come.
     public var currentProgress: TransferProgress { shared.withLock { $0.progress } }
