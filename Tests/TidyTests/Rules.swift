@@ -44,10 +44,14 @@ enum Rules {
                 return finding("pure code imports no \(module)")
             }
             // What a monitor has in memory loads neither, by way of another module.
-            let sessions = ["Sources/netwatch-transfer", "Sources/HTTPSessionJournal", "Sources/HTTPSessionFoundation"]
+            let sessions = [
+                "Sources/netwatch-transfer", "Sources/HTTPSessionJournal", "Sources/HTTPSessionFoundation",
+                "Sources/HTTPSessionTestKit",
+            ]
             if module == "HTTPSession" && !file.isIn(sessions) {
                 return finding(
-                    "HTTPSession brings libcurl: only netwatch-transfer, the journal and HTTPSessionFoundation import it")
+                    "HTTPSession brings libcurl: only netwatch-transfer, the journal, HTTPSessionFoundation and HTTPSessionTestKit import it"
+                )
             }
             // Whoever wants no session that outlives its process carries no database.
             if module == "HTTPSessionJournal" { return finding("HTTPSessionJournal brings SQLite: nothing here imports it") }

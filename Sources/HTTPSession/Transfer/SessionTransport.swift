@@ -4,8 +4,8 @@ package import Reachability
 
 /// The transport of a session: its clock, and the engine that carries out its transfers.
 ///
-/// There are two: libcurl on the kernel's sockets and clocks (``CurlTransport``), and the scripted transport of HTTPSessionTestKit, which has
-/// no socket and whose time a test sets. Everything above decides by ``now()`` alone.
+/// There are two: libcurl on the kernel's sockets and clocks (`Curl/CurlTransport.swift`), and the scripted transport of HTTPSessionTestKit, which
+/// has no socket and whose time a test sets. Everything above decides by ``now()`` alone.
 package protocol SessionTransport: Sendable {
     /// The time in nanoseconds, on a clock that does not go backward. Called on any thread.
     func now() -> Int64

@@ -1,0 +1,204 @@
+import HTTPSession
+
+/// A response on its way to a scripted transfer: what comes next of it, and how it ends.
+struct ScriptedDelivery {
+    enum Next {
+        case wait(Reply.Wait)
+        case interim(ResponseHead)
+        case head(ResponseHead)
+        /// The next piece of the body; it comes again until ``ScriptedDelivery/took(_:)``.
+        case bytes([UInt8])
+        /// `error`: why the response is none, or not complete.
+        case end(HTTPSessionError?)
+    }
+
+    private enum Part {
+        case wait(Reply.Wait)
+        case interim(ResponseHead)
+        case head(ResponseHead)
+        case segment(ReplyBody.Segment)
+        case end(HTTPSessionError?)
+    }
+
+    private var parts: [Part] = []
+    private var index = 0
+    /// Of the present segment.
+    private var offset: Int64 = 0
+    private var bodySent: Int64 = 0
+    /// Where the body ends, whatever the segments have.
+    private var bodyEnd = Int64.max
+    private var pieceBytes = 1
+    private var waitsBeforePiece: [Reply.Wait] = []
+    /// How many of these have passed before the present piece.
+    private var passedWaits = 0
+    private var bytesPerSecond: Int?
+    private var bodyStart: Int64?
+
+    init() {}
+
+    init(_ response: Reply, method: String, isSecure: Bool) {
+        parts = response.waitsBeforeHead.map { .wait($0) }
+        (pieceBytes, waitsBeforePiece) = (response.pieceSize, response.waitsBeforePiece)
+        bytesPerSecond = response.bytesPerSecond
+        if response.isRaw {
+            addRaw(response, method: method, isSecure: isSecure)
+            return
+        }
+        for interim in response.interim {
+            let text = Reply.headText(interim.status, nil, interim.fields) + "\r\n"
+            if let head = ResponseHead(bytes: Array(text.utf8)) { parts.append(.interim(head)) }
+        }
+        let text = response.headText(closes: false) + response.floodText + "\r\n"
+        if let cut = response.cut, case .head(let count) = cut.point {
+            parts.append(.end(StubFailure.cutHead(count, cut.ending)))
+        } else if text.utf8.count > StubFailure.maximumHeadBytes {
+            parts.append(.end(StubFailure.longHead))
+        } else if let head = ResponseHead(bytes: Array(text.utf8)) {
+            add(head, response, method: method, isSecure: isSecure)
+        } else {
+            parts.append(.end(StubFailure.noStatus))
+        }
+    }
+
+    /// A response whose bytes are all in the body, head included.
+    private mutating func addRaw(_ response: Reply, method: String, isSecure: Bool) {
+        var bytes: [UInt8] = []
+        for segment in response.body.segments {
+            if case .wait(let wait) = segment { parts.append(.wait(wait)) }
+            // A head has its limit, and what comes behind it is short where a test writes it byte by byte.
+            bytes += segment.bytes(at: 0, count: Int(min(segment.count, 1 << 20)))
+        }
+        var ending = Reply.Ending.orderly
+        if case .close(_, let chosen) = response.afterwards { ending = chosen }
+        guard !bytes.isEmpty else { return parts.append(.end(StubFailure.noResponse(ending))) }
+        guard bytes.starts(with: "HTTP/".utf8) else { return parts.append(.end(StubFailure.notHTTP)) }
+        guard let end = bytes.firstRange(of: Array("\r\n\r\n".utf8))?.upperBound,
+            let head = ResponseHead(bytes: Array(bytes[..<end]))
+        else { return parts.append(.end(StubFailure.noHead)) }
+        var parsed = Reply(head.statusCode, body: .bytes(bytes[end...]))
+        (parsed.framing, parsed.afterwards) = (.asGiven, response.afterwards)
+        add(head, parsed, method: method, isSecure: isSecure)
+    }
+
+    private mutating func add(_ head: ResponseHead, _ response: Reply, method: String, isSecure: Bool) {
+        do throws(HTTPSessionError) { _ = try ResponseFraming(head, method: method) } catch { return parts.append(.end(error)) }
+        guard head.statusCode != 101 else { return parts.append(.end(StubFailure.switchedProtocol)) }
+        parts.append(.head(head))
+        guard response.mayHaveBody, method != "HEAD" else { return parts.append(.end(nil)) }
+        parts += response.waitsBeforeBody.map { .wait($0) }
+        parts += response.body.segments.map { .segment($0) }
+        let promised = response.isChunked ? nil : head.firstValue(of: "content-length").flatMap { Int64($0) }
+        bodyEnd = min(promised ?? .max, response.cutPosition ?? .max)
+        parts.append(.end(response.bodyError(promised: promised, isSecure: isSecure)))
+    }
+
+    /// The gate that the response waits at; `nil`: at none.
+    var gate: Gate? {
+        guard index < parts.count else { return nil }
+        switch parts[index] {
+        case .wait(.gate(let gate)), .segment(.wait(.gate(let gate))): return gate
+        case .segment:
+            if passedWaits < waitsBeforePiece.count, case .gate(let gate) = waitsBeforePiece[passedWaits] { return gate }
+            return nil
+        case .wait, .interim, .head, .end: return nil
+        }
+    }
+
+    /// What comes next. A wait that is over, or was a delay, is not returned again.
+    mutating func next(now: Int64) -> Next {
+        while index < parts.count {
+            switch parts[index] {
+            case .wait(let wait), .segment(.wait(let wait)):
+                if let wait = pass(wait) { return .wait(wait) }
+            case .interim(let head):
+                index += 1
+                return .interim(head)
+            case .head(let head):
+                index += 1
+                return .head(head)
+            case .segment(let segment):
+                if let next = piece(of: segment, now: now) { return next }
+                (index, offset) = (index + 1, 0)
+            case .end(let error): return .end(error)
+            }
+        }
+        return .end(nil)
+    }
+
+    /// - Returns: the wait, if it is not over.
+    private mutating func pass(_ wait: Reply.Wait) -> Reply.Wait? {
+        switch wait {
+        case .delay:
+            index += 1
+            return wait
+        case .gate(let gate):
+            guard gate.isOpen else { return wait }
+            index += 1
+            return nil
+        case .forever: return wait
+        }
+    }
+
+    private mutating func piece(of segment: ReplyBody.Segment, now: Int64) -> Next? {
+        let count = min(Int64(pieceBytes), segment.count - offset, bodyEnd - bodySent)
+        guard count > 0 else { return nil }
+        while passedWaits < waitsBeforePiece.count {
+            let wait = waitsBeforePiece[passedWaits]
+            switch wait {
+            case .gate(let gate) where gate.isOpen: break
+            case .gate, .forever: return .wait(wait)
+            case .delay: break
+            }
+            passedWaits += 1
+            if case .delay = wait { return .wait(wait) }
+        }
+        if let bytesPerSecond {
+            let start = bodyStart ?? now
+            bodyStart = start
+            let due = start + Int64(min(Double(bodySent) / Double(bytesPerSecond) * 1e9, 1e18))
+            if due > now { return .wait(.delay(.nanoseconds(due - now))) }
+        }
+        return .bytes(segment.bytes(at: offset, count: Int(count)))
+    }
+
+    /// The receiver has taken the piece.
+    mutating func took(_ count: Int) {
+        offset += Int64(count)
+        bodySent += Int64(count)
+        passedWaits = 0
+    }
+}
+
+extension Reply {
+    /// Whether the end of the body is told by chunks.
+    fileprivate var isChunked: Bool {
+        switch framing {
+        case .chunked, .brokenChunks: true
+        case .contentLength, .lyingLength, .untilClose, .asGiven: false
+        }
+    }
+
+    /// The byte of the body behind which the connection ends; `nil`: it does not.
+    fileprivate var cutPosition: Int64? {
+        if case .brokenChunks = framing { return body.count / 2 }
+        guard let cut, case .body(let position) = cut.point else { return nil }
+        return position
+    }
+
+    /// How the response ends when its body, or the part before the cut, is out. `promised`: the length that the head says.
+    fileprivate func bodyError(promised: Int64?, isSecure: Bool) -> HTTPSessionError? {
+        if case .brokenChunks(let fault) = framing { return StubFailure.brokenChunks(fault) }
+        let sent = min(body.count, cutPosition ?? .max)
+        var ending = Ending.orderly
+        if case .close(_, let chosen) = afterwards { ending = chosen }
+        if let cut { ending = cut.ending }
+        if let promised { return sent < promised ? StubFailure.cutBody(ending) : nil }
+        if isChunked { return cut == nil ? nil : StubFailure.cutBody(ending) }
+        // The end of the connection is the end of the body.
+        switch ending {
+        case .orderly: return nil
+        case .truncated: return isSecure ? StubFailure.noCloseNotify : nil
+        case .reset: return StubFailure.cutBody(.reset)
+        }
+    }
+}
