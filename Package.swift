@@ -166,7 +166,8 @@ let package = Package(
         .testTarget(
             name: "HTTPSessionTestKitTests",
             dependencies: [
-                "HTTPSessionTestKit", "HTTPSession", "ReachabilityTestKit", "Reachability", "Certificates", "NetworkLab", "CLinux",
+                "HTTPSessionTestKit", "HTTPSession", "ReachabilityTestKit", "Reachability", "Certificates", "NetworkLab",
+                "CLinux",
                 "COpenSSL",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ]),
