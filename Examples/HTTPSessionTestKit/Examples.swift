@@ -24,7 +24,7 @@ struct ViewModel {
     static func main() async throws {
         let network = ScriptedNetwork(.satisfied(over: .wifi()))
         let transport = ScriptedTransport()
-        transport.stub("/v1/users/7", with: Reply(503), Reply(body: #"{"name": "Ada"}"#))
+        transport.stub("/v1/users/7", with: StubResponse(503), StubResponse(body: #"{"name": "Ada"}"#))
         let session = try HTTPSessionManager(
             baseURL: "https://api.example.com/v1/", reachability: network.monitor, transport: transport)
         let model = ViewModel(monitor: network.monitor, session: session)
@@ -41,8 +41,9 @@ struct ViewModel {
         print(try await task.value.statusCode)
 
         transport.stub(
-            "/v1/users/7", with: .failing(.connectionRefused), Reply(body: .pattern(10_000)).cut(afterBodyBytes: 5_000, .reset),
-            .never, Reply(body: #"{"name": "Grace"}"#).delayed(.seconds(5)))
+            "/v1/users/7", with: .failing(.connectionRefused),
+            StubResponse(body: .pattern(10_000)).cut(afterBodyBytes: 5_000, .reset),
+            .never, StubResponse(body: #"{"name": "Grace"}"#).delayed(.seconds(5)))
         print(try await model.user().name, transport.elapsedTime > .seconds(65))
     }
 }

@@ -42,7 +42,7 @@ final class Channel {
     }
 
     /// Waits without sending. Throws early if the client closes the connection.
-    func wait(_ wait: Reply.Wait) throws(ChannelEnd) {
+    func wait(_ wait: StubResponse.Wait) throws(ChannelEnd) {
         switch wait {
         case .delay(let duration): try self.wait(until: MonotonicClock.now() + duration.nanoseconds)
         case .gate(let gate): try hold(until: nil, gate: gate)
@@ -180,7 +180,7 @@ final class Channel {
     // MARK: The end
 
     /// Ends the connection. The descriptor closes with the channel.
-    func end(_ ending: Reply.Ending) {
+    func end(_ ending: StubResponse.Ending) {
         if ending == .reset {
             // The last close then sends RST (socket(7)).
             var option = linger(l_onoff: 1, l_linger: 0)

@@ -1,11 +1,11 @@
-/// One connection to a ``MisbehavingServer``, on a thread of its own.
+/// One connection to a ``TestServer``, on a thread of its own.
 struct Conversation {
     let number: Int
     let channel: Channel
     let tls: TLSContext?
-    let options: MisbehavingServer.Options
-    let log: ServerLog<MisbehavingServer.Seen>
-    let reply: @Sendable (ReceivedRequest) -> Reply
+    let options: TestServer.Options
+    let log: ServerLog<TestServer.Seen>
+    let reply: @Sendable (ReceivedRequest) -> StubResponse
 
     /// A reply whose delivery has not been reported.
     private final class Last {
@@ -30,12 +30,12 @@ struct Conversation {
         }
     }
 
-    private func converse(_ last: Last) throws -> Reply.Ending {
+    private func converse(_ last: Last) throws -> StubResponse.Ending {
         switch options.arrival(number) {
         case .serve: break
         case .end(let ending): return ending
-        case .say(let reply):
-            var writer = ReplyWriter(reply, to: channel, isHeadRequest: false, closes: true, sent: count)
+        case .respond(let reply):
+            var writer = ResponseWriter(reply, to: channel, isHeadRequest: false, closes: true, sent: count)
             return try writer.send() ?? .orderly
         }
         var details: ReceivedRequest.TLSDetails?
@@ -60,7 +60,7 @@ struct Conversation {
                 method: head.method, target: head.target, version: head.version, fields: head.fields, connection: number,
                 numberOnConnection: requests, arrival: log.change { $0.nextArrival() }, tls: details)
             var closes = head.wantsClose
-            var answer: Reply
+            var answer: StubResponse
             switch options.onHead(request) {
             case .readBody(let waits, let speed, let sendsContinue):
                 for wait in waits { try channel.wait(wait) }
@@ -78,13 +78,13 @@ struct Conversation {
                 return ending
             }
             last.request = request
-            var writer = ReplyWriter(answer, to: channel, isHeadRequest: head.method == "HEAD", closes: closes) { bytes in
+            var writer = ResponseWriter(answer, to: channel, isHeadRequest: head.method == "HEAD", closes: closes) { bytes in
                 last.sentBytes += bytes
                 count(bytes)
             }
             if let ending = try writer.send() { return ending }
             log.change { $0.answered += 1 }
-            switch answer.afterwards {
+            switch answer.connectionUse {
             case .keepAlive, .close: break
             case .endWhenNextRequestArrives(let ending):
                 if !reader.hasBytes { _ = try channel.awaitBytes(or: nil) }

@@ -4,7 +4,7 @@ import EventLoop
 ///
 /// ```swift
 /// let gate = try Gate()
-/// let server = try MisbehavingServer { _ in Reply(body: "late").held(by: gate) }
+/// let server = try TestServer { _ in StubResponse(body: "late").held(by: gate) }
 /// // … send a request …
 /// try await server.awaitRequests(1)
 /// gate.open()

@@ -1,11 +1,11 @@
-extension ReplyBody {
+extension StubBody {
     /// A gzip member (RFC 1952) with these bytes in stored blocks.
-    public static func gzip(_ bytes: some Sequence<UInt8>) -> ReplyBody {
+    public static func gzip(_ bytes: some Sequence<UInt8>) -> StubBody {
         .bytes(GzipMember.stored(Array(bytes)))
     }
 
     /// A gzip member with a fault.
-    public static func badGzip(_ bytes: some Sequence<UInt8>, _ fault: GzipFault) -> ReplyBody {
+    public static func badGzip(_ bytes: some Sequence<UInt8>, _ fault: GzipFault) -> StubBody {
         let bytes = Array(bytes)
         var member = GzipMember.stored(bytes)
         switch fault {
@@ -37,7 +37,7 @@ extension ReplyBody {
     }
 
     /// A valid gzip member of zeros at the greatest ratio of deflate, 1,032 to 1. It is not held in memory.
-    public static func gzipBomb(inflatedBytes count: Int64) -> ReplyBody {
+    public static func gzipBomb(inflatedBytes count: Int64) -> StubBody {
         guard count > 0 else { return gzip([]) }
         var bits = DeflateBits()
         bits.append(1, count: 1)  // the last block
@@ -68,7 +68,7 @@ extension ReplyBody {
         bits.appendCode(0b11, count: 2)
         bits.align()
         let trailer = GzipMember.trailer(checksum: CRC32.ofZeros(UInt64(count)), length: UInt64(count))
-        return ReplyBody([
+        return StubBody([
             .bytes(GzipMember.header + head), .repeating(0, count: further / 4), .bytes(bits.takeBytes() + trailer),
         ])
     }

@@ -3,7 +3,7 @@ import HTTPSession
 /// A response on its way to a scripted transfer: what comes next of it, and how it ends.
 struct ScriptedDelivery {
     enum Next {
-        case wait(Reply.Wait)
+        case wait(StubResponse.Wait)
         case interim(ResponseHead)
         case head(ResponseHead)
         /// The next piece of the body; it comes again until ``ScriptedDelivery/took(_:)``.
@@ -13,10 +13,10 @@ struct ScriptedDelivery {
     }
 
     private enum Part {
-        case wait(Reply.Wait)
+        case wait(StubResponse.Wait)
         case interim(ResponseHead)
         case head(ResponseHead)
-        case segment(ReplyBody.Segment)
+        case segment(StubBody.Segment)
         case end(HTTPSessionError?)
     }
 
@@ -28,7 +28,7 @@ struct ScriptedDelivery {
     /// Where the body ends, whatever the segments have.
     private var bodyEnd = Int64.max
     private var pieceBytes = 1
-    private var waitsBeforePiece: [Reply.Wait] = []
+    private var waitsBeforePiece: [StubResponse.Wait] = []
     /// How many of these have passed before the present piece.
     private var passedWaits = 0
     private var bytesPerSecond: Int?
@@ -36,7 +36,7 @@ struct ScriptedDelivery {
 
     init() {}
 
-    init(_ response: Reply, method: String, isSecure: Bool) {
+    init(_ response: StubResponse, method: String, isSecure: Bool) {
         parts = response.waitsBeforeHead.map { .wait($0) }
         (pieceBytes, waitsBeforePiece) = (response.pieceSize, response.waitsBeforePiece)
         bytesPerSecond = response.bytesPerSecond
@@ -45,7 +45,7 @@ struct ScriptedDelivery {
             return
         }
         for interim in response.interim {
-            let text = Reply.headText(interim.status, nil, interim.fields) + "\r\n"
+            let text = StubResponse.headText(interim.status, nil, interim.fields) + "\r\n"
             if let head = ResponseHead(bytes: Array(text.utf8)) { parts.append(.interim(head)) }
         }
         let text = response.headText(closes: false) + response.floodText + "\r\n"
@@ -61,26 +61,26 @@ struct ScriptedDelivery {
     }
 
     /// A response whose bytes are all in the body, head included.
-    private mutating func addRaw(_ response: Reply, method: String, isSecure: Bool) {
+    private mutating func addRaw(_ response: StubResponse, method: String, isSecure: Bool) {
         var bytes: [UInt8] = []
         for segment in response.body.segments {
             if case .wait(let wait) = segment { parts.append(.wait(wait)) }
             // A head has its limit, and what comes behind it is short where a test writes it byte by byte.
             bytes += segment.bytes(at: 0, count: Int(min(segment.count, 1 << 20)))
         }
-        var ending = Reply.Ending.orderly
-        if case .close(_, let chosen) = response.afterwards { ending = chosen }
+        var ending = StubResponse.Ending.orderly
+        if case .close(_, let chosen) = response.connectionUse { ending = chosen }
         guard !bytes.isEmpty else { return parts.append(.end(StubFailure.noResponse(ending))) }
         guard bytes.starts(with: "HTTP/".utf8) else { return parts.append(.end(StubFailure.notHTTP)) }
         guard let end = bytes.firstRange(of: Array("\r\n\r\n".utf8))?.upperBound,
             let head = ResponseHead(bytes: Array(bytes[..<end]))
         else { return parts.append(.end(StubFailure.noHead)) }
-        var parsed = Reply(head.statusCode, body: .bytes(bytes[end...]))
-        (parsed.framing, parsed.afterwards) = (.asGiven, response.afterwards)
+        var parsed = StubResponse(head.statusCode, body: .bytes(bytes[end...]))
+        (parsed.framing, parsed.connectionUse) = (.asGiven, response.connectionUse)
         add(head, parsed, method: method, isSecure: isSecure)
     }
 
-    private mutating func add(_ head: ResponseHead, _ response: Reply, method: String, isSecure: Bool) {
+    private mutating func add(_ head: ResponseHead, _ response: StubResponse, method: String, isSecure: Bool) {
         do throws(HTTPSessionError) { _ = try ResponseFraming(head, method: method) } catch { return parts.append(.end(error)) }
         guard head.statusCode != 101 else { return parts.append(.end(StubFailure.switchedProtocol)) }
         parts.append(.head(head))
@@ -126,7 +126,7 @@ struct ScriptedDelivery {
     }
 
     /// - Returns: the wait, if it is not over.
-    private mutating func pass(_ wait: Reply.Wait) -> Reply.Wait? {
+    private mutating func pass(_ wait: StubResponse.Wait) -> StubResponse.Wait? {
         switch wait {
         case .delay:
             index += 1
@@ -139,7 +139,7 @@ struct ScriptedDelivery {
         }
     }
 
-    private mutating func piece(of segment: ReplyBody.Segment, now: Int64) -> Next? {
+    private mutating func piece(of segment: StubBody.Segment, now: Int64) -> Next? {
         let count = min(Int64(pieceBytes), segment.count - offset, bodyEnd - bodySent)
         guard count > 0 else { return nil }
         while passedWaits < waitsBeforePiece.count {
@@ -169,12 +169,12 @@ struct ScriptedDelivery {
     }
 }
 
-extension Reply {
+extension StubResponse {
     /// Whether the end of the body is told by chunks.
     fileprivate var isChunked: Bool {
         switch framing {
         case .chunked, .brokenChunks: true
-        case .contentLength, .lyingLength, .untilClose, .asGiven: false
+        case .contentLength, .declaredLength, .untilClose, .asGiven: false
         }
     }
 
@@ -190,7 +190,7 @@ extension Reply {
         if case .brokenChunks(let fault) = framing { return StubFailure.brokenChunks(fault) }
         let sent = min(body.count, cutPosition ?? .max)
         var ending = Ending.orderly
-        if case .close(_, let chosen) = afterwards { ending = chosen }
+        if case .close(_, let chosen) = connectionUse { ending = chosen }
         if let cut { ending = cut.ending }
         if let promised { return sent < promised ? StubFailure.cutBody(ending) : nil }
         if isChunked { return cut == nil ? nil : StubFailure.cutBody(ending) }

@@ -22,7 +22,7 @@ final class ScriptedTransfer: Transfer {
     private var isReceiverFull = false
     private var isSourceEmpty = false
     private var request: ReceivedRequest
-    private var response: Reply?
+    private var response: StubResponse?
     private var delivery = ScriptedDelivery()
     /// When the present delay ends.
     private var resumesAt: Int64?
@@ -174,7 +174,7 @@ final class ScriptedTransfer: Transfer {
     }
 
     /// The response to the complete request.
-    private func complete() -> Reply? {
+    private func complete() -> StubResponse? {
         switch engine.transport.takeAnswer(to: request, url: plan.url, isComplete: true) {
         case .response(let response):
             guard let failure = response.failure else { return response }

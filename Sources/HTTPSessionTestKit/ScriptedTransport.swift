@@ -7,7 +7,7 @@ package import Reachability
 ///
 /// ```swift
 /// let transport = ScriptedTransport()
-/// transport.stub("/v1/users/7", with: Reply(503), Reply(body: #"{"name": "Ada"}"#))
+/// transport.stub("/v1/users/7", with: StubResponse(503), StubResponse(body: #"{"name": "Ada"}"#))
 /// let session = try HTTPSessionManager(baseURL: "https://api.example.com/v1/", transport: transport)
 /// let user: User = try await session.get("users/7").decode()      // 503, a retry, 200: without waiting
 /// transport.requests.map(\.path)                                  // ["/v1/users/7", "/v1/users/7"]
@@ -49,7 +49,7 @@ public final class ScriptedTransport: Sendable {
     ///   - respond: the response to each request that no ``stub(_:method:with:)`` answers. It is called on the session's thread when the
     ///     body of the request has been read, and must not wait. `nil`: such a request fails, see ``unmatchedRequests``.
     public init(
-        time: Time = .automatic, startingAt date: Date = Date(), respond: (@Sendable (ReceivedRequest) -> Reply)? = nil
+        time: Time = .automatic, startingAt date: Date = Date(), respond: (@Sendable (ReceivedRequest) -> StubResponse)? = nil
     ) {
         clock = ScriptedClock(passesTime: time == .automatic, startingAt: date)
         script = Locked(Script())
@@ -66,14 +66,14 @@ public final class ScriptedTransport: Sendable {
     ///   - path: the path of the URL, with the query or without. Without one, any query matches. An absolute URL matches one host only.
     ///   - method: the method; `nil`: any.
     ///   - responses: the responses; none: the request fails as one that no stub matches.
-    public func stub(_ path: String, method: String? = nil, with responses: Reply...) {
+    public func stub(_ path: String, method: String? = nil, with responses: StubResponse...) {
         add(Stub(matcher: .path(path, method: method), responses: responses))
     }
 
     /// Answers the requests that a closure chooses with these responses, one after the other; the last one repeats.
     ///
     /// The closure is called on the session's thread when the body of the request has been read, and must not wait.
-    public func stub(where matches: @escaping @Sendable (ReceivedRequest) -> Bool, with responses: Reply...) {
+    public func stub(where matches: @escaping @Sendable (ReceivedRequest) -> Bool, with responses: StubResponse...) {
         add(Stub(matcher: .predicate(matches), responses: responses))
     }
 
@@ -119,14 +119,14 @@ extension ScriptedTransport: SessionTransport {
 extension ScriptedTransport {
     /// What a request gets.
     enum Answer {
-        case response(Reply)
+        case response(StubResponse)
         /// Only the complete request tells.
         case later
         case unmatched(HTTPSessionError)
     }
 
     private struct Respond: Sendable {
-        let body: @Sendable (ReceivedRequest) -> Reply
+        let body: @Sendable (ReceivedRequest) -> StubResponse
     }
 
     private struct Stub: Sendable {
@@ -136,7 +136,7 @@ extension ScriptedTransport {
         }
 
         let matcher: Matcher
-        let responses: [Reply]
+        let responses: [StubResponse]
         var next = 0
 
         var name: String {
@@ -188,7 +188,7 @@ extension ScriptedTransport {
         return isComplete ? .response(respond.body(request).resolved(for: request)) : .later
     }
 
-    private func takeResponse(at index: Int) -> Reply {
+    private func takeResponse(at index: Int) -> StubResponse {
         script.withLock { script in
             let stub = script.stubs[index]
             script.stubs[index].next = min(stub.next + 1, stub.responses.count - 1)

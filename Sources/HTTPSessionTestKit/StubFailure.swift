@@ -5,7 +5,7 @@ import Reachability
 /// Why a request gets no response: the connection is not made.
 ///
 /// ```swift
-/// transport.stub("/", with: .failing(.connectionRefused), Reply(body: "hello"))
+/// transport.stub("/", with: .failing(.connectionRefused), StubResponse(body: "hello"))
 /// ```
 /// The errors are those that a session gets from libcurl, with the same code, reason and context.
 public struct StubFailure: Sendable {
@@ -78,20 +78,20 @@ extension StubFailure {
             .connectionLost, "the connection ended without close_notify (TLS): the response may be incomplete")
     }
 
-    static func noResponse(_ ending: Reply.Ending) -> HTTPSessionError {
+    static func noResponse(_ ending: StubResponse.Ending) -> HTTPSessionError {
         ending == .reset ? receiving(ECONNRESET) : lost("the server closed the connection without a response", curlCode: 52)
     }
 
-    static func cutHead(_ count: Int, _ ending: Reply.Ending) -> HTTPSessionError {
+    static func cutHead(_ count: Int, _ ending: StubResponse.Ending) -> HTTPSessionError {
         if ending == .reset || count <= 0 { return noResponse(ending) }
         return noHead
     }
 
-    static func cutBody(_ ending: Reply.Ending) -> HTTPSessionError {
+    static func cutBody(_ ending: StubResponse.Ending) -> HTTPSessionError {
         ending == .reset ? receiving(ECONNRESET) : lost("the connection ended before the response was complete", curlCode: 18)
     }
 
-    static func brokenChunks(_ fault: Reply.ChunkFault) -> HTTPSessionError {
+    static func brokenChunks(_ fault: StubResponse.ChunkFault) -> HTTPSessionError {
         switch fault {
         case .sizeIsNoNumber, .sizeOverflows, .endIsMissing: bad("the chunked encoding of the response is broken", curlCode: 56)
         case .cutInChunk, .lastChunkIsMissing: cutBody(.truncated)

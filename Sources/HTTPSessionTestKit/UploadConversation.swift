@@ -10,7 +10,7 @@ struct UploadConversation {
 
     /// The connection ends here.
     private struct CutHere: Error {
-        let ending: Reply.Ending
+        let ending: StubResponse.Ending
     }
 
     /// One request.
@@ -33,7 +33,7 @@ struct UploadConversation {
             var count = 0
             while let head = try reader.head() {
                 count += 1
-                var writer = ReplyWriter(
+                var writer = ResponseWriter(
                     try answer(head, count, reader), to: channel, isHeadRequest: head.method == "HEAD", closes: head.wantsClose)
                 if let ending = try writer.send() { return channel.end(ending) }
             }
@@ -49,7 +49,7 @@ struct UploadConversation {
 
     // MARK: Requests
 
-    private func answer(_ head: RequestReader.Head, _ count: Int, _ reader: RequestReader) throws -> Reply {
+    private func answer(_ head: RequestReader.Head, _ count: Int, _ reader: RequestReader) throws -> StubResponse {
         let id = Int(head.target.dropFirst("/uploads/".count))
         var (index, stored): (Int, Int64?) = (0, nil)
         let received: ReceivedRequest = log.change { seen in
@@ -71,25 +71,26 @@ struct UploadConversation {
         if case .refuse(let reply) = request.fault { return reply.closing() }
         if head.method == "OPTIONS" { return offer }
         if dialect == .tus, request.field("tus-resumable") != "1.0.0" {
-            return Reply(412, fields: ["Tus-Version": "1.0.0"]).closing()
+            return StubResponse(412, fields: ["Tus-Version": "1.0.0"]).closing()
         }
         switch head.method {
         case "POST", "PUT": return try create(request, reader)
         case "HEAD": return state(id, request)
         case "PATCH": return try append(id, request, reader)
-        default: return Reply(405).closing()
+        default: return StubResponse(405).closing()
         }
     }
 
     /// The fields that describe the server.
-    private var offer: Reply {
+    private var offer: StubResponse {
         switch dialect {
-        case .tus: Reply(204, fields: ["Tus-Resumable": "1.0.0", "Tus-Version": "1.0.0,0.2.2", "Tus-Extension": "creation"])
-        case .draft: Reply(204, fields: ["Upload-Limit": options.limit ?? "min-size=0"])
+        case .tus:
+            StubResponse(204, fields: ["Tus-Resumable": "1.0.0", "Tus-Version": "1.0.0,0.2.2", "Tus-Extension": "creation"])
+        case .draft: StubResponse(204, fields: ["Upload-Limit": options.limit ?? "min-size=0"])
         }
     }
 
-    private func create(_ request: Request, _ reader: RequestReader) throws -> Reply {
+    private func create(_ request: Request, _ reader: RequestReader) throws -> StubResponse {
         let id = log.change { seen in
             seen.created += 1
             return seen.created
@@ -102,7 +103,7 @@ struct UploadConversation {
         let location = "\(options.locationPrefix)/uploads/\(id)"
         guard dialect == .draft else {
             try readBody(of: request, to: nil, reader)
-            return reply(request, Reply(201, fields: ["Location": location]))
+            return reply(request, StubResponse(201, fields: ["Location": location]))
         }
         if let version = options.interopVersion {
             let limit = options.limit.map { "Upload-Limit: \($0)\r\n" } ?? ""
@@ -111,12 +112,12 @@ struct UploadConversation {
                     + "Upload-Draft-Interop-Version: \(version)\r\n\(limit)\r\n")
         }
         try readBody(of: request, to: (id, 1), reader)
-        return finished(id, request, Reply(201, fields: ["Location": location]))
+        return finished(id, request, StubResponse(201, fields: ["Location": location]))
     }
 
-    private func state(_ id: Int?, _ request: Request) -> Reply {
-        guard let id, let upload = takeTurn(id) else { return Reply(404) }
-        var reply = Reply(dialect == .tus ? 200 : 204, fields: ["Cache-Control": "no-store"])
+    private func state(_ id: Int?, _ request: Request) -> StubResponse {
+        guard let id, let upload = takeTurn(id) else { return StubResponse(404) }
+        var reply = StubResponse(dialect == .tus ? 200 : 204, fields: ["Cache-Control": "no-store"])
         reply = reply.field("Upload-Offset", "\(claimed(request) ?? upload.count)")
         if let length = upload.length { reply = reply.field("Upload-Length", "\(length)") }
         if dialect == .draft { reply = reply.field("Upload-Complete", upload.isComplete ? "?1" : "?0") }
@@ -124,30 +125,31 @@ struct UploadConversation {
         return self.reply(request, reply)
     }
 
-    private func append(_ id: Int?, _ request: Request, _ reader: RequestReader) throws -> Reply {
+    private func append(_ id: Int?, _ request: Request, _ reader: RequestReader) throws -> StubResponse {
         let type = dialect == .tus ? "application/offset+octet-stream" : "application/partial-upload"
-        guard request.field("content-type") == type else { return Reply(415).closing() }
-        guard let id, let upload = takeTurn(id) else { return Reply(404).closing() }
+        guard request.field("content-type") == type else { return StubResponse(415).closing() }
+        guard let id, let upload = takeTurn(id) else { return StubResponse(404).closing() }
         guard request.number("upload-offset") == upload.count, !upload.isComplete else {
-            let reply = Reply(409).closing()
+            let reply = StubResponse(409).closing()
             return dialect == .tus ? reply : reply.field("Upload-Offset", "\(upload.count)")
         }
         try readBody(of: request, to: (id, upload.writer), reader)
-        guard dialect == .tus else { return finished(id, request, Reply(204)) }
+        guard dialect == .tus else { return finished(id, request, StubResponse(204)) }
         let stored = log.state.uploads[id]?.count ?? 0
-        return reply(request, Reply(204, fields: ["Upload-Offset": "\(claimed(request) ?? stored)"]))
+        return reply(request, StubResponse(204, fields: ["Upload-Offset": "\(claimed(request) ?? stored)"]))
     }
 
     /// The draft's response to a complete body.
-    private func finished(_ id: Int, _ request: Request, _ partial: Reply) -> Reply {
+    private func finished(_ id: Int, _ request: Request, _ partial: StubResponse) -> StubResponse {
         guard request.field("upload-complete") == "?1" else {
-            return reply(request, request.field("upload-complete") == nil ? Reply(200) : partial.field("Upload-Complete", "?0"))
+            return reply(
+                request, request.field("upload-complete") == nil ? StubResponse(200) : partial.field("Upload-Complete", "?0"))
         }
         complete(id)
-        return reply(request, Reply(200, fields: ["Upload-Complete": "?1"], body: "taken"))
+        return reply(request, StubResponse(200, fields: ["Upload-Complete": "?1"], body: "taken"))
     }
 
-    private func reply(_ request: Request, _ reply: Reply) -> Reply {
+    private func reply(_ request: Request, _ reply: StubResponse) -> StubResponse {
         if case .answer(let wish) = request.fault { return wish }
         return dialect == .tus ? reply.field("Tus-Resumable", "1.0.0") : reply
     }
@@ -177,9 +179,9 @@ struct UploadConversation {
 
     /// Reads a body and appends it to the upload, until another request takes the turn.
     private func readBody(of request: Request, to place: (id: Int, writer: Int)?, _ reader: RequestReader) throws {
-        var (end, losing, ending): (Int64?, Int64, Reply.Ending) = (nil, 0, .reset)
-        var hold: (after: Int64, wait: Reply.Wait)?
-        var lastWait: Reply.Wait?
+        var (end, losing, ending): (Int64?, Int64, StubResponse.Ending) = (nil, 0, .reset)
+        var hold: (after: Int64, wait: StubResponse.Wait)?
+        var lastWait: StubResponse.Wait?
         switch request.fault {
         case .cut(let count, let lost, let how, let wait): (end, losing, ending, lastWait) = (count, lost, how, wait)
         case .silence(let how): ending = how

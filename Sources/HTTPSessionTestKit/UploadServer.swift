@@ -55,15 +55,15 @@ public final class UploadServer: Sendable {
     public enum Fault: Sendable {
         /// After this number of bytes of the body and a wait, the connection ends; the last `losing` of the bytes are not kept. A reset may
         /// destroy what the client has not read yet, such as a 104.
-        case cut(afterBodyBytes: Int64, losing: Int64 = 0, Reply.Ending = .reset, after: Reply.Wait? = nil)
+        case cut(afterBodyBytes: Int64, losing: Int64 = 0, StubResponse.Ending = .reset, after: StubResponse.Wait? = nil)
         /// After this number of bytes of the body, the server waits before it reads the remaining ones.
-        case hold(afterBodyBytes: Int64, Reply.Wait)
+        case hold(afterBodyBytes: Int64, StubResponse.Wait)
         /// The server reads and keeps the complete body, and the connection ends without a response.
-        case silence(Reply.Ending = .reset)
+        case silence(StubResponse.Ending = .reset)
         /// The server sends this response without reading the body, and the connection ends.
-        case refuse(Reply)
+        case refuse(StubResponse)
         /// The server reads and keeps the complete body, and sends this response.
-        case answer(Reply)
+        case answer(StubResponse)
         /// The server forgets the upload before it handles the request.
         case forget
         /// The response says that the server has this number of bytes.

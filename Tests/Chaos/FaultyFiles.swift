@@ -42,7 +42,7 @@ final class FaultyFiles: Sendable {
     private let address: ListeningAddress
     private let namespace: String
     private let bytesPerSecond: Int
-    private let server: Locked<MisbehavingServer?>
+    private let server: Locked<TestServer?>
     private let count = Locked(0)
     let port: UInt16
 
@@ -73,8 +73,8 @@ final class FaultyFiles: Sendable {
 
     private static func start(
         _ address: ListeningAddress, _ namespace: String, _ state: Locked<State>, _ bytesPerSecond: Int
-    ) throws -> MisbehavingServer {
-        var options = MisbehavingServer.Options()
+    ) throws -> TestServer {
+        var options = TestServer.Options()
         options.namespace = namespace
         options.recordedRequests = 0
         options.onDelivery = { request, delivery in
@@ -84,9 +84,9 @@ final class FaultyFiles: Sendable {
                 state.files[number].acknowledged += delivery.acknowledgedBytes
             }
         }
-        return try MisbehavingServer(at: address, options: options) { request in
+        return try TestServer(at: address, options: options) { request in
             state.withLock { state in
-                guard let number = number(in: request), state.files.indices.contains(number) else { return Reply(404) }
+                guard let number = number(in: request), state.files.indices.contains(number) else { return StubResponse(404) }
                 let file = state.files[number]
                 // What begins anew with each connection would never end: it comes within a second, if the machine can.
                 let needsHaste = !file.manner.isContinuable && !file.manner.changes
@@ -98,14 +98,14 @@ final class FaultyFiles: Sendable {
 
     private static func number(in request: ReceivedRequest) -> Int? { Int(request.path.dropFirst("/file/".count)) }
 
-    private static func answer(_ request: ReceivedRequest, _ number: Int, _ state: inout State) -> Reply {
+    private static func answer(_ request: ReceivedRequest, _ number: Int, _ state: inout State) -> StubResponse {
         func chance(_ percent: UInt64) -> Bool { state.random.next() % 100 < percent }
         let manner = state.files[number].manner
         if manner.changes, state.files[number].sizes.count < 4, chance(25) {
             let size = state.files[number].sizes.last ?? 0
             state.files[number].sizes.append(chance(50) ? size : size + Int64(state.random.next() % 100_000))
         }
-        if manner == .unwell, chance(20) { return Reply(503).field("Retry-After", "\(state.random.next() % 2)") }
+        if manner == .unwell, chance(20) { return StubResponse(503).field("Retry-After", "\(state.random.next() % 2)") }
         let file = state.files[number]
         let (version, size) = (file.sizes.count - 1, file.sizes.last ?? 0)
         var reply = body(of: file, request, version, size, lies: manner == .lying && chance(30))
@@ -126,7 +126,7 @@ final class FaultyFiles: Sendable {
 
     private static func body(
         of file: File, _ request: ReceivedRequest, _ version: Int, _ size: Int64, lies: Bool
-    ) -> Reply {
+    ) -> StubResponse {
         let base = Manifest.base(file: file.number, version: version)
         let date = HTTPDateText.at(784_111_777 + version * 10)
         var fields: [(String, String)] = [("Date", HTTPDateText.at(784_200_000))]
@@ -139,12 +139,12 @@ final class FaultyFiles: Sendable {
         }
         if let validator { fields.append((validator == date ? "Last-Modified" : "ETag", validator)) }
         let isSame = request["if-none-match"] ?? request["if-modified-since"]
-        if let isSame, isSame == validator { return fields.reduce(Reply(304)) { $0.field($1.0, $1.1) } }
-        var reply = Reply(body: ReplyBody([.pattern(from: base, count: size)]))
+        if let isSame, isSame == validator { return fields.reduce(StubResponse(304)) { $0.field($1.0, $1.1) } }
+        var reply = StubResponse(body: StubBody([.pattern(from: base, count: size)]))
         if file.manner != .ignoring, let validator, let range = request["range"], request["if-range"] == validator,
             let start = Int64(range.dropFirst("bytes=".count).dropLast()), start < size
         {
-            reply = Reply(206, body: ReplyBody([.pattern(from: base + start, count: size - start)]))
+            reply = StubResponse(206, body: StubBody([.pattern(from: base + start, count: size - start)]))
             let said = lies ? start + 1 : start
             fields.append(("Content-Range", "bytes \(said)-\(size - 1)/\(size)"))
         }

@@ -53,7 +53,7 @@ final class FaultyUploads: Sendable {
             let (draw, size) = draws.withLock { ($0.next() % 100, Int64($0.next() % 1_000_000)) }
             return switch draw {
             case 0..<10: .cut(afterBodyBytes: size, losing: size / 10)
-            case 10..<14: .refuse(Reply(503).field("Retry-After", "0"))
+            case 10..<14: .refuse(StubResponse(503).field("Retry-After", "0"))
             case 14..<17: .silence()
             default: nil
             }

@@ -36,7 +36,7 @@ struct Manifest: Codable, Sendable {
     static func base(file: Int, version: Int) -> Int64 { Int64(file) << 34 + Int64(file % 2_048) << 16 + Int64(version) << 27 }
 
     static func bytes(file: Int, version: Int, size: Int64) -> Data {
-        Data(ReplyBody.patternBytes(from: base(file: file, version: version), count: Int(size)))
+        Data(StubBody.patternBytes(from: base(file: file, version: version), count: Int(size)))
     }
 
     /// Uploads come behind 1,024 files.

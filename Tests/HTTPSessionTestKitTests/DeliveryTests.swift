@@ -7,17 +7,17 @@ import Testing
 struct DeliveryTests {
     @Test func `what became of each reply is told once, with what the other side's kernel has of it`() async throws {
         let told = Locked<[String]>([])
-        let bytes = Locked<[MisbehavingServer.Delivery]>([])
-        var options = MisbehavingServer.Options()
+        let bytes = Locked<[TestServer.Delivery]>([])
+        var options = TestServer.Options()
         options.onDelivery = { request, delivery in
             told.withLock { $0.append(request.path) }
             bytes.withLock { $0.append(delivery) }
         }
-        let server = try MisbehavingServer(options: options) { request in
+        let server = try TestServer(options: options) { request in
             switch request.path {
-            case "/whole": Reply(body: .pattern(1_000))
-            case "/cut": Reply(body: .pattern(1_000)).cut(afterBodyBytes: 300)
-            default: Reply(body: .pattern(1 << 30))
+            case "/whole": StubResponse(body: .pattern(1_000))
+            case "/cut": StubResponse(body: .pattern(1_000)).cut(afterBodyBytes: 300)
+            default: StubResponse(body: .pattern(1 << 30))
             }
         }
         do {

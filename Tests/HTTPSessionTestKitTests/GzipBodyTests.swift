@@ -5,8 +5,8 @@ import NetworkLab
 import Testing
 
 /// What gzip(1) makes of a body.
-private func inflated(_ body: ReplyBody) throws -> (bytes: [UInt8], code: Int32) {
-    let (text, _) = try RawClient.exchangeBytes(Reply(body: body))
+private func inflated(_ body: StubBody) throws -> (bytes: [UInt8], code: Int32) {
+    let (text, _) = try RawClient.exchangeBytes(StubResponse(body: body))
     let folder = try ScratchDirectory()
     try Data(text).write(to: URL(filePath: folder.file("a.gz")))
     let program = try Program(["gzip", "-dkf", folder.file("a.gz")])
@@ -24,7 +24,7 @@ private func inflated(_ body: ReplyBody) throws -> (bytes: [UInt8], code: Int32)
 struct GzipBodyTests {
     @Test(arguments: [0, 1, 65535, 65536, 200_000])
     func `a stored member holds its bytes`(_ count: Int) throws {
-        let bytes = ReplyBody.patternBytes(from: 0, count: count)
+        let bytes = StubBody.patternBytes(from: 0, count: count)
         let result = try inflated(.gzip(bytes))
         #expect(result.code == 0 && result.bytes == bytes)
     }
@@ -37,12 +37,12 @@ struct GzipBodyTests {
     }
 
     @Test func `a bomb is a thousandth of what it becomes`() {
-        #expect(ReplyBody.gzipBomb(inflatedBytes: 1 << 40).count < 1 << 30 + 1 << 24)
-        #expect(ReplyBody.gzipBomb(inflatedBytes: 1 << 40).segments.count == 3)
+        #expect(StubBody.gzipBomb(inflatedBytes: 1 << 40).count < 1 << 30 + 1 << 24)
+        #expect(StubBody.gzipBomb(inflatedBytes: 1 << 40).segments.count == 3)
     }
 
-    @Test(arguments: ReplyBody.GzipFault.allCases)
-    func `a bad member is refused`(_ fault: ReplyBody.GzipFault) throws {
+    @Test(arguments: StubBody.GzipFault.allCases)
+    func `a bad member is refused`(_ fault: StubBody.GzipFault) throws {
         #expect(try inflated(.badGzip("hello hello".utf8, fault)).code != 0)
     }
 }

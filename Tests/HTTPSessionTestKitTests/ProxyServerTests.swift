@@ -5,10 +5,10 @@ import Testing
 
 @Suite(.timeLimit(.minutes(20)))
 struct ProxyServerTests {
-    let origin: MisbehavingServer
+    let origin: TestServer
 
     init() throws {
-        origin = try MisbehavingServer { Reply(body: .text("\($0.method) \($0.target) \($0.text)")) }
+        origin = try TestServer { StubResponse(body: .text("\($0.method) \($0.target) \($0.text)")) }
     }
 
     @Test func `CONNECT makes a tunnel`() async throws {

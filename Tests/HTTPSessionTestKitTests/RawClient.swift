@@ -23,7 +23,7 @@ final class RawClient {
     private let socket: Int32
     private var tls: OpaquePointer?
 
-    init(_ server: MisbehavingServer) throws {
+    init(_ server: TestServer) throws {
         switch server.address {
         case .ip(let host, _): socket = try RawClient.connect(host, server.port)
         case .unix(let path): socket = try RawClient.connect(unix: path)
@@ -166,9 +166,9 @@ final class RawClient {
 extension RawClient {
     /// What the server of one reply sends to one GET, and how it ends the connection.
     static func exchange(
-        _ reply: Reply, method: String = "GET", patience: Duration = .seconds(20)
+        _ reply: StubResponse, method: String = "GET", patience: Duration = .seconds(20)
     ) throws -> (text: String, end: End) {
-        let server = try MisbehavingServer { _ in reply }
+        let server = try TestServer { _ in reply }
         let client = try RawClient(server)
         try client.send("\(method) / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         let (bytes, end) = client.readToEnd(patience: patience)
@@ -178,8 +178,8 @@ extension RawClient {
 
 extension RawClient {
     /// The body that the server of one reply sends to one GET.
-    static func exchangeBytes(_ reply: Reply) throws -> (body: [UInt8], end: End) {
-        let server = try MisbehavingServer { _ in reply }
+    static func exchangeBytes(_ reply: StubResponse) throws -> (body: [UInt8], end: End) {
+        let server = try TestServer { _ in reply }
         let client = try RawClient(server)
         try client.send("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         _ = client.read(until: "\r\n\r\n")

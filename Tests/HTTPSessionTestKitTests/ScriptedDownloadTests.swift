@@ -27,10 +27,10 @@ final class ScriptedDownloadTests {
     private static let noCarrier = NetworkPath.unsatisfied(Cause(.link, .noCarrier, detail: "interface wlan0 has no carrier"))
 
     @Test func `a download that is cut continues with Range and If-Range`() async throws {
-        let reply = Reply(body: .pattern(300_000)).servingRanges(entityTag: "\"v1\"")
+        let reply = StubResponse(body: .pattern(300_000)).servingRanges(entityTag: "\"v1\"")
         transport.stub("/big.bin", with: reply.cut(afterBodyBytes: 100_000, .reset), reply)
         let response = try await session().download("/big.bin", to: file).value
-        #expect(try Data(contentsOf: file) == Data(ReplyBody.patternBytes(from: 0, count: 300_000)))
+        #expect(try Data(contentsOf: file) == Data(StubBody.patternBytes(from: 0, count: 300_000)))
         #expect(transport.requests.map { $0["range"] } == [nil, "bytes=100000-"])
         #expect(transport.requests.last?["if-range"] == "\"v1\"")
         #expect(response.metrics.bytesResumed == 100_000)
@@ -39,14 +39,14 @@ final class ScriptedDownloadTests {
     @Test func `a download restarts when the entity tag has changed`() async throws {
         transport.stub(
             "/big.bin",
-            with: Reply(body: .zeros(300_000)).servingRanges(entityTag: "\"v1\"").cut(afterBodyBytes: 100_000, .reset),
-            Reply(body: .pattern(200_000)).servingRanges(entityTag: "\"v2\""))
+            with: StubResponse(body: .zeros(300_000)).servingRanges(entityTag: "\"v1\"").cut(afterBodyBytes: 100_000, .reset),
+            StubResponse(body: .pattern(200_000)).servingRanges(entityTag: "\"v2\""))
         _ = try await session().download("/big.bin", to: file).value
-        #expect(try Data(contentsOf: file) == Data(ReplyBody.patternBytes(from: 0, count: 200_000)))
+        #expect(try Data(contentsOf: file) == Data(StubBody.patternBytes(from: 0, count: 200_000)))
     }
 
     @Test func `a download with another digest than expected leaves no file`() async throws {
-        transport.stub("/big.bin", with: Reply(body: .pattern(1_000)))
+        transport.stub("/big.bin", with: StubResponse(body: .pattern(1_000)))
         let digest = ContentDigest(sha256: String(repeating: "0", count: 64))
         let request = TransferRequest(url: try #require(URL(string: "https://api.example.com/big.bin")))
         let session = try session()
@@ -59,7 +59,7 @@ final class ScriptedDownloadTests {
     }
 
     @Test func `files are written while time stands`() async throws {
-        transport.stub("/big.bin", with: Reply(body: .pattern(20_000_000)))
+        transport.stub("/big.bin", with: StubResponse(body: .pattern(20_000_000)))
         _ = try await session().download("/big.bin", to: file).value
         #expect(try FileManager.default.attributesOfItem(atPath: file.path)[.size] as? Int == 20_000_000)
         #expect(transport.elapsedTime < .seconds(1))
@@ -67,7 +67,7 @@ final class ScriptedDownloadTests {
 
     @Test func `a request waits for connectivity while the path is unsatisfied`() async throws {
         let network = ScriptedNetwork(Self.noCarrier)
-        transport.stub("/", with: Reply(body: "hello"))
+        transport.stub("/", with: StubResponse(body: "hello"))
         let task = try session(network).get("/")
         await transport.waitUntilIdle()
         #expect(task.state == .waitingForConnectivity && transport.requests.isEmpty)
@@ -82,7 +82,7 @@ final class ScriptedDownloadTests {
         (configuration.waitsForConnectivity, configuration.retryPolicy) = (false, .never)
         let session = try HTTPSessionManager(
             baseURL: "https://api.example.com", configuration: configuration, reachability: network.monitor, transport: transport)
-        transport.stub("/", with: Reply())
+        transport.stub("/", with: StubResponse())
         let error = await #expect(throws: HTTPSessionError.self) { try await session.get("/").value }
         #expect(error?.code == .notConnected)
     }
@@ -90,7 +90,7 @@ final class ScriptedDownloadTests {
     @Test func `a download whose path is lost continues when the path is back`() async throws {
         let network = ScriptedNetwork(.satisfied(over: .wifi()))
         let gate = try Gate()
-        let reply = Reply(body: .pattern(300_000)).servingRanges(entityTag: "\"v1\"")
+        let reply = StubResponse(body: .pattern(300_000)).servingRanges(entityTag: "\"v1\"")
         var stalling = reply
         stalling.body.segments = [
             .pattern(from: 0, count: 100_000), .wait(.gate(gate)), .pattern(from: 100_000, count: 200_000),
@@ -104,7 +104,7 @@ final class ScriptedDownloadTests {
         #expect(task.state == .waitingForConnectivity)
         network.publish(.satisfied(over: .cellular()))
         _ = try await task.value
-        #expect(try Data(contentsOf: file) == Data(ReplyBody.patternBytes(from: 0, count: 300_000)))
+        #expect(try Data(contentsOf: file) == Data(StubBody.patternBytes(from: 0, count: 300_000)))
         #expect(transport.requests.map { $0["range"] } == [nil, "bytes=100000-"])
     }
 
@@ -112,7 +112,7 @@ final class ScriptedDownloadTests {
         let network = ScriptedNetwork(.satisfied(over: .cellular()))
         var request = TransferRequest(url: try #require(URL(string: "https://api.example.com/")))
         request.options.allowsCellularAccess = false
-        transport.stub("/", with: Reply(body: "hello"))
+        transport.stub("/", with: StubResponse(body: "hello"))
         let task = try session(network).data(request)
         await transport.waitUntilIdle()
         #expect(task.state == .waitingForConnectivity)
@@ -121,7 +121,7 @@ final class ScriptedDownloadTests {
     }
 
     @Test func `a real server serves ranges of a stub's body`() async throws {
-        let server = try MisbehavingServer { _ in Reply(body: .pattern(1_000)).servingRanges() }
+        let server = try TestServer { _ in StubResponse(body: .pattern(1_000)).servingRanges() }
         var configuration = SessionConfiguration()
         configuration.insecureHTTP = .allowed
         let session = try HTTPSessionManager(configuration: configuration)
@@ -132,9 +132,9 @@ final class ScriptedDownloadTests {
             return try await session.data(request).value
         }
         let part = try await response("bytes=10-19")
-        #expect(part.statusCode == 206 && part.data == Data(ReplyBody.patternBytes(from: 10, count: 10)))
+        #expect(part.statusCode == 206 && part.data == Data(StubBody.patternBytes(from: 10, count: 10)))
         #expect(part.head.firstValue(of: "content-range") == "bytes 10-19/1000")
-        #expect(try await response("bytes=-5").data == Data(ReplyBody.patternBytes(from: 995, count: 5)))
+        #expect(try await response("bytes=-5").data == Data(StubBody.patternBytes(from: 995, count: 5)))
         #expect(try await response("bytes=1000-").statusCode == 416)
         #expect(try await response("bytes=10-", "\"other\"").statusCode == 200)
         #expect(try await response("bytes=10-", "\"1\"").statusCode == 206)

@@ -38,35 +38,37 @@ struct ScriptedFaultTests {
         } catch { return error }
     }
 
-    private static func scripted(_ reply: Reply, at url: String = "http://api.example.com/") async throws -> HTTPSessionError? {
+    private static func scripted(_ reply: StubResponse, at url: String = "http://api.example.com/") async throws
+        -> HTTPSessionError?
+    {
         let transport = ScriptedTransport { _ in reply }
         let session = try HTTPSessionManager(configuration: configuration, transport: transport)
         return await error(of: session.get(url))
     }
 
-    private static let faults: [(String, Reply)] = [
-        ("a reset within the body", Reply(body: .pattern(100_000)).cut(afterBodyBytes: 50_000, .reset)),
-        ("an end within the body", Reply(body: .pattern(100_000)).cut(afterBodyBytes: 50_000, .orderly)),
-        ("more promised than sent", Reply(body: .pattern(1_000)).lyingLength(2_000)),
-        ("an end within the head", Reply(body: "x").cut(afterHeadBytes: 20)),
+    private static let faults: [(String, StubResponse)] = [
+        ("a reset within the body", StubResponse(body: .pattern(100_000)).cut(afterBodyBytes: 50_000, .reset)),
+        ("an end within the body", StubResponse(body: .pattern(100_000)).cut(afterBodyBytes: 50_000, .orderly)),
+        ("more promised than sent", StubResponse(body: .pattern(1_000)).declaredLength(2_000)),
+        ("an end within the head", StubResponse(body: "x").cut(afterHeadBytes: 20)),
         ("no response", .none()),
         ("no response, but a reset", .none(.reset)),
         ("something that is not HTTP", .raw("SSH-2.0-OpenSSH_9.2\r\n")),
-        ("a chunk without a size", Reply(body: .pattern(1_000)).brokenChunks(.sizeIsNoNumber)),
-        ("an end within a chunk", Reply(body: .pattern(1_000)).brokenChunks(.cutInChunk)),
-        ("an end before the last chunk", Reply(body: .pattern(1_000)).brokenChunks(.lastChunkIsMissing)),
-        ("the end of the connection as the end of the body", Reply(body: .pattern(1_000)).untilClose()),
-        ("a reset instead of the end of the connection", Reply(body: .pattern(1_000)).untilClose().closing(.reset)),
-        ("a head that is too long", Reply(body: "x").headerFlood(40, valueBytes: 10_000)),
-        ("two lengths", Reply(fields: ["Content-Length": "3", "content-length": "4"], body: "abcd")),
-        ("another protocol", Reply(101)),
-        ("a complete chunked body", Reply(body: .pattern(1_000)).chunked()),
+        ("a chunk without a size", StubResponse(body: .pattern(1_000)).brokenChunks(.sizeIsNoNumber)),
+        ("an end within a chunk", StubResponse(body: .pattern(1_000)).brokenChunks(.cutInChunk)),
+        ("an end before the last chunk", StubResponse(body: .pattern(1_000)).brokenChunks(.lastChunkIsMissing)),
+        ("the end of the connection as the end of the body", StubResponse(body: .pattern(1_000)).untilClose()),
+        ("a reset instead of the end of the connection", StubResponse(body: .pattern(1_000)).untilClose().closing(.reset)),
+        ("a head that is too long", StubResponse(body: "x").headerFlood(40, valueBytes: 10_000)),
+        ("two lengths", StubResponse(fields: ["Content-Length": "3", "content-length": "4"], body: "abcd")),
+        ("another protocol", StubResponse(101)),
+        ("a complete chunked body", StubResponse(body: .pattern(1_000)).chunked()),
     ]
 
     @Test(arguments: faults.indices)
     func `a broken response is the same error as with libcurl`(_ index: Int) async throws {
         let (name, reply) = Self.faults[index]
-        let server = try MisbehavingServer { _ in reply }
+        let server = try TestServer { _ in reply }
         let session = try HTTPSessionManager(configuration: Self.configuration)
         let real = await Self.error(of: session.get(server.url().absoluteString))
         let scripted = try await Self.scripted(reply)
@@ -74,7 +76,7 @@ struct ScriptedFaultTests {
     }
 
     @Test func `a refused connection is the same error as with libcurl`() async throws {
-        let server = try MisbehavingServer { _ in Reply() }
+        let server = try TestServer { _ in StubResponse() }
         server.stop()
         let session = try HTTPSessionManager(configuration: Self.configuration)
         let real = await Self.error(of: session.get(server.url().absoluteString))
@@ -103,7 +105,7 @@ struct ScriptedFaultTests {
 
     @Test func `a connect timeout passes in scripted time`() async throws {
         let transport = ScriptedTransport()
-        transport.stub("/", with: .failing(.connectTimedOut), Reply(body: "back"))
+        transport.stub("/", with: .failing(.connectTimedOut), StubResponse(body: "back"))
         let session = try HTTPSessionManager(baseURL: "https://api.example.com", transport: transport)
         #expect(try await session.get("/").string() == "back")
         #expect((.seconds(30) ... .seconds(32)).contains(transport.elapsedTime))
@@ -111,8 +113,8 @@ struct ScriptedFaultTests {
 
     @Test func `a POST is retried after a refused connection, and not after a lost one`() async throws {
         let transport = ScriptedTransport()
-        transport.stub("/refused", with: .failing(.connectionRefused), Reply(201))
-        transport.stub("/lost", with: .none(.reset), Reply(201))
+        transport.stub("/refused", with: .failing(.connectionRefused), StubResponse(201))
+        transport.stub("/lost", with: .none(.reset), StubResponse(201))
         let session = try HTTPSessionManager(baseURL: "https://api.example.com", transport: transport)
         #expect(try await session.post("/refused", parameters: ["a": 1]).value.statusCode == 201)
         #expect(await Self.error(of: session.post("/lost", parameters: ["a": 1]))?.code == .connectionLost)
@@ -120,7 +122,7 @@ struct ScriptedFaultTests {
     }
 
     @Test func `HTTPS detects a body that was cut at the end of the connection`() async throws {
-        let reply = Reply(body: "half").untilClose().closing(.truncated)
+        let reply = StubResponse(body: "half").untilClose().closing(.truncated)
         #expect(try await Self.scripted(reply, at: "https://api.example.com/")?.code == .connectionLost)
         #expect(try await Self.scripted(reply) == nil)
     }

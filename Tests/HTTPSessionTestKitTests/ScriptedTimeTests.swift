@@ -17,7 +17,7 @@ struct ScriptedTimeTests {
 
     @Test func `Retry-After passes in scripted time`() async throws {
         let transport = ScriptedTransport()
-        transport.stub("/", with: Reply(429, fields: ["Retry-After": "120"]), Reply())
+        transport.stub("/", with: StubResponse(429, fields: ["Retry-After": "120"]), StubResponse())
         let response = try await session(transport).get("/").value
         #expect(response.statusCode == 200)
         #expect((.seconds(120) ... .seconds(121)).contains(transport.elapsedTime))
@@ -26,7 +26,7 @@ struct ScriptedTimeTests {
 
     @Test func `a date in Retry-After is compared with the transport's date`() async throws {
         let transport = ScriptedTransport(startingAt: Date(timeIntervalSince1970: 784_111_777 - 60))
-        transport.stub("/", with: Reply(503, fields: ["Retry-After": "Sun, 06 Nov 1994 08:49:37 GMT"]), Reply())
+        transport.stub("/", with: StubResponse(503, fields: ["Retry-After": "Sun, 06 Nov 1994 08:49:37 GMT"]), StubResponse())
         #expect(try await session(transport).get("/").value.statusCode == 200)
         #expect((.seconds(60) ... .seconds(61)).contains(transport.elapsedTime))
     }
@@ -42,7 +42,7 @@ struct ScriptedTimeTests {
 
     @Test func `slow pieces keep a request alive until the resource timeout`() async throws {
         let transport = ScriptedTransport()
-        transport.stub("/", with: Reply(body: .zeros(1 << 20)).pieces(of: 1_024, after: .delay(.seconds(30))))
+        transport.stub("/", with: StubResponse(body: .zeros(1 << 20)).pieces(of: 1_024, after: .delay(.seconds(30))))
         let session = try session(transport) { configuration in
             configuration.resourceTimeout = .seconds(3_600)
             configuration.retryPolicy = .never
@@ -54,14 +54,14 @@ struct ScriptedTimeTests {
 
     @Test func `a rate is a delay between pieces`() async throws {
         let transport = ScriptedTransport()
-        transport.stub("/", with: Reply(body: .zeros(10_000)).slow(bytesPerSecond: 1_000))
+        transport.stub("/", with: StubResponse(body: .zeros(10_000)).slow(bytesPerSecond: 1_000))
         #expect(try await session(transport).get("/").data().count == 10_000)
         #expect((.milliseconds(9_900) ... .seconds(10)).contains(transport.elapsedTime))
     }
 
     @Test func `retries end when the policy's number has failed`() async throws {
         let transport = ScriptedTransport()
-        transport.stub("/", with: Reply(503))
+        transport.stub("/", with: StubResponse(503))
         let response = try await session(transport).get("/").value
         #expect(response.statusCode == 503 && response.metrics.retryCount == 4)
         #expect(transport.requests.count == 5)
@@ -69,7 +69,7 @@ struct ScriptedTimeTests {
 
     @Test func `the retry budget of a host refills in scripted time`() async throws {
         let transport = ScriptedTransport()
-        transport.stub("/", with: Reply(503))
+        transport.stub("/", with: StubResponse(503))
         let session = try session(transport) { $0.retryPolicy = RetryPolicy(maximumRetries: 40, baseDelay: .milliseconds(1)) }
         #expect(try await session.get("/").value.statusCode == 503)
         #expect(transport.requests.count == 41)
@@ -79,7 +79,7 @@ struct ScriptedTimeTests {
 
     @Test func `in manual time a task backs off until the time is advanced`() async throws {
         let transport = ScriptedTransport(time: .manual)
-        transport.stub("/", with: Reply(503, fields: ["Retry-After": "10"]), Reply(body: "back"))
+        transport.stub("/", with: StubResponse(503, fields: ["Retry-After": "10"]), StubResponse(body: "back"))
         let task = try session(transport).get("/")
         await transport.waitUntilIdle()
         #expect(task.state == .backingOff && transport.requests.count == 1)
@@ -96,7 +96,7 @@ struct ScriptedTimeTests {
 
     @Test func `one advance passes the deadlines that follow from each other`() async throws {
         let transport = ScriptedTransport(time: .manual)
-        transport.stub("/", with: Reply(503), Reply(503), Reply(503), Reply(body: "back"))
+        transport.stub("/", with: StubResponse(503), StubResponse(503), StubResponse(503), StubResponse(body: "back"))
         let task = try session(transport).get("/")
         await transport.advance(by: .seconds(60))
         #expect(transport.requests.count == 4)
@@ -105,7 +105,7 @@ struct ScriptedTimeTests {
 
     @Test func `in manual time a response is delayed until the time is advanced`() async throws {
         let transport = ScriptedTransport(time: .manual)
-        transport.stub("/", with: Reply(body: "hello").delayed(.seconds(3)))
+        transport.stub("/", with: StubResponse(body: "hello").delayed(.seconds(3)))
         let task = try session(transport).get("/")
         await transport.waitUntilIdle()
         #expect(task.state == .running && task.result == nil)
@@ -117,7 +117,7 @@ struct ScriptedTimeTests {
 
     @Test func `progress follows the pieces of the body`() async throws {
         let transport = ScriptedTransport(time: .manual)
-        transport.stub("/", with: Reply(body: .zeros(1_000)).pieces(of: 100, after: .delay(.seconds(1))))
+        transport.stub("/", with: StubResponse(body: .zeros(1_000)).pieces(of: 100, after: .delay(.seconds(1))))
         let task = try session(transport).get("/")
         await transport.waitUntilIdle()
         var received: [Int64] = []
@@ -132,7 +132,7 @@ struct ScriptedTimeTests {
     @Test func `a suspended task keeps time from passing and completes after it is resumed`() async throws {
         let transport = ScriptedTransport()
         let gate = try Gate()
-        transport.stub("/", with: Reply(body: "hello").held(by: gate))
+        transport.stub("/", with: StubResponse(body: "hello").held(by: gate))
         let task = try session(transport).get("/")
         await transport.waitUntilIdle()
         task.suspend()
@@ -147,8 +147,8 @@ struct ScriptedTimeTests {
     @Test func `time passes for a retry while another task is suspended`() async throws {
         let transport = ScriptedTransport()
         let gate = try Gate()
-        transport.stub("/held", with: Reply(body: "held").held(by: gate))
-        transport.stub("/", with: Reply(503), Reply(body: "back"))
+        transport.stub("/held", with: StubResponse(body: "held").held(by: gate))
+        transport.stub("/", with: StubResponse(503), StubResponse(body: "back"))
         let session = try session(transport)
         let held = session.get("/held")
         await transport.waitUntilIdle()
@@ -161,7 +161,7 @@ struct ScriptedTimeTests {
 
     @Test func `a slow reader applies back-pressure, and no timeout passes`() async throws {
         let transport = ScriptedTransport()
-        transport.stub("/", with: Reply(body: .pattern(2_000_000)))
+        transport.stub("/", with: StubResponse(body: .pattern(2_000_000)))
         let task = try session(transport).stream("/")
         await transport.waitUntilIdle()
         #expect(task.state == .running && task.currentProgress.received < 2_000_000)
@@ -172,7 +172,7 @@ struct ScriptedTimeTests {
 
     @Test func `a handler keeps its own task's timeouts from passing`() async throws {
         let transport = ScriptedTransport()
-        transport.stub("/", with: Reply(body: "hello"))
+        transport.stub("/", with: StubResponse(body: "hello"))
         let handlers = TransferHandlers(response: { _ in
             try? await Task.sleep(for: .milliseconds(50))
             return .allow

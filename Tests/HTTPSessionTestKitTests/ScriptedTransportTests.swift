@@ -21,7 +21,7 @@ struct ScriptedTransportTests {
     private static let one = RetryPolicy(maximumRetries: 1)
 
     @Test func `a 503 is retried and the second response is decoded, without waiting`() async throws {
-        transport.stub("/v1/users/7", with: Reply(503), Reply(body: #"{"name": "Ada"}"#))
+        transport.stub("/v1/users/7", with: StubResponse(503), StubResponse(body: #"{"name": "Ada"}"#))
         let user: User = try await session().get("users/7").decode()
         #expect(user == User(name: "Ada"))
         #expect(transport.requests.map(\.path) == ["/v1/users/7", "/v1/users/7"])
@@ -30,8 +30,8 @@ struct ScriptedTransportTests {
     }
 
     @Test func `a closure answers what no stub matches`() async throws {
-        let transport = ScriptedTransport { request in request.query == "q=1" ? Reply(body: "found") : Reply(404) }
-        transport.stub("/other", with: Reply(body: "stubbed"))
+        let transport = ScriptedTransport { request in request.query == "q=1" ? StubResponse(body: "found") : StubResponse(404) }
+        transport.stub("/other", with: StubResponse(body: "stubbed"))
         let session = try HTTPSessionManager(baseURL: "https://api.example.com", transport: transport)
         #expect(try await session.get("/search", parameters: ["q": 1]).string() == "found")
         #expect(try await session.get("/search").value.statusCode == 404)
@@ -39,7 +39,7 @@ struct ScriptedTransportTests {
     }
 
     @Test func `an unmatched request fails with an error that names it and the stubs`() async throws {
-        transport.stub("/v1/users/7", method: "GET", with: Reply())
+        transport.stub("/v1/users/7", method: "GET", with: StubResponse())
         let session = try session()
         let error = await #expect(throws: HTTPSessionError.self) { try await session.get("users/8").value }
         #expect(error?.code == .misuse)
@@ -49,8 +49,8 @@ struct ScriptedTransportTests {
     }
 
     @Test func `the latest stub that matches answers, its last response repeats`() async throws {
-        transport.stub("/v1/a", with: Reply(body: "old"))
-        transport.stub("/v1/a", with: Reply(body: "1"), Reply(body: "2"))
+        transport.stub("/v1/a", with: StubResponse(body: "old"))
+        transport.stub("/v1/a", with: StubResponse(body: "1"), StubResponse(body: "2"))
         let session = try session()
         var bodies: [String] = []
         for _ in 0..<3 { bodies.append(try await session.get("a").string()) }
@@ -58,10 +58,10 @@ struct ScriptedTransportTests {
     }
 
     @Test func `stubs match by method, by query and by absolute URL`() async throws {
-        transport.stub("/v1/a", with: Reply(body: "any"))
-        transport.stub("/v1/a", method: "DELETE", with: Reply(body: "delete"))
-        transport.stub("/v1/a?x=1", with: Reply(body: "x"))
-        transport.stub("https://other.example/v1/a", with: Reply(body: "other"))
+        transport.stub("/v1/a", with: StubResponse(body: "any"))
+        transport.stub("/v1/a", method: "DELETE", with: StubResponse(body: "delete"))
+        transport.stub("/v1/a?x=1", with: StubResponse(body: "x"))
+        transport.stub("https://other.example/v1/a", with: StubResponse(body: "other"))
         let session = try session()
         #expect(try await session.get("a").string() == "any")
         #expect(try await session.get("a?x=1").string() == "x")
@@ -71,9 +71,9 @@ struct ScriptedTransportTests {
     }
 
     @Test func `a predicate sees the body of the request`() async throws {
-        transport.stub(where: { $0.text.contains("stop") }, with: Reply(409))
-        transport.stub("/v1/events", with: Reply(201))
-        transport.stub(where: { $0.text.contains("kind=start") }, with: Reply(202))
+        transport.stub(where: { $0.text.contains("stop") }, with: StubResponse(409))
+        transport.stub("/v1/events", with: StubResponse(201))
+        transport.stub(where: { $0.text.contains("kind=start") }, with: StubResponse(202))
         let session = try session()
         #expect(try await session.post("events", parameters: ["kind": "start"]).value.statusCode == 202)
         #expect(try await session.post("events", parameters: ["kind": "stop"]).value.statusCode == 201)
@@ -84,10 +84,10 @@ struct ScriptedTransportTests {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("scripted-\(UInt64.random(in: 0 ... .max))")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
-        let bytes = Data(ReplyBody.patternBytes(from: 0, count: 300_000))
+        let bytes = Data(StubBody.patternBytes(from: 0, count: 300_000))
         let file = folder.appendingPathComponent("body")
         try bytes.write(to: file)
-        transport.stub("/v1/files", with: Reply(201))
+        transport.stub("/v1/files", with: StubResponse(201))
         let session = try session()
         let make: BodyStreamFactory = {
             AsyncThrowingStream { continuation in
@@ -105,14 +105,14 @@ struct ScriptedTransportTests {
 
     @Test func `redirects are followed and counted`() async throws {
         transport.stub("/v1/old", with: .redirect(to: "/v1/new"))
-        transport.stub("/v1/new", with: Reply(body: "here"))
+        transport.stub("/v1/new", with: StubResponse(body: "here"))
         let response = try await session().get("old").value
         #expect(response.data == Data("here".utf8) && response.metrics.redirectCount == 1)
         #expect(transport.requests.map(\.path) == ["/v1/old", "/v1/new"])
     }
 
     @Test func `an unacceptable status is an error with its body`() async throws {
-        transport.stub("/v1/a", with: Reply(404, body: "no such thing"))
+        transport.stub("/v1/a", with: StubResponse(404, body: "no such thing"))
         let session = try session()
         let error = await #expect(throws: HTTPSessionError.self) { try await session.get("a").data() }
         #expect(error?.code == .unacceptableStatus && error?.context.statusCode == 404)
@@ -131,7 +131,7 @@ struct ScriptedTransportTests {
                 attempt.response?.statusCode == 401 && attempt.retryCount == 0 ? .retry(after: .seconds(600)) : .proceed
             }
         }
-        transport.stub("/v1/a", with: Reply(401), Reply(body: "in"))
+        transport.stub("/v1/a", with: StubResponse(401), StubResponse(body: "in"))
         let session = try session(handlers: TransferHandlers(interceptors: [Signing()]))
         #expect(try await session.get("a").string() == "in")
         #expect(transport.requests.map { $0["authorization"] } == ["Bearer 1", "Bearer 1"])
@@ -144,7 +144,7 @@ struct ScriptedTransportTests {
                 attempt.retryCount < 2 ? .retry(after: .seconds(3_600)) : .proceed
             }
         }
-        transport.stub("/v1/a", with: Reply(body: "not JSON"), Reply(body: #"{"name": "Ada"}"#))
+        transport.stub("/v1/a", with: StubResponse(body: "not JSON"), StubResponse(body: #"{"name": "Ada"}"#))
         let session = try session(handlers: TransferHandlers(interceptors: [Patient()]))
         let user: User = try await session.get("a").decode()
         #expect(user.name == "Ada")
@@ -152,26 +152,26 @@ struct ScriptedTransportTests {
     }
 
     @Test func `a challenge is answered by Basic with the handler's credential`() async throws {
-        transport.stub("/v1/a", with: .unauthorized(#"Basic realm="r""#), Reply(body: "in"))
+        transport.stub("/v1/a", with: .unauthorized(#"Basic realm="r""#), StubResponse(body: "in"))
         let handlers = TransferHandlers(challenge: { _ in .useCredential(Credential(user: "ada", password: "secret")) })
         #expect(try await session(handlers: handlers).get("a").string() == "in")
         #expect(transport.requests.map { $0["authorization"] } == [nil, "Basic YWRhOnNlY3JldA=="])
     }
 
     @Test func `interim responses come before the final one`() async throws {
-        transport.stub("/v1/a", with: Reply(body: "late").interim(103, fields: ["Link": "</style.css>"]))
+        transport.stub("/v1/a", with: StubResponse(body: "late").interim(103, fields: ["Link": "</style.css>"]))
         #expect(try await session().get("a").string() == "late")
     }
 
     @Test func `a stream's chunks are the body, whatever the size of the pieces`() async throws {
-        transport.stub("/v1/log", with: Reply(body: .pattern(1_000_000)).pieces(of: 7_000, after: .delay(.seconds(1))))
+        transport.stub("/v1/log", with: StubResponse(body: .pattern(1_000_000)).pieces(of: 7_000, after: .delay(.seconds(1))))
         var received = Data()
         for try await chunk in try session().stream("log").chunks { received += chunk }
-        #expect(received == Data(ReplyBody.patternBytes(from: 0, count: 1_000_000)))
+        #expect(received == Data(StubBody.patternBytes(from: 0, count: 1_000_000)))
     }
 
     @Test func `a body longer than the limit is refused`() async throws {
-        transport.stub("/v1/a", with: Reply(body: .zeros(2_000)))
+        transport.stub("/v1/a", with: StubResponse(body: .zeros(2_000)))
         var configuration = SessionConfiguration()
         configuration.maximumResponseSize = 1_000
         let session = try session(configuration)
@@ -180,7 +180,7 @@ struct ScriptedTransportTests {
     }
 
     @Test func `a transport carries one session at a time`() async throws {
-        transport.stub("/v1/a", with: Reply())
+        transport.stub("/v1/a", with: StubResponse())
         let first = try session()
         let error = #expect(throws: HTTPSessionError.self) { try session() }
         #expect(error?.code == .invalidConfiguration)
@@ -193,7 +193,7 @@ struct ScriptedTransportTests {
         var request = TransferRequest(url: try #require(URL(string: "https://api.example.com/v1/a")))
         request.headerFields[.accept] = "text/plain"
         request.method = try #require(HTTPRequest.Method("GET"))
-        transport.stub("/v1/a", with: Reply(body: "fine"))
+        transport.stub("/v1/a", with: StubResponse(body: "fine"))
         #expect(try await session.data(request).string() == "fine")
         #expect(transport.requests.first?["accept"] == "text/plain")
         let insecure = TransferRequest(url: try #require(URL(string: "http://api.example.com/v1/a")))
@@ -205,7 +205,7 @@ struct ScriptedTransportTests {
     @Test func `metrics have the transport's dates and the bytes of the exchange`() async throws {
         let start = Date(timeIntervalSince1970: 1_000_000)
         let transport = ScriptedTransport(startingAt: start)
-        transport.stub("/", with: Reply(body: "hello").delayed(.seconds(5)))
+        transport.stub("/", with: StubResponse(body: "hello").delayed(.seconds(5)))
         let response = try await HTTPSessionManager(transport: transport).get("https://api.example.com/").value
         let transaction = try #require(response.metrics.transactions.first)
         #expect(response.metrics.taskInterval.start == start && response.metrics.taskInterval.duration == 5)

@@ -13,7 +13,7 @@ struct TLSTests {
 
     @Test(arguments: [TLS1_2_VERSION, TLS1_3_VERSION])
     func `sessions are resumed, and counted`(_ version: Int32) async throws {
-        let server = try MisbehavingServer(tls: identity.serverTLS) { _ in Reply(body: "x").closing() }
+        let server = try TestServer(tls: identity.serverTLS) { _ in StubResponse(body: "x").closing() }
         let context = try ClientContext(maximumVersion: version)
         let first = try RawClient(server)
         try first.startTLS(context)
@@ -37,7 +37,7 @@ struct TLSTests {
     @Test func `a server that resumes nothing`() async throws {
         var tls = identity.serverTLS
         tls.resumesSessions = false
-        let server = try MisbehavingServer(tls: tls) { _ in Reply(body: "x").closing() }
+        let server = try TestServer(tls: tls) { _ in StubResponse(body: "x").closing() }
         let context = try ClientContext()
         let first = try RawClient(server)
         try first.startTLS(context)
@@ -53,7 +53,7 @@ struct TLSTests {
     @Test func `versions have limits`() async throws {
         var tls = identity.serverTLS
         tls.minimumVersion = .v1_3
-        let new = try MisbehavingServer(tls: tls) { _ in Reply() }
+        let new = try TestServer(tls: tls) { _ in StubResponse() }
         #expect(throws: RawClient.Failure.self) {
             try RawClient(new).startTLS(ClientContext(maximumVersion: TLS1_2_VERSION))
         }
@@ -61,7 +61,7 @@ struct TLSTests {
 
         tls.minimumVersion = .v1_0
         tls.maximumVersion = .v1_0
-        let old = try MisbehavingServer(tls: tls) { _ in Reply(body: "x") }
+        let old = try TestServer(tls: tls) { _ in StubResponse(body: "x") }
         let client = try RawClient(old)
         try client.startTLS(ClientContext(minimumVersion: TLS1_VERSION))
         try client.get("/")
@@ -69,9 +69,9 @@ struct TLSTests {
         #expect(old.requests.first?.tls?.version == "TLSv1")
     }
 
-    @Test(arguments: [(Reply.Ending.orderly, RawClient.End.closed), (.truncated, .truncated), (.reset, .reset)])
-    func `how a connection ends is seen through TLS`(_ ending: Reply.Ending, _ end: RawClient.End) throws {
-        let server = try MisbehavingServer(tls: identity.serverTLS) { _ in Reply(body: "hello").untilClose().closing(ending) }
+    @Test(arguments: [(StubResponse.Ending.orderly, RawClient.End.closed), (.truncated, .truncated), (.reset, .reset)])
+    func `how a connection ends is seen through TLS`(_ ending: StubResponse.Ending, _ end: RawClient.End) throws {
+        let server = try TestServer(tls: identity.serverTLS) { _ in StubResponse(body: "hello").untilClose().closing(ending) }
         let context = try ClientContext()
         let client = try RawClient(server)
         try client.startTLS(context)
@@ -82,12 +82,12 @@ struct TLSTests {
     @Test func `a client's certificate is recorded, or required`() async throws {
         let mine = try SelfSignedCertificate(names: ["client"])
         var tls = identity.serverTLS
-        func serve(_ wish: ServerTLS.ClientCertificates) throws -> MisbehavingServer {
+        func serve(_ wish: ServerTLS.ClientCertificates) throws -> TestServer {
             tls.clientCertificates = wish
             tls.maximumVersion = .v1_2
-            return try MisbehavingServer(tls: tls) { _ in Reply(body: "x") }
+            return try TestServer(tls: tls) { _ in StubResponse(body: "x") }
         }
-        func certificate(_ server: MisbehavingServer, _ context: ClientContext) throws -> [UInt8]? {
+        func certificate(_ server: TestServer, _ context: ClientContext) throws -> [UInt8]? {
             let client = try RawClient(server)
             try client.startTLS(context)
             try client.get("/")
@@ -111,30 +111,30 @@ struct TLSTests {
     @Test func `a server that cannot have its certificate does not start`() throws {
         let other = try SelfSignedCertificate()
         #expect(throws: TestServerError.self) {
-            try MisbehavingServer(
+            try TestServer(
                 tls: ServerTLS(certificateChain: .text(identity.certificate), privateKey: .text(other.privateKey))
-            ) { _ in Reply() }
+            ) { _ in StubResponse() }
         }
         #expect(throws: TestServerError.self) {
-            try MisbehavingServer(tls: ServerTLS(certificateChain: .text("no PEM"), privateKey: .text(other.privateKey))) { _ in
-                Reply()
+            try TestServer(tls: ServerTLS(certificateChain: .text("no PEM"), privateKey: .text(other.privateKey))) { _ in
+                StubResponse()
             }
         }
         #expect(throws: TestServerError.self) {
-            try MisbehavingServer(tls: ServerTLS(certificateChain: .file("/nonexistent"), privateKey: .text(other.privateKey))) {
-                _ in Reply()
+            try TestServer(tls: ServerTLS(certificateChain: .file("/nonexistent"), privateKey: .text(other.privateKey))) {
+                _ in StubResponse()
             }
         }
     }
 
     @Test func `plain text and TLS do not understand each other`() async throws {
-        let server = try MisbehavingServer(tls: identity.serverTLS) { _ in Reply() }
+        let server = try TestServer(tls: identity.serverTLS) { _ in StubResponse() }
         let plain = try RawClient(server)
         try plain.get("/")
         #expect(!String(decoding: plain.readToEnd().bytes, as: UTF8.self).contains("HTTP/1.1"))
         try await server.awaitSeen { $0.failedHandshakes == 1 }
 
-        let text = try MisbehavingServer { _ in Reply() }
+        let text = try TestServer { _ in StubResponse() }
         #expect(throws: RawClient.Failure.self) { try RawClient(text).startTLS(ClientContext()) }
     }
 }

@@ -10,8 +10,8 @@ struct UploadServerTests {
 
     init() throws {
         folder = try ScratchDirectory()
-        try Data(ReplyBody.patternBytes(from: 0, count: 100_000)).write(to: URL(fileURLWithPath: folder.file("body")))
-        try Data(ReplyBody.patternBytes(from: 40_000, count: 60_000)).write(to: URL(fileURLWithPath: folder.file("rest")))
+        try Data(StubBody.patternBytes(from: 0, count: 100_000)).write(to: URL(fileURLWithPath: folder.file("body")))
+        try Data(StubBody.patternBytes(from: 40_000, count: 60_000)).write(to: URL(fileURLWithPath: folder.file("rest")))
     }
 
     private func curl(_ method: String, _ url: String, _ fields: [String], _ body: String? = nil) throws -> (
@@ -36,7 +36,7 @@ struct UploadServerTests {
                 .contains("Upload-Offset: 100000\r\n"))
         #expect(try curl("HEAD", url + "/1", []).output.contains(" 412 "))
         #expect(try curl("HEAD", url + "/2", [version]).output.contains(" 404 "))
-        #expect(server.uploads.map(\.bytes) == [ReplyBody.patternBytes(from: 0, count: 100_000)])
+        #expect(server.uploads.map(\.bytes) == [StubBody.patternBytes(from: 0, count: 100_000)])
     }
 
     @Test(arguments: [UploadServer.Dialect.tus, .draft])
@@ -62,7 +62,7 @@ struct UploadServerTests {
         #expect(try curl("POST", url, creation).output.contains("/uploads/2\r\n"))
         second.stop()
         let third = try UploadServer(dialect, options: options)
-        #expect(third.uploads.map(\.bytes) == [ReplyBody.patternBytes(from: 0, count: 100_000), []])
+        #expect(third.uploads.map(\.bytes) == [StubBody.patternBytes(from: 0, count: 100_000), []])
         #expect(third.uploads.map(\.isComplete) == [dialect == .draft, false])
         #expect(third.uploads.map(\.length) == [100_000, 100_000])
         #expect(third.uploads[0].fields.contains(HeaderField("Upload-Metadata", "number Nw==")))
@@ -86,7 +86,7 @@ struct UploadServerTests {
         let end = try curl("PATCH", url + "/1", [type, "Upload-Offset: 40000", "Upload-Complete: ?1"], "rest").output
         #expect(end.contains("Upload-Complete: ?1\r\n"))
         #expect(server.uploads.map(\.isComplete) == [true])
-        #expect(server.uploads.map(\.bytes) == [ReplyBody.patternBytes(from: 0, count: 100_000)])
+        #expect(server.uploads.map(\.bytes) == [StubBody.patternBytes(from: 0, count: 100_000)])
         let whole = try curl("POST", url, ["Upload-Complete: ?1"], "body").output
         #expect(whole.hasPrefix("HTTP/1.1 104 ") && whole.contains("Upload-Draft-Interop-Version: 8\r\n"))
     }

@@ -19,7 +19,7 @@ import Testing
 
     @Test(arguments: ["get", "put"])
     func atEveryDescriptorLimitATransferCompletesOrEndsWithOneLine(command: String) throws {
-        let server = try MisbehavingServer { request in Reply(request.method == "PUT" ? 201 : 200, body: .pattern(10_000)) }
+        let server = try TestServer { request in StubResponse(request.method == "PUT" ? 201 : 200, body: .pattern(10_000)) }
         try folder.make("source", size: 10_000)
         var completed: [Int] = []
         // Every limit; under a sanitizer, every fourth.
@@ -57,7 +57,7 @@ import Testing
 
     @Test(arguments: [48, 64, 128])
     func atADescriptorLimit64DownloadsAtATimeWaitForEachOther(limit: Int) throws {
-        let server = try MisbehavingServer { _ in Reply(body: .pattern(10_000)) }
+        let server = try TestServer { _ in StubResponse(body: .pattern(10_000)) }
         let urls = (0..<64).map { server.url("/file\($0)").absoluteString }
         let program = try run(["get", "-q", "--parallel", "64", "-d", "files"] + urls, limit: limit)
         #expect(try program.wait(within: .seconds(60)) == 0, "\(program.ending)")

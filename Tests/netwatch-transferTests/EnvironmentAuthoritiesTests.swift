@@ -7,12 +7,12 @@ import Testing
 @Suite(.requires("/usr/bin/openssl"), .timeLimit(.minutes(5))) struct EnvironmentAuthoritiesTests {
     private let folder: ProgramFolder
     private let certificate: SelfSignedCertificate
-    private let server: MisbehavingServer
+    private let server: TestServer
 
     init() throws {
         folder = try ProgramFolder()
         certificate = try SelfSignedCertificate(names: ["localhost"])
-        server = try MisbehavingServer(tls: certificate.serverTLS) { _ in Reply(body: "trusted") }
+        server = try TestServer(tls: certificate.serverTLS) { _ in StubResponse(body: "trusted") }
     }
 
     private func get(file: String?, directory: String?) throws -> Program {

@@ -15,7 +15,7 @@ final class FileSource: Sendable {
         var failures = 0
     }
 
-    let server: MisbehavingServer
+    let server: TestServer
     private let behaviour: Locked<Behaviour>
     private let size: Int64
     private let gate: Gate
@@ -26,27 +26,27 @@ final class FileSource: Sendable {
         self.behaviour = behaviour
         self.size = size
         self.gate = gate
-        var options = MisbehavingServer.Options()
+        var options = TestServer.Options()
         options.namespace = namespace
-        server = try MisbehavingServer(at: address, options: options) { request in
+        server = try TestServer(at: address, options: options) { request in
             let present = behaviour.withLock { behaviour in
                 defer { behaviour.failures = max(0, behaviour.failures - 1) }
                 return behaviour
             }
-            if request.path == "/missing" { return Reply(404) }
-            if present.failures > 0 { return Reply(503) }
-            if request["if-none-match"] == present.tag { return Reply(304, fields: ["ETag": present.tag]) }
+            if request.path == "/missing" { return StubResponse(404) }
+            if present.failures > 0 { return StubResponse(503) }
+            if request["if-none-match"] == present.tag { return StubResponse(304, fields: ["ETag": present.tag]) }
             let start = request["range"].flatMap { Int64($0.dropFirst("bytes=".count).dropLast()) } ?? 0
             let isPart = start > 0 && request["if-range"] ?? present.tag == present.tag
             let first = isPart ? start : 0
-            var body = ReplyBody.pattern(size)
+            var body = StubBody.pattern(size)
             body.segments = [.pattern(from: first, count: size - first)]
             if let stop = present.stopsAt, first < stop {
                 body.segments = [
                     .pattern(from: first, count: stop - first), .wait(.gate(gate)), .pattern(from: stop, count: size - stop),
                 ]
             }
-            var reply = Reply(isPart ? 206 : 200, fields: ["ETag": present.tag], body: body)
+            var reply = StubResponse(isPart ? 206 : 200, fields: ["ETag": present.tag], body: body)
             if isPart { reply = reply.field("Content-Range", "bytes \(first)-\(size - 1)/\(size)") }
             if let speed = present.bytesPerSecond { reply = reply.slow(bytesPerSecond: speed) }
             return reply
@@ -59,7 +59,7 @@ final class FileSource: Sendable {
     func release() { gate.open() }
 
     var url: String { server.origin + "/big.bin" }
-    var whole: Data { Data(ReplyBody.patternBytes(from: 0, count: Int(size))) }
+    var whole: Data { Data(StubBody.patternBytes(from: 0, count: Int(size))) }
 
     var digest: String {
         get throws {

@@ -16,11 +16,11 @@ import Testing
 
     /// Suggests the name in the URL's query, percent-encoded, and sends the path as the body.
     private func server(_ field: @escaping @Sendable (String) -> String = { "attachment; filename*=UTF-8''\($0)" }) throws
-        -> MisbehavingServer
+        -> TestServer
     {
-        try MisbehavingServer { request in
+        try TestServer { request in
             let parts = request.target.split(separator: "?", maxSplits: 1).map(String.init)
-            let reply = Reply(fields: ["ETag": "\"1\""], body: ReplyBody(stringLiteral: parts[0]))
+            let reply = StubResponse(fields: ["ETag": "\"1\""], body: StubBody(stringLiteral: parts[0]))
             return parts.count > 1 ? reply.field("Content-Disposition", field(parts[1])) : reply
         }
     }
@@ -56,8 +56,8 @@ import Testing
     ])
     func `a harmful name of Content-Disposition is made harmless`(_ suggested: String, _ name: String) throws {
         // In the field and not in the query, which has no control bytes either.
-        let server = try MisbehavingServer { _ in
-            Reply(
+        let server = try TestServer { _ in
+            StubResponse(
                 fields: ["Content-Disposition": "attachment; filename*=UTF-8''\(suggested.replacing("[", with: "%5B"))"],
                 body: "x")
         }
@@ -76,11 +76,11 @@ import Testing
     @Test func `Content-Disposition never replaces an existing file`() async throws {
         try Data("mine".utf8).write(to: URL(fileURLWithPath: folder.file("report.pdf")))
         let gate = try Gate()
-        let server = try MisbehavingServer { _ in
+        let server = try TestServer { _ in
             // The first byte has to suffice.
-            var body = ReplyBody.pattern(1_000_000)
+            var body = StubBody.pattern(1_000_000)
             body.segments = [.pattern(from: 0, count: 10), .wait(.gate(gate)), .pattern(from: 10, count: 999_990)]
-            return Reply(fields: ["Content-Disposition": "attachment; filename=report.pdf", "ETag": "\"1\""], body: body)
+            return StubResponse(fields: ["Content-Disposition": "attachment; filename=report.pdf", "ETag": "\"1\""], body: body)
         }
         let program = try get("-q", "\(server.origin)/download")
         #expect(try program.wait() == 73, "\(program.ending)")
@@ -92,10 +92,10 @@ import Testing
 
     @Test func `two URLs whose Content-Disposition is the same do not overwrite one another`() async throws {
         let gate = try Gate()
-        let server = try MisbehavingServer { request in
-            var body = ReplyBody(stringLiteral: "")
+        let server = try TestServer { request in
+            var body = StubBody(stringLiteral: "")
             body.segments = [.wait(.gate(gate)), .bytes(Array(request.target.utf8))]
-            return Reply(fields: ["Content-Disposition": "attachment; filename=x"], body: body)
+            return StubResponse(fields: ["Content-Disposition": "attachment; filename=x"], body: body)
         }
         let program = try get("-q", "\(server.origin)/download?id=1", "\(server.origin)/download?id=2")
         // Both have been asked for while neither name is taken.
@@ -108,14 +108,14 @@ import Testing
 
     @Test func `a killed download of a file that its server names is continued under that name`() async throws {
         let gate = try Gate()
-        let server = try MisbehavingServer { request in
+        let server = try TestServer { request in
             let start = request["range"].flatMap { Int64($0.dropFirst("bytes=".count).dropLast()) }
-            var body = ReplyBody.pattern(1_000_000)
+            var body = StubBody.pattern(1_000_000)
             body.segments = [.pattern(from: start ?? 0, count: 1_000_000 - (start ?? 0))]
             if start == nil {
                 body.segments = [.pattern(from: 0, count: 600_000), .wait(.gate(gate)), .pattern(from: 600_000, count: 400_000)]
             }
-            let reply = Reply(start == nil ? 200 : 206, fields: ["ETag": "\"1\""], body: body)
+            let reply = StubResponse(start == nil ? 200 : 206, fields: ["ETag": "\"1\""], body: body)
             // Only the first response has the name.
             guard let start else { return reply.field("Content-Disposition", "attachment; filename=report.pdf") }
             return reply.field("Content-Range", "bytes \(start)-999999/1000000")
@@ -130,13 +130,13 @@ import Testing
         #expect(try again.wait() == 0, "\(again.ending)")
         #expect(again.standardError.contains("download: continued at "))
         #expect(folder.names == ["report.pdf"])
-        #expect(folder.content("report.pdf") == Data(ReplyBody.patternBytes(from: 0, count: 1_000_000)))
+        #expect(folder.content("report.pdf") == Data(StubBody.patternBytes(from: 0, count: 1_000_000)))
     }
 
     @Test func `only the final response of redirects names the file by Content-Disposition`() throws {
-        let server = try MisbehavingServer { request in
+        let server = try TestServer { request in
             let isFirst = request.path == "/first"
-            let reply = isFirst ? Reply(302, fields: ["Location": "/second"]) : Reply(body: "x")
+            let reply = isFirst ? StubResponse(302, fields: ["Location": "/second"]) : StubResponse(body: "x")
             return reply.field("Content-Disposition", "attachment; filename=\(isFirst ? "wrong" : "right")")
         }
         #expect(try get("-q", "\(server.origin)/first").wait() == 0)

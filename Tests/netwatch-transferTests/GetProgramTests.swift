@@ -42,7 +42,7 @@ import Testing
 
     @Test func noMoreThanAskedForAtATime() async throws {
         let gate = try Gate()
-        let server = try MisbehavingServer { _ in Reply(body: "x").held(by: gate) }
+        let server = try TestServer { _ in StubResponse(body: "x").held(by: gate) }
         let urls = ["a", "b", "c"].map { "\(server.origin)/\($0)" }
         let program = try folder.run(["get", "--json", "--parallel", "2"] + urls)
         let first = try await server.awaitRequests(2)

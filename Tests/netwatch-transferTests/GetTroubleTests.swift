@@ -19,11 +19,11 @@ import Testing
             (["loop"], 1, "more than 20 redirects"),
         ] as [([String], Int32, String)])
     func anEndHasItsCodeAndItsLine(arguments: [String], code: Int32, words: String) throws {
-        let server = try MisbehavingServer { request in
+        let server = try TestServer { request in
             switch request.path.dropFirst() {
             case "never": .never
             case "loop": .redirect(to: "/loop")
-            case let status: Reply(Int(status) ?? 500, body: "no")
+            case let status: StubResponse(Int(status) ?? 500, body: "no")
             }
         }
         let address = "\(server.origin)/\(arguments.last ?? "")"
@@ -36,10 +36,10 @@ import Testing
 
     @Test func aServerThatTalksNonsenseIsAskedAgain() throws {
         let count = Locked(0)
-        let server = try MisbehavingServer { _ in
+        let server = try TestServer { _ in
             count.withLock {
                 $0 += 1; return $0
-            } <= 2 ? .raw("SSH-2.0-nonsense\r\n") : Reply(body: "well")
+            } <= 2 ? .raw("SSH-2.0-nonsense\r\n") : StubResponse(body: "well")
         }
         let program = try folder.get("--json", server.origin + "/a")
         let records = try program.remainingLines().map(TransferLine.init)
@@ -57,7 +57,7 @@ import Testing
     }
 
     @Test func anUntrustedCertificateEndsIt() throws {
-        let server = try MisbehavingServer(tls: try SelfSignedCertificate().serverTLS) { _ in Reply(body: "x") }
+        let server = try TestServer(tls: try SelfSignedCertificate().serverTLS) { _ in StubResponse(body: "x") }
         let program = try folder.get("-q", server.origin + "/x")
         #expect(try program.wait() == 1, "\(program.ending)")
         #expect(program.standardError.hasPrefix("netwatch: \(server.origin)/x: "))
@@ -65,8 +65,8 @@ import Testing
     }
 
     @Test func whatLeadsAwayFromTLSIsNotFollowed() throws {
-        let plain = try MisbehavingServer { _ in Reply(body: "plain") }
-        let redirecting = try MisbehavingServer { _ in .redirect(to: plain.url("/y").absoluteString) }
+        let plain = try TestServer { _ in StubResponse(body: "plain") }
+        let redirecting = try TestServer { _ in .redirect(to: plain.url("/y").absoluteString) }
         #expect(try folder.get("-q", redirecting.origin + "/x").wait() == 0, "from http to http is what was typed")
         #expect(folder.content("x") == Data("plain".utf8))
     }

@@ -36,7 +36,7 @@ import Testing
 
     @Test(arguments: [("true", 0), ("false", 1), ("/nonexistent", 127)])
     func withoutProcWaitRunsItsCommandAndExitsWithItsCode(command: String, code: Int32) throws {
-        let server = try MisbehavingServer { _ in Reply() }
+        let server = try TestServer { _ in StubResponse() }
         let program = try netwatch("wait 127.0.0.1:\(server.port) -- \(command)")
         #expect(try program.wait() == code, "\(program.ending)")
     }

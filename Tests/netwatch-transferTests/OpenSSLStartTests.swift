@@ -15,7 +15,7 @@ import Testing
 
     @Test func `a program without a session does not initialize OpenSSL`() throws {
         let folder = try ProgramFolder()
-        let server = try MisbehavingServer { _ in Reply(body: "x") }
+        let server = try TestServer { _ in StubResponse(body: "x") }
         let environment: [String: String?] = ["LD_DEBUG": "bindings", "LD_BIND_NOW": nil]
         #expect(!(try initializes(folder.get("--help", environment: environment))))
         #expect(try initializes(folder.get("-q", server.origin + "/file", environment: environment)))

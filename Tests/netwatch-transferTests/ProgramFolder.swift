@@ -37,10 +37,10 @@ struct ProgramFolder {
 
     func put(_ arguments: String...) throws -> Program { try run(["put"] + arguments) }
 
-    /// Makes a file of so many bytes, as ``ReplyBody/patternBytes(from:count:)`` has them.
+    /// Makes a file of so many bytes, as ``StubBody/patternBytes(from:count:)`` has them.
     @discardableResult
     func make(_ name: String, size: Int) throws -> [UInt8] {
-        let bytes = ReplyBody.patternBytes(from: 0, count: size)
+        let bytes = StubBody.patternBytes(from: 0, count: size)
         try Data(bytes).write(to: URL(fileURLWithPath: file(name)))
         return bytes
     }

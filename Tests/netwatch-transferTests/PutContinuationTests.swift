@@ -68,7 +68,7 @@ import Testing
         let server = try server(dialect)
         try folder.make("film", size: 1_000_000)
         try await killOne(server)
-        let bytes = ReplyBody.patternBytes(from: 7, count: 1_000_000)
+        let bytes = StubBody.patternBytes(from: 7, count: 1_000_000)
         try Data(bytes).write(to: URL(fileURLWithPath: folder.file("film")))
         #expect(try folder.put("-q", "film", server.url.absoluteString).wait() == 0)
         #expect(server.uploads.count == 2 && server.uploads.last?.bytes == bytes)
@@ -101,7 +101,7 @@ import Testing
         let server = try server(dialect)
         let old = try folder.make("film", size: 20_000_000)
         try await killOne(server)
-        let new = ReplyBody.patternBytes(from: 7, count: 20_000_000)
+        let new = StubBody.patternBytes(from: 7, count: 20_000_000)
         try alter("film", new)
         let program = try folder.put("film", server.url.absoluteString)
         #expect(try program.wait() == 0, "\(program.ending)")
@@ -125,7 +125,7 @@ import Testing
         let server = try UploadServer(dialect) { turn in
             guard ["PATCH", "PUT"].contains(turn.request.method) else { return nil }
             return .answer(
-                Reply(204, fields: ["Repr-Digest": "sha-256=:\(digest.withLock { $0 }):"])
+                StubResponse(204, fields: ["Repr-Digest": "sha-256=:\(digest.withLock { $0 }):"])
                     .field(dialect == .tus ? "Upload-Offset" : "Upload-Complete", dialect == .tus ? "1000000" : "?1"))
         }
         let program = try folder.put("-q", "film", server.url.absoluteString)

@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test func anotherServerIsSentAPlainPUT() throws {
-        let server = try MisbehavingServer { $0.method == "OPTIONS" ? Reply(501) : Reply(201) }
+        let server = try TestServer { $0.method == "OPTIONS" ? StubResponse(501) : StubResponse(201) }
         try folder.make("film", size: 300_000)
         #expect(try folder.put("-q", "film", server.origin + "/films/").wait() == 0)
         #expect(server.requests.map(\.method) == ["OPTIONS", "PUT"])
@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test func aProtocolThatIsNamedIsNotAskedFor() throws {
-        let server = try MisbehavingServer { _ in Reply(204) }
+        let server = try TestServer { _ in StubResponse(204) }
         try folder.make("film", size: 1_000)
         #expect(try folder.put("-q", "--protocol", "put", "film", server.origin + "/a").wait() == 0)
         #expect(server.requests.map(\.method) == ["PUT"])
@@ -63,7 +63,7 @@ import Testing
     @Test(arguments: ["tus", "draft", "put"]) func anEmptyFileIsSent(dialect: String) throws {
         try folder.make("empty", size: 0)
         if dialect == "put" {
-            let server = try MisbehavingServer { _ in Reply(201) }
+            let server = try TestServer { _ in StubResponse(201) }
             #expect(try folder.put("-q", "--protocol", dialect, "empty", server.origin + "/a").wait() == 0)
             #expect(server.requests.last?["content-length"] == "0")
         } else {
@@ -101,10 +101,10 @@ import Testing
     }
 
     @Test func aPlainPUTThatIsCutBeginsAnew() throws {
-        var options = MisbehavingServer.Options()
+        var options = TestServer.Options()
         // Its body is on the way then.
         options.onHead = { $0.arrival == 1 ? .end(.reset) : .readBody() }
-        let server = try MisbehavingServer(options: options) { _ in Reply(201) }
+        let server = try TestServer(options: options) { _ in StubResponse(201) }
         try folder.make("film", size: 5_000_000)
         let program = try folder.put("--json", "--protocol", "put", "film", server.origin + "/a")
         let records = try program.remainingLines().map(TransferLine.init)
@@ -114,7 +114,7 @@ import Testing
     }
 
     @Test func aServerInTroubleIsAskedAgain() throws {
-        let server = try MisbehavingServer { Reply($0.arrival <= 2 ? 503 : 201) }
+        let server = try TestServer { StubResponse($0.arrival <= 2 ? 503 : 201) }
         try folder.make("film", size: 1_000)
         let program = try folder.put("--json", "film", server.origin + "/a")
         let records = try program.remainingLines().map(TransferLine.init)
@@ -142,7 +142,7 @@ import Testing
     // MARK: What goes wrong
 
     @Test(arguments: ["auto", "draft", "put"]) func aServerThatSaysNoEndsIt(dialect: String) throws {
-        let server = try MisbehavingServer { _ in Reply(403) }
+        let server = try TestServer { _ in StubResponse(403) }
         try folder.make("film", size: 1_000)
         let program = try folder.put("-q", "--protocol", dialect, "film", server.origin + "/a")
         #expect(try program.wait() == 1, "\(program.ending)")
@@ -150,7 +150,7 @@ import Testing
     }
 
     @Test func aServerWithoutTusIsNone() throws {
-        let server = try MisbehavingServer { _ in Reply(201, fields: ["Location": "/x"]) }
+        let server = try TestServer { _ in StubResponse(201, fields: ["Location": "/x"]) }
         try folder.make("film", size: 1_000)
         let program = try folder.put("-q", "--protocol", "tus", "film", server.origin + "/a")
         #expect(try program.wait() == 1, "\(program.ending)")
@@ -158,7 +158,7 @@ import Testing
     }
 
     @Test func outOfTimeItSaysSo() throws {
-        let server = try MisbehavingServer { _ in .never }
+        let server = try TestServer { _ in .never }
         try folder.make("film", size: 1_000)
         let program = try folder.put("-q", "--timeout", "1s", "film", server.origin + "/a")
         #expect(try program.wait() == 1, "\(program.ending)")
@@ -166,7 +166,7 @@ import Testing
     }
 
     @Test func whatCannotBeSentIsToldBeforeAnythingIsAsked() throws {
-        let server = try MisbehavingServer { _ in Reply(201) }
+        let server = try TestServer { _ in StubResponse(201) }
         try folder.make("film", size: 1)
         try FileManager.default.createDirectory(atPath: folder.file("directory"), withIntermediateDirectories: false)
         try #require(mkfifo(folder.file("pipe"), 0o600) == 0)
@@ -196,7 +196,7 @@ import Testing
     }
 
     @Test func theRateIsLimited() throws {
-        let server = try MisbehavingServer { _ in Reply(201) }
+        let server = try TestServer { _ in StubResponse(201) }
         try folder.make("film", size: 200_000)
         let start = ContinuousClock.now
         #expect(try folder.put("-q", "--protocol", "put", "--limit-rate", "100k", "film", server.origin + "/a").wait() == 0)

@@ -14,7 +14,7 @@ final class FaultyFile: Sendable {
         var version = 0
     }
 
-    let server: MisbehavingServer
+    let server: TestServer
     private let fault: Fault
     private let gate: Gate
 
@@ -22,9 +22,9 @@ final class FaultyFile: Sendable {
         let state = Shared(State())
         let gate = try Gate()
         (self.fault, self.gate) = (fault, gate)
-        var options = MisbehavingServer.Options()
+        var options = TestServer.Options()
         options.namespace = site.host.path
-        server = try MisbehavingServer(at: .ip(Site.server, port: 0), options: options) { request in
+        server = try TestServer(at: .ip(Site.server, port: 0), options: options) { request in
             state.withLock { FaultyFile.reply(to: request, fault, gate, &$0) }
         }
     }
@@ -40,20 +40,20 @@ final class FaultyFile: Sendable {
     /// Whether the file has this content in one of its versions.
     func holds(_ content: Data?) -> Bool {
         let versions = [(0, FaultyFile.size), (1, fault.changesTo ?? FaultyFile.size)]
-        return versions.contains { content == Data(ReplyBody.patternBytes(from: FaultyFile.start($0), count: Int($1))) }
+        return versions.contains { content == Data(StubBody.patternBytes(from: FaultyFile.start($0), count: Int($1))) }
     }
 
     private static func start(_ version: Int) -> Int64 { Int64(version) * 5_000_001 }
 
     private static func reply(
         to request: ReceivedRequest, _ fault: Fault, _ gate: Gate, _ state: inout State
-    ) -> Reply {
+    ) -> StubResponse {
         state.requests += 1
         let isFirst = state.requests == 1
         if !isFirst, fault.changesTo != nil { state.version = 1 }
         var reply = answer(request, fault, version: state.version)
         switch fault.event {
-        case .unwell: return state.requests <= 2 ? Reply(503).field("Retry-After", "1") : reply
+        case .unwell: return state.requests <= 2 ? StubResponse(503).field("Retry-After", "1") : reply
         case .resetAgainAndAgain: return reply.body.count > begun / 2 ? reply.cut(afterBodyBytes: begun / 2, .reset) : reply
         case _ where !isFirst: return reply
         case .reset: return reply.cut(afterBodyBytes: begun, .reset)
@@ -70,23 +70,23 @@ final class FaultyFile: Sendable {
     }
 
     /// What a good server answers (RFC 9110 sections 13 and 14), and where it does not.
-    private static func answer(_ request: ReceivedRequest, _ fault: Fault, version: Int) -> Reply {
+    private static func answer(_ request: ReceivedRequest, _ fault: Fault, version: Int) -> StubResponse {
         let size = version == 0 ? FaultyFile.size : fault.changesTo ?? FaultyFile.size
         let tag = "\"version-\(version)\""
         let date = version == 0 ? "Sun, 06 Nov 1994 08:49:37 GMT" : "Mon, 07 Nov 1994 08:49:37 GMT"
         var fields = fault.isNameless ? [] : [("ETag", tag), ("Last-Modified", date)]
-        func reply(_ status: Int, from first: Int64) -> Reply {
-            let body = ReplyBody([.pattern(from: start(version) + first, count: size - first)])
-            return fields.reduce(Reply(status, body: body)) { $0.field($1.0, $1.1) }
+        func reply(_ status: Int, from first: Int64) -> StubResponse {
+            let body = StubBody([.pattern(from: start(version) + first, count: size - first)])
+            return fields.reduce(StubResponse(status, body: body)) { $0.field($1.0, $1.1) }
         }
         if let condition = request["if-match"] ?? request["if-unmodified-since"], condition != tag, condition != date {
-            return Reply(412)
+            return StubResponse(412)
         }
         guard let range = request["range"], range.hasPrefix("bytes="), fault.server != .knowsNoRanges,
             let first = range.dropFirst("bytes=".count).split(separator: "-").first.flatMap({ Int64($0) }), first > 0
         else { return reply(200, from: 0) }
         if let condition = request["if-range"], condition != tag, condition != date { return reply(200, from: 0) }
-        guard first < size else { return Reply(416).field("Content-Range", "bytes */\(size)") }
+        guard first < size else { return StubResponse(416).field("Content-Range", "bytes */\(size)") }
         let said = fault.server == .sendsAnotherPart ? max(0, first - 100_000) : first
         fields.append(("Content-Range", "bytes \(said)-\(size - 1)/\(size)"))
         return reply(206, from: said)

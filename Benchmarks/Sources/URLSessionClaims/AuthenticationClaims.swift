@@ -23,8 +23,8 @@ extension Claim {
 
     private static func challenge(_ scheme: String, _ challenge: String, ends: Bool, text: String, source: String) -> Claim {
         Claim(name: "challenge-\(scheme.lowercased())", text: text, source: source, endsProcess: ends) {
-            let server = try MisbehavingServer { request in
-                request["authorization"]?.hasPrefix(scheme) == true ? Reply(body: "welcome") : .unauthorized(challenge)
+            let server = try TestServer { request in
+                request["authorization"]?.hasPrefix(scheme) == true ? StubResponse(body: "welcome") : .unauthorized(challenge)
             }
             let exchange = Exchange.data(URLRequest(url: server.url("/")), observer: Observer(credential: ("me", "secret")))
             let authorization = server.requests.compactMap { $0["authorization"] }.last

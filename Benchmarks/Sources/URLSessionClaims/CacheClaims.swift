@@ -48,9 +48,9 @@ extension Claim {
         },
     ]
 
-    private static func cachingSession() throws -> (MisbehavingServer, URLCache, URLSessionConfiguration) {
-        let server = try MisbehavingServer { request in
-            Reply(
+    private static func cachingSession() throws -> (TestServer, URLCache, URLSessionConfiguration) {
+        let server = try TestServer { request in
+            StubResponse(
                 fields: ["Cache-Control": "max-age=3600, public", "ETag": "\"1\"", "Date": "\(httpDate())"],
                 body: .text("answer \(request.arrival)"))
         }

@@ -27,8 +27,8 @@ extension Claim {
             name: "download-resume-data", text: "`cancel(byProducingResumeData:)` produces none",
             source: "URLSessionTask.swift:673-684"
         ) {
-            let server = try MisbehavingServer { _ in
-                Reply(fields: ["ETag": "\"1\"", "Accept-Ranges": "bytes"], body: .pattern(1_000_000)).slow(
+            let server = try TestServer { _ in
+                StubResponse(fields: ["ETag": "\"1\"", "Accept-Ranges": "bytes"], body: .pattern(1_000_000)).slow(
                     bytesPerSecond: 100_000)
             }
             let observer = Observer()
@@ -49,7 +49,7 @@ extension Claim {
         Claim(
             name: "download-counts", text: "`countOfBytesReceived` of a data task stays 0", source: "NativeProtocol.swift:148"
         ) {
-            let server = try MisbehavingServer { _ in Reply(body: .pattern(100_000)) }
+            let server = try TestServer { _ in StubResponse(body: .pattern(100_000)) }
             let observer = Observer()
             let session = URLSession(configuration: .ephemeral, delegate: observer, delegateQueue: nil)
             let task = session.dataTask(with: server.url("/a"))
@@ -60,7 +60,7 @@ extension Claim {
     ]
 
     private static func download(bytes: Int64) throws -> Exchange {
-        let server = try MisbehavingServer { _ in Reply(body: .pattern(bytes)) }
+        let server = try TestServer { _ in StubResponse(body: .pattern(bytes)) }
         return Exchange.download(URLRequest(url: server.url("/file")))
     }
 }

@@ -9,8 +9,8 @@ extension Claim {
                 name: "redirect-\(status)-body", text: "A \(status) redirect keeps the method and drops the body",
                 source: "HTTPURLProtocol.swift:499, 713"
             ) {
-                let server = try MisbehavingServer { request in
-                    request.path == "/first" ? .redirect(status, to: "/second") : Reply(body: "done")
+                let server = try TestServer { request in
+                    request.path == "/first" ? .redirect(status, to: "/second") : StubResponse(body: "done")
                 }
                 var request = URLRequest(url: server.url("/first"))
                 request.httpMethod = "POST"
@@ -29,9 +29,9 @@ extension Claim {
                 name: "redirect-cross-origin", text: "Authorization and Cookie go to another origin after a redirect",
                 source: "HTTPURLProtocol.swift:563, 582-584"
             ) {
-                let other = try MisbehavingServer(at: .ip("127.0.0.2", port: 0)) { _ in Reply(body: "done") }
+                let other = try TestServer(at: .ip("127.0.0.2", port: 0)) { _ in StubResponse(body: "done") }
                 let away = other.url("/second").absoluteString
-                let server = try MisbehavingServer { _ in .redirect(302, to: away) }
+                let server = try TestServer { _ in .redirect(302, to: away) }
                 var request = URLRequest(url: server.url("/first"))
                 request.setValue("Bearer secret", forHTTPHeaderField: "Authorization")
                 request.setValue("session=secret", forHTTPHeaderField: "Cookie")
@@ -46,8 +46,8 @@ extension Claim {
                 name: "redirect-relative", text: "A relative Location is resolved against `/` and not against the request's path",
                 source: "HTTPURLProtocol.swift:599-604"
             ) {
-                let server = try MisbehavingServer { request in
-                    request.path == "/a/b" ? .redirect(302, to: "c") : Reply(body: "done")
+                let server = try TestServer { request in
+                    request.path == "/a/b" ? .redirect(302, to: "c") : StubResponse(body: "done")
                 }
                 let exchange = Exchange.data(URLRequest(url: server.url("/a/b")))
                 guard server.requests.count > 1 else { return Finding(.undecided, "not followed: \(exchange.errorText)") }
@@ -58,8 +58,8 @@ extension Claim {
                 name: "redirect-dots", text: "The same with `..` (RFC 3986 section 5.2.4)",
                 source: "HTTPURLProtocol.swift:599-604"
             ) {
-                let server = try MisbehavingServer { request in
-                    request.path == "/a/b/c" ? .redirect(302, to: "../d?e") : Reply(body: "done")
+                let server = try TestServer { request in
+                    request.path == "/a/b/c" ? .redirect(302, to: "../d?e") : StubResponse(body: "done")
                 }
                 let exchange = Exchange.data(URLRequest(url: server.url("/a/b/c")))
                 guard server.requests.count > 1 else { return Finding(.undecided, "not followed: \(exchange.errorText)") }
@@ -71,8 +71,8 @@ extension Claim {
                 name: "redirect-after-basic", text: "A redirect after Basic authentication is followed with the original request",
                 source: "NativeProtocol.swift:404"
             ) {
-                let server = try MisbehavingServer { request in
-                    guard request.path == "/first" else { return Reply(body: "done") }
+                let server = try TestServer { request in
+                    guard request.path == "/first" else { return StubResponse(body: "done") }
                     return request["authorization"] == nil ? .unauthorized("Basic realm=\"a\"") : .redirect(302, to: "/second")
                 }
                 var request = URLRequest(url: server.url("/first"))

@@ -8,7 +8,7 @@ extension Claim {
             name: "metrics", text: "Metrics are never collected: the delegate is not called",
             source: "URLSessionTaskMetrics.swift (no users)"
         ) {
-            let server = try MisbehavingServer { _ in Reply(body: "x") }
+            let server = try TestServer { _ in StubResponse(body: "x") }
             let exchange = Exchange.data(URLRequest(url: server.url("/")))
             usleep(200_000)
             return Finding(
@@ -28,7 +28,7 @@ extension Claim {
         Claim(
             name: "refused", text: "A refused connection is `cannotConnectToHost` (-1004)", source: "MultiHandle.swift:365-393"
         ) {
-            let server = try MisbehavingServer { _ in Reply() }
+            let server = try TestServer { _ in StubResponse() }
             let url = server.url("/")
             server.stop()
             let exchange = Exchange.data(URLRequest(url: url))
@@ -38,7 +38,7 @@ extension Claim {
             name: "cut", text: "A connection cut in the body is not `networkConnectionLost` (-1005)",
             source: "MultiHandle.swift:365-393"
         ) {
-            let server = try MisbehavingServer { _ in Reply(body: .pattern(1000)).cut(afterBodyBytes: 500) }
+            let server = try TestServer { _ in StubResponse(body: .pattern(1000)).cut(afterBodyBytes: 500) }
             let exchange = Exchange.data(URLRequest(url: server.url("/")))
             return Finding(
                 (exchange.error as? URLError)?.code != .networkConnectionLost,
@@ -48,7 +48,7 @@ extension Claim {
             name: "disposition", text: "The disposition `.cancel` for a response is ignored",
             source: "URLSessionTask.swift:1086-1089"
         ) {
-            let server = try MisbehavingServer { _ in Reply(body: .pattern(100_000)) }
+            let server = try TestServer { _ in StubResponse(body: .pattern(100_000)) }
             let exchange = Exchange.data(URLRequest(url: server.url("/")), observer: Observer(disposition: .cancel))
             return Finding(
                 exchange.data.count == 100_000, "\(exchange.data.count) of 100000 bytes delivered, \(exchange.errorText)")
@@ -57,7 +57,7 @@ extension Claim {
             name: "proxy", text: "`connectionProxyDictionary` is not applied", source: "EasyHandle.swift:305-307"
         ) {
             let proxy = try ProxyServer()
-            let server = try MisbehavingServer { _ in Reply(body: "x") }
+            let server = try TestServer { _ in StubResponse(body: "x") }
             let configuration = URLSessionConfiguration.ephemeral
             configuration.connectionProxyDictionary = [
                 "HTTPEnable": 1, "HTTPProxy": "127.0.0.1", "HTTPPort": Int(proxy.port),

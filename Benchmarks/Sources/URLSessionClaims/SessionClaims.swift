@@ -9,7 +9,7 @@ extension Claim {
             source: "URLSession.swift:575, 589, 601",
             endsProcess: true
         ) {
-            let server = try MisbehavingServer { _ in Reply(body: "x") }
+            let server = try TestServer { _ in StubResponse(body: "x") }
             let session = URLSession(configuration: .ephemeral)
             session.invalidateAndCancel()
             let task = session.dataTask(with: server.url("/"))

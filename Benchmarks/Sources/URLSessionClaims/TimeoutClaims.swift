@@ -9,7 +9,7 @@ extension Claim {
             source: "URLSessionConfiguration.swift (only stored)"
         ) {
             // Bytes keep coming, so that only the resource's timeout can end it.
-            let server = try MisbehavingServer { _ in Reply(body: .pattern(40)).pieces(of: 1, after: .delay(.milliseconds(100))) }
+            let server = try TestServer { _ in StubResponse(body: .pattern(40)).pieces(of: 1, after: .delay(.milliseconds(100))) }
             let configuration = URLSessionConfiguration.ephemeral
             configuration.timeoutIntervalForResource = 1
             let exchange = Exchange.data(URLRequest(url: server.url("/")), configuration: configuration)
@@ -21,7 +21,7 @@ extension Claim {
             name: "timeout-request", text: "A request timeout of 0.5 s is truncated to 0 s, with which a task fails at once",
             source: "HTTPURLProtocol.swift:411-414"
         ) {
-            let server = try MisbehavingServer { _ in Reply(body: "late").delayed(.seconds(4)) }
+            let server = try TestServer { _ in StubResponse(body: "late").delayed(.seconds(4)) }
             var request = URLRequest(url: server.url("/"))
             request.timeoutInterval = 0.5
             let exchange = Exchange.data(request)
@@ -33,7 +33,7 @@ extension Claim {
             name: "timeout-request-1.9", text: "A request timeout of 1.9 s is truncated to 1 s",
             source: "HTTPURLProtocol.swift:411-414"
         ) {
-            let server = try MisbehavingServer { _ in Reply(body: "late").delayed(.seconds(6)) }
+            let server = try TestServer { _ in StubResponse(body: "late").delayed(.seconds(6)) }
             var request = URLRequest(url: server.url("/"))
             request.timeoutInterval = 1.9
             let exchange = Exchange.data(request)

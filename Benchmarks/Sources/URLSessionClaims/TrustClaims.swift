@@ -23,7 +23,7 @@ extension Claim {
             source: "MultiHandle.swift:365-393; URLProtectionSpace.swift:108"
         ) {
             let identity = try SelfSignedCertificate(names: names, validFrom: from, validUntil: until)
-            let server = try MisbehavingServer(tls: identity.serverTLS) { _ in Reply(body: "x") }
+            let server = try TestServer(tls: identity.serverTLS) { _ in StubResponse(body: "x") }
             let exchange = Exchange.data(URLRequest(url: server.url("/")))
             let seen = exchange.observer.seen
             let asked = seen.sessionChallenges + seen.taskChallenges

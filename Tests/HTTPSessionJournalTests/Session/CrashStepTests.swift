@@ -66,7 +66,7 @@ import Testing
     }
 
     @Test func `whatever step is the last, no download and no event is lost, and an event keeps its identifier`() async throws {
-        let server = try MisbehavingServer { [content] _ in Reply(body: .bytes(content)).field("ETag", "\"1\"") }
+        let server = try TestServer { [content] _ in StubResponse(body: .bytes(content)).field("ETag", "\"1\"") }
         for steps in 0..<40 {
             let done = Done()
             let destination = folder.url("file-\(steps)")
@@ -93,7 +93,7 @@ import Testing
 
     @Test func `whatever step is the last, a cancelled download leaves nothing but its event`() async throws {
         let gate = try Gate()
-        let server = try MisbehavingServer { _ in Reply(body: "x").held(by: gate) }
+        let server = try TestServer { _ in StubResponse(body: "x").held(by: gate) }
         for steps in 0..<12 {
             let done = Done()
             var (lives, isOver) = (0, false)
@@ -122,7 +122,7 @@ import Testing
     }
 
     @Test func `a file with two names, between link and unlink, is a file that is there`() async throws {
-        let server = try MisbehavingServer { [content] _ in Reply(body: .bytes(content)) }
+        let server = try TestServer { [content] _ in StubResponse(body: .bytes(content)) }
         let done = Done()
         // Insert, transfer, and the write of the arrival: not its placing.
         _ = try await live(3, done) { session, _ in
@@ -141,7 +141,7 @@ import Testing
 
     @Test func `a step that the disk refuses is done later`() async throws {
         let gate = try Gate()
-        let server = try MisbehavingServer { [content] _ in Reply(body: .bytes(content)).held(by: gate) }
+        let server = try TestServer { [content] _ in StubResponse(body: .bytes(content)).held(by: gate) }
         let listener = Listener()
         let session = try session(listener)
         let journal = session.keeper.journal
@@ -165,7 +165,7 @@ import Testing
 
     @Test func `what an upload was answered is not asked for again because the disk is full`() async throws {
         let gate = try Gate()
-        let server = try MisbehavingServer { _ in Reply(201, body: "said").held(by: gate) }
+        let server = try TestServer { _ in StubResponse(201, body: "said").held(by: gate) }
         let listener = Listener()
         let session = try session(listener)
         let journal = session.keeper.journal
@@ -190,7 +190,7 @@ import Testing
 
     @Test func `what an upload was answered comes before its cancellation`() async throws {
         let gate = try Gate()
-        let server = try MisbehavingServer { _ in Reply(201).held(by: gate) }
+        let server = try TestServer { _ in StubResponse(201).held(by: gate) }
         let listener = Listener()
         let session = try session(listener, delay: .seconds(3_600))
         let journal = session.keeper.journal
@@ -209,7 +209,7 @@ import Testing
     }
 
     @Test func `what is suspended before it leaves has stayed here`() async throws {
-        let server = try MisbehavingServer { _ in Reply(201) }
+        let server = try TestServer { _ in StubResponse(201) }
         let (listener, door) = (Listener(), Door())
         let session = try session(listener, interceptors: [door])
         let request = TransferRequest(url: server.url("/"), method: .post, body: .data(Data("x".utf8)))
@@ -228,7 +228,7 @@ import Testing
     }
 
     @Test func `what the disk does not let be noted does not leave`() async throws {
-        let server = try MisbehavingServer { _ in Reply(201) }
+        let server = try TestServer { _ in StubResponse(201) }
         let (listener, disk) = (Listener(), FillingDisk())
         let session = try session(listener, interceptors: [disk])
         disk.journal.withLock { $0 = session.keeper.journal }

@@ -29,23 +29,23 @@ import Testing
     }
 
     /// A file with a strong tag; its first answer breaks off after `cut` bytes and waits.
-    private func server(cut: Int? = nil, _ gate: Gate? = nil) throws -> MisbehavingServer {
+    private func server(cut: Int? = nil, _ gate: Gate? = nil) throws -> TestServer {
         let isFirst = Locked(true)
-        return try MisbehavingServer { [size] request in
+        return try TestServer { [size] request in
             let start = request["range"].flatMap { Int64($0.dropFirst("bytes=".count).dropLast()) } ?? 0
             let count = Int64(size) - start
-            var body = ReplyBody([.pattern(from: start, count: count)])
+            var body = StubBody([.pattern(from: start, count: count)])
             let wasFirst = isFirst.withLock { isFirst in
                 defer { isFirst = false }
                 return isFirst
             }
             if let cut, let gate, wasFirst {
-                body = ReplyBody([
+                body = StubBody([
                     .pattern(from: 0, count: Int64(cut)), .wait(.gate(gate)),
                     .pattern(from: Int64(cut), count: count - Int64(cut)),
                 ])
             }
-            let reply = Reply(start > 0 ? 206 : 200, body: body).field("ETag", "\"1\"")
+            let reply = StubResponse(start > 0 ? 206 : 200, body: body).field("ETag", "\"1\"")
             return start > 0 ? reply.field("Content-Range", "bytes \(start)-\(size - 1)/\(size)") : reply
         }
     }
@@ -292,7 +292,7 @@ import Testing
     }
 
     @Test func `a failure is told with what the server said, and leaves nothing`() async throws {
-        let server = try MisbehavingServer { _ in Reply(404) }
+        let server = try TestServer { _ in StubResponse(404) }
         let session = try session(listener.handlers("one"))
         try await session.download(TransferRequest(url: server.url("/a?b=c")), to: .init(folder.url("file")), handler: "one")
         try await listener.await(2)

@@ -51,11 +51,11 @@ import Testing
 
     @Test func `a place at another origin gets the bytes and no credentials, in another process too`() async throws {
         let gate = try Gate()
-        let other = try MisbehavingServer { [count = content.count] request in
+        let other = try TestServer { [count = content.count] request in
             if request.method == "HEAD" {
-                return Reply(200, fields: ["Upload-Offset": "0", "Upload-Length": "\(count)"])
+                return StubResponse(200, fields: ["Upload-Offset": "0", "Upload-Length": "\(count)"])
             }
-            let reply = Reply(204, fields: ["Upload-Offset": "\(request.bodyLength)"])
+            let reply = StubResponse(204, fields: ["Upload-Offset": "\(request.bodyLength)"])
             return request.connection == 1 ? reply.held(by: gate) : reply
         }
         var options = UploadServer.Options()
@@ -96,8 +96,8 @@ import Testing
 
     @Test func `a POST that may have been carried out is not sent by another process, a PUT is`() async throws {
         let gate = try Gate()
-        let server = try MisbehavingServer { request in
-            let reply = Reply(body: "said")
+        let server = try TestServer { request in
+            let reply = StubResponse(body: "said")
             return request.numberOnConnection == 1 && request.arrival <= 2 ? reply.held(by: gate) : reply
         }
         let first = try session()
@@ -141,7 +141,7 @@ import Testing
         await log.awaitRetry()
         await log.awaitRetry()
         await first.close()
-        let server = try MisbehavingServer(at: .unix(socket)) { _ in Reply(201) }
+        let server = try TestServer(at: .unix(socket)) { _ in StubResponse(201) }
         let second = try open()
         try await listener.await(events: 1)
         #expect(listener.events.map(\.outcome.word) == ["finished"])
@@ -186,7 +186,7 @@ import Testing
     }
 
     @Test func `an answer that is no success is a failure`() async throws {
-        let server = try MisbehavingServer { _ in Reply(403) }
+        let server = try TestServer { _ in StubResponse(403) }
         let session = try session()
         try await session.upload(
             TransferRequest(url: server.url("/"), method: .put, body: .data(Data("x".utf8))), handler: "one")

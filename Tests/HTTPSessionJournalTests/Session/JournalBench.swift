@@ -11,7 +11,7 @@ extension ScratchDirectory {
     func url(_ name: String) -> URL { URL(fileURLWithPath: file(name)) }
 }
 
-func pattern(_ count: Int) -> Data { Data(ReplyBody.patternBytes(from: 0, count: count)) }
+func pattern(_ count: Int) -> Data { Data(StubBody.patternBytes(from: 0, count: count)) }
 
 /// For sessions with a server on loopback.
 func localConfiguration() -> SessionConfiguration {

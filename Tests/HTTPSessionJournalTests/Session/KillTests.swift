@@ -21,7 +21,7 @@ private struct Job: Codable {
     init() throws { folder = try ScratchDirectory() }
 
     private func bytes(_ number: Int, _ count: Int) -> Data {
-        Data(ReplyBody.patternBytes(from: Int64(number) << 30, count: count))
+        Data(StubBody.patternBytes(from: Int64(number) << 30, count: count))
     }
 
     @Test func `killed again and again, a program loses no task and no event`() async throws {
@@ -29,12 +29,12 @@ private struct Job: Codable {
         print("durable sessions: seed \(seed)")
         var random = SplitMix64(seed: seed)
         let sizes = (0..<16).map { _ in Int.random(in: 1...600_000, using: &random) }
-        let server = try MisbehavingServer { request in
+        let server = try TestServer { request in
             let number = Int(request.path.dropFirst()) ?? 0
             let start = request["range"].flatMap { Int64($0.dropFirst("bytes=".count).dropLast()) } ?? 0
             let count = Int64(sizes[number]) - start
-            var reply = Reply(
-                start > 0 ? 206 : 200, body: ReplyBody([.pattern(from: Int64(number) << 30 + start, count: count)])
+            var reply = StubResponse(
+                start > 0 ? 206 : 200, body: StubBody([.pattern(from: Int64(number) << 30 + start, count: count)])
             ).field("ETag", "\"\(number)\"").slow(bytesPerSecond: 400_000)
             if start > 0 { reply = reply.field("Content-Range", "bytes \(start)-\(sizes[number] - 1)/\(sizes[number])") }
             return reply

@@ -8,11 +8,11 @@ import Testing
 /// One store of cookies for several sessions.
 @Suite(.timeLimit(.minutes(20))) struct CookieStoreTests {
     /// `/set?a=1; Max-Age=9` sets that; any other path says what came.
-    private func server() throws -> MisbehavingServer {
-        try MisbehavingServer { request in
+    private func server() throws -> TestServer {
+        try TestServer { request in
             request.path == "/set"
-                ? Reply(body: "set").field("Set-Cookie", request.query?.removingPercentEncoding ?? "")
-                : Reply(body: .text(request.values("cookie").joined(separator: "|")))
+                ? StubResponse(body: "set").field("Set-Cookie", request.query?.removingPercentEncoding ?? "")
+                : StubResponse(body: .text(request.values("cookie").joined(separator: "|")))
         }
     }
 
@@ -21,7 +21,7 @@ import Testing
         return Set(text.components(separatedBy: "; ").filter { !$0.isEmpty })
     }
 
-    private func set(_ cookie: String, at server: MisbehavingServer, by session: HTTPSessionManager) async throws {
+    private func set(_ cookie: String, at server: TestServer, by session: HTTPSessionManager) async throws {
         let query = cookie.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? ""
         #expect(try await said(session, server.url("/set?\(query)")) == ["set"])
     }
@@ -138,10 +138,10 @@ import Testing
     @Test func `http does not take the place of what another session was given over https meanwhile`() async throws {
         let store = CookieStore()
         let good = Cookie(name: "a", value: "good", domain: "host.example", isSecure: true)
-        let server = try MisbehavingServer { _ in
+        let server = try TestServer { _ in
             // As another session's response would, after this one's request has left.
             try? store.set(good)
-            return Reply(body: "x").field("Set-Cookie", "a=evil").field("Set-Cookie", "b=own")
+            return StubResponse(body: "x").field("Set-Cookie", "a=evil").field("Set-Cookie", "b=own")
         }
         let session = try localSession {
             $0.cookies = .shared(store)
@@ -215,13 +215,13 @@ import Testing
     }
 
     @Test func `a cookie that comes with a challenge is shared, also where libcurl answers that`() async throws {
-        let server = try MisbehavingServer { request in
-            guard request.path == "/" else { return Reply(body: .text(request.values("cookie").joined())) }
+        let server = try TestServer { request in
+            guard request.path == "/" else { return StubResponse(body: .text(request.values("cookie").joined())) }
             guard request.values("authorization").first?.hasPrefix("Digest ") == true else {
-                return Reply(401).field("WWW-Authenticate", "Digest realm=\"r\", nonce=\"n\", qop=\"auth\"")
+                return StubResponse(401).field("WWW-Authenticate", "Digest realm=\"r\", nonce=\"n\", qop=\"auth\"")
                     .field("Set-Cookie", "seen=\(request.values("cookie").count)")
             }
-            return Reply(body: "in")
+            return StubResponse(body: "in")
         }
         let store = CookieStore()
         let credentials = CredentialStore()

@@ -7,9 +7,11 @@ import Testing
 /// For which domains a server may set cookies (RFC 6265 section 5.3, step 5).
 @Suite(.timeLimit(.minutes(20))) struct PublicSuffixTests {
     @Test func `a server sets cookies for its own domain, and for none that belongs to many`() async throws {
-        let server = try MisbehavingServer { request in
-            guard request.path == "/set" else { return Reply(body: .text(request.values("cookie").joined(separator: "; "))) }
-            return Reply(body: "set").field("Set-Cookie", "many=1; Domain=co.uk; Path=/")
+        let server = try TestServer { request in
+            guard request.path == "/set" else {
+                return StubResponse(body: .text(request.values("cookie").joined(separator: "; ")))
+            }
+            return StubResponse(body: "set").field("Set-Cookie", "many=1; Domain=co.uk; Path=/")
                 .field("Set-Cookie", "own=1; Domain=a.co.uk; Path=/").field("Set-Cookie", "other=1; Domain=b.co.uk; Path=/")
                 .field("Set-Cookie", "top=1; Domain=uk; Path=/")
         }
@@ -33,9 +35,11 @@ import Testing
     }
 
     @Test func `cookies from a host with a trailing dot are refused, and none are sent to one`() async throws {
-        let server = try MisbehavingServer { request in
-            guard request.path == "/set" else { return Reply(body: .text(request.values("cookie").joined(separator: "; "))) }
-            return Reply(body: "set").field("Set-Cookie", "many=1; Domain=co.uk.; Path=/")
+        let server = try TestServer { request in
+            guard request.path == "/set" else {
+                return StubResponse(body: .text(request.values("cookie").joined(separator: "; ")))
+            }
+            return StubResponse(body: "set").field("Set-Cookie", "many=1; Domain=co.uk.; Path=/")
                 .field("Set-Cookie", "dotted=1; Domain=.co.uk.; Path=/").field("Set-Cookie", "own=1; Path=/")
         }
         let port = try #require(server.url("/").port)

@@ -67,12 +67,12 @@ struct DocumentedExamplesTests {
     }
 
     /// A server that is api.example.com, for programs with the environment ``trusting``.
-    private func serve(_ reply: @escaping @Sendable (ReceivedRequest) -> Reply) throws -> MisbehavingServer {
+    private func serve(_ reply: @escaping @Sendable (ReceivedRequest) -> StubResponse) throws -> TestServer {
         let certificate = try SelfSignedCertificate(names: ["api.example.com"])
         try Data(certificate.certificate.utf8).write(to: folder.url("root.pem"))
-        var options = MisbehavingServer.Options()
+        var options = TestServer.Options()
         options.namespace = host.path
-        return try MisbehavingServer(
+        return try TestServer(
             at: .ip("127.0.0.1", port: 443), tls: certificate.serverTLS, options: options, reply: reply)
     }
 
@@ -122,10 +122,11 @@ struct DocumentedExamplesTests {
     @Test func `a value, a download and a callback`() throws {
         let server = try serve { request in
             switch (request.method, request.path) {
-            case ("GET", "/v1/users/7"): Reply(body: #"{"name": "Ada"}"#).field("Content-Type", "application/json")
-            case ("GET", "/v1/models/big.bin"): Reply(body: .pattern(300_000))
-            case ("POST", "/v1/events"): Reply(body: #"{"heard": "\#(request.text)"}"#).field("Content-Type", "application/json")
-            default: Reply(404)
+            case ("GET", "/v1/users/7"): StubResponse(body: #"{"name": "Ada"}"#).field("Content-Type", "application/json")
+            case ("GET", "/v1/models/big.bin"): StubResponse(body: .pattern(300_000))
+            case ("POST", "/v1/events"):
+                StubResponse(body: #"{"heard": "\#(request.text)"}"#).field("Content-Type", "application/json")
+            default: StubResponse(404)
             }
         }
         let program = try run("HTTPSessionExamples", "readme", folder.file("big.bin"), environment: trusting)
@@ -158,9 +159,9 @@ struct DocumentedExamplesTests {
     @Test func `a document, a progress and a URLRequest`() throws {
         let server = try serve { request in
             switch request.path {
-            case "/v1/feed.xml": Reply(body: "<feed/>").field("Content-Type", "text/xml")
-            case "/v1/users/7": Reply(body: .init(stringLiteral: request["authorization"] ?? ""))
-            default: Reply(body: .pattern(300_000))
+            case "/v1/feed.xml": StubResponse(body: "<feed/>").field("Content-Type", "text/xml")
+            case "/v1/users/7": StubResponse(body: .init(stringLiteral: request["authorization"] ?? ""))
+            default: StubResponse(body: .pattern(300_000))
             }
         }
         let program = try run("HTTPSessionFoundationExamples", folder.file("big.bin"), environment: trusting)
@@ -173,7 +174,7 @@ struct DocumentedExamplesTests {
     }
 
     @Test func `a download of a durable session`() throws {
-        let server = try serve { _ in Reply(body: .pattern(300_000)) }
+        let server = try serve { _ in StubResponse(body: .pattern(300_000)) }
         let program = try run("HTTPSessionJournalExamples", folder.file("state"), environment: trusting)
         #expect(try program.nextLine { $0.hasPrefix("https://") }.contains("finished"))
         #expect(try program.wait() == 0, "\(program.ending)")

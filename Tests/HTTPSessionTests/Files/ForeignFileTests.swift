@@ -169,7 +169,7 @@ struct ForeignFileTests {
 
     @Test(arguments: [204, 205]) func `a response without content never replaces a file`(_ status: Int) async throws {
         try put("old", "file")
-        let server = try MisbehavingServer { _ in Reply(status) }
+        let server = try TestServer { _ in StubResponse(status) }
         let session = try HTTPSessionManager(configuration: localConfiguration { _ in })
         let task = session.download(
             TransferRequest(url: server.url("/")), to: DownloadDestination(folder.url("file"), existingFile: .replace))

@@ -74,7 +74,7 @@ import Testing
     }
 
     @Test func `a URLRequest is sent`() async throws {
-        let server = try MisbehavingServer { request in Reply(body: .init(stringLiteral: request["x-a"] ?? "")) }
+        let server = try TestServer { request in StubResponse(body: .init(stringLiteral: request["x-a"] ?? "")) }
         var original = URLRequest(url: server.url("/"))
         original.setValue("b", forHTTPHeaderField: "X-A")
         let session = try localSession()

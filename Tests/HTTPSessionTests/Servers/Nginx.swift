@@ -8,7 +8,7 @@ import NetworkLab
 ///
 /// | target | what it is |
 /// |---|---|
-/// | `/1k` | 1,024 bytes, the pattern of ``ReplyBody/pattern(_:)`` |
+/// | `/1k` | 1,024 bytes, the pattern of ``StubBody/pattern(_:)`` |
 /// | `/1m`, `/16m` | the same with as many bytes; ranges, ETag and Last-Modified as nginx has them |
 /// | `/huge` | 2 GiB of zeros (a sparse file) |
 /// | `/text` | 100,000 bytes of text/plain, gzipped for whoever accepts that |
@@ -83,7 +83,7 @@ final class Nginx: Sendable {
 
     /// The bytes of `/1k`, `/1m` and `/16m`.
     static func pattern(_ count: Int) -> Data {
-        Data(ReplyBody.patternBytes(from: 0, count: count))
+        Data(StubBody.patternBytes(from: 0, count: count))
     }
 
     private func url(_ scheme: String, _ port: UInt16, _ target: String) throws -> URL {
@@ -182,7 +182,7 @@ final class Nginx: Sendable {
 
 /// A TCP port that was free a moment ago.
 private func freePort(_ address: String) throws -> UInt16 {
-    let server = try MisbehavingServer(at: .ip(address, port: 0)) { _ in Reply() }
+    let server = try TestServer(at: .ip(address, port: 0)) { _ in StubResponse() }
     defer { server.stop() }
     return server.port
 }

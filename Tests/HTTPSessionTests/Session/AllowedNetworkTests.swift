@@ -51,7 +51,7 @@ import Testing
     }
 
     private func request(
-        _ server: MisbehavingServer, _ path: String = "/", _ change: (inout TransferRequest.Options) -> Void = { _ in }
+        _ server: TestServer, _ path: String = "/", _ change: (inout TransferRequest.Options) -> Void = { _ in }
     ) throws -> TransferRequest {
         var request = TransferRequest(url: try #require(URL(string: "http://named.example:\(server.port)\(path)")))
         change(&request.options)
@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test func `the metrics say what the network was like when the transaction began`() async throws {
-        let server = try MisbehavingServer { _ in Reply(body: "x") }
+        let server = try TestServer { _ in StubResponse(body: "x") }
         let session = try session(server.port)
         func network() async throws -> [Bool?] {
             let metrics = try await session.data(request(server)).value.metrics
@@ -77,7 +77,7 @@ import Testing
     }
 
     @Test func `a cellular network is used unless the session or the request says no`() async throws {
-        let server = try MisbehavingServer { _ in Reply(body: "x") }
+        let server = try TestServer { _ in StubResponse(body: "x") }
         tell(.cellular, isExpensive: true)
         let anyway = try session(server.port)
         #expect(try await anyway.data(request(server)).value.data == Data("x".utf8))
@@ -97,7 +97,7 @@ import Testing
     }
 
     @Test func `so are expensive and constrained ones`() async throws {
-        let server = try MisbehavingServer { _ in Reply() }
+        let server = try TestServer { _ in StubResponse() }
         let sparing = try session(server.port) { $0.allowsExpensiveAccess = false }
         let gentle = try session(server.port) { $0.allowsConstrainedAccess = false }
         tell(.usb, isExpensive: true)
@@ -112,12 +112,12 @@ import Testing
     }
 
     @Test func `a redirect is judged as it is met`() async throws {
-        let server = try MisbehavingServer { [self] request in
+        let server = try TestServer { [self] request in
             if request.path == "/" {
                 tell(.cellular)
                 return .redirect(to: "/next")
             }
-            return Reply()
+            return StubResponse()
         }
         tell(.wired)
         let session = try session(server.port) { $0.allowsCellularAccess = false }
@@ -126,7 +126,7 @@ import Testing
     }
 
     @Test func `who waits for a network waits for one that may be used`() async throws {
-        let server = try MisbehavingServer { _ in Reply(body: "x") }
+        let server = try TestServer { _ in StubResponse(body: "x") }
         tell(.cellular)
         let session = try session(server.port) { ($0.allowsCellularAccess, $0.waitsForConnectivity) = (false, true) }
         let task = session.data(try request(server))
@@ -146,12 +146,12 @@ import Testing
     }
 
     @Test func `a task that was on its way when the network changed waits for one that may be used`() async throws {
-        let server = try MisbehavingServer { [self] request in
+        let server = try TestServer { [self] request in
             if request.path == "/" {
                 tell(.cellular)
                 return .redirect(to: "/next")
             }
-            return Reply(body: "x")
+            return StubResponse(body: "x")
         }
         tell(.wired)
         let session = try session(server.port) { ($0.allowsCellularAccess, $0.waitsForConnectivity) = (false, true) }
@@ -163,7 +163,7 @@ import Testing
     }
 
     @Test func `this machine and what is not known are never held back`() async throws {
-        let server = try MisbehavingServer { _ in Reply() }
+        let server = try TestServer { _ in StubResponse() }
         let none = try session(server.port) {
             ($0.allowsCellularAccess, $0.allowsExpensiveAccess, $0.allowsConstrainedAccess) = (false, false, false)
         }
@@ -174,7 +174,7 @@ import Testing
     }
 
     @Test func `where there is no network, that is why`() async throws {
-        let server = try MisbehavingServer { _ in Reply() }
+        let server = try TestServer { _ in StubResponse() }
         let port = server.port
         server.stop()
         tell(NetworkPath(status: .unsatisfied))
@@ -185,7 +185,7 @@ import Testing
     }
 
     /// Two networks of a machine's: by cable to a server at 192.0.2.1, by radio to the same at 198.51.100.1, where the default route goes.
-    private func twoNetworks() throws -> (client: LabHost, far: LabHost, server: MisbehavingServer) {
+    private func twoNetworks() throws -> (client: LabHost, far: LabHost, server: TestServer) {
         let lab = Lab()
         let (client, far) = try (lab.host(), lab.host())
         for (name, network) in [("cable0", "192.0.2"), ("radio0", "198.51.100")] {
@@ -204,9 +204,9 @@ import Testing
         tell(
             NetworkPath(
                 status: .satisfied, interface: radio, interfaceV4: radio, isExpensive: true, interfaces: [cable, radio]))
-        var options = MisbehavingServer.Options()
+        var options = TestServer.Options()
         options.namespace = far.path
-        return (client, far, try MisbehavingServer(at: .ip("0.0.0.0", port: 0), options: options) { _ in Reply(body: "x") })
+        return (client, far, try TestServer(at: .ip("0.0.0.0", port: 0), options: options) { _ in StubResponse(body: "x") })
     }
 
     @Test(arguments: [\SessionConfiguration.allowsCellularAccess, \.allowsExpensiveAccess])

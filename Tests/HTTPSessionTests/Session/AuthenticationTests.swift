@@ -12,14 +12,14 @@ private func basic(_ user: String, _ password: String) -> String {
 }
 
 /// Lets those in who know the word, by Basic.
-private func locked(_ realm: String = "r", user: String = "user", password: String = "word") throws -> MisbehavingServer {
-    try MisbehavingServer { request in
+private func locked(_ realm: String = "r", user: String = "user", password: String = "word") throws -> TestServer {
+    try TestServer { request in
         guard request["authorization"] == basic(user, password) else {
-            var reply = Reply.unauthorized("Basic realm=\"\(realm)\"")
+            var reply = StubResponse.unauthorized("Basic realm=\"\(realm)\"")
             reply.body = "who are you?"
             return reply
         }
-        return Reply(body: "\(request.method) \(request.text)")
+        return StubResponse(body: "\(request.method) \(request.text)")
     }
 }
 
@@ -31,7 +31,7 @@ private struct DigestLock: Sendable {
         return digest.map { String(format: "%02x", $0) }.joined()
     }
 
-    func reply(to request: ReceivedRequest) -> Reply {
+    func reply(to request: ReceivedRequest) -> StubResponse {
         let challenge = #"Digest realm="d", qop="auth", nonce="n0nce", algorithm=MD5, opaque="o""#
         guard let field = request["authorization"], let said = AuthenticateField.challenges(in: field).first,
             said.scheme == "Digest"
@@ -43,7 +43,7 @@ private struct DigestLock: Sendable {
                 hash("\(request.method):\(request.target)"),
             ]
             .joined(separator: ":"))
-        return value("response") == expected ? Reply(body: "\(request.method) \(request.text)") : .unauthorized(challenge)
+        return value("response") == expected ? StubResponse(body: "\(request.method) \(request.text)") : .unauthorized(challenge)
     }
 }
 
@@ -57,7 +57,7 @@ private struct DigestLock: Sendable {
 
     @Test func `a server that asks for another realm each time is not answered for ever`() async throws {
         let asked = Counter()
-        let server = try MisbehavingServer { _ in .unauthorized("Basic realm=\"\(asked.add())\"") }
+        let server = try TestServer { _ in .unauthorized("Basic realm=\"\(asked.add())\"") }
         var parts = try #require(URLComponents(url: server.url(), resolvingAgainstBaseURL: false))
         (parts.user, parts.password) = ("user", "word")
         let response = try await localSession().data(TransferRequest(url: try #require(parts.url))).value
@@ -165,9 +165,9 @@ private struct DigestLock: Sendable {
     }
 
     @Test func `a rejected scheme gives way to the next`() async throws {
-        let server = try MisbehavingServer { request in
+        let server = try TestServer { request in
             request["authorization"] == basic("user", "word")
-                ? Reply(body: "in") : .unauthorized("Basic realm=b", "Digest realm=d, nonce=n", "Hoba x=y", "Bearer")
+                ? StubResponse(body: "in") : .unauthorized("Basic realm=b", "Digest realm=d, nonce=n", "Hoba x=y", "Bearer")
         }
         let schemes = Locked<[AuthenticationScheme]>([])
         let handlers = TransferHandlers(challenge: { challenge in
@@ -190,8 +190,8 @@ private struct DigestLock: Sendable {
     }
 
     @Test func `a token is said as Bearer`() async throws {
-        let server = try MisbehavingServer {
-            $0["authorization"] == "Bearer t0ken" ? Reply(body: "in") : .unauthorized("Bearer realm=\"x\"")
+        let server = try TestServer {
+            $0["authorization"] == "Bearer t0ken" ? StubResponse(body: "in") : .unauthorized("Bearer realm=\"x\"")
         }
         let session = try localSession(handlers: answering(Credential(token: "t0ken")))
         #expect(try await session.data(TransferRequest(url: server.url())).value.data == Data("in".utf8))
@@ -199,7 +199,7 @@ private struct DigestLock: Sendable {
 
     @Test func `Digest never sends the word, with and without a body`() async throws {
         let lock = DigestLock()
-        let server = try MisbehavingServer { lock.reply(to: $0) }
+        let server = try TestServer { lock.reply(to: $0) }
         let session = try localSession(handlers: answering(Credential(user: "user", password: "word", persistence: .none)))
         #expect(try await session.data(TransferRequest(url: server.url("/a?b"))).value.data == Data("GET ".utf8))
         let made = Counter()
@@ -221,7 +221,7 @@ private struct DigestLock: Sendable {
 
     @Test func `a wrong word by Digest is asked about again`() async throws {
         let lock = DigestLock()
-        let server = try MisbehavingServer { lock.reply(to: $0) }
+        let server = try TestServer { lock.reply(to: $0) }
         let handlers = TransferHandlers(challenge: { challenge in
             challenge.previousFailureCount > 1
                 ? .performDefaultHandling
@@ -231,8 +231,8 @@ private struct DigestLock: Sendable {
     }
 
     @Test func `a credential said to one origin is not said to another`() async throws {
-        let other = try MisbehavingServer(at: .loopbackIPv6) { Reply(body: .text($0["authorization"] ?? "-")) }
-        let server = try MisbehavingServer { request in
+        let other = try TestServer(at: .loopbackIPv6) { StubResponse(body: .text($0["authorization"] ?? "-")) }
+        let server = try TestServer { request in
             request["authorization"] == nil ? .unauthorized("Basic realm=r") : .redirect(307, to: other.url().absoluteString)
         }
         let session = try localSession(handlers: answering(Credential(user: "user", password: "word")))
@@ -268,8 +268,8 @@ private struct DigestLock: Sendable {
     }
 
     @Test func `a credential that is refused without another challenge is not kept`() async throws {
-        let server = try MisbehavingServer { request in
-            request["authorization"] == nil ? .unauthorized("Basic realm=r") : Reply(401, body: "no")
+        let server = try TestServer { request in
+            request["authorization"] == nil ? .unauthorized("Basic realm=r") : StubResponse(401, body: "no")
         }
         let store = CredentialStore()
         let session = try HTTPSessionManager(
@@ -281,9 +281,10 @@ private struct DigestLock: Sendable {
     }
 
     @Test func `a challenge whose body does not come whole is answered`() async throws {
-        let server = try MisbehavingServer { request in
-            guard request["authorization"] == nil else { return Reply(body: "in") }
-            return Reply(401, fields: ["WWW-Authenticate": "Basic realm=r"], body: .pattern(1_000)).cut(afterBodyBytes: 100)
+        let server = try TestServer { request in
+            guard request["authorization"] == nil else { return StubResponse(body: "in") }
+            return StubResponse(401, fields: ["WWW-Authenticate": "Basic realm=r"], body: .pattern(1_000)).cut(
+                afterBodyBytes: 100)
         }
         let session = try localSession(handlers: answering(Credential(user: "user", password: "word")))
         #expect(try await session.data(TransferRequest(url: server.url())).value.data == Data("in".utf8))

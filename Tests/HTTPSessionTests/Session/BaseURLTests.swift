@@ -16,14 +16,14 @@ import Testing
     func `an address is relative to the base as if that ended in a slash`(base: String, address: String, target: String)
         async throws
     {
-        let server = try MisbehavingServer { _ in Reply(body: "{}") }
+        let server = try TestServer { _ in StubResponse(body: "{}") }
         let session = try HTTPSessionManager(baseURL: server.origin + base, configuration: localConfiguration())
         _ = try await session.get(address).value
         #expect(server.requests.map(\.target) == [target])
     }
 
     @Test func `an absolute address stands for itself, and without a base nothing else does`() async throws {
-        let server = try MisbehavingServer { _ in Reply(body: "{}") }
+        let server = try TestServer { _ in StubResponse(body: "{}") }
         let session = try HTTPSessionManager(baseURL: "http://127.0.0.1:1/v1", configuration: localConfiguration())
         _ = try await session.get(server.url("/x").absoluteString).value
         #expect(server.requests.map(\.target) == ["/x"])
@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test func `each method is sent as what it is called`() async throws {
-        let server = try MisbehavingServer { _ in Reply(body: "{}") }
+        let server = try TestServer { _ in StubResponse(body: "{}") }
         let session = try HTTPSessionManager(baseURL: server.origin, configuration: localConfiguration())
         let parameters: Parameters = ["a": 1]
         let tasks = [

@@ -15,8 +15,8 @@ import Testing
     }
 
     /// Believes only `new`.
-    private func guarded() throws -> MisbehavingServer {
-        try MisbehavingServer { $0["authorization"] == "Bearer new" ? Reply(body: "in") : Reply(401, body: "out") }
+    private func guarded() throws -> TestServer {
+        try TestServer { $0["authorization"] == "Bearer new" ? StubResponse(body: "in") : StubResponse(401, body: "out") }
     }
 
     @Test func `a token is refreshed once, however many wait for it`() async throws {
@@ -61,7 +61,7 @@ import Testing
     }
 
     @Test func `a token is replaced before it expires, and one that cannot be is used to its end`() async throws {
-        let server = try MisbehavingServer { Reply(body: ReplyBody(stringLiteral: $0["authorization"] ?? "")) }
+        let server = try TestServer { StubResponse(body: StubBody(stringLiteral: $0["authorization"] ?? "")) }
         let (begun, mayEnd) = (Signal(), Signal())
         let fetches = Counter()
         // Half of its life is over at once: what is said to have been there since long ago.

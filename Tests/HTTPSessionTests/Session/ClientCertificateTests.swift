@@ -36,12 +36,12 @@ import Testing
 
     private func server(
         _ version: ServerTLS.Version = .v1_3, _ kind: ServerTLS.ClientCertificates? = nil, chain: String = "leaf-chain"
-    ) throws -> MisbehavingServer {
+    ) throws -> TestServer {
         var tls = try ServerTLS.minted(chain)
         (tls.minimumVersion, tls.maximumVersion) = (version, version)
         let root = String(decoding: try MintedCertificates.data("client-root.pem"), as: UTF8.self)
         tls.clientCertificates = kind ?? .required(authorities: .text(root))
-        return try MisbehavingServer(tls: tls) { request in Reply(body: "x").closing() }
+        return try TestServer(tls: tls) { request in StubResponse(body: "x").closing() }
     }
 
     private func session(
@@ -55,7 +55,7 @@ import Testing
             }, handlers: wallet.handlers)
     }
 
-    private func request(_ server: MisbehavingServer) -> TransferRequest {
+    private func request(_ server: TestServer) -> TransferRequest {
         TransferRequest(url: server.url(), method: .post, body: .data(Data("said".utf8)))
     }
 
@@ -129,7 +129,7 @@ import Testing
         var tls = try ServerTLS.minted("leaf-chain")
         (tls.minimumVersion, tls.maximumVersion, tls.clientCertificates) = (version, version, .requested)
         let identity = try identity()
-        let server = try MisbehavingServer(tls: tls) { _ in Reply(body: "x") }
+        let server = try TestServer(tls: tls) { _ in StubResponse(body: "x") }
         let session = try session(Wallet { _ in .cancel })
         let wallet = Wallet { _ in .use(identity) }
         let url = TransferRequest(url: server.url())

@@ -38,10 +38,10 @@ struct ConnectivityLab: Sendable {
         return monitor
     }
 
-    func server(_ reply: @escaping @Sendable (ReceivedRequest) -> Reply) throws -> MisbehavingServer {
-        var options = MisbehavingServer.Options()
+    func server(_ reply: @escaping @Sendable (ReceivedRequest) -> StubResponse) throws -> TestServer {
+        var options = TestServer.Options()
         options.namespace = site.path
-        return try MisbehavingServer(at: .ip(Uplinks.server, port: 0), options: options, reply: reply)
+        return try TestServer(at: .ip(Uplinks.server, port: 0), options: options, reply: reply)
     }
 
     /// Packets come on an interface that the route back does not lead over.
@@ -50,22 +50,22 @@ struct ConnectivityLab: Sendable {
     }
 
     /// A file that can be continued, whose first half alone comes until the gate opens.
-    static func half(_ request: ReceivedRequest, until gate: Gate) -> Reply {
+    static func half(_ request: ReceivedRequest, until gate: Gate) -> StubResponse {
         let size: Int64 = 1_000_000
         guard let range = request["range"], let start = Int64(range.dropFirst(6).dropLast()) else {
-            return Reply(
+            return StubResponse(
                 fields: ["ETag": "\"1\"", "Content-Length": "\(size)"],
-                body: ReplyBody([
+                body: StubBody([
                     .pattern(from: 0, count: size / 2), .wait(.gate(gate)), .pattern(from: size / 2, count: size / 2),
                 ]))
         }
-        return Reply(
+        return StubResponse(
             206, fields: ["ETag": "\"1\"", "Content-Range": "bytes \(start)-\(size - 1)/\(size)"],
-            body: ReplyBody([.pattern(from: start, count: size - start)]))
+            body: StubBody([.pattern(from: start, count: size - start)]))
     }
 
     /// A download of which one half is here, and the other does not come.
-    func halfDownload(_ server: MisbehavingServer, over monitor: PathMonitor? = nil) async throws -> TransferTask {
+    func halfDownload(_ server: TestServer, over monitor: PathMonitor? = nil) async throws -> TransferTask {
         var monitor = monitor
         if monitor == nil { monitor = try await settledMonitor() }
         guard let monitor else { throw CancellationError() }

@@ -21,7 +21,7 @@ import Testing
     }
 
     @Test func `a task without a network waits for it, counts no try, and goes on when it is there`() async throws {
-        let server = try lab.server { _ in Reply(body: "well") }
+        let server = try lab.server { _ in StubResponse(body: "well") }
         let monitor = try await lab.settledMonitor()
         let session = try lab.session(monitor) { $0.retryPolicy = .never }
         try client.ip("link set one down")
@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test func `without a carrier the first tasks learn it, and all others of the same server wait with them`() async throws {
-        let server = try lab.server { _ in Reply(body: "well") }
+        let server = try lab.server { _ in StubResponse(body: "well") }
         let monitor = try await lab.settledMonitor()
         let session = try lab.session(monitor) { configuration in
             configuration.retryPolicy = .never
@@ -117,7 +117,7 @@ import Testing
 
     @Test func `an attempt without a connection begins anew over the interface that takes over, and that is no try`() async throws
     {
-        let server = try lab.server { Reply(body: .text($0.method)) }
+        let server = try lab.server { StubResponse(body: .text($0.method)) }
         let monitor = try await lab.settledMonitor()
         let session = try lab.session(monitor) { $0.retryPolicy = .never }
         try swallow("one", "10.9.1.1")
@@ -135,7 +135,7 @@ import Testing
         try lab.allowDetours()
         let (file, paid) = (try Gate(), try Gate())
         let server = try lab.server {
-            $0.method == "POST" ? Reply(body: "paid").held(by: paid) : ConnectivityLab.half($0, until: file)
+            $0.method == "POST" ? StubResponse(body: "paid").held(by: paid) : ConnectivityLab.half($0, until: file)
         }
         let monitor = try await lab.settledMonitor()
         let session = try lab.session(monitor)
@@ -157,7 +157,7 @@ import Testing
         // Address resolution gives up after a tenth of a second, not after three of them.
         try client.set("ipv4.neigh.one.retrans_time_ms", "40")
         let count = Counter()
-        let server = try lab.server { _ in count.add() <= 6 ? Reply(503) : Reply(body: "well") }
+        let server = try lab.server { _ in count.add() <= 6 ? StubResponse(503) : StubResponse(body: "well") }
         let monitor = try await lab.settledMonitor()
         let policy = RetryPolicy(maximumRetries: 6, baseDelay: .milliseconds(1), maximumDelay: .milliseconds(1))
         let session = try lab.session(monitor) { $0.retryPolicy = policy }
@@ -296,7 +296,7 @@ import Testing
     }
 
     @Test func `a connection that was idle when the network changed is not used again`() async throws {
-        let server = try lab.server { Reply(body: .text($0.target)) }
+        let server = try lab.server { StubResponse(body: .text($0.target)) }
         let monitor = try await lab.settledMonitor()
         let session = try lab.session(monitor)
         _ = try await session.data(TransferRequest(url: server.url("/1"))).value

@@ -62,7 +62,7 @@ import Testing
     ) async throws {
         for status in ["200 OK", "404 Not Found", "401 Unauthorized"] {
             for close in ["", "Connection: close\r\n"] {
-                let server = try MisbehavingServer { _ in
+                let server = try TestServer { _ in
                     .raw(.text("HTTP/1.1 \(status)\r\n\(fields)\r\n\(close)\r\nhello"), .orderly)
                 }
                 let error = await failure(try localSession().data(TransferRequest(url: server.url())))
@@ -72,7 +72,7 @@ import Testing
     }
 
     @Test func `a Content-Length that is repeated with one value counts once`() async throws {
-        let server = try MisbehavingServer { request in
+        let server = try TestServer { request in
             let fields = request.path == "/list" ? "Content-Length: 5, 5" : "Content-Length: 5\r\nContent-Length: 5"
             return .raw(.text("HTTP/1.1 200 OK\r\n\(fields)\r\n\r\nhello"), .orderly)
         }
@@ -85,7 +85,7 @@ import Testing
 
     @Test func `an unreadable Content-Length beside HEAD, 204 and 304 ends nothing`() async throws {
         for (method, status) in [(HTTPRequest.Method.head, 200), (.get, 204), (.get, 304)] {
-            let server = try MisbehavingServer { _ in
+            let server = try TestServer { _ in
                 .raw(.text("HTTP/1.1 \(status) X\r\nContent-Length: +5\r\nContent-Length: 7\r\n\r\n"), .orderly)
             }
             let response = try await localSession().data(TransferRequest(url: server.url(), method: method)).value
@@ -99,9 +99,9 @@ import Testing
     ) async throws {
         let certificate = try SelfSignedCertificate(names: ["localhost"])
         for tls in [nil, certificate.serverTLS] {
-            let server = try MisbehavingServer(tls: tls) { request in
-                guard request.path == "/both" else { return Reply(body: "next") }
-                var reply = Reply(body: .text("5\r\nhello\r\n0\r\n\r\n"))
+            let server = try TestServer(tls: tls) { request in
+                guard request.path == "/both" else { return StubResponse(body: "next") }
+                var reply = StubResponse(body: .text("5\r\nhello\r\n0\r\n\r\n"))
                 let fields = [("Content-Length", "5"), ("Transfer-Encoding", "chunked")]
                 for (name, value) in order == 0 ? fields : fields.reversed() { reply = reply.field(name, value) }
                 reply.framing = .asGiven

@@ -21,7 +21,7 @@ import Testing
         return try HTTPSessionManager(configuration: localConfiguration { $0.retryPolicy = policy }, monitors: [log])
     }
 
-    private func download(_ server: MisbehavingServer, _ path: String = "/file", retries: Int? = 4) async throws
+    private func download(_ server: TestServer, _ path: String = "/file", retries: Int? = 4) async throws
         -> TransferResponse
     {
         try await session(retries).download(TransferRequest(url: server.url(path)), to: DownloadDestination(folder.url("file")))
@@ -30,22 +30,22 @@ import Testing
 
     /// A server whose first answer is cut off; `next` gives the answers behind it.
     private func server(
-        _ fields: KeyValuePairs<String, String> = ["ETag": "\"1\""], next: @escaping @Sendable (ReceivedRequest) -> Reply
-    ) throws -> MisbehavingServer {
+        _ fields: KeyValuePairs<String, String> = ["ETag": "\"1\""], next: @escaping @Sendable (ReceivedRequest) -> StubResponse
+    ) throws -> TestServer {
         let (count, size, cut) = (Counter(), size, cut)
-        var first = Reply(fields: fields, body: .pattern(size)).cut(afterBodyBytes: cut, .truncated)
+        var first = StubResponse(fields: fields, body: .pattern(size)).cut(afterBodyBytes: cut, .truncated)
         first.pieceBytes = 50_000
-        return try MisbehavingServer { [first] request in count.add() == 1 ? first : next(request) }
+        return try TestServer { [first] request in count.add() == 1 ? first : next(request) }
     }
 
     /// The rest that a request asks for, as a good server sends it.
     private static func rest(
         _ request: ReceivedRequest, of size: Int64 = 1_000_000, to end: Int64 = 1_000_000, tag: String = "\"1\""
-    ) -> Reply {
+    ) -> StubResponse {
         let start = Int64(request["range"]?.dropFirst("bytes=".count).dropLast() ?? "") ?? -1
-        return Reply(
+        return StubResponse(
             206, fields: ["ETag": tag, "Content-Range": "bytes \(start)-\(end - 1)/\(size)"],
-            body: ReplyBody([.pattern(from: start, count: end - start)]))
+            body: StubBody([.pattern(from: start, count: end - start)]))
     }
 
     private func expectWholeFile(_ count: Int64 = 1_000_000) throws {
@@ -90,10 +90,10 @@ import Testing
 
     @Test func `so it is where nothing was missing any more`() async throws {
         // All bytes came, but not the chunk that says so; how many there are, only the range beyond their end tells.
-        var whole = Reply(fields: ["ETag": "\"1\""], body: .pattern(size)).chunked().cut(afterBodyBytes: size)
+        var whole = StubResponse(fields: ["ETag": "\"1\""], body: .pattern(size)).chunked().cut(afterBodyBytes: size)
         whole.pieceBytes = 50_000
-        let server = try MisbehavingServer { [whole] request in
-            request["range"] == nil ? whole : Reply(416, fields: ["ETag": "\"1\"", "Content-Range": "bytes */1000000"])
+        let server = try TestServer { [whole] request in
+            request["range"] == nil ? whole : StubResponse(416, fields: ["ETag": "\"1\"", "Content-Range": "bytes */1000000"])
         }
         let response = try await download(server)
         try await expectWholeResponse(response, length: nil)
@@ -102,7 +102,7 @@ import Testing
 
     @Test func `and where the rest was all, but for its end`() async throws {
         let server = try server { request in
-            request["if-none-match"] == nil ? Self.rest(request).chunked().cut(afterBodyBytes: 400_000) : Reply(304)
+            request["if-none-match"] == nil ? Self.rest(request).chunked().cut(afterBodyBytes: 400_000) : StubResponse(304)
         }
         let response = try await download(server)
         try await expectWholeResponse(response, length: "1000000")
@@ -122,10 +122,10 @@ import Testing
 
     @Test func `a server that knows no ranges is not asked for ever`() async throws {
         let (count, size) = (Counter(), size)
-        let server = try MisbehavingServer { _ in
+        let server = try TestServer { _ in
             // A little more each time, which the next attempt loses again.
             let end = Int64(count.add()) * 50_000
-            var reply = Reply(fields: ["ETag": "\"1\""], body: .pattern(size)).cut(afterBodyBytes: end, .truncated)
+            var reply = StubResponse(fields: ["ETag": "\"1\""], body: .pattern(size)).cut(afterBodyBytes: end, .truncated)
             reply.pieceBytes = 10_000
             return reply
         }
@@ -147,7 +147,7 @@ import Testing
     }
 
     @Test func `another version is taken from its beginning`() async throws {
-        let server = try server { _ in Reply(fields: ["ETag": "\"2\""], body: .pattern(700_000)) }
+        let server = try server { _ in StubResponse(fields: ["ETag": "\"2\""], body: .pattern(700_000)) }
         _ = try await download(server)
         try expectWholeFile(700_000)
         #expect(server.requests.count == 2)
@@ -157,7 +157,7 @@ import Testing
     {
         let server = try server { request in
             request["range"] == nil
-                ? Reply(fields: ["ETag": "\"2\""], body: .pattern(700_000)) : Self.rest(request, tag: tag)
+                ? StubResponse(fields: ["ETag": "\"2\""], body: .pattern(700_000)) : Self.rest(request, tag: tag)
         }
         _ = try await download(server)
         try expectWholeFile(700_000)
@@ -168,7 +168,7 @@ import Testing
         for fault in [0, 1, 2] {
             let folder = try ScratchDirectory()
             let server = try server { request in
-                guard request["range"] != nil else { return Reply(body: .pattern(1_000_000)) }
+                guard request["range"] != nil else { return StubResponse(body: .pattern(1_000_000)) }
                 var reply = Self.rest(request)
                 switch fault {
                 case 0: reply.fields.removeAll { $0.name == "ETag" }
@@ -185,7 +185,7 @@ import Testing
     }
 
     @Test func `a body without a validator begins anew`() async throws {
-        let server = try server([:]) { _ in Reply(body: .pattern(1_000_000)) }
+        let server = try server([:]) { _ in StubResponse(body: .pattern(1_000_000)) }
         let response = try await download(server)
         try expectWholeFile()
         #expect(response.metrics.bytesResumed == 0)
@@ -218,9 +218,9 @@ import Testing
 
     @Test func `a server that has another version at every look is not asked for ever`() async throws {
         let count = Counter()
-        let server = try MisbehavingServer { request in
+        let server = try TestServer { request in
             guard request["range"] == nil else { return Self.rest(request, tag: "\"other\"") }
-            var reply = Reply(fields: ["ETag": "\"1\""], body: .pattern(1_000_000))
+            var reply = StubResponse(fields: ["ETag": "\"1\""], body: .pattern(1_000_000))
             reply.pieceBytes = 10_000
             return reply.cut(afterBodyBytes: Int64(count.add()) * 50_000, .truncated)
         }
@@ -238,7 +238,7 @@ import Testing
 
     @Test func `errors between are waited out, and the bytes kept`() async throws {
         let count = Counter()
-        let server = try server { request in count.add() < 4 ? Reply(503) : Self.rest(request) }
+        let server = try server { request in count.add() < 4 ? StubResponse(503) : Self.rest(request) }
         let response = try await download(server)
         try expectWholeFile()
         #expect(response.metrics.bytesResumed == cut)
@@ -246,7 +246,7 @@ import Testing
     }
 
     @Test func `an end without the rest leaves nothing behind`() async throws {
-        let server = try server { _ in Reply(404, body: "gone") }
+        let server = try server { _ in StubResponse(404, body: "gone") }
         let error = await failure(
             try session().download(TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file"))))
         #expect(error?.code == .unacceptableStatus)
@@ -257,10 +257,10 @@ import Testing
     @Test func `the rest is asked for where the body came from, behind the redirect`() async throws {
         let count = Counter()
         let (size, cut) = (size, cut)
-        let server = try MisbehavingServer { request in
+        let server = try TestServer { request in
             guard request.path != "/start" else { return .redirect(to: "/file?signature=\(count.add())") }
             guard request["range"] == nil else { return Self.rest(request) }
-            return Reply(fields: ["ETag": "\"1\""], body: .pattern(size)).cut(afterBodyBytes: cut, .truncated)
+            return StubResponse(fields: ["ETag": "\"1\""], body: .pattern(size)).cut(afterBodyBytes: cut, .truncated)
         }
         let response = try await download(server, "/start")
         try expectWholeFile()
@@ -270,10 +270,10 @@ import Testing
     @Test func `what a redirect led to is gone on from by another task that asks for the first address`() async throws {
         let (count, cuts) = (Counter(), Counter())
         let (size, cut) = (size, cut)
-        let server = try MisbehavingServer { request in
+        let server = try TestServer { request in
             guard request.path != "/start" else { return .redirect(to: "/file?signature=\(count.add())") }
             guard request["range"] == nil else { return Self.rest(request) }
-            let whole = Reply(fields: ["ETag": "\"1\""], body: .pattern(size))
+            let whole = StubResponse(fields: ["ETag": "\"1\""], body: .pattern(size))
             return cuts.add() == 1 ? whole.cut(afterBodyBytes: cut, .truncated) : whole
         }
         let place = DownloadDestination(folder.url("file"), unfinished: .kept)
@@ -290,21 +290,21 @@ import Testing
     @Test func `an address that holds once is asked for anew, and its version goes on`() async throws {
         let (signatures, used) = (Counter(), Locked<Set<String>>([]))
         let (size, cut) = (size, cut)
-        let server = try MisbehavingServer { request in
+        let server = try TestServer { request in
             guard request.path != "/start" else { return .redirect(to: "/file?signature=\(signatures.add())") }
-            guard used.withLock({ $0.insert(request.target).inserted }) else { return Reply(403) }
+            guard used.withLock({ $0.insert(request.target).inserted }) else { return StubResponse(403) }
             guard request["range"] == nil else { return Self.rest(request) }
-            return Reply(fields: ["ETag": "\"1\""], body: .pattern(size)).cut(afterBodyBytes: cut, .truncated)
+            return StubResponse(fields: ["ETag": "\"1\""], body: .pattern(size)).cut(afterBodyBytes: cut, .truncated)
         }
         let response = try await download(server, "/start")
         try expectWholeFile()
         #expect(response.metrics.bytesResumed == cut)
         #expect(server.requests.map(\.target).count { $0 == "/start" } == 2)
         // And one that no longer leads anywhere ends it.
-        let gone = try MisbehavingServer { request in
+        let gone = try TestServer { request in
             if request.path == "/start" { return .redirect(to: "/file") }
-            guard request["range"] == nil else { return Reply(410) }
-            return Reply(fields: ["ETag": "\"1\""], body: .pattern(size)).cut(afterBodyBytes: cut, .truncated)
+            guard request["range"] == nil else { return StubResponse(410) }
+            return StubResponse(fields: ["ETag": "\"1\""], body: .pattern(size)).cut(afterBodyBytes: cut, .truncated)
         }
         let place = DownloadDestination(folder.url("gone"))
         let error = await failure(try session().download(TransferRequest(url: gone.url("/start")), to: place))
@@ -324,8 +324,8 @@ import Testing
     }
 
     @Test func `a part that nobody asked for is an error`() async throws {
-        let server = try MisbehavingServer { _ in
-            Reply(206, fields: ["Content-Range": "bytes 0-9/20"], body: .pattern(10))
+        let server = try TestServer { _ in
+            StubResponse(206, fields: ["Content-Range": "bytes 0-9/20"], body: .pattern(10))
         }
         let error = await failure(
             try session().download(TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file"))))
@@ -334,9 +334,9 @@ import Testing
     }
 
     @Test func `whoever asks for a part gets that part`() async throws {
-        let server = try MisbehavingServer { request in
-            Reply(
-                206, fields: ["ETag": "\"1\"", "Content-Range": "bytes 5-9/20"], body: ReplyBody([.pattern(from: 5, count: 5)]))
+        let server = try TestServer { request in
+            StubResponse(
+                206, fields: ["ETag": "\"1\"", "Content-Range": "bytes 5-9/20"], body: StubBody([.pattern(from: 5, count: 5)]))
         }
         let request = TransferRequest(url: server.url(), headerFields: [.range: "bytes=5-9"])
         _ = try await session().download(request, to: DownloadDestination(folder.url("file"))).value

@@ -8,12 +8,12 @@ import Testing
 
 /// Suspending, resuming and cancelling in every state.
 @Suite(.timeLimit(.minutes(20))) struct ControlTests {
-    private func request(_ server: MisbehavingServer, _ path: String = "/") -> TransferRequest {
+    private func request(_ server: TestServer, _ path: String = "/") -> TransferRequest {
         TransferRequest(url: server.url(path))
     }
 
     @Test func `a task that has not been started asks nothing`() async throws {
-        let server = try MisbehavingServer { _ in Reply(body: "x") }
+        let server = try TestServer { _ in StubResponse(body: "x") }
         let session = try localSession()
         let task = session.data(request(server), startsNow: false)
         #expect(task.state == .suspended)
@@ -27,7 +27,7 @@ import Testing
     }
 
     @Test func `a task cancelled before its start never starts`() async throws {
-        let server = try MisbehavingServer { _ in Reply() }
+        let server = try TestServer { _ in StubResponse() }
         let session = try localSession()
         let task = session.data(request(server), startsNow: false)
         task.cancel()
@@ -38,7 +38,9 @@ import Testing
 
     @Test func `a task suspended in the queue lets the next one go`() async throws {
         let gate = try Gate()
-        let server = try MisbehavingServer { request in request.path == "/first" ? Reply().held(by: gate) : Reply(body: "x") }
+        let server = try TestServer { request in
+            request.path == "/first" ? StubResponse().held(by: gate) : StubResponse(body: "x")
+        }
         let session = try localSession { $0.maximumConnectionsPerHost = 1 }
         let first = session.data(request(server, "/first"))
         try await server.awaitRequests(1)
@@ -61,8 +63,8 @@ import Testing
 
     @Test func `a task suspended while it waits for its answer does not end`() async throws {
         let gate = try Gate()
-        let server = try MisbehavingServer { request in
-            request.path == "/other" ? Reply().delayed(.milliseconds(200)) : Reply(body: "late").held(by: gate)
+        let server = try TestServer { request in
+            request.path == "/other" ? StubResponse().delayed(.milliseconds(200)) : StubResponse(body: "late").held(by: gate)
         }
         let log = EventLog()
         let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
@@ -80,10 +82,10 @@ import Testing
 
     @Test func `a task suspended in the middle of a body goes on where it stopped`() async throws {
         let gate = try Gate()
-        let server = try MisbehavingServer { request in
-            guard request.path == "/" else { return Reply().delayed(.milliseconds(100)) }
-            return Reply(
-                body: ReplyBody([.pattern(from: 0, count: 50_000), .wait(.gate(gate)), .pattern(from: 50_000, count: 5_000_000)]))
+        let server = try TestServer { request in
+            guard request.path == "/" else { return StubResponse().delayed(.milliseconds(100)) }
+            return StubResponse(
+                body: StubBody([.pattern(from: 0, count: 50_000), .wait(.gate(gate)), .pattern(from: 50_000, count: 5_000_000)]))
         }
         let session = try localSession()
         let task = session.data(request(server))
@@ -101,16 +103,16 @@ import Testing
 
     @Test func `an upload is held and goes on`() async throws {
         let gate = try Gate()
-        var options = MisbehavingServer.Options()
+        var options = TestServer.Options()
         options.receiveBuffer = 4_096
         options.onHead = { $0.path == "/" ? .readBody(after: [.gate(gate)]) : .readBody() }
-        let server = try MisbehavingServer(options: options) { Reply(body: "\($0.bodyLength)") }
+        let server = try TestServer(options: options) { StubResponse(body: "\($0.bodyLength)") }
         let session = try localSession()
         let task = session.data(TransferRequest(url: server.url(), method: .post, body: .data(Data(count: 32 << 20))))
         await task.awaitProgress { $0.sent > 0 }
         task.suspend()
         gate.open()
-        let other = try MisbehavingServer { _ in Reply().delayed(.milliseconds(200)) }
+        let other = try TestServer { _ in StubResponse().delayed(.milliseconds(200)) }
         _ = try await session.data(request(other)).value
         #expect(server.requests.isEmpty)
         task.resume()
@@ -119,8 +121,8 @@ import Testing
 
     @Test func `a download suspended and cancelled leaves nothing`() async throws {
         let folder = try ScratchDirectory()
-        let server = try MisbehavingServer { _ in
-            Reply(body: ReplyBody([.pattern(from: 0, count: 500_000), .wait(.forever)])).chunked()
+        let server = try TestServer { _ in
+            StubResponse(body: StubBody([.pattern(from: 0, count: 500_000), .wait(.forever)])).chunked()
         }
         let task = try localSession().download(request(server), to: .init(folder.url("file")))
         await task.awaitProgress { $0.received > 0 }
@@ -133,7 +135,7 @@ import Testing
 
     @Test func `a task cancelled in the queue leaves it`() async throws {
         let gate = try Gate()
-        let server = try MisbehavingServer { _ in Reply().held(by: gate) }
+        let server = try TestServer { _ in StubResponse().held(by: gate) }
         let session = try localSession { $0.maximumConnectionsPerHost = 1 }
         let first = session.data(request(server, "/first"))
         try await server.awaitRequests(1)
@@ -147,7 +149,7 @@ import Testing
     }
 
     @Test func `what is said to a task that has ended changes nothing`() async throws {
-        let server = try MisbehavingServer { _ in Reply(body: "x") }
+        let server = try TestServer { _ in StubResponse(body: "x") }
         let task = try localSession().data(request(server))
         _ = try await task.value
         task.cancel()
@@ -158,7 +160,7 @@ import Testing
     }
 
     @Test func `the resource timeout ends a task that is suspended`() async throws {
-        let server = try MisbehavingServer { _ in .never }
+        let server = try TestServer { _ in .never }
         let task = try localSession { $0.resourceTimeout = .milliseconds(300) }.data(request(server))
         try await server.awaitRequests(1)
         task.suspend()
@@ -166,12 +168,12 @@ import Testing
     }
 
     @Test func `cancelling at any moment ends the task once`() async throws {
-        let server = try MisbehavingServer { request in
+        let server = try TestServer { request in
             switch Int(request.query ?? "") ?? 0 {
-            case 0: Reply(body: .pattern(200_000))
+            case 0: StubResponse(body: .pattern(200_000))
             case 1: .redirect(to: "/?0")
-            case 2: Reply(body: .pattern(20_000)).delayed(.milliseconds(2))
-            default: Reply(500, body: "x").chunked()
+            case 2: StubResponse(body: .pattern(20_000)).delayed(.milliseconds(2))
+            default: StubResponse(500, body: "x").chunked()
             }
         }
         let session = try localSession()
@@ -208,13 +210,13 @@ import Testing
     {
         let certificate = try SelfSignedCertificate()
         let held = Locked<TransferTask?>(nil)
-        var options = MisbehavingServer.Options()
+        var options = TestServer.Options()
         options.arrival = { number in
             guard number == 1 else { return .serve }
             held.withLock { $0 }?.suspend()
-            return .say(.never)
+            return .respond(.never)
         }
-        let server = try MisbehavingServer(tls: certificate.serverTLS, options: options) { _ in Reply(body: "x") }
+        let server = try TestServer(tls: certificate.serverTLS, options: options) { _ in StubResponse(body: "x") }
         let policy = try SecurityPolicy.trusting(certificate)
         let session = try localSession {
             $0.securityPolicy = policy
@@ -234,13 +236,13 @@ import Testing
     @Test func `a task suspended while it connects asks nothing`() async throws {
         let gate = try Gate()
         let certificate = try SelfSignedCertificate()
-        var options = MisbehavingServer.Options()
+        var options = TestServer.Options()
         options.arrival = { _ in
             // The handshake begins when the task is held.
             while !gate.isOpen { usleep(1_000) }
             return .serve
         }
-        let server = try MisbehavingServer(tls: certificate.serverTLS, options: options) { _ in Reply(body: "x") }
+        let server = try TestServer(tls: certificate.serverTLS, options: options) { _ in StubResponse(body: "x") }
         let policy = try SecurityPolicy.trusting(certificate)
         let log = EventLog()
         let session = try HTTPSessionManager(configuration: localConfiguration { $0.securityPolicy = policy }, monitors: [log])
@@ -277,9 +279,9 @@ import Testing
             Self.frame(0, 1, stream: 1, Array("first".utf8)),
             Self.frame(1, 4, stream: 3, ok), Self.frame(0, 1, stream: 3, Array("second".utf8)),
         ]
-        let server = try MisbehavingServer(tls: tls) { _ in
+        let server = try TestServer(tls: tls) { _ in
             .raw(
-                ReplyBody([
+                StubBody([
                     .bytes(Self.frame(4) + Self.frame(4, 1)), .wait(.gate(gate)), .bytes(frames.flatMap { $0 }), .wait(.forever),
                 ]))
         }
@@ -301,7 +303,7 @@ import Testing
 
     @Test func `a response without a body that comes while the task is suspended ends it when it is resumed`() async throws {
         let gate = try Gate()
-        let server = try MisbehavingServer { _ in Reply(204).held(by: gate) }
+        let server = try TestServer { _ in StubResponse(204).held(by: gate) }
         let log = EventLog()
         let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
         let task = session.data(

@@ -7,12 +7,12 @@ import Testing
 
 /// The program's own view of the cookies.
 @Suite(.timeLimit(.minutes(20))) struct CookieJarTests {
-    private func server() throws -> MisbehavingServer {
-        try MisbehavingServer { request in
+    private func server() throws -> TestServer {
+        try TestServer { request in
             request.path == "/set"
-                ? Reply(body: "set").field("Set-Cookie", "a=1; Path=/").field(
+                ? StubResponse(body: "set").field("Set-Cookie", "a=1; Path=/").field(
                     "Set-Cookie", "b=2; Path=/deep; Max-Age=3600; HttpOnly")
-                : Reply(body: .text(request.values("cookie").joined(separator: "|")))
+                : StubResponse(body: .text(request.values("cookie").joined(separator: "|")))
         }
     }
 
@@ -175,8 +175,8 @@ import Testing
 
     @Test func `a jar has its bound, whatever a server sets`() async throws {
         let count = Counter()
-        let server = try MisbehavingServer { _ in
-            var reply = Reply()
+        let server = try TestServer { _ in
+            var reply = StubResponse()
             let number = count.add()
             reply.fields = (0..<50).map { HeaderField("Set-Cookie", "c\(number)-\($0)=v") }
             return reply

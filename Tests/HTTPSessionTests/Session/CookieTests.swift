@@ -6,14 +6,14 @@ import NetworkLab
 import Testing
 
 @Suite(.timeLimit(.minutes(20))) struct CookieTests {
-    private func server(at address: ListeningAddress = .loopback) throws -> MisbehavingServer {
-        try MisbehavingServer(at: address) { request in
+    private func server(at address: ListeningAddress = .loopback) throws -> TestServer {
+        try TestServer(at: address) { request in
             switch request.path {
             case "/set":
-                Reply(body: "set").field("Set-Cookie", "a=1; Path=/").field("Set-Cookie", "kept=2; Max-Age=3600; HttpOnly")
-            case "/login": Reply.redirect(to: "/").field("Set-Cookie", "login=yes")
-            case "/away": Reply.redirect(to: request.query?.removingPercentEncoding ?? "/")
-            default: Reply(body: .text(request.values("cookie").joined(separator: "|")))
+                StubResponse(body: "set").field("Set-Cookie", "a=1; Path=/").field("Set-Cookie", "kept=2; Max-Age=3600; HttpOnly")
+            case "/login": StubResponse.redirect(to: "/").field("Set-Cookie", "login=yes")
+            case "/away": StubResponse.redirect(to: request.query?.removingPercentEncoding ?? "/")
+            default: StubResponse(body: .text(request.values("cookie").joined(separator: "|")))
             }
         }
     }

@@ -7,7 +7,7 @@ import Testing
 
 @Suite struct DataTaskTests {
     @Test func `a response's status, fields and body arrive`() async throws {
-        let server = try MisbehavingServer { _ in Reply(body: "hello").field("X-Kind", "greeting") }
+        let server = try TestServer { _ in StubResponse(body: "hello").field("X-Kind", "greeting") }
         let session = try localSession()
         let response = try await session.data(TransferRequest(url: server.url("/a?b=c"))).value
         #expect(response.statusCode == 200)
@@ -19,14 +19,14 @@ import Testing
     }
 
     @Test func `a body is sent with its length`() async throws {
-        let server = try MisbehavingServer { Reply(body: "\($0.method) \($0["content-length"] ?? "-") \($0.text)") }
+        let server = try TestServer { StubResponse(body: "\($0.method) \($0["content-length"] ?? "-") \($0.text)") }
         let session = try localSession()
         let request = TransferRequest(url: server.url(), method: .post, body: .data(Data("abc".utf8)))
         #expect(try await session.data(request).value.data == Data("POST 3 abc".utf8))
     }
 
     @Test func `a second request uses the first one's connection`() async throws {
-        let server = try MisbehavingServer { _ in Reply(body: "x") }
+        let server = try TestServer { _ in StubResponse(body: "x") }
         let session = try localSession()
         _ = try await session.data(TransferRequest(url: server.url())).value
         let second = try await session.data(TransferRequest(url: server.url())).value
@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test func `a refused connection says so`() async throws {
-        let server = try MisbehavingServer { _ in Reply() }
+        let server = try TestServer { _ in StubResponse() }
         let url = server.url("/secret?token=1")
         server.stop()
         let session = try localSession()
@@ -46,7 +46,7 @@ import Testing
     }
 
     @Test func `http is refused where it is not allowed, before anything is sent`() async throws {
-        let server = try MisbehavingServer { _ in Reply() }
+        let server = try TestServer { _ in StubResponse() }
         let session = try HTTPSessionManager()
         let error = await #expect(throws: HTTPSessionError.self) {
             try await session.data(TransferRequest(url: server.url())).value
@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test func `a cancelled task ends as cancelled`() async throws {
-        let server = try MisbehavingServer { _ in .never }
+        let server = try TestServer { _ in .never }
         let session = try localSession()
         let task = session.data(TransferRequest(url: server.url()))
         _ = try await server.awaitRequests(1)
@@ -68,7 +68,7 @@ import Testing
 
     @Test func `cancelling one of several awaiters leaves the task to the others`() async throws {
         let gate = try Gate()
-        let server = try MisbehavingServer { _ in Reply(body: "x").held(by: gate) }
+        let server = try TestServer { _ in StubResponse(body: "x").held(by: gate) }
         let session = try localSession()
         let task = session.data(TransferRequest(url: server.url()))
         let (first, second) = (Task { try await task.value }, Task { try await task.string() })
@@ -84,7 +84,7 @@ import Testing
     }
 
     @Test func `cancelling whoever awaits the value cancels the task`() async throws {
-        let server = try MisbehavingServer { _ in .never }
+        let server = try TestServer { _ in .never }
         let session = try localSession()
         let task = session.data(TransferRequest(url: server.url()))
         let waiting = Task { try await task.value }
@@ -95,7 +95,7 @@ import Testing
     }
 
     @Test func `a server that says nothing is given up after the request timeout, below a second too`() async throws {
-        let server = try MisbehavingServer { _ in .never }
+        let server = try TestServer { _ in .never }
         let session = try localSession { $0.requestTimeout = .milliseconds(100) }
         let error = await #expect(throws: HTTPSessionError.self) {
             try await session.data(TransferRequest(url: server.url())).value
@@ -104,13 +104,13 @@ import Testing
     }
 
     @Test func `a server that says something in time is not given up`() async throws {
-        let server = try MisbehavingServer { _ in Reply(body: .pattern(6)).pieces(of: 1, after: .delay(.milliseconds(600))) }
+        let server = try TestServer { _ in StubResponse(body: .pattern(6)).pieces(of: 1, after: .delay(.milliseconds(600))) }
         let session = try localSession { $0.requestTimeout = .seconds(1) }
         #expect(try await session.data(TransferRequest(url: server.url())).value.data == pattern(6))
     }
 
     @Test func `the resource timeout ends a transfer that goes on and on`() async throws {
-        let server = try MisbehavingServer { _ in Reply(body: .pattern(1 << 20)).slow(bytesPerSecond: 2_000) }
+        let server = try TestServer { _ in StubResponse(body: .pattern(1 << 20)).slow(bytesPerSecond: 2_000) }
         let session = try localSession { $0.resourceTimeout = .milliseconds(300) }
         let error = await #expect(throws: HTTPSessionError.self) {
             try await session.data(TransferRequest(url: server.url())).value
@@ -120,7 +120,7 @@ import Testing
     }
 
     @Test func `a response longer than allowed ends the task`() async throws {
-        let server = try MisbehavingServer { _ in Reply(body: .pattern(100_000)) }
+        let server = try TestServer { _ in StubResponse(body: .pattern(100_000)) }
         let session = try localSession { $0.maximumResponseSize = 10_000 }
         let error = await #expect(throws: HTTPSessionError.self) {
             try await session.data(TransferRequest(url: server.url())).value
@@ -129,7 +129,7 @@ import Testing
     }
 
     @Test func `a body that ends early is a lost connection`() async throws {
-        let server = try MisbehavingServer { _ in Reply(body: .pattern(10_000)).cut(afterBodyBytes: 5_000) }
+        let server = try TestServer { _ in StubResponse(body: .pattern(10_000)).cut(afterBodyBytes: 5_000) }
         let session = try localSession()
         let error = await #expect(throws: HTTPSessionError.self) {
             try await session.data(TransferRequest(url: server.url())).value
@@ -138,8 +138,8 @@ import Testing
     }
 
     @Test func `a POST on a connection that dies is sent once`() async throws {
-        let server = try MisbehavingServer { request in
-            request.method == "GET" ? Reply(body: "x").endingOnNextRequest() : Reply(body: "done")
+        let server = try TestServer { request in
+            request.method == "GET" ? StubResponse(body: "x").endingOnNextRequest() : StubResponse(body: "done")
         }
         let session = try localSession()
         _ = try await session.data(TransferRequest(url: server.url())).value
@@ -151,8 +151,8 @@ import Testing
     }
 
     @Test func `a GET on a connection that dies is tried again on a new one`() async throws {
-        let server = try MisbehavingServer { request in
-            request.arrival <= 1 ? Reply(body: "x").endingOnNextRequest() : Reply(body: "second")
+        let server = try TestServer { request in
+            request.arrival <= 1 ? StubResponse(body: "x").endingOnNextRequest() : StubResponse(body: "second")
         }
         let session = try localSession()
         _ = try await session.data(TransferRequest(url: server.url())).value
@@ -171,13 +171,13 @@ import Testing
     }
 
     @Test func `HEAD with a body is refused, not waited for`() async throws {
-        let server = try MisbehavingServer { _ in Reply(body: "hello") }
+        let server = try TestServer { _ in StubResponse(body: "hello") }
         let request = TransferRequest(url: server.url(), method: .head, body: .data(Data("x".utf8)))
         #expect(await failure(try localSession().data(request))?.code == .invalidRequest)
     }
 
     @Test func `the progress of a body without a length is whole in the end`() async throws {
-        let server = try MisbehavingServer { _ in Reply(body: .pattern(50_000)).chunked() }
+        let server = try TestServer { _ in StubResponse(body: .pattern(50_000)).chunked() }
         let session = try localSession()
         let task = session.data(TransferRequest(url: server.url()), startsNow: false)
         let progress = task.foundationProgress(.download)
@@ -193,7 +193,7 @@ import Testing
 
     @Test(arguments: [Duration.zero, .seconds(-1), .seconds(Int64.min), .seconds(Int64.max), .seconds(-200 * 366 * 86_400)])
     func `a request's timeouts have the bounds of a session's`(_ timeout: Duration) async throws {
-        let server = try MisbehavingServer { _ in .never }
+        let server = try TestServer { _ in .never }
         let session = try localSession()
         for option in [
             \TransferRequest.Options.connectTimeout, \TransferRequest.Options.requestTimeout,

@@ -6,7 +6,7 @@ import Testing
 /// What compressed bodies become, and how much of them.
 @Suite(.timeLimit(.minutes(20))) struct DecompressionTests {
     /// A frame of Zstandard (RFC 8878 section 3.1.1) whose window is 128 KiB, without a length and a checksum.
-    private func zstd(_ blocks: [[UInt8]]) -> ReplyBody {
+    private func zstd(_ blocks: [[UInt8]]) -> StubBody {
         .bytes([0x28, 0xB5, 0x2F, 0xFD, 0x00, 0x38] + blocks.joined())
     }
 
@@ -26,7 +26,7 @@ import Testing
             raw("what was ", isLast: false), block(1, [UInt8(ascii: "o")], size: 100_000, isLast: false),
             raw("nce short", isLast: true),
         ])
-        let server = try MisbehavingServer { _ in Reply(fields: ["Content-Encoding": "zstd"], body: body) }
+        let server = try TestServer { _ in StubResponse(fields: ["Content-Encoding": "zstd"], body: body) }
         let session = try localSession()
         let response = try await session.data(TransferRequest(url: server.url())).value
         let codings = server.requests.first?["accept-encoding"]?.split(separator: ",").map { $0.drop { $0 == " " } }
@@ -37,7 +37,7 @@ import Testing
 
     @Test func `zstd with a block that does not exist, and what is no zstd, cannot be decoded`() async throws {
         for body in [zstd([raw("what", isLast: false), block(3, [1], size: 1, isLast: true)]), .text("plain")] {
-            let server = try MisbehavingServer { _ in Reply(fields: ["Content-Encoding": "zstd"], body: body) }
+            let server = try TestServer { _ in StubResponse(fields: ["Content-Encoding": "zstd"], body: body) }
             let error = await failure(try localSession().data(TransferRequest(url: server.url())))
             #expect(error?.code == .cannotDecodeContent, "\(String(describing: error))")
         }
@@ -45,7 +45,7 @@ import Testing
 
     @Test func `a session that was told not to decompress asks for nothing and gives what came`() async throws {
         let body = zstd([raw("what", isLast: true)])
-        let server = try MisbehavingServer { _ in Reply(fields: ["Content-Encoding": "zstd"], body: body) }
+        let server = try TestServer { _ in StubResponse(fields: ["Content-Encoding": "zstd"], body: body) }
         let session = try localSession { $0.decompressesResponses = false }
         let response = try await session.data(TransferRequest(url: server.url())).value
         #expect(response.data.prefix(4) == Data([0x28, 0xB5, 0x2F, 0xFD]) && response.data.count == body.count)
@@ -54,7 +54,7 @@ import Testing
 
     @Test func `what decompresses to more than the ratio is too large, once it is long`() async throws {
         // 1,030 times its size.
-        let server = try MisbehavingServer { request in
+        let server = try TestServer { request in
             .gzipBomb(inflatedBytes: request.path == "/short" ? 8 << 20 : 9 << 20)
         }
         let strict = try localSession()
@@ -71,7 +71,7 @@ import Testing
     @Test func `each coding has the ratio, zstd's greatest is thirty times that of gzip`() async throws {
         let zeros = (0..<80).map { block(1, [0], size: 128 << 10, isLast: $0 == 79) }
         let body = zstd(zeros)
-        let server = try MisbehavingServer { _ in Reply(fields: ["Content-Encoding": "zstd"], body: body) }
+        let server = try TestServer { _ in StubResponse(fields: ["Content-Encoding": "zstd"], body: body) }
         let session = try localSession { $0.maximumDecompressionRatio = 1_100 }
         #expect(await failure(session.data(TransferRequest(url: server.url())))?.code == .responseTooLarge)
         let trusting = try localSession { $0.maximumDecompressionRatio = 33_000 }

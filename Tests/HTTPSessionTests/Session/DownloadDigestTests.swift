@@ -19,16 +19,16 @@ import Testing
     }
 
     /// Cuts its first response, and sends `digest` with the rest, and then with the whole.
-    private func source(_ digest: String) throws -> MisbehavingServer {
+    private func source(_ digest: String) throws -> TestServer {
         let count = Counter()
-        return try MisbehavingServer { [size] request in
+        return try TestServer { [size] request in
             if count.add() == 1 {
-                return Reply(body: .pattern(size)).field("ETag", "\"1\"").cut(afterBodyBytes: 600_000, .truncated)
+                return StubResponse(body: .pattern(size)).field("ETag", "\"1\"").cut(afterBodyBytes: 600_000, .truncated)
             }
             guard request["if-range"] == "\"1\"" else {
-                return Reply(body: .pattern(size)).field("ETag", "\"1\"").field("Repr-Digest", digest)
+                return StubResponse(body: .pattern(size)).field("ETag", "\"1\"").field("Repr-Digest", digest)
             }
-            return Reply(206, body: ReplyBody([.pattern(from: 600_000, count: size - 600_000)])).field("ETag", "\"1\"")
+            return StubResponse(206, body: StubBody([.pattern(from: 600_000, count: size - 600_000)])).field("ETag", "\"1\"")
                 .field("Content-Range", "bytes 600000-\(size - 1)/\(size)").field("Repr-Digest", digest)
         }
     }
@@ -62,7 +62,7 @@ import Testing
     @Test(arguments: [true, false])
     func `the digest of what a POST is answered with is checked`(isRight: Bool) async throws {
         let field = isRight ? try digest(of: pattern(size)) : Self.ofNothing
-        let server = try MisbehavingServer { [size] _ in Reply(body: .pattern(size)).field("Repr-Digest", field) }
+        let server = try TestServer { [size] _ in StubResponse(body: .pattern(size)).field("Repr-Digest", field) }
         let task = try download(TransferRequest(url: server.url(), method: .post, body: .data(Data("x".utf8))))
         guard isRight else {
             #expect(await failure(task)?.code == .digestMismatch)
@@ -74,8 +74,8 @@ import Testing
     }
 
     @Test func `a digest of what is encoded says nothing of what it decodes to`() async throws {
-        let server = try MisbehavingServer { _ in
-            Reply.gzip(.gzip(pattern(10_000))).field("Repr-Digest", Self.ofNothing)
+        let server = try TestServer { _ in
+            StubResponse.gzip(.gzip(pattern(10_000))).field("Repr-Digest", Self.ofNothing)
         }
         var request = TransferRequest(url: server.url())
         request.headerFields[.acceptEncoding] = "gzip"

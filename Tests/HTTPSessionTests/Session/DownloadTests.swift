@@ -13,7 +13,7 @@ import Testing
     init() throws { folder = try ScratchDirectory() }
 
     private func download(
-        _ server: MisbehavingServer, to name: String = "file", _ session: HTTPSessionManager? = nil,
+        _ server: TestServer, to name: String = "file", _ session: HTTPSessionManager? = nil,
         existingFile: DownloadDestination.ExistingFile = .fail, createsDirectories: Bool = false, startsNow: Bool = true
     ) throws -> TransferTask {
         let destination = DownloadDestination(
@@ -23,9 +23,9 @@ import Testing
 
     @Test func `a file is there when it is whole, and not before`() async throws {
         let gate = try Gate()
-        let server = try MisbehavingServer { _ in
-            Reply(
-                body: ReplyBody([.pattern(from: 0, count: 700_000), .wait(.gate(gate)), .pattern(from: 700_000, count: 300_000)]))
+        let server = try TestServer { _ in
+            StubResponse(
+                body: StubBody([.pattern(from: 0, count: 700_000), .wait(.gate(gate)), .pattern(from: 700_000, count: 300_000)]))
         }
         let task = try download(server)
         await task.awaitProgress { $0.received > 0 }
@@ -41,8 +41,8 @@ import Testing
     }
 
     @Test func `a body of unknown length, and one of none, become files`() async throws {
-        let server = try MisbehavingServer { request in
-            request.path == "/empty" ? Reply() : Reply(body: .pattern(600_000)).chunked()
+        let server = try TestServer { request in
+            request.path == "/empty" ? StubResponse() : StubResponse(body: .pattern(600_000)).chunked()
         }
         let session = try localSession()
         _ = try await download(server, to: "chunked", session).value
@@ -54,7 +54,7 @@ import Testing
     }
 
     @Test func `a file that is there is kept, and the server not asked`() async throws {
-        let server = try MisbehavingServer { _ in Reply(body: "new") }
+        let server = try TestServer { _ in StubResponse(body: "new") }
         try Data("old".utf8).write(to: folder.url("file"))
         let error = await failure(try download(server))
         #expect(error?.code == .cannotWriteFile)
@@ -67,7 +67,7 @@ import Testing
     }
 
     @Test func `a link to nowhere is there too`() async throws {
-        let server = try MisbehavingServer { _ in Reply(body: "new") }
+        let server = try TestServer { _ in StubResponse(body: "new") }
         try FileManager.default.createSymbolicLink(atPath: folder.file("file"), withDestinationPath: folder.file("target"))
         #expect(await failure(try download(server))?.code == .cannotWriteFile)
         _ = try await download(server, existingFile: .replace).value
@@ -76,8 +76,8 @@ import Testing
 
     @Test func `a file that appears meanwhile is kept, and the loss told`() async throws {
         let gate = try Gate()
-        let server = try MisbehavingServer { _ in
-            Reply(body: ReplyBody([.pattern(from: 0, count: 1_000), .wait(.gate(gate)), .bytes([1])]))
+        let server = try TestServer { _ in
+            StubResponse(body: StubBody([.pattern(from: 0, count: 1_000), .wait(.gate(gate)), .bytes([1])]))
         }
         let log = EventLog()
         let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
@@ -95,7 +95,7 @@ import Testing
     }
 
     @Test func `directories are made where asked for, else missed`() async throws {
-        let server = try MisbehavingServer { _ in Reply(body: "x") }
+        let server = try TestServer { _ in StubResponse(body: "x") }
         let error = await failure(try download(server, to: "a/b/file"))
         #expect(error?.code == .cannotWriteFile)
         #expect(error?.context.systemError == ENOENT)
@@ -105,14 +105,14 @@ import Testing
     }
 
     @Test func `a directory at the destination is not replaced`() async throws {
-        let server = try MisbehavingServer { _ in Reply(body: "x") }
+        let server = try TestServer { _ in StubResponse(body: "x") }
         try FileManager.default.createDirectory(atPath: folder.file("file"), withIntermediateDirectories: false)
         #expect(await failure(try download(server, existingFile: .replace))?.code == .cannotWriteFile)
         #expect(server.requests.isEmpty)
     }
 
     @Test func `what is neither a file nor a link is not replaced, and nothing is asked`() async throws {
-        let server = try MisbehavingServer { _ in Reply(body: "new") }
+        let server = try TestServer { _ in StubResponse(body: "new") }
         let pipe = folder.file("pipe")
         try #require(mkfifo(pipe, 0o600) == 0)
         let error = await failure(try download(server, to: "pipe", existingFile: .replace))
@@ -124,7 +124,7 @@ import Testing
     }
 
     @Test func `a link is replaced, and its file left alone`() async throws {
-        let server = try MisbehavingServer { _ in Reply(body: "new") }
+        let server = try TestServer { _ in StubResponse(body: "new") }
         try Data("old".utf8).write(to: folder.url("real"))
         try FileManager.default.createSymbolicLink(atPath: folder.file("link"), withDestinationPath: "real")
         _ = try await download(server, to: "link", existingFile: .replace).value
@@ -133,7 +133,7 @@ import Testing
     }
 
     @Test func `a directory that takes no files is an error`() async throws {
-        let server = try MisbehavingServer { _ in Reply(body: .pattern(5_000_000)) }
+        let server = try TestServer { _ in StubResponse(body: .pattern(5_000_000)) }
         let session = try localSession()
         let place = DownloadDestination(URL(fileURLWithPath: "/sys/kernel/netwatch-test"))
         let error = await failure(session.download(TransferRequest(url: server.url()), to: place))
@@ -151,8 +151,8 @@ import Testing
             guard mount("tmpfs", path, "tmpfs", 0, "size=1m") == 0 else { throw POSIXError(.EPERM) }
             return try localSession()
         }
-        let server = try MisbehavingServer { request in
-            let reply = Reply(body: .pattern(request.path == "/small" ? 900_000 : 4_000_000))
+        let server = try TestServer { request in
+            let reply = StubResponse(body: .pattern(request.path == "/small" ? 900_000 : 4_000_000))
             return tellsLength ? reply : reply.chunked()
         }
         let error = await failure(try download(server, session))
@@ -163,13 +163,13 @@ import Testing
     }
 
     @Test func `a length that no disk has is refused at once`() async throws {
-        let server = try MisbehavingServer { _ in Reply(body: ReplyBody([.bytes([1]), .wait(.forever)])).lyingLength(1 << 60) }
+        let server = try TestServer { _ in StubResponse(body: StubBody([.bytes([1]), .wait(.forever)])).declaredLength(1 << 60) }
         #expect(await failure(try download(server))?.code == .cannotWriteFile)
         #expect(folder.names == [])
     }
 
     @Test func `an error page is no download`() async throws {
-        let server = try MisbehavingServer { _ in Reply(404, body: "no such thing") }
+        let server = try TestServer { _ in StubResponse(404, body: "no such thing") }
         let error = await failure(try download(server))
         #expect(error?.code == .unacceptableStatus)
         #expect(error?.context.statusCode == 404)
@@ -178,15 +178,15 @@ import Testing
     }
 
     @Test func `of a long error page the beginning is kept`() async throws {
-        let server = try MisbehavingServer { _ in Reply(500, body: .pattern(5_000_000)) }
+        let server = try TestServer { _ in StubResponse(500, body: .pattern(5_000_000)) }
         let error = await failure(try download(server))
         #expect(error?.code == .unacceptableStatus)
         #expect(error?.context.responseBody == pattern(64 << 10))
     }
 
     @Test func `a cancelled download leaves nothing behind`() async throws {
-        let server = try MisbehavingServer { _ in
-            Reply(body: ReplyBody([.pattern(from: 0, count: 3_000_000), .wait(.forever)])).chunked()
+        let server = try TestServer { _ in
+            StubResponse(body: StubBody([.pattern(from: 0, count: 3_000_000), .wait(.forever)])).chunked()
         }
         let task = try download(server)
         await task.awaitProgress { $0.received > 1_000_000 }
@@ -196,16 +196,18 @@ import Testing
         try await server.awaitOpenConnections(0)
     }
 
-    @Test(arguments: [Reply.Ending.truncated, .reset]) func `a body that is cut off leaves nothing behind`(_ ending: Reply.Ending)
+    @Test(arguments: [StubResponse.Ending.truncated, .reset]) func `a body that is cut off leaves nothing behind`(
+        _ ending: StubResponse.Ending
+    )
         async throws
     {
-        let server = try MisbehavingServer { _ in Reply(body: .pattern(3_000_000)).cut(afterBodyBytes: 2_000_000, ending) }
+        let server = try TestServer { _ in StubResponse(body: .pattern(3_000_000)).cut(afterBodyBytes: 2_000_000, ending) }
         #expect(await failure(try download(server))?.code == .connectionLost)
         #expect(folder.names == [])
     }
 
     @Test func `a name as long as names can be`() async throws {
-        let server = try MisbehavingServer { _ in Reply(body: "x") }
+        let server = try TestServer { _ in StubResponse(body: "x") }
         let name = String(repeating: "ü", count: 127)
         _ = try await download(server, to: name).value
         #expect(folder.names == [name])
@@ -214,8 +216,8 @@ import Testing
     }
 
     @Test func `the end of a session with a download under way leaves nothing behind`() async throws {
-        let server = try MisbehavingServer { _ in
-            Reply(body: ReplyBody([.pattern(from: 0, count: 3_000_000), .wait(.forever)])).chunked()
+        let server = try TestServer { _ in
+            StubResponse(body: StubBody([.pattern(from: 0, count: 3_000_000), .wait(.forever)])).chunked()
         }
         let log = EventLog()
         let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
@@ -227,8 +229,8 @@ import Testing
     }
 
     @Test func `what a server sent before it fell silent is in the file, for whoever goes on after a kill`() async throws {
-        let server = try MisbehavingServer { _ in
-            Reply(fields: ["ETag": "\"1\""], body: ReplyBody([.pattern(from: 0, count: 1_000), .wait(.forever)])).chunked()
+        let server = try TestServer { _ in
+            StubResponse(fields: ["ETag": "\"1\""], body: StubBody([.pattern(from: 0, count: 1_000), .wait(.forever)])).chunked()
         }
         let place = DownloadDestination(folder.url("file"), unfinished: .kept)
         let task = try localSession().download(TransferRequest(url: server.url()), to: place)
@@ -239,7 +241,7 @@ import Testing
     }
 
     @Test func `a name that no file can have is found out before anything is asked for`() async throws {
-        let server = try MisbehavingServer { _ in Reply(body: "x") }
+        let server = try TestServer { _ in StubResponse(body: "x") }
         let (folder, session) = (try ScratchDirectory(), try localSession())
         for (name, code) in [
             (String(repeating: "ü", count: 127) + "a", nil), (String(repeating: "ü", count: 128), .cannotWriteFile),

@@ -16,12 +16,12 @@ import Testing
         // `:status 200` of HPACK's static table.
         let beginning = Self.frame(4) + Self.frame(4, flags: 1) + Self.frame(1, flags: 4, stream: 1, [0x88])
         let empty = [[UInt8]](repeating: Self.frame(0, stream: 1), count: 10_000).flatMap(\.self)
-        let flood = ReplyBody([.bytes(beginning)] + [ReplyBody.Segment](repeating: .bytes(empty), count: 100_000))
+        let flood = StubBody([.bytes(beginning)] + [StubBody.Segment](repeating: .bytes(empty), count: 100_000))
         let certificate = try SelfSignedCertificate()
         var tls = certificate.serverTLS
         tls.applicationProtocol = "h2"
-        let flooding = try MisbehavingServer(tls: tls) { _ in .raw(flood) }
-        let calm = try MisbehavingServer { _ in Reply(body: "calm") }
+        let flooding = try TestServer(tls: tls) { _ in .raw(flood) }
+        let calm = try TestServer { _ in StubResponse(body: "calm") }
         let policy = try SecurityPolicy.trusting(certificate)
         let session = try localSession {
             $0.securityPolicy = policy

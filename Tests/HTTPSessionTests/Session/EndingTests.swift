@@ -10,7 +10,7 @@ import Testing
 @Suite(.timeLimit(.minutes(20))) struct EndingTests {
     @Test(arguments: [true, false]) func `a task that was never started ends with its session`(_ cancelsTasks: Bool) async throws
     {
-        let server = try MisbehavingServer { _ in Reply() }
+        let server = try TestServer { _ in StubResponse() }
         let log = EventLog()
         let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
         let task = session.data(TransferRequest(url: server.url()), startsNow: false)
@@ -37,7 +37,7 @@ import Testing
     @Test(.skippedUnderSanitizers) func `a program that ends in the middle of transfers ends with its own code`() async {
         for _ in 0..<5 {
             await #expect(processExitsWith: .exitCode(3)) {
-                let server = try MisbehavingServer(tls: .minted("leaf-chain")) { _ in Reply(body: "x").closing() }
+                let server = try TestServer(tls: .minted("leaf-chain")) { _ in StubResponse(body: "x").closing() }
                 var policy = SecurityPolicy(pinningMode: .none)
                 policy.roots = .given(try MintedCertificates.set("root"))
                 policy.validatesDomainName = false
@@ -51,7 +51,7 @@ import Testing
     }
 
     @Test func `a task that nobody holds and nobody started is gone`() async throws {
-        let server = try MisbehavingServer { _ in Reply(body: "x") }
+        let server = try TestServer { _ in StubResponse(body: "x") }
         let session = try localSession()
         weak var forgotten: TransferTask?
         for number in 0..<1_000 {
@@ -67,7 +67,7 @@ import Testing
     }
 
     @Test func `starting, stopping and ending at once leave nobody waiting`() async throws {
-        let server = try MisbehavingServer { _ in Reply(body: .pattern(10_000)) }
+        let server = try TestServer { _ in StubResponse(body: .pattern(10_000)) }
         let ends = Counter()
         for round in 0..<50 {
             let session = try localSession()
@@ -95,7 +95,7 @@ import Testing
     }
 
     @Test func `a task cancelled while it is being started is cancelled`() async throws {
-        let server = try MisbehavingServer { _ in .never }
+        let server = try TestServer { _ in .never }
         let session = try localSession()
         for _ in 0..<200 {
             let task = session.data(TransferRequest(url: server.url()), startsNow: false)
@@ -110,11 +110,11 @@ import Testing
     @Test(arguments: ["response", "redirect", "challenge", "server"], [true, false])
     func `a handler whose task ends meanwhile is cancelled`(_ kind: String, _ isCancelled: Bool) async throws {
         let certificate = try SelfSignedCertificate()
-        let server = try MisbehavingServer(tls: kind == "server" ? certificate.serverTLS : nil) { _ in
+        let server = try TestServer(tls: kind == "server" ? certificate.serverTLS : nil) { _ in
             switch kind {
             case "redirect": .redirect(to: "/elsewhere")
             case "challenge": .unauthorized("Basic realm=r")
-            default: Reply(body: "x")
+            default: StubResponse(body: "x")
             }
         }
         let (asked, heard) = (Signal(), Signal())

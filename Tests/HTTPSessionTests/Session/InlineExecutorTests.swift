@@ -23,7 +23,7 @@ private final class InlineExecutor: TaskExecutor {
     }
 
     @Test func `a task that is resumed by the end of a request may start a request that is refused`() async throws {
-        let server = try MisbehavingServer { _ in Reply() }
+        let server = try TestServer { _ in StubResponse() }
         let session = try localSession()
         let task = session.data(TransferRequest(url: server.url()), startsNow: false)
         let refusal = Task(executorPreference: executor) {
@@ -37,7 +37,7 @@ private final class InlineExecutor: TaskExecutor {
 
     @Test func `a reader of the progress may ask the task`() async throws {
         let gate = try Gate()
-        let server = try MisbehavingServer { _ in Reply(body: .texts(["one", "two"], between: .gate(gate))).chunked() }
+        let server = try TestServer { _ in StubResponse(body: .texts(["one", "two"], between: .gate(gate))).chunked() }
         let task = try localSession().data(TransferRequest(url: server.url()), startsNow: false)
         let hasBegun = Signal()
         let states = Task(executorPreference: executor) {
@@ -57,7 +57,7 @@ private final class InlineExecutor: TaskExecutor {
 
     @Test func `two readers of one stream wait at a time`() async throws {
         let gate = try Gate()
-        let server = try MisbehavingServer { _ in Reply(body: .texts(["one", "two"], between: .gate(gate))).chunked() }
+        let server = try TestServer { _ in StubResponse(body: .texts(["one", "two"], between: .gate(gate))).chunked() }
         let task = try localSession().stream(TransferRequest(url: server.url()))
         let (first, second) = (Signal(), Signal())
         let one = drain(task, first)

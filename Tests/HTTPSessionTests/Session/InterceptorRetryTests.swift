@@ -42,11 +42,11 @@ import Testing
     }
 
     /// Answers with the bodies in turn, and with the last one from then on.
-    private func server(_ bodies: String...) throws -> MisbehavingServer {
+    private func server(_ bodies: String...) throws -> TestServer {
         let count = Counter()
-        return try MisbehavingServer { _ in
+        return try TestServer { _ in
             let body = bodies[min(count.add(), bodies.count) - 1]
-            return Reply(body: .init(stringLiteral: body)).field("Content-Type", "application/json")
+            return StubResponse(body: .init(stringLiteral: body)).field("Content-Type", "application/json")
         }
     }
 
@@ -108,8 +108,9 @@ import Testing
 
     @Test func `a response that fails its validation is asked for again when an interceptor decides so`() async throws {
         let count = Counter()
-        let server = try MisbehavingServer { _ in
-            Reply(body: count.add() == 1 ? "portal" : "done").field("Content-Type", count.count == 1 ? "text/html" : "text/plain")
+        let server = try TestServer { _ in
+            StubResponse(body: count.add() == 1 ? "portal" : "done").field(
+                "Content-Type", count.count == 1 ? "text/html" : "text/plain")
         }
         let validation = ResponseValidation(acceptableContentTypes: ["text/plain"])
         let data = try await session(retrying(), validation: validation).data(TransferRequest(url: server.url())).data()
@@ -136,7 +137,7 @@ import Testing
     }
 
     @Test func `a status of 400 or above is shown to interceptors once`() async throws {
-        let server = try MisbehavingServer { _ in Reply(418) }
+        let server = try TestServer { _ in StubResponse(418) }
         let manager = try session(retrying(upTo: 0))
         await #expect(throws: HTTPSessionError.self) { _ = try await manager.get(server.url().absoluteString).data() }
         #expect(seen.withLock { $0.count } == 1)
@@ -157,8 +158,8 @@ import Testing
     @Test func `canceling the first task cancels the retry after a failed serializer`() async throws {
         let gate = try Gate()
         let count = Counter()
-        let server = try MisbehavingServer { _ in
-            count.add() == 1 ? Reply(body: "no JSON") : Reply(body: "{}").held(by: gate)
+        let server = try TestServer { _ in
+            count.add() == 1 ? StubResponse(body: "no JSON") : StubResponse(body: "{}").held(by: gate)
         }
         let task = try session(retrying()).data(TransferRequest(url: server.url()))
         async let value = task.json()

@@ -36,7 +36,9 @@ import Testing
 
     @Test func `each interceptor changes what the one before it has made, before every attempt`() async throws {
         let count = Counter()
-        let server = try MisbehavingServer { _ in count.add() == 1 ? Reply(503).field("Retry-After", "0") : Reply(body: "done") }
+        let server = try TestServer { _ in
+            count.add() == 1 ? StubResponse(503).field("Retry-After", "0") : StubResponse(body: "done")
+        }
         let manager = try HTTPSessionManager(
             configuration: localConfiguration { $0.retryPolicy = RetryPolicy(baseDelay: .milliseconds(1)) },
             handlers: TransferHandlers(interceptors: [Self.adding("a"), Self.adding("b")]))
@@ -45,13 +47,13 @@ import Testing
     }
 
     @Test func `what an interceptor adds stays within the origin`() async throws {
-        let other = try MisbehavingServer { _ in Reply(body: "there") }
+        let other = try TestServer { _ in StubResponse(body: "there") }
         let address = other.url("/there").absoluteString
-        let server = try MisbehavingServer { request in
+        let server = try TestServer { request in
             switch request.path {
-            case "/first": Reply(302).field("Location", "/second")
-            case "/second": Reply(302).field("Location", address)
-            default: Reply(404)
+            case "/first": StubResponse(302).field("Location", "/second")
+            case "/second": StubResponse(302).field("Location", address)
+            default: StubResponse(404)
             }
         }
         _ = try await session(Self.adding("a")).data(TransferRequest(url: server.url("/first"))).value
@@ -61,7 +63,7 @@ import Testing
 
     @Test func `what an interceptor throws ends the task, and nothing is sent`() async throws {
         struct Trouble: Error {}
-        let server = try MisbehavingServer { _ in Reply() }
+        let server = try TestServer { _ in StubResponse() }
         let throwing = try session(Interceptor(adapting: { _ in throw Trouble() }))
         let error = await failure(throwing.data(TransferRequest(url: server.url())))
         #expect(error?.code == .interceptorFailed)
@@ -73,7 +75,7 @@ import Testing
     }
 
     @Test func `an interceptor that never answers is an error, and one whose task is cancelled is too`() async throws {
-        let server = try MisbehavingServer { _ in Reply() }
+        let server = try TestServer { _ in StubResponse() }
         let hanging = Interceptor(adapting: { request in
             try await Task.sleep(for: .seconds(3_600))
             return request
@@ -92,7 +94,7 @@ import Testing
     // MARK: Retrying
 
     @Test func `an interceptor may have the task try again, so many times`() async throws {
-        let server = try MisbehavingServer { _ in Reply(418, body: "no") }
+        let server = try TestServer { _ in StubResponse(418, body: "no") }
         let stubborn = Interceptor(retrying: { attempt in
             attempt.response?.statusCode == 418 ? .retry(after: .milliseconds(1)) : .proceed
         })
@@ -107,8 +109,8 @@ import Testing
 
     @Test func `an interceptor hears of errors too`() async throws {
         let count = Counter()
-        let server = try MisbehavingServer { _ in
-            count.add() == 1 ? Reply(body: .pattern(1_000)).cut(afterBodyBytes: 10, .reset) : Reply(body: "done")
+        let server = try TestServer { _ in
+            count.add() == 1 ? StubResponse(body: .pattern(1_000)).cut(afterBodyBytes: 10, .reset) : StubResponse(body: "done")
         }
         let told = Locked<[HTTPSessionError.Code?]>([])
         let interceptor = Interceptor(retrying: { attempt in
@@ -122,14 +124,14 @@ import Testing
     @Test func `a download whose address has expired goes on at the one that an interceptor gives`() async throws {
         let folder = try ScratchDirectory()
         let count = Counter()
-        let server = try MisbehavingServer { request in
+        let server = try TestServer { request in
             switch (request.target, count.add()) {
-            case (_, 1): Reply(body: .pattern(1_000_000)).field("ETag", "\"1\"").cut(afterBodyBytes: 600_000, .truncated)
-            case ("/file?signature=1", _): Reply(403, body: "expired")
+            case (_, 1): StubResponse(body: .pattern(1_000_000)).field("ETag", "\"1\"").cut(afterBodyBytes: 600_000, .truncated)
+            case ("/file?signature=1", _): StubResponse(403, body: "expired")
             case (_, _) where request["if-range"] == "\"1\"":
-                Reply(206, body: ReplyBody([.pattern(from: 600_000, count: 400_000)])).field("ETag", "\"1\"")
+                StubResponse(206, body: StubBody([.pattern(from: 600_000, count: 400_000)])).field("ETag", "\"1\"")
                     .field("Content-Range", "bytes 600000-999999/1000000")
-            default: Reply(500)
+            default: StubResponse(500)
             }
         }
         let fresh = server.url("/file?signature=2")
@@ -147,7 +149,7 @@ import Testing
 
     @Test func `an interceptor may end a task with an error of its own, and no later one is asked`() async throws {
         struct Enough: Error {}
-        let server = try MisbehavingServer { _ in Reply(409, body: "no") }
+        let server = try TestServer { _ in StubResponse(409, body: "no") }
         let asked = Counter()
         let later = Interceptor(retrying: { _ in
             asked.add()

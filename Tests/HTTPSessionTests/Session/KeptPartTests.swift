@@ -27,26 +27,26 @@ import Testing
     /// Serves one version, and what is asked of it; cut after `cut` bytes of the whole, as long as it is told to.
     private final class Source: Sendable {
         let log = Log()
-        let server: MisbehavingServer
+        let server: TestServer
 
         final class Log: Sendable {
             let state = Locked((tag: "\"1\"", cut: Int64?.some(600_000), digest: String?.none))
         }
 
         init(size: Int64 = 1_000_000) throws {
-            server = try MisbehavingServer { [log] request in
+            server = try TestServer { [log] request in
                 let (tag, cut, digest) = log.state.withLock { $0 }
                 var fields = [("ETag", tag)]
                 if let digest { fields.append(("Repr-Digest", digest)) }
-                var reply: Reply
+                var reply: StubResponse
                 let start = request["range"].flatMap { Int64($0.dropFirst("bytes=".count).dropLast()) }
                 if request["if-none-match"] == tag {
-                    reply = Reply(304)
+                    reply = StubResponse(304)
                 } else if let start, request["if-range"] ?? tag == tag {
-                    reply = Reply(206, body: ReplyBody([.pattern(from: start, count: size - start)]))
+                    reply = StubResponse(206, body: StubBody([.pattern(from: start, count: size - start)]))
                     fields.append(("Content-Range", "bytes \(start)-\(size - 1)/\(size)"))
                 } else {
-                    reply = Reply(body: .pattern(size))
+                    reply = StubResponse(body: .pattern(size))
                     if let cut { reply = reply.cut(afterBodyBytes: cut, .truncated) }
                 }
                 for (name, value) in fields { reply = reply.field(name, value) }
@@ -166,7 +166,7 @@ import Testing
     @Test func `an error of the server leaves it as it is`() async throws {
         let source = try Source()
         try await fail(source, to: place())
-        let broken = try MisbehavingServer { _ in Reply(404) }
+        let broken = try TestServer { _ in StubResponse(404) }
         let task = try session().download(TransferRequest(url: broken.url("/file")), to: place())
         #expect(await failure(task)?.code == .unacceptableStatus)
         source.heal()
@@ -223,9 +223,9 @@ import Testing
 
     @Test func `one task has the part, and another is told so`() async throws {
         let gate = try Gate()
-        let server = try MisbehavingServer { _ in
-            Reply(
-                body: ReplyBody([.pattern(from: 0, count: 700_000), .wait(.gate(gate)), .pattern(from: 700_000, count: 300_000)]))
+        let server = try TestServer { _ in
+            StubResponse(
+                body: StubBody([.pattern(from: 0, count: 700_000), .wait(.gate(gate)), .pattern(from: 700_000, count: 300_000)]))
         }
         let session = try session()
         let first = session.download(TransferRequest(url: server.url()), to: place())
@@ -239,7 +239,7 @@ import Testing
     }
 
     @Test func `a symbolic link or a FIFO in the place of the partial file is left untouched`() async throws {
-        let server = try MisbehavingServer { _ in Reply(body: "done") }
+        let server = try TestServer { _ in StubResponse(body: "done") }
         try FileManager.default.createSymbolicLink(
             at: folder.url("file.netwatch-part"), withDestinationURL: folder.url("elsewhere"))
         #expect(mkfifo(folder.file("pipe.netwatch-part"), 0o600) == 0)
@@ -333,7 +333,7 @@ import Testing
     @Test func `resume data stays good until the file is whole`() async throws {
         let source = try Source()
         let data = try await resumeData(source)
-        let refusing = try MisbehavingServer { _ in Reply(503) }
+        let refusing = try TestServer { _ in StubResponse(503) }
         let again = try resumingSession().download(
             resuming: data, of: TransferRequest(url: refusing.url("/file")), to: place("file", .removed))
         let error = await failure(again)
@@ -346,9 +346,9 @@ import Testing
 
     @Test func `a task that is cancelled has resume data`() async throws {
         let gate = try Gate()
-        let server = try MisbehavingServer { _ in
-            Reply(
-                body: ReplyBody([.pattern(from: 0, count: 700_000), .wait(.gate(gate)), .pattern(from: 700_000, count: 300_000)])
+        let server = try TestServer { _ in
+            StubResponse(
+                body: StubBody([.pattern(from: 0, count: 700_000), .wait(.gate(gate)), .pattern(from: 700_000, count: 300_000)])
             )
             .field("ETag", "\"1\"")
         }

@@ -14,7 +14,7 @@ import Testing
     }
 
     @Test func `what a progress callback holds may ask its task when it ends`() async throws {
-        let server = try MisbehavingServer { _ in Reply(body: "x") }
+        let server = try TestServer { _ in StubResponse(body: "x") }
         let session = try localSession()
         let (ends, ended) = AsyncStream.makeStream(of: TransferTask.State.self)
         for _ in 0..<20 {
@@ -34,8 +34,8 @@ import Testing
 
     @Test(arguments: ["handler", "body", "session"])
     func `what a task holds ends off the session's thread, and may ask for the session's tasks`(_ place: String) async throws {
-        let server = try MisbehavingServer { request in
-            request.path == "/redirect" ? .redirect(to: "/") : Reply(body: "x")
+        let server = try TestServer { request in
+            request.path == "/redirect" ? .redirect(to: "/") : StubResponse(body: "x")
         }
         let (ends, ended) = AsyncStream.makeStream(of: String.self)
         var session: HTTPSessionManager? = try localSession { $0.name = "letting-go" }
@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test func `a task that nobody started and nobody holds ends with its callbacks, and lets its session end`() async throws {
-        let server = try MisbehavingServer { _ in Reply() }
+        let server = try TestServer { _ in StubResponse() }
         let (released, group) = (Signal(), DispatchGroup())
         weak var forgotten: TransferTask?
         do {
@@ -86,7 +86,7 @@ import Testing
     }
 
     @Test func `readers of progress that have left are let go of`() async throws {
-        let server = try MisbehavingServer { _ in .never }
+        let server = try TestServer { _ in .never }
         let task = try localSession().data(TransferRequest(url: server.url()))
         for _ in 0..<100 { for await _ in task.progress { break } }
         #expect(task.progressReaderCount == 0)

@@ -7,12 +7,12 @@ import NetworkLab
 import Testing
 
 @Suite(.timeLimit(.minutes(20))) struct LifeCycleTests {
-    private func request(_ server: MisbehavingServer, _ path: String = "/") -> TransferRequest {
+    private func request(_ server: TestServer, _ path: String = "/") -> TransferRequest {
         TransferRequest(url: server.url(path))
     }
 
     @Test func `a session that ends with its tasks cancels them`() async throws {
-        let server = try MisbehavingServer { _ in .never }
+        let server = try TestServer { _ in .never }
         let log = EventLog()
         let session = try HTTPSessionManager(
             configuration: localConfiguration { $0.maximumConnectionsPerHost = 1 }, monitors: [log])
@@ -29,7 +29,7 @@ import Testing
 
     @Test func `a session that ends after its tasks lets them end`() async throws {
         let gate = try Gate()
-        let server = try MisbehavingServer { _ in Reply(body: "x").held(by: gate) }
+        let server = try TestServer { _ in StubResponse(body: "x").held(by: gate) }
         let log = EventLog()
         let session = try HTTPSessionManager(
             configuration: localConfiguration { $0.maximumConnectionsPerHost = 1 }, monitors: [log])
@@ -48,8 +48,8 @@ import Testing
     ) async throws {
         let folder = try ScratchDirectory()
         let gate = try Gate()
-        let server = try MisbehavingServer { _ in
-            Reply(body: "x").field("Set-Cookie", "a=1; Max-Age=3600").held(by: gate)
+        let server = try TestServer { _ in
+            StubResponse(body: "x").field("Set-Cookie", "a=1; Max-Age=3600").held(by: gate)
         }
         let log = EventLog()
         let session = try HTTPSessionManager(
@@ -69,7 +69,7 @@ import Testing
 
     @Test func `a manager that is dropped leaves its tasks running, and its connections end with them`() async throws {
         let gate = try Gate()
-        let server = try MisbehavingServer { _ in Reply(body: "x").held(by: gate) }
+        let server = try TestServer { _ in StubResponse(body: "x").held(by: gate) }
         var task: TransferTask? = try localSession().data(request(server))
         try await server.awaitRequests(1)
         gate.open()
@@ -79,11 +79,11 @@ import Testing
     }
 
     @Test func `events come in their order`() async throws {
-        let server = try MisbehavingServer { request in
+        let server = try TestServer { request in
             switch request.path {
             case "/": .redirect(to: "/locked")
             case "/locked" where request["authorization"] == nil: .unauthorized("Basic realm=r")
-            default: Reply(body: "x").interim(103)
+            default: StubResponse(body: "x").interim(103)
             }
         }
         let log = EventLog()
@@ -103,8 +103,8 @@ import Testing
     @Test func `suspending, retrying and failing are told too`() async throws {
         let gate = try Gate()
         let folder = try ScratchDirectory()
-        let server = try MisbehavingServer { request in
-            request.arrival == 1 ? Reply(body: "x").endingOnNextRequest() : Reply(404, body: "no").held(by: gate)
+        let server = try TestServer { request in
+            request.arrival == 1 ? StubResponse(body: "x").endingOnNextRequest() : StubResponse(404, body: "no").held(by: gate)
         }
         let log = EventLog()
         let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
@@ -129,7 +129,7 @@ import Testing
 
     @Test func `Foundation's notifications tell of starts, stops, ends and files`() async throws {
         let folder = try ScratchDirectory()
-        let server = try MisbehavingServer { _ in Reply(body: "x") }
+        let server = try TestServer { _ in StubResponse(body: "x") }
         let session = try localSession()
         let task = session.download(request(server), to: .init(folder.url("file")), startsNow: false)
         let told = Locked<[String]>([])
@@ -160,7 +160,7 @@ import Testing
     func `Foundation's notification tells of a session's end and its tasks', if anybody wants it`(
         _ isWanted: Bool
     ) async throws {
-        let server = try MisbehavingServer { _ in .never }
+        let server = try TestServer { _ in .never }
         let told = Locked<[String]>([])
         let log = EventLog()
         let (stream, posted) = AsyncStream.makeStream(of: Void.self)
@@ -199,7 +199,7 @@ import Testing
         #expect(try HTTPSessionManager.shared === session)
         session.invalidate(cancelsTasks: true)
         await session.close()
-        let server = try MisbehavingServer { _ in Reply() }
+        let server = try TestServer { _ in StubResponse() }
         // What it is asked here it refuses, being as strict as any: it has not ended.
         #expect(await failure(session.data(request(server)))?.code == .insecureConnectionRefused)
         #expect(try await session.cookies.all().isEmpty)
@@ -213,8 +213,8 @@ import Testing
             for name in ["HOME", "TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"] { setenv(name, path, 1) }
             try #require(chdir(path) == 0)
             let certificate = try SelfSignedCertificate(names: ["named.example"])
-            let server = try MisbehavingServer(tls: certificate.serverTLS) { request in
-                Reply(body: .text(request["cookie"] ?? "-")).field("Set-Cookie", "a=1; Max-Age=1000")
+            let server = try TestServer(tls: certificate.serverTLS) { request in
+                StubResponse(body: .text(request["cookie"] ?? "-")).field("Set-Cookie", "a=1; Max-Age=1000")
                     .field("Strict-Transport-Security", "max-age=1000")
             }
             let policy = try SecurityPolicy.trusting(certificate)
@@ -237,8 +237,8 @@ import Testing
     }
 
     @Test func `what was measured of each transaction`() async throws {
-        let server = try MisbehavingServer { request in
-            request.path == "/" ? .redirect(to: "/next") : Reply(body: .pattern(10_000)).delayed(.milliseconds(20))
+        let server = try TestServer { request in
+            request.path == "/" ? .redirect(to: "/next") : StubResponse(body: .pattern(10_000)).delayed(.milliseconds(20))
         }
         let session = try localSession()
         let before = Date()
@@ -272,7 +272,7 @@ import Testing
 
     @Test func `what was measured over TLS`() async throws {
         let certificate = try SelfSignedCertificate()
-        let server = try MisbehavingServer(tls: certificate.serverTLS) { _ in Reply(body: "x") }
+        let server = try TestServer(tls: certificate.serverTLS) { _ in StubResponse(body: "x") }
         let policy = try SecurityPolicy.trusting(certificate)
         let session = try HTTPSessionManager(configuration: localConfiguration { $0.securityPolicy = policy })
         let transaction = try #require(try await session.data(request(server)).value.metrics.transactions.first)
@@ -283,7 +283,7 @@ import Testing
     }
 
     @Test func `a failed task has its transaction too`() async throws {
-        let server = try MisbehavingServer { _ in Reply(body: .pattern(1_000)).cut(afterBodyBytes: 10) }
+        let server = try TestServer { _ in StubResponse(body: .pattern(1_000)).cut(afterBodyBytes: 10) }
         let log = EventLog()
         let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
         let error = await failure(session.data(TransferRequest(url: server.url("/?password=x"), method: .delete)))
@@ -295,7 +295,7 @@ import Testing
     }
 
     @Test func `a task that was never started keeps no session, whoever listens`() async throws {
-        let server = try MisbehavingServer { _ in Reply(body: "x") }
+        let server = try TestServer { _ in StubResponse(body: "x") }
         let log = EventLog()
         var session: HTTPSessionManager? = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
         _ = try await session?.data(request(server)).value
@@ -306,7 +306,7 @@ import Testing
     }
 
     @Test func `the end is posted behind the callbacks`() async throws {
-        let server = try MisbehavingServer { _ in Reply(fields: ["Content-Type": "application/json"], body: "{}") }
+        let server = try TestServer { _ in StubResponse(fields: ["Content-Type": "application/json"], body: "{}") }
         let session = try localSession()
         for _ in 0..<100 {
             let (told, end) = (Locked<[String]>([]), Signal())

@@ -31,7 +31,7 @@ import Testing
     @Test func `a loss shorter than a quarter of a second is left to TCP`() async throws {
         let gate = try Gate()
         let server = try lab.server { request in
-            request.path == "/late" ? Reply(body: "late").held(by: gate) : ConnectivityLab.half(request, until: gate)
+            request.path == "/late" ? StubResponse(body: "late").held(by: gate) : ConnectivityLab.half(request, until: gate)
         }
         let monitor = try await lab.settledMonitor()
         let session = try lab.session(monitor)
@@ -63,7 +63,7 @@ import Testing
             switch count.add() {
             case 1: ConnectivityLab.half(request, until: first)
             // It is let go, and has no answer yet.
-            case 2: Reply(body: "late").held(by: second)
+            case 2: StubResponse(body: "late").held(by: second)
             default: ConnectivityLab.half(request, until: first)
             }
         }
@@ -83,7 +83,7 @@ import Testing
     }
 
     @Test func `that a task waits is posted, with the reason`() async throws {
-        let server = try lab.server { _ in Reply(body: "well") }
+        let server = try lab.server { _ in StubResponse(body: "well") }
         let monitor = try await lab.settledMonitor()
         let session = try lab.session(monitor)
         try lab.client.ip("link set one down")
@@ -106,9 +106,9 @@ import Testing
     }
 
     @Test func `behind a proxy on this machine nobody waits for a network`() async throws {
-        var options = MisbehavingServer.Options()
+        var options = TestServer.Options()
         options.namespace = lab.client.path
-        let proxy = try MisbehavingServer(options: options) { Reply(body: .text("by proxy: \($0.target)")) }
+        let proxy = try TestServer(options: options) { StubResponse(body: .text("by proxy: \($0.target)")) }
         let monitor = try await lab.settledMonitor()
         let session = try lab.session(monitor) { $0.proxy = .explicit("http://127.0.0.1:\(proxy.port)") }
         try lab.client.ip("link set one down")

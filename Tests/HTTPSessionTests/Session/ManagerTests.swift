@@ -11,20 +11,20 @@ import Testing
 /// What AFNetworking promises of its AFHTTPSessionManager.
 @Suite(.timeLimit(.minutes(20))) struct ManagerTests {
     /// A server that says what it was asked, as JSON.
-    private func echo() throws -> MisbehavingServer {
-        try MisbehavingServer { request in
+    private func echo() throws -> TestServer {
+        try TestServer { request in
             let told: [String: String] = [
                 "method": request.method, "target": request.target, "body": request.text,
                 "type": request["content-type"] ?? "-", "kind": request["x-kind"] ?? "-",
                 "authorization": request["authorization"] ?? "-",
             ]
             let body = (try? JSONEncoder().encode(told)) ?? Data()
-            return Reply(fields: ["Content-Type": "application/json"], body: .bytes(body))
+            return StubResponse(fields: ["Content-Type": "application/json"], body: .bytes(body))
         }
     }
 
     private func manager(
-        _ server: MisbehavingServer, _ path: String = "/v1", serializer: any RequestSerializer = HTTPRequestSerializer(),
+        _ server: TestServer, _ path: String = "/v1", serializer: any RequestSerializer = HTTPRequestSerializer(),
         validation: ResponseValidation = ResponseValidation(), queue: DispatchQueue? = nil, group: DispatchGroup? = nil
     ) throws -> HTTPSessionManager {
         try HTTPSessionManager(
@@ -170,8 +170,8 @@ import Testing
     @Test(arguments: ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]) func `success is called at 200, failure at 404`(
         _ method: String
     ) async throws {
-        let server = try MisbehavingServer { request in
-            Reply(request.path == "/v1/good" ? 200 : 404, fields: ["Content-Type": "application/json"], body: "{\"a\":1}")
+        let server = try TestServer { request in
+            StubResponse(request.path == "/v1/good" ? 200 : 404, fields: ["Content-Type": "application/json"], body: "{\"a\":1}")
         }
         let session = try manager(server)
         for path in ["good", "bad"] {
@@ -197,7 +197,7 @@ import Testing
     }
 
     @Test func `204 is no value, not an error`() async throws {
-        let server = try MisbehavingServer { _ in Reply(204) }
+        let server = try TestServer { _ in StubResponse(204) }
         let session = try manager(server)
         guard case .success(nil)? = await callback({ session.get("a", success: $0, failure: $1) }) else {
             Issue.record("no success without a value")
@@ -206,8 +206,8 @@ import Testing
     }
 
     @Test func `a type that is no JSON, and a check that fails, are failures`() async throws {
-        let server = try MisbehavingServer { request in
-            Reply(fields: ["Content-Type": request.path == "/v1/html" ? "text/html" : "application/json"], body: "{}")
+        let server = try TestServer { request in
+            StubResponse(fields: ["Content-Type": request.path == "/v1/html" ? "text/html" : "application/json"], body: "{}")
         }
         let session = try manager(server)
         guard case .failure(let error)? = await callback({ session.get("html", success: $0, failure: $1) }) else {
@@ -245,7 +245,7 @@ import Testing
     }
 
     @Test func `progress reaches the whole, of what is received and of what is sent`() async throws {
-        let server = try MisbehavingServer { _ in Reply(body: .pattern(300_000)) }
+        let server = try TestServer { _ in StubResponse(body: .pattern(300_000)) }
         let session = try localSession()
         let task = session.data(
             TransferRequest(url: server.url(), method: .post, body: .data(Data(count: 200_000))), startsNow: false)
@@ -264,8 +264,8 @@ import Testing
 
     @Test func `a Progress stops its task, lets it go on and cancels it`() async throws {
         let gate = try Gate()
-        let body = ReplyBody([.pattern(from: 0, count: 1_000), .wait(.gate(gate)), .pattern(from: 1_000, count: 1_000)])
-        let server = try MisbehavingServer { _ in Reply(body: body) }
+        let body = StubBody([.pattern(from: 0, count: 1_000), .wait(.gate(gate)), .pattern(from: 1_000, count: 1_000)])
+        let server = try TestServer { _ in StubResponse(body: body) }
         let log = EventLog()
         let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
         let task = session.data(TransferRequest(url: server.url()))
@@ -291,7 +291,7 @@ import Testing
         _ kind: TransferTask.Kind
     ) async throws {
         let gate = try Gate()
-        let server = try MisbehavingServer { _ in Reply(body: "x").held(by: gate) }
+        let server = try TestServer { _ in StubResponse(body: "x").held(by: gate) }
         let folder = try ScratchDirectory()
         let session = try localSession()
         let request = TransferRequest(url: server.url(), method: .post, body: kind == .upload ? .data(Data("a".utf8)) : .none)

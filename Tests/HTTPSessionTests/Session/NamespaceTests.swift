@@ -17,8 +17,8 @@ import Testing
         try uplinks.take("one")
     }
 
-    private var options: MisbehavingServer.Options {
-        var options = MisbehavingServer.Options()
+    private var options: TestServer.Options {
+        var options = TestServer.Options()
         options.namespace = uplinks.site.path
         return options
     }
@@ -48,8 +48,8 @@ import Testing
 
     @Test func `another network may have another word for a name`() async throws {
         try uplinks.site.ip("addr add 203.0.113.10/32 dev lo")
-        let old = try MisbehavingServer(at: .ip("203.0.113.9", port: 0), options: options) { _ in Reply(body: "old").closing() }
-        let new = try MisbehavingServer(at: .ip("203.0.113.10", port: old.port), options: options) { _ in Reply(body: "new") }
+        let old = try TestServer(at: .ip("203.0.113.9", port: 0), options: options) { _ in StubResponse(body: "old").closing() }
+        let new = try TestServer(at: .ip("203.0.113.10", port: old.port), options: options) { _ in StubResponse(body: "new") }
         let folder = try ScratchDirectory()
         let hosts = folder.url("hosts")
         try Data("203.0.113.9 named.example\n".utf8).write(to: hosts)
@@ -74,7 +74,7 @@ import Testing
     }
 
     @Test func `of every task its events are told in their order, whichever thread has them`() async throws {
-        let server = try MisbehavingServer(at: .ip("203.0.113.9", port: 0), options: options) { _ in Reply(body: "well") }
+        let server = try TestServer(at: .ip("203.0.113.9", port: 0), options: options) { _ in StubResponse(body: "well") }
         let session = try session()
         let request = TransferRequest(url: server.url())
         for _ in 0..<20 {
@@ -103,7 +103,7 @@ import Testing
 
     @Test func `the process's own threads stay where they are, whatever a session in a namespace has for them`() async throws {
         let home = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/ns/net")
-        let server = try MisbehavingServer(at: .ip("203.0.113.9", port: 0), options: options) { _ in Reply(body: "well") }
+        let server = try TestServer(at: .ip("203.0.113.9", port: 0), options: options) { _ in StubResponse(body: "well") }
         let monitor = try PathMonitor(namespace: NetworkNamespace(uplinks.client.path))
         let session = try session(monitor)
         for round in 0..<10 {

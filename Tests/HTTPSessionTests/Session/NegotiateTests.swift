@@ -8,7 +8,7 @@ import Testing
 /// Connections that a server may take for a user's own (RFC 4559 section 6).
 @Suite(.timeLimit(.minutes(20))) struct NegotiateTests {
     @Test func `a connection authenticated by Negotiate carries no other request, before or after it`() async throws {
-        let server = try MisbehavingServer { _ in Reply(body: "x") }
+        let server = try TestServer { _ in StubResponse(body: "x") }
         let session = try localSession()
         for user in [nil, "one", "one", "two", nil, nil] as [String?] {
             var request = TransferRequest(url: server.url())
@@ -21,8 +21,8 @@ import Testing
     }
 
     @Test func `a Negotiate credential is sent on a fresh connection, which is not used again`() async throws {
-        let server = try MisbehavingServer { request in
-            request.path == "/locked" ? .unauthorized("Negotiate") : Reply(body: "x")
+        let server = try TestServer { request in
+            request.path == "/locked" ? .unauthorized("Negotiate") : StubResponse(body: "x")
         }
         let session = try localSession(
             handlers: TransferHandlers(challenge: { challenge in

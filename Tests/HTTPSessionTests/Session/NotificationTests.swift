@@ -50,8 +50,8 @@ import Testing
 
     @Test func `a download that loses its place is told of`() async throws {
         let (folder, gate) = (try ScratchDirectory(), try Gate())
-        let server = try MisbehavingServer { _ in
-            Reply(body: ReplyBody([.pattern(from: 0, count: 1_000), .wait(.gate(gate)), .bytes([1])]))
+        let server = try TestServer { _ in
+            StubResponse(body: StubBody([.pattern(from: 0, count: 1_000), .wait(.gate(gate)), .bytes([1])]))
         }
         let task = try localSession().download(
             TransferRequest(url: server.url()), to: .init(folder.url("file"), existingFile: .fail), startsNow: false)
@@ -68,7 +68,7 @@ import Testing
 
     @Test func `a download whose place is taken from the beginning is told of too`() async throws {
         let folder = try ScratchDirectory()
-        let server = try MisbehavingServer { _ in Reply(body: "x") }
+        let server = try TestServer { _ in StubResponse(body: "x") }
         try Data("other".utf8).write(to: folder.url("file"))
         let end = Signal()
         // Whoever wants to hear of such a task listens before it is there.
@@ -91,7 +91,7 @@ import Testing
 
     @Test func `a download whose directory is not there is told of too`() async throws {
         let folder = try ScratchDirectory()
-        let server = try MisbehavingServer { _ in Reply(body: "x") }
+        let server = try TestServer { _ in StubResponse(body: "x") }
         let task = try localSession().download(
             TransferRequest(url: server.url()), to: .init(folder.url("none/file")), startsNow: false)
         let observer = Observer(task)
@@ -103,7 +103,7 @@ import Testing
 
     @Test func `stops and starts are told once each, and the file and the end`() async throws {
         let (folder, gate) = (try ScratchDirectory(), try Gate())
-        let server = try MisbehavingServer { _ in Reply(body: "x").held(by: gate) }
+        let server = try TestServer { _ in StubResponse(body: "x").held(by: gate) }
         let log = EventLog()
         let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
         let task = session.download(TransferRequest(url: server.url()), to: .init(folder.url("file")), startsNow: false)
@@ -124,12 +124,12 @@ import Testing
     private func end(
         of path: String, _ listen: (HTTPSessionManager, TransferTask) -> Void = { _, _ in }
     ) async throws -> TransferTask.DidComplete {
-        let server = try MisbehavingServer { request in
+        let server = try TestServer { request in
             switch request.path {
             case "/lost": .none()
-            case "/missing": Reply(404, fields: ["Content-Type": "application/json"], body: "{}")
-            case "/broken": Reply(fields: ["Content-Type": "application/json"], body: "{")
-            default: Reply(fields: ["Content-Type": "application/json"], body: "{\"a\":1}")
+            case "/missing": StubResponse(404, fields: ["Content-Type": "application/json"], body: "{}")
+            case "/broken": StubResponse(fields: ["Content-Type": "application/json"], body: "{")
+            default: StubResponse(fields: ["Content-Type": "application/json"], body: "{\"a\":1}")
             }
         }
         let session = try localSession()

@@ -9,7 +9,7 @@ import Testing
 /// Observers of Reachability's notifications.
 @Suite(.timeLimit(.minutes(5))) struct ObserverTests {
     @Test func `statusDidChange is posted with its update when a server goes away`() async throws {
-        let server = Locked<MisbehavingServer?>(try MisbehavingServer { _ in Reply() })
+        let server = Locked<TestServer?>(try TestServer { _ in StubResponse() })
         let port = try #require(server.withLock { $0?.port })
         let settings = ProbeSettings(interval: .milliseconds(100), timeout: .seconds(60), failAfter: 1, recoverAfter: 1)
         let watched = try ServerMonitor("127.0.0.1:\(port)", settings: settings)
@@ -63,9 +63,9 @@ import Testing
         for await code in causes where code == .refused { break }
         await lab.log.await("retry cannot-connect-to-host")
         // The server is there: the task resumes with the second half.
-        var options = MisbehavingServer.Options()
+        var options = TestServer.Options()
         options.namespace = lab.site.path
-        let second = try MisbehavingServer(at: .ip(Uplinks.server, port: first.port), options: options) {
+        let second = try TestServer(at: .ip(Uplinks.server, port: first.port), options: options) {
             ConnectivityLab.half($0, until: gate)
         }
         for await code in causes where code == nil { break }

@@ -42,8 +42,8 @@ import Testing
 
     @Test func `a proxy that speaks TLS forwards and tunnels, TLS within TLS`() async throws {
         let (proxy, address) = try secureProxy()
-        let plain = try MisbehavingServer { _ in Reply(body: "plain") }
-        let secure = try MisbehavingServer(tls: own.serverTLS) { _ in Reply(body: "secure") }
+        let plain = try TestServer { _ in StubResponse(body: "plain") }
+        let secure = try TestServer(tls: own.serverTLS) { _ in StubResponse(body: "secure") }
         let session = try session(address)
         #expect(try await session.data(request("http://named.example:\(plain.port)/")).value.data == Data("plain".utf8))
         for _ in 0..<2 {
@@ -58,7 +58,7 @@ import Testing
 
     @Test func `a proxy that is not believed gets no request`() async throws {
         let (proxy, address) = try secureProxy()
-        let secure = try MisbehavingServer(tls: own.serverTLS) { _ in Reply() }
+        let secure = try TestServer(tls: own.serverTLS) { _ in StubResponse() }
         let session = try session(address) { $0.proxySecurityPolicy = .default }
         for url in ["https://named.example:\(secure.port)/", "http://named.example:\(secure.port)/"] {
             let error = await failure(session.data(try request(url)))
@@ -73,7 +73,7 @@ import Testing
 
     @Test func `behind a proxy that is believed the server is judged by its own policy`() async throws {
         let (proxy, address) = try secureProxy()
-        let secure = try MisbehavingServer(tls: own.serverTLS) { _ in Reply() }
+        let secure = try TestServer(tls: own.serverTLS) { _ in StubResponse() }
         let session = try session(address) { $0.securityPolicy = .default }
         let error = await failure(session.data(try request("https://named.example:\(secure.port)/")))
         #expect(error?.code == .certificateHasUnknownRoot)
@@ -83,7 +83,7 @@ import Testing
 
     @Test func `the pins of hosts judge servers, and never a proxy`() async throws {
         let (proxy, address) = try secureProxy()
-        let secure = try MisbehavingServer(tls: own.serverTLS) { _ in Reply(body: "x") }
+        let secure = try TestServer(tls: own.serverTLS) { _ in StubResponse(body: "x") }
         let nobody = ["sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="]
         let pinsOfProxy = try HostPins("localhost", pins: nobody)
         let pinsOfServer = try HostPins("named.example", pins: nobody)
@@ -105,8 +105,8 @@ import Testing
         let credentials = ProxyServer.Credentials(user: "user", password: "word", scheme: scheme)
         let proxy = try ProxyServer(
             tls: isSecure ? proxys.serverTLS : nil, credentials: credentials, names: ["named.example": "127.0.0.1"])
-        let plain = try MisbehavingServer { Reply(body: .text($0["proxy-authorization"] ?? "-")) }
-        let secure = try MisbehavingServer(tls: own.serverTLS) { Reply(body: .text($0["proxy-authorization"] ?? "-")) }
+        let plain = try TestServer { StubResponse(body: .text($0["proxy-authorization"] ?? "-")) }
+        let secure = try TestServer(tls: own.serverTLS) { StubResponse(body: .text($0["proxy-authorization"] ?? "-")) }
         let asked = Locked<[AuthenticationChallenge]>([])
         let handlers = TransferHandlers(challenge: { challenge in
             asked.withLock { $0.append(challenge) }
@@ -134,7 +134,7 @@ import Testing
 
     @Test func `a wrong word is asked about again, one that is given twice is said once`() async throws {
         let (proxy, address) = try secureProxy(.init(user: "user", password: "word"))
-        let secure = try MisbehavingServer(tls: own.serverTLS) { _ in Reply(body: "x") }
+        let secure = try TestServer(tls: own.serverTLS) { _ in StubResponse(body: "x") }
         let url = "https://named.example:\(secure.port)/"
         let counts = Locked<[Int]>([])
         let learning = try session(
@@ -153,8 +153,8 @@ import Testing
 
     @Test func `a proxy's credential stays with the task on its way to another server`() async throws {
         let (proxy, address) = try secureProxy(.init(user: "user", password: "word"))
-        let secure = try MisbehavingServer(tls: own.serverTLS) { _ in Reply(body: "there") }
-        let plain = try MisbehavingServer { [port = secure.port] _ in .redirect(to: "https://named.example:\(port)/") }
+        let secure = try TestServer(tls: own.serverTLS) { _ in StubResponse(body: "there") }
+        let plain = try TestServer { [port = secure.port] _ in .redirect(to: "https://named.example:\(port)/") }
         let asked = Counter()
         let session = try session(
             address,
@@ -220,8 +220,8 @@ import Testing
             let (other, certificate) = (
                 try ProxyServer(names: ["named.example": "127.0.0.1"]), try SelfSignedCertificate(names: ["named.example"])
             )
-            let plain = try MisbehavingServer { _ in Reply(body: "x") }
-            let secure = try MisbehavingServer(tls: certificate.serverTLS) { _ in Reply(body: "x") }
+            let plain = try TestServer { _ in StubResponse(body: "x") }
+            let secure = try TestServer(tls: certificate.serverTLS) { _ in StubResponse(body: "x") }
             setenv("http_proxy", proxy.url().absoluteString, 1)
             setenv("https_proxy", other.url().absoluteString, 1)
             setenv("no_proxy", "127.0.0.1,direct.example", 1)
@@ -269,10 +269,10 @@ import Testing
             unsetenv("no_proxy")
             unsetenv("NO_PROXY")
             let own = try SelfSignedCertificate(names: ["named.example", "kept.example"])
-            let plain = try MisbehavingServer { _ in Reply(body: "x") }
-            let secure = try MisbehavingServer(tls: own.serverTLS) { request in
+            let plain = try TestServer { _ in StubResponse(body: "x") }
+            let secure = try TestServer(tls: own.serverTLS) { request in
                 request["host"]?.hasPrefix("kept") == true
-                    ? Reply(body: "x").field("Strict-Transport-Security", "max-age=1000") : Reply(body: "x")
+                    ? StubResponse(body: "x").field("Strict-Transport-Security", "max-age=1000") : StubResponse(body: "x")
             }
             let policy = try SecurityPolicy.trusting(own)
             var proxyPolicy = SecurityPolicy()
@@ -301,7 +301,7 @@ import Testing
     @Test func `a proxy that is named has the exceptions that are named with it, not the environment's`() async throws {
         await #expect(processExitsWith: .success) {
             let proxy = try ProxyServer(names: ["named.example": "127.0.0.1"])
-            let server = try MisbehavingServer { _ in Reply(body: "x") }
+            let server = try TestServer { _ in StubResponse(body: "x") }
             for name in ["no_proxy", "NO_PROXY"] { setenv(name, "*", 1) }
             let session = try localSession { $0.proxy = .explicit(proxy.url().absoluteString) }
             let url = try #require(URL(string: "http://named.example:\(server.port)/"))
@@ -311,7 +311,7 @@ import Testing
     }
 
     @Test func `a proxy's credential among the fields, which a tunnel leads to the server, is refused`() async throws {
-        let server = try MisbehavingServer { _ in Reply() }
+        let server = try TestServer { _ in StubResponse() }
         let fields: HTTPFields = [.proxyAuthorization: "Basic s3cret"]
         let error = HTTPSessionError.thrown { try localSession { $0.additionalHeaderFields = fields } }
         #expect(error?.code == .invalidConfiguration && error?.reason.contains("challenge handler") == true)

@@ -15,7 +15,7 @@ import Testing
     }
 
     private func downloads(
-        _ session: HTTPSessionManager, _ server: MisbehavingServer, _ scratch: ScratchDirectory
+        _ session: HTTPSessionManager, _ server: TestServer, _ scratch: ScratchDirectory
     ) -> [TransferTask] {
         (0..<40).map {
             session.download(
@@ -27,8 +27,8 @@ import Testing
         let scratch = try ScratchDirectory()
         let gate = try Gate()
         // Each leaves a partial file at first.
-        let server = try MisbehavingServer { request in
-            let reply = Reply(body: .pattern(2_000)).field("ETag", "\"x\"")
+        let server = try TestServer { request in
+            let reply = StubResponse(body: .pattern(2_000)).field("ETag", "\"x\"")
             return request.arrival <= 40 ? reply.cut(afterBodyBytes: 1_000) : reply.held(by: gate)
         }
         for task in downloads(try localSession(), server, scratch) { #expect(await failure(task)?.code == .connectionLost) }

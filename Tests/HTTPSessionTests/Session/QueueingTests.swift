@@ -20,7 +20,7 @@ private final class Crowd: Sendable {
 }
 
 @Suite(.timeLimit(.minutes(20))) struct QueueingTests {
-    private func request(_ server: MisbehavingServer, _ path: String = "/", _ priority: TransferRequest.Priority = .default)
+    private func request(_ server: TestServer, _ path: String = "/", _ priority: TransferRequest.Priority = .default)
         -> TransferRequest
     {
         var request = TransferRequest(url: server.url(path))
@@ -30,12 +30,12 @@ private final class Crowd: Sendable {
 
     @Test func `a host has so many connections and no more`() async throws {
         let gate = try Gate()
-        let server = try MisbehavingServer { _ in Reply(body: "x").held(by: gate) }
+        let server = try TestServer { _ in StubResponse(body: "x").held(by: gate) }
         let session = try localSession { $0.maximumConnectionsPerHost = 3 }
         let tasks = (0..<10).map { session.data(request(server, "/\($0)")) }
         try await server.awaitRequests(3)
         // The thread has had its turn with all ten when this is answered by another server.
-        let other = try MisbehavingServer { _ in Reply() }
+        let other = try TestServer { _ in StubResponse() }
         _ = try await session.data(request(other)).value
         #expect(server.seen.requestCount == 3)
         #expect(server.seen.connections == 3)
@@ -49,7 +49,7 @@ private final class Crowd: Sendable {
 
     @Test func `all hosts together have so many and no more`() async throws {
         let gate = try Gate()
-        let servers = try (0..<4).map { _ in try MisbehavingServer { _ in Reply().held(by: gate) } }
+        let servers = try (0..<4).map { _ in try TestServer { _ in StubResponse().held(by: gate) } }
         let session = try localSession { $0.maximumConnections = 3 }
         let tasks = servers.flatMap { server in (0..<2).map { _ in session.data(request(server)) } }
         try await servers[0].awaitRequests(1)
@@ -62,7 +62,7 @@ private final class Crowd: Sendable {
 
     @Test func `the urgent go first, and of equals the older`() async throws {
         let gate = try Gate()
-        let server = try MisbehavingServer { request in request.path == "/first" ? Reply().held(by: gate) : Reply() }
+        let server = try TestServer { request in request.path == "/first" ? StubResponse().held(by: gate) : StubResponse() }
         let session = try localSession { $0.maximumConnectionsPerHost = 1 }
         let first = session.data(request(server, "/first"))
         try await server.awaitRequests(1)
@@ -76,8 +76,8 @@ private final class Crowd: Sendable {
 
     @Test func `a redirect goes before those that have not begun`() async throws {
         let gate = try Gate()
-        let server = try MisbehavingServer { request in
-            request.path == "/first" ? Reply.redirect(to: "/second").held(by: gate) : Reply()
+        let server = try TestServer { request in
+            request.path == "/first" ? StubResponse.redirect(to: "/second").held(by: gate) : StubResponse()
         }
         let session = try localSession { $0.maximumConnectionsPerHost = 1 }
         let first = session.data(request(server, "/first"))
@@ -95,8 +95,8 @@ private final class Crowd: Sendable {
         let certificate = try SelfSignedCertificate()
         var tls = kind == "http" ? nil : certificate.serverTLS
         if kind == "https with ALPN" { tls?.applicationProtocol = "http/1.1" }
-        let server = try MisbehavingServer(tls: tls) { request in
-            request.path == "/slow" ? Reply().held(by: gate) : Reply(body: "x")
+        let server = try TestServer(tls: tls) { request in
+            request.path == "/slow" ? StubResponse().held(by: gate) : StubResponse(body: "x")
         }
         let policy = try SecurityPolicy.trusting(certificate)
         let session = try localSession { $0.securityPolicy = policy }
@@ -109,10 +109,10 @@ private final class Crowd: Sendable {
 
     @Test func `a thousand tasks all end, within the limits`() async throws {
         let crowd = Crowd()
-        let server = try MisbehavingServer { request in
+        let server = try TestServer { request in
             crowd.enter()
             defer { crowd.leave() }
-            return Reply(body: .text(request.path))
+            return StubResponse(body: .text(request.path))
         }
         let session = try localSession { $0.maximumConnectionsPerHost = 8 }
         let tasks = (0..<1_000).map { session.data(request(server, "/\($0)", TransferRequest.Priority.allCases[$0 % 3])) }

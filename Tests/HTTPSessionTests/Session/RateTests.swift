@@ -6,7 +6,7 @@ import Testing
 
 /// How fast a transfer may go, and how slow. Only lower bounds of time are certain on a busy machine.
 @Suite(.timeLimit(.minutes(20))) struct RateTests {
-    private func upload(_ body: RequestBody, to server: MisbehavingServer, _ session: HTTPSessionManager) async throws
+    private func upload(_ body: RequestBody, to server: TestServer, _ session: HTTPSessionManager) async throws
         -> Duration
     {
         let start = ContinuousClock.now
@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test func `a form's throttle slows its sending, and nothing else's`() async throws {
-        let server = try MisbehavingServer { _ in Reply() }
+        let server = try TestServer { _ in StubResponse() }
         let session = try localSession()
         let slow = try form(60_000, packetSize: 5_000, delay: .milliseconds(100))
         #expect(try await upload(slow, to: server, session) >= .milliseconds(900))
@@ -34,21 +34,21 @@ import Testing
     }
 
     @Test func `a form's throttle is never faster than the session`() async throws {
-        let server = try MisbehavingServer { _ in Reply() }
+        let server = try TestServer { _ in StubResponse() }
         let session = try localSession { $0.maximumSendRate = 50_000 }
         let quick = try form(60_000, packetSize: 5_000, delay: .milliseconds(1))
         #expect(try await upload(quick, to: server, session) >= .milliseconds(900))
     }
 
     @Test func `what is sent has its limit`() async throws {
-        let server = try MisbehavingServer { _ in Reply() }
+        let server = try TestServer { _ in StubResponse() }
         let session = try localSession { $0.maximumSendRate = 200_000 }
         #expect(try await upload(.data(Data(count: 300_000)), to: server, session) >= .milliseconds(900))
     }
 
     @Test func `what is received has its limit`() async throws {
         // libcurl looks at the rate after at most 100 reads of 16 KiB: what waits in the socket is read at once, and the average is kept after.
-        let server = try MisbehavingServer { _ in Reply(body: .pattern(4_000_000)) }
+        let server = try TestServer { _ in StubResponse(body: .pattern(4_000_000)) }
         let session = try localSession { $0.maximumReceiveRate = 2_500_000 }
         let start = ContinuousClock.now
         #expect(try await session.data(TransferRequest(url: server.url())).value.data == pattern(4_000_000))
@@ -56,9 +56,9 @@ import Testing
     }
 
     @Test func `what is slower than allowed for too long ends, what is not does not`() async throws {
-        let server = try MisbehavingServer { request in
+        let server = try TestServer { request in
             request.path == "/slow"
-                ? Reply(body: .pattern(1_000_000)).slow(bytesPerSecond: 500) : Reply(body: .pattern(1_000_000))
+                ? StubResponse(body: .pattern(1_000_000)).slow(bytesPerSecond: 500) : StubResponse(body: .pattern(1_000_000))
         }
         let session = try localSession { $0.lowSpeedLimit = .init(bytesPerSecond: 10_000, duration: .seconds(1)) }
         #expect(try await session.data(TransferRequest(url: server.url())).value.data.count == 1_000_000)

@@ -8,15 +8,15 @@ import Testing
 
 @Suite(.timeLimit(.minutes(20))) struct RedirectTests {
     /// Says what it was asked, unless the path is a redirect: `/to/STATUS/ADDRESS`, the address in percent escapes.
-    private func server(at address: ListeningAddress = .loopback) throws -> MisbehavingServer {
-        try MisbehavingServer(at: address) { request in
+    private func server(at address: ListeningAddress = .loopback) throws -> TestServer {
+        try TestServer(at: address) { request in
             let parts = request.target.split(separator: "/", maxSplits: 2).map(String.init)
             guard parts.count == 3, parts[0] == "to", let status = Int(parts[1]), let place = parts[2].removingPercentEncoding
             else {
-                return Reply(
+                return StubResponse(
                     body: "\(request.method) \(request.target) \(request["authorization"] ?? "-") \(request["cookie"] ?? "-")")
             }
-            var reply = Reply.redirect(status, to: place)
+            var reply = StubResponse.redirect(status, to: place)
             reply.body = "the redirect's own body"
             return reply
         }
@@ -60,7 +60,7 @@ import Testing
     }
 
     @Test func `a loop has an end`() async throws {
-        let server = try MisbehavingServer { .redirect(to: $0.target) }
+        let server = try TestServer { .redirect(to: $0.target) }
         let session = try localSession { $0.maximumRedirects = 5 }
         #expect(await failure(session.data(TransferRequest(url: server.url())))?.code == .tooManyRedirects)
         #expect(server.requests.count == 6)
@@ -90,7 +90,7 @@ import Testing
         let plain = try server()
         let certificate = try SelfSignedCertificate()
         let policy = try SecurityPolicy.trusting(certificate)
-        let secure = try MisbehavingServer(tls: certificate.serverTLS) { _ in .redirect(to: plain.url("/x").absoluteString) }
+        let secure = try TestServer(tls: certificate.serverTLS) { _ in .redirect(to: plain.url("/x").absoluteString) }
         let session = try localSession {
             $0.followsInsecureRedirects = isAllowed
             $0.securityPolicy = policy
@@ -132,11 +132,11 @@ import Testing
     }
 
     @Test func `a handler's other body is sent, also behind a further redirect`() async throws {
-        let server = try MisbehavingServer { request in
+        let server = try TestServer { request in
             switch request.path {
             case "/": .redirect(to: "/one")
             case "/one": .redirect(307, to: "/two")
-            default: Reply(body: "\(request.method) \(request["content-length"] ?? "-") \(request.text)")
+            default: StubResponse(body: "\(request.method) \(request["content-length"] ?? "-") \(request.text)")
             }
         }
         let handlers = TransferHandlers(redirect: { redirect in
@@ -179,9 +179,9 @@ import Testing
     }
 
     @Test func `a redirect's long body is not read to its end, and not passed off as whole`() async throws {
-        let server = try MisbehavingServer { request in
-            guard request.path == "/" else { return Reply(body: "there") }
-            var reply = Reply.redirect(to: "/there")
+        let server = try TestServer { request in
+            guard request.path == "/" else { return StubResponse(body: "there") }
+            var reply = StubResponse.redirect(to: "/there")
             reply.body = .zeros(1 << 30)
             return reply
         }
@@ -235,9 +235,9 @@ import Testing
     func `a redirect whose body does not come whole leads on, and is an error where it is the answer`(_ fault: String)
         async throws
     {
-        let server = try MisbehavingServer { request in
-            guard request.path == "/" else { return Reply(body: "there") }
-            let reply = Reply(302, fields: ["Location": "/next"], body: .pattern(1_000))
+        let server = try TestServer { request in
+            guard request.path == "/" else { return StubResponse(body: "there") }
+            let reply = StubResponse(302, fields: ["Location": "/next"], body: .pattern(1_000))
             return switch fault {
             case "cut": reply.cut(afterBodyBytes: 100)
             case "reset": reply.cut(afterBodyBytes: 100, .reset)
@@ -251,10 +251,10 @@ import Testing
     }
 
     @Test func `a host's name of the caller's own goes to no other origin, nor do its cookies`() async throws {
-        let other = try MisbehavingServer(at: .ip("127.0.0.2", port: 0)) { _ in Reply(body: "there") }
+        let other = try TestServer(at: .ip("127.0.0.2", port: 0)) { _ in StubResponse(body: "there") }
         let target = other.url("/").absoluteString
-        let server = try MisbehavingServer { request in
-            request.path == "/" ? Reply(fields: ["Set-Cookie": "secret=1; Path=/"]) : .redirect(to: target)
+        let server = try TestServer { request in
+            request.path == "/" ? StubResponse(fields: ["Set-Cookie": "secret=1; Path=/"]) : .redirect(to: target)
         }
         let session = try localSession()
         let name = try #require(HTTPField.Name("Host"))

@@ -39,11 +39,13 @@ private struct HostileText {
 
 /// Request heads: nothing that a caller, a server or a file says ends a line of one or begins another.
 @Suite(.timeLimit(.minutes(20))) struct RequestInjectionTests {
-    private func server(_ reply: @escaping @Sendable (ReceivedRequest) -> Reply = { _ in Reply() }) throws -> MisbehavingServer {
-        try MisbehavingServer(reply: reply)
+    private func server(_ reply: @escaping @Sendable (ReceivedRequest) -> StubResponse = { _ in StubResponse() }) throws
+        -> TestServer
+    {
+        try TestServer(reply: reply)
     }
 
-    private func check(_ server: MisbehavingServer, _ place: Comment, seed: UInt64, atLeast count: Int = 1) {
+    private func check(_ server: TestServer, _ place: Comment, seed: UInt64, atLeast count: Int = 1) {
         #expect(server.requests.count >= count, place)
         for request in server.requests {
             let texts = [request.method, request.target, request.version] + request.fields.flatMap { [$0.name, $0.value] }
@@ -177,20 +179,20 @@ private struct HostileText {
             let server = try server { request in
                 switch request.path {
                 case "/file":
-                    Reply(fields: ["ETag": "\"\(tag)\""], body: .pattern(200_000)).cut(afterBodyBytes: 150_000)
+                    StubResponse(fields: ["ETag": "\"\(tag)\""], body: .pattern(200_000)).cut(afterBodyBytes: 150_000)
                 case "/dated":
-                    Reply(
+                    StubResponse(
                         fields: [
                             "Last-Modified": "Sun, 06 Nov 1994 08:49:37 GMT\(date)", "Date": "Sun, 06 Nov 2024 08:49:37 GMT",
                         ],
                         body: .pattern(200_000)
                     ).cut(afterBodyBytes: 150_000)
                 case "/away": .redirect(to: "/there\(place)")
-                case "/cookie": Reply(fields: ["Set-Cookie": "a\(cookie)=b\(cookie)"])
+                case "/cookie": StubResponse(fields: ["Set-Cookie": "a\(cookie)=b\(cookie)"])
                 case "/locked":
                     .unauthorized(
                         "Digest realm=\"\(realm)\", nonce=\"\(realm)\", opaque=\"\(realm)\", algorithm=MD5, qop=\"auth\"")
-                default: Reply()
+                default: StubResponse()
                 }
             }
             let session = try localSession(
@@ -220,7 +222,7 @@ private struct HostileText {
                 case "/locked" where request["authorization"] == nil:
                     .unauthorized("Digest realm=\"r\", nonce=\"n\", algorithm=MD5, qop=\"auth\"", "Basic realm=r")
                 case "/token" where request["authorization"] == nil: .unauthorized("Bearer realm=r")
-                default: Reply()
+                default: StubResponse()
                 }
             }
             let file = folder.url("cookies")
@@ -262,7 +264,7 @@ private struct HostileText {
                 let server = try server { request in
                     request["proxy-authorization"] == nil
                         ? .proxyAuthenticationRequired("Digest realm=\"\(realm)\", nonce=\"n\", algorithm=MD5, qop=\"auth\"")
-                        : Reply()
+                        : StubResponse()
                 }
                 let proxy = SessionConfiguration.Proxy.explicit("http://\(user):word@127.0.0.1:\(server.port)")
                 guard user == "plain" else {

@@ -14,13 +14,13 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
 
 @Suite(.timeLimit(.minutes(20))) struct RetryTests {
     /// Fails so many times as told, and then answers.
-    private func server(failing times: Int, with reply: Reply) throws -> MisbehavingServer {
+    private func server(failing times: Int, with reply: StubResponse) throws -> TestServer {
         let count = Counter()
-        return try MisbehavingServer { _ in count.add() <= times ? reply : Reply(body: "well") }
+        return try TestServer { _ in count.add() <= times ? reply : StubResponse(body: "well") }
     }
 
     @Test(arguments: [408, 429, 500, 502, 503, 504]) func `a server in trouble is asked again`(_ status: Int) async throws {
-        let server = try server(failing: 2, with: Reply(status, body: "ill"))
+        let server = try server(failing: 2, with: StubResponse(status, body: "ill"))
         let response = try await patientSession().data(TransferRequest(url: server.url())).value
         #expect(response.data == Data("well".utf8))
         #expect(response.metrics.retryCount == 2)
@@ -31,9 +31,9 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
     }
 
     @Test func `a mirror that is dead is left for the one that the first address names next`() async throws {
-        let (dead, alive) = (try MisbehavingServer { _ in .none(.reset) }, try MisbehavingServer { _ in Reply(body: "well") })
+        let (dead, alive) = (try TestServer { _ in .none(.reset) }, try TestServer { _ in StubResponse(body: "well") })
         let asked = Counter()
-        let first = try MisbehavingServer { _ in .redirect(to: (asked.add() == 1 ? dead : alive).url("/file").absoluteString) }
+        let first = try TestServer { _ in .redirect(to: (asked.add() == 1 ? dead : alive).url("/file").absoluteString) }
         let response = try await patientSession().data(TransferRequest(url: first.url())).value
         #expect(response.data == Data("well".utf8))
         #expect((first.requests.count, dead.requests.count, alive.requests.count) == (2, 2, 1))
@@ -43,13 +43,14 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
     @Test func `so is one that goes away in the middle of a file, and the file is the new one's`() async throws {
         let folder = try ScratchDirectory()
         let replies = Counter()
-        let dying = try MisbehavingServer { _ in
+        let dying = try TestServer { _ in
             replies.add() == 1
-                ? Reply(body: .pattern(300_000)).field("ETag", "\"1\"").cut(afterBodyBytes: 200_000, .reset) : .none(.reset)
+                ? StubResponse(body: .pattern(300_000)).field("ETag", "\"1\"").cut(afterBodyBytes: 200_000, .reset)
+                : .none(.reset)
         }
-        let alive = try MisbehavingServer { _ in Reply(body: .pattern(300_000)).field("ETag", "\"1\"") }
+        let alive = try TestServer { _ in StubResponse(body: .pattern(300_000)).field("ETag", "\"1\"") }
         let asked = Counter()
-        let first = try MisbehavingServer { _ in .redirect(to: (asked.add() == 1 ? dying : alive).url("/file").absoluteString) }
+        let first = try TestServer { _ in .redirect(to: (asked.add() == 1 ? dying : alive).url("/file").absoluteString) }
         let file = folder.url("file")
         _ = try await patientSession().download(TransferRequest(url: first.url()), to: .init(file)).value
         #expect(try Data(contentsOf: file) == pattern(300_000))
@@ -57,7 +58,7 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
     }
 
     @Test func `a task says when it tries again`() async throws {
-        let server = try server(failing: 1, with: Reply(503, fields: ["Retry-After": "1000"]))
+        let server = try server(failing: 1, with: StubResponse(503, fields: ["Retry-After": "1000"]))
         let log = EventLog()
         let task = try patientSession(monitors: [log]).data(TransferRequest(url: server.url()))
         await log.await("retry unacceptable-status")
@@ -69,15 +70,17 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
     }
 
     @Test func `what the last try brings is the result`() async throws {
-        let server = try server(failing: 9, with: Reply(503, body: "ill"))
+        let server = try server(failing: 9, with: StubResponse(503, body: "ill"))
         let response = try await patientSession().data(TransferRequest(url: server.url())).value
         #expect(response.statusCode == 503)
         #expect(response.data == Data("ill".utf8))
         #expect(server.requests.count == 5)
     }
 
-    @Test(arguments: [Reply.none(.reset), .none(), Reply(body: .pattern(100_000)).cut(afterBodyBytes: 50_000, .reset)])
-    func `a connection that is lost is made again, and the body is whole`(_ reply: Reply) async throws {
+    @Test(arguments: [
+        StubResponse.none(.reset), .none(), StubResponse(body: .pattern(100_000)).cut(afterBodyBytes: 50_000, .reset),
+    ])
+    func `a connection that is lost is made again, and the body is whole`(_ reply: StubResponse) async throws {
         let server = try server(failing: 3, with: reply)
         let response = try await patientSession().data(TransferRequest(url: server.url())).value
         #expect(response.data == Data("well".utf8))
@@ -107,7 +110,7 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
         let url = try #require(URL(string: "http://localhost/"))
         let task = session.data(TransferRequest(url: url, method: .post))
         await log.await("retry cannot-connect-to-host")
-        let server = try MisbehavingServer(at: .unix(path)) { _ in Reply(body: "well") }
+        let server = try TestServer(at: .unix(path)) { _ in StubResponse(body: "well") }
         // Nothing was sent before: even a POST could be tried again.
         #expect(try await task.value.data == Data("well".utf8))
         #expect(server.requests.map(\.method) == ["POST"])
@@ -128,14 +131,14 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
     }
 
     @Test func `a 503 to a POST is the answer`() async throws {
-        let server = try server(failing: 1, with: Reply(503))
+        let server = try server(failing: 1, with: StubResponse(503))
         let post = TransferRequest(url: server.url(), method: .post, body: .data(Data("pay".utf8)))
         #expect(try await patientSession().data(post).value.statusCode == 503)
         #expect(server.requests.count == 1)
     }
 
     @Test func `a Retry-After beyond the task's time ends it with the answer`() async throws {
-        let server = try server(failing: 1, with: Reply(503, fields: ["Retry-After": "3600"]))
+        let server = try server(failing: 1, with: StubResponse(503, fields: ["Retry-After": "3600"]))
         var request = TransferRequest(url: server.url())
         request.options.resourceTimeout = .seconds(1_800)
         #expect(try await patientSession().data(request).value.statusCode == 503)
@@ -143,7 +146,7 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
     }
 
     @Test func `a task that backs off can be stopped, and cancelled`() async throws {
-        let server = try server(failing: 9, with: Reply(503, fields: ["Retry-After": "3600"]))
+        let server = try server(failing: 9, with: StubResponse(503, fields: ["Retry-After": "3600"]))
         let log = EventLog()
         let session = try patientSession(monitors: [log])
         let task = session.data(TransferRequest(url: server.url()))
@@ -157,7 +160,7 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
     }
 
     @Test func `stopping a task that backs off does not shorten its wait`() async throws {
-        let server = try server(failing: 9, with: Reply(503, fields: ["Retry-After": "3600"]))
+        let server = try server(failing: 9, with: StubResponse(503, fields: ["Retry-After": "3600"]))
         let log = EventLog()
         let session = try patientSession(monitors: [log])
         let task = session.data(TransferRequest(url: server.url()))
@@ -173,11 +176,11 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
     }
 
     @Test func `the way from a dead connection to a new one is gone once`() async throws {
-        let server = try MisbehavingServer { request in
+        let server = try TestServer { request in
             switch request.target {
-            case "/first": Reply().endingOnNextRequest()
+            case "/first": StubResponse().endingOnNextRequest()
             case "/start": .redirect(to: "/end")
-            default: Reply(body: "end")
+            default: StubResponse(body: "end")
             }
         }
         let session = try patientSession()
@@ -190,12 +193,12 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
 
     @Test func `an address that held for a while only is asked for anew, also where nothing had come from it`() async throws {
         let signatures = Counter()
-        let server = try MisbehavingServer { request in
+        let server = try TestServer { request in
             switch request.target {
             case "/start": .redirect(to: "/file?\(signatures.add())")
-            case "/file?1": request.arrival == 2 ? .none(.reset) : Reply(403)
-            case "/file?2": Reply(body: "well")
-            default: Reply(500)
+            case "/file?1": request.arrival == 2 ? .none(.reset) : StubResponse(403)
+            case "/file?2": StubResponse(body: "well")
+            default: StubResponse(500)
             }
         }
         let response = try await patientSession().data(TransferRequest(url: server.url("/start"))).value
@@ -204,24 +207,27 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
     }
 
     @Test func `of an address that has just been led to, the answer is meant; and nothing is sent twice for it`() async throws {
-        let server = try MisbehavingServer { request in
-            request.path.hasPrefix("/start") ? .redirect(303, to: "/gone") : request.arrival % 3 == 2 ? .none(.reset) : Reply(410)
+        let server = try TestServer { request in
+            request.path.hasPrefix("/start")
+                ? .redirect(303, to: "/gone") : request.arrival % 3 == 2 ? .none(.reset) : StubResponse(410)
         }
         let session = try patientSession()
         let post = TransferRequest(url: server.url("/start"), method: .post, body: .data(Data("pay".utf8)))
         #expect(try await session.data(post).value.statusCode == 410)
         #expect(server.requests.map(\.method) == ["POST", "GET", "GET"])
 
-        let other = try MisbehavingServer { $0.path == "/start" ? .redirect(to: "/gone") : Reply(404) }
+        let other = try TestServer { $0.path == "/start" ? .redirect(to: "/gone") : StubResponse(404) }
         #expect(try await session.data(TransferRequest(url: other.url("/start"))).value.statusCode == 404)
         #expect(other.requests.count == 2)
     }
 
     @Test func `chunks that were handed on are not taken back`() async throws {
         let gate = try Gate()
-        let server = try MisbehavingServer { _ in
-            Reply(body: ReplyBody([.pattern(from: 0, count: 10_000), .wait(.gate(gate)), .pattern(from: 10_000, count: 90_000)]))
-                .cut(afterBodyBytes: 50_000, .reset)
+        let server = try TestServer { _ in
+            StubResponse(
+                body: StubBody([.pattern(from: 0, count: 10_000), .wait(.gate(gate)), .pattern(from: 10_000, count: 90_000)])
+            )
+            .cut(afterBodyBytes: 50_000, .reset)
         }
         let task = try patientSession().stream(TransferRequest(url: server.url()))
         var received = 0
@@ -249,7 +255,7 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
     @Test func `an upload from a file is sent again from its beginning`() async throws {
         let folder = try ScratchDirectory()
         try pattern(300_000).write(to: folder.url("body"))
-        let server = try server(failing: 2, with: Reply(500))
+        let server = try server(failing: 2, with: StubResponse(500))
         let request = TransferRequest(url: server.url(), method: .put, body: .file(folder.url("body")))
         let response = try await patientSession().data(request).value
         #expect(response.statusCode == 200)
@@ -257,7 +263,7 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
     }
 
     @Test func `many tasks that fail at one server share a budget`() async throws {
-        let server = try MisbehavingServer { _ in Reply(503) }
+        let server = try TestServer { _ in StubResponse(503) }
         let session = try patientSession(RetryPolicy(maximumRetries: 100, baseDelay: .zero, maximumDelay: .zero))
         let start = ContinuousClock.now
         let tasks = (0..<30).map { _ in session.data(TransferRequest(url: server.url())) }

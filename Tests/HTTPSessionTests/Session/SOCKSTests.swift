@@ -7,11 +7,11 @@ import Testing
 /// Proxies that carry bytes and know nothing of HTTP.
 @Suite(.timeLimit(.minutes(20))) struct SOCKSTests {
     private let proxy: ProxyServer
-    private let server: MisbehavingServer
+    private let server: TestServer
 
     init() throws {
         proxy = try ProxyServer(names: ["named.example": "127.0.0.1"])
-        server = try MisbehavingServer { _ in Reply(body: "x") }
+        server = try TestServer { _ in StubResponse(body: "x") }
     }
 
     private func request(_ host: String, _ port: UInt16? = nil) throws -> TransferRequest {

@@ -16,7 +16,7 @@ import Testing
     }
 
     @Test func `NTLM is spoken by libcurl, on one connection`() async throws {
-        let server = try MisbehavingServer { request in
+        let server = try TestServer { request in
             guard let field = request["authorization"], field.hasPrefix("NTLM "),
                 let message = Data(base64Encoded: String(field.dropFirst(5))), message.count > 12
             else { return .unauthorized("NTLM") }
@@ -24,7 +24,8 @@ import Testing
             switch message[8] {
             case 1: return .unauthorized("NTLM TlRMTVNTUAACAAAAAAAAADgAAACGggEAq6U1NAWaJCIAAAAAAAAAAAAAAAA4AAAA")
             default:
-                return String(decoding: message, as: UTF8.self).contains("user") ? Reply(body: .text(request.text)) : Reply(403)
+                return String(decoding: message, as: UTF8.self).contains("user")
+                    ? StubResponse(body: .text(request.text)) : StubResponse(403)
             }
         }
         let asked = Counter()
@@ -42,8 +43,8 @@ import Testing
     @Test(arguments: ["NTLM", "Negotiate"]) func `a server that knows one scheme only, and never likes what it hears`(
         _ scheme: String
     ) async throws {
-        let server = try MisbehavingServer { _ in
-            var reply = Reply.unauthorized(scheme)
+        let server = try TestServer { _ in
+            var reply = StubResponse.unauthorized(scheme)
             reply.body = "no"
             return reply
         }
@@ -82,8 +83,8 @@ import Testing
 
     @Test func `many at once that a server has raised to https all go there`() async throws {
         let certificate = try SelfSignedCertificate(names: ["secure.example"])
-        let server = try MisbehavingServer(tls: certificate.serverTLS) { _ in
-            Reply(body: "x").field("Strict-Transport-Security", "max-age=1000").closing()
+        let server = try TestServer(tls: certificate.serverTLS) { _ in
+            StubResponse(body: "x").field("Strict-Transport-Security", "max-age=1000").closing()
         }
         let policy = try SecurityPolicy.trusting(certificate)
         let session = try localSession {
@@ -99,10 +100,10 @@ import Testing
 
     @Test func `a session without HSTS goes where it is told to`() async throws {
         let certificate = try SelfSignedCertificate(names: ["secure.example"])
-        let secure = try MisbehavingServer(tls: certificate.serverTLS) { _ in
-            Reply(body: "x").field("Strict-Transport-Security", "max-age=1000")
+        let secure = try TestServer(tls: certificate.serverTLS) { _ in
+            StubResponse(body: "x").field("Strict-Transport-Security", "max-age=1000")
         }
-        let plain = try MisbehavingServer { _ in Reply(body: "plain") }
+        let plain = try TestServer { _ in StubResponse(body: "plain") }
         let policy = try SecurityPolicy.trusting(certificate)
         for enforces in [true, false] {
             let session = try localSession {

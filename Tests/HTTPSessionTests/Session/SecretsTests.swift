@@ -15,7 +15,7 @@ import Testing
         arguments: ["a\r\nX-Injected: 1", "a\nX-Injected: 1", "a\0b", "a\rb"],
         ["Bearer realm=r", "Basic realm=r", "Digest realm=\"r\", nonce=\"n\", algorithm=MD5, qop=\"auth\""])
     func `a credential that would end its line is an error`(_ secret: String, _ challenge: String) async throws {
-        let server = try MisbehavingServer { $0["authorization"] == nil ? .unauthorized(challenge) : Reply() }
+        let server = try TestServer { $0["authorization"] == nil ? .unauthorized(challenge) : StubResponse() }
         let credentials =
             challenge.hasPrefix("Bearer")
             ? [Credential(token: secret)] : [Credential(user: "user", password: secret), Credential(user: secret, password: "x")]
@@ -31,7 +31,7 @@ import Testing
     @Test func `users and passwords in addresses that would end their line are errors`() async throws {
         for text in ["http://a%0D%0AX-Injected%3A%201:b@", "http://a:b%0D%0AX-Injected%3A%201@", "http://a%00b:c@"] {
             for challenge in ["Basic realm=r", "Digest realm=\"r\", nonce=\"n\", algorithm=MD5, qop=\"auth\""] {
-                let server = try MisbehavingServer { $0["authorization"] == nil ? .unauthorized(challenge) : Reply() }
+                let server = try TestServer { $0["authorization"] == nil ? .unauthorized(challenge) : StubResponse() }
                 let session = try localSession()
                 let url = try #require(URL(string: "\(text)127.0.0.1:\(server.port)/"))
                 let error = await failure(session.data(TransferRequest(url: url)))
@@ -49,7 +49,7 @@ import Testing
     }
 
     @Test func `no header gets in by a field's value, name or a method`() async throws {
-        let server = try MisbehavingServer { _ in Reply() }
+        let server = try TestServer { _ in StubResponse() }
         let session = try localSession()
         var fields = HTTPFields()
         for value in [
@@ -100,13 +100,13 @@ import Testing
 
     @Test func `neither errors, nor metrics, nor the log have a secret`() async throws {
         let lines = Locked<[String]>([])
-        let server = try MisbehavingServer { request in
+        let server = try TestServer { request in
             switch request.path {
             case "/redirect": .redirect(to: "/gone?token=s3cret")
-            case "/gone": Reply(404, body: "no")
-            case "/cut": Reply(body: .pattern(1000)).cut(afterBodyBytes: 10)
+            case "/gone": StubResponse(404, body: "no")
+            case "/cut": StubResponse(body: .pattern(1000)).cut(afterBodyBytes: 10)
             case "/locked": .unauthorized("Basic realm=r")
-            default: Reply(body: "x")
+            default: StubResponse(body: "x")
             }
         }
         let log = EventLog()
@@ -153,8 +153,8 @@ import Testing
     }
 
     @Test func `what a server says does not reach a terminal as a command`() async throws {
-        let server = try MisbehavingServer { _ in
-            var reply = Reply(500, body: "x")
+        let server = try TestServer { _ in
+            var reply = StubResponse(500, body: "x")
             reply.reason = "a\u{1B}[31mb\u{7}"
             return reply
         }
@@ -165,7 +165,7 @@ import Testing
     }
 
     @Test func `what holds secrets is printed and dumped without them`() async throws {
-        let server = try MisbehavingServer { _ in Reply(body: "s3cret").field("Set-Cookie", "a=s3cret") }
+        let server = try TestServer { _ in StubResponse(body: "s3cret").field("Set-Cookie", "a=s3cret") }
         let session = try localSession {
             $0.additionalHeaderFields[.authorization] = "Bearer s3cret"
             $0.proxy = .explicit("http://user:s3cret@127.0.0.1:\(server.port)")

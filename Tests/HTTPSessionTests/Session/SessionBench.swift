@@ -57,8 +57,8 @@ extension ScratchDirectory {
     }
 }
 
-/// The bytes of ``ReplyBody/pattern(_:)``.
-func pattern(_ count: Int64) -> Data { Data(ReplyBody.patternBytes(from: 0, count: Int(count))) }
+/// The bytes of ``StubBody/pattern(_:)``.
+func pattern(_ count: Int64) -> Data { Data(StubBody.patternBytes(from: 0, count: Int(count))) }
 
 /// Runs `body` on a thread with mounts of its own, which threads made there share and nobody else sees.
 func withOwnMounts<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) throws -> Value {

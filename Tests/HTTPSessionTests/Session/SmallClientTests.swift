@@ -17,7 +17,7 @@ import Testing
     }
 
     @Test func `a host of other scripts is reached without ICU`() throws {
-        let server = try MisbehavingServer { request in Reply(body: "\(request["host"] ?? "")") }
+        let server = try TestServer { request in StubResponse(body: "\(request["host"] ?? "")") }
         // libcurl itself knows where names below localhost are (RFC 6761 section 6.3).
         let program = try Program([Programs.built("small-client"), "http://bücher.localhost:\(server.port)/ü"], output: .file)
         #expect(try program.wait() == 0, "\(program.standardError)")
@@ -25,10 +25,10 @@ import Testing
     }
 
     @Test func `text in a character set of the C library is read without ICU`() throws {
-        let server = try MisbehavingServer { _ in
-            Reply(
+        let server = try TestServer { _ in
+            StubResponse(
                 fields: ["Content-Type": "text/plain; charset=koi8-r"],
-                body: ReplyBody([.bytes([0xF0, 0xD2, 0xC9, 0xD7, 0xC5, 0xD4])]))
+                body: StubBody([.bytes([0xF0, 0xD2, 0xC9, 0xD7, 0xC5, 0xD4])]))
         }
         let program = try Program([Programs.built("small-client"), server.origin], output: .file)
         #expect(try program.wait() == 0, "\(program.standardError)")

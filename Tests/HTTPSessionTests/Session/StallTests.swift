@@ -9,8 +9,8 @@ import Testing
 @Suite(.timeLimit(.minutes(20))) struct StallTests {
     @Test func `progress that nobody takes does not gather`() async throws {
         let gates = try (0..<20).map { _ in try Gate() }
-        let server = try MisbehavingServer { _ in
-            Reply(body: ReplyBody(gates.flatMap { [.wait(.gate($0)), .bytes([1])] }))
+        let server = try TestServer { _ in
+            StubResponse(body: StubBody(gates.flatMap { [.wait(.gate($0)), .bytes([1])] }))
         }
         let stall = Stall()
         let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [stall])
@@ -33,7 +33,7 @@ import Testing
     }
 
     @Test func `while a monitor stands still transfers go on, and afterwards it hears of everything in order`() async throws {
-        let server = try MisbehavingServer { _ in Reply(body: "x") }
+        let server = try TestServer { _ in StubResponse(body: "x") }
         let stall = Stall()
         let session = try HTTPSessionManager(
             configuration: localConfiguration { $0.maximumConnectionsPerHost = 1 }, monitors: [stall])

@@ -18,7 +18,7 @@ import Testing
         try lab.client.ip("route replace 203.0.113.0/24 via \(gateway) dev \(interface)")
     }
 
-    private func half(_ gate: Gate) throws -> MisbehavingServer {
+    private func half(_ gate: Gate) throws -> TestServer {
         try lab.server { ConnectivityLab.half($0, until: gate) }
     }
 
@@ -32,7 +32,7 @@ import Testing
     func `a slow server behind a route of its own is waited for, whenever the default route was lost`(_ moment: String)
         async throws
     {
-        let server = try lab.server { _ in Reply(body: "well") }
+        let server = try lab.server { _ in StubResponse(body: "well") }
         try lab.route("10.9.2.1")
         let monitor = try await lab.settledMonitor()
         let session = try lab.session(monitor)
@@ -119,7 +119,7 @@ import Testing
     @Test func `a server behind a route of its own that refuses is no missing network, though there is no default route`()
         async throws
     {
-        let server = try lab.server { _ in Reply(body: "well") }
+        let server = try lab.server { _ in StubResponse(body: "well") }
         let monitor = try await lab.settledMonitor(hasPath: false)
         let session = try lab.session(monitor) { $0.retryPolicy.maximumRetries = 0 }
         // Nobody listens at port 1.
@@ -139,7 +139,7 @@ import Testing
         try lab.route("10.9.2.1")
         try lab.client.ip("route del default")
         // Somebody's time goes by meanwhile.
-        let silent = try lab.server { _ in Reply(body: "late").held(by: gate) }
+        let silent = try lab.server { _ in StubResponse(body: "late").held(by: gate) }
         var brief = TransferRequest(url: silent.url())
         brief.options.resourceTimeout = .milliseconds(400)
         let monitor = try await lab.settledMonitor(hasPath: false)
@@ -150,7 +150,7 @@ import Testing
 
     @Test func `a connection that was idle when its route moved is not used again`() async throws {
         try lab.allowDetours()
-        let server = try lab.server { _ in Reply(body: "x") }
+        let server = try lab.server { _ in StubResponse(body: "x") }
         let session = try lab.session(try await lab.settledMonitor(hasPath: false))
         func get() async throws -> TransactionMetrics? {
             try await session.data(TransferRequest(url: server.url())).value.metrics.transactions.last

@@ -18,7 +18,7 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
 
 @Suite(.timeLimit(.minutes(20))) struct StreamTests {
     @Test func `a body arrives in pieces, in order`() async throws {
-        let server = try MisbehavingServer { _ in Reply(body: .pattern(2_000_000)) }
+        let server = try TestServer { _ in StubResponse(body: .pattern(2_000_000)) }
         let task = try localSession().stream(TransferRequest(url: server.url()))
         let (data, error) = await drain(task)
         #expect(error == nil)
@@ -27,7 +27,7 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
     }
 
     @Test func `a stream asks for no compression, and undoes what comes all the same`() async throws {
-        let server = try MisbehavingServer { _ in .gzip(.gzip(pattern(100_000))) }
+        let server = try TestServer { _ in .gzip(.gzip(pattern(100_000))) }
         let (data, error) = await drain(try localSession().stream(TransferRequest(url: server.url())))
         #expect(error == nil)
         #expect(data == pattern(100_000))
@@ -36,7 +36,7 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
 
     @Test func `a piece arrives before the next one is sent`() async throws {
         let gate = try Gate()
-        let server = try MisbehavingServer { _ in Reply(body: .texts(["one", "two"], between: .gate(gate))).chunked() }
+        let server = try TestServer { _ in StubResponse(body: .texts(["one", "two"], between: .gate(gate))).chunked() }
         var chunks = try localSession().stream(TransferRequest(url: server.url())).chunks.makeAsyncIterator()
         #expect(try await chunks.next() == Data("one".utf8))
         gate.open()
@@ -46,8 +46,8 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
     }
 
     @Test func `nobody reads: the server waits, and is not blamed for it`() async throws {
-        let server = try MisbehavingServer { request in
-            request.path == "/wait" ? Reply().delayed(.milliseconds(1_500)) : Reply(body: .zeros(64 << 20))
+        let server = try TestServer { request in
+            request.path == "/wait" ? StubResponse().delayed(.milliseconds(1_500)) : StubResponse(body: .zeros(64 << 20))
         }
         let session = try localSession { $0.requestTimeout = .seconds(1) }
         let task = session.stream(TransferRequest(url: server.url()))
@@ -67,7 +67,7 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
     }
 
     @Test func `a reader that is cancelled ends the transfer`() async throws {
-        let server = try MisbehavingServer { _ in Reply(body: ReplyBody([.bytes([1]), .wait(.forever)])).chunked() }
+        let server = try TestServer { _ in StubResponse(body: StubBody([.bytes([1]), .wait(.forever)])).chunked() }
         let task = try localSession().stream(TransferRequest(url: server.url()))
         let hasBegun = Signal()
         let reader = Task { () -> HTTPSessionError? in
@@ -86,7 +86,7 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
     }
 
     @Test func `a reader that stops and cancels the task lets the server go`() async throws {
-        let server = try MisbehavingServer { _ in Reply(body: .zeros(64 << 20)) }
+        let server = try TestServer { _ in StubResponse(body: .zeros(64 << 20)) }
         let task = try localSession().stream(TransferRequest(url: server.url()))
         for try await _ in task.chunks { break }
         task.cancel()
@@ -95,7 +95,7 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
     }
 
     @Test func `six streams left by break leave their host to the next request`() async throws {
-        let server = try MisbehavingServer { $0.path == "/next" ? Reply(body: "x") : Reply(body: .zeros(64 << 20)) }
+        let server = try TestServer { $0.path == "/next" ? StubResponse(body: "x") : StubResponse(body: .zeros(64 << 20)) }
         let session = try localSession()
         let tasks = (0..<6).map { _ in session.stream(TransferRequest(url: server.url())) }
         for task in tasks { for try await _ in task.chunks { break } }
@@ -106,7 +106,7 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
 
     @Test func `a stream is read on while one of its iterators is left`() async throws {
         let gate = try Gate()
-        let server = try MisbehavingServer { _ in Reply(body: .texts(["one", "two"], between: .gate(gate))).chunked() }
+        let server = try TestServer { _ in StubResponse(body: .texts(["one", "two"], between: .gate(gate))).chunked() }
         let task = try localSession().stream(TransferRequest(url: server.url()))
         var chunks = task.chunks.makeAsyncIterator()
         for try await chunk in task.chunks {
@@ -120,7 +120,7 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
     }
 
     @Test func `a stream whose task nobody holds is canceled, before it is read and while it is suspended`() async throws {
-        let server = try MisbehavingServer { _ in Reply(body: .zeros(64 << 20)) }
+        let server = try TestServer { _ in StubResponse(body: .zeros(64 << 20)) }
         let log = EventLog()
         let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
         _ = session.stream(TransferRequest(url: server.url()))
@@ -130,19 +130,19 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
     }
 
     @Test func `a stream whose value is awaited is held`() async throws {
-        let server = try MisbehavingServer { _ in Reply(body: "x").delayed(.milliseconds(2_200)) }
+        let server = try TestServer { _ in StubResponse(body: "x").delayed(.milliseconds(2_200)) }
         #expect(try await localSession().stream(TransferRequest(url: server.url())).value.statusCode == 200)
     }
 
     @Test func `what came before an error is read before the error`() async throws {
-        let server = try MisbehavingServer { _ in Reply(body: .pattern(100_000)).cut(afterBodyBytes: 50_000) }
+        let server = try TestServer { _ in StubResponse(body: .pattern(100_000)).cut(afterBodyBytes: 50_000) }
         let (data, error) = await drain(try localSession().stream(TransferRequest(url: server.url())))
         #expect(data == pattern(50_000))
         #expect(error?.code == .connectionLost)
     }
 
     @Test func `an error page is no stream`() async throws {
-        let server = try MisbehavingServer { _ in Reply(503, body: "busy") }
+        let server = try TestServer { _ in StubResponse(503, body: "busy") }
         let (data, error) = await drain(try localSession().stream(TransferRequest(url: server.url())))
         #expect(data.isEmpty)
         #expect(error?.code == .unacceptableStatus)
@@ -166,7 +166,7 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
     }
 
     @Test func `other kinds of task have no pieces`() async throws {
-        let server = try MisbehavingServer { _ in Reply(body: "x") }
+        let server = try TestServer { _ in StubResponse(body: "x") }
         let task = try localSession().data(TransferRequest(url: server.url()))
         #expect(await drain(task).1?.code == .misuse)
         _ = try await task.value
@@ -174,7 +174,7 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
 
     @Test func `a stream that becomes a download has no pieces, and an end`() async throws {
         let folder = try ScratchDirectory()
-        let server = try MisbehavingServer { _ in Reply(body: .pattern(1_000)) }
+        let server = try TestServer { _ in StubResponse(body: .pattern(1_000)) }
         let file = folder.url("file")
         let session = try localSession(handlers: TransferHandlers(response: { _ in .becomeDownload(.init(file)) }))
         let task = session.stream(TransferRequest(url: server.url()))

@@ -10,37 +10,37 @@ import Testing
 /// Surplus responses that arrive after the next request was sent.
 @Suite(.timeLimit(.minutes(10))) struct SurplusResponseTests {
     /// The second request of the first connection gets `surplus`, and behind it its own response; everything else is right.
-    private static func reply(to request: ReceivedRequest, surplus: [ReplyBody.Segment]) -> Reply {
-        guard request.connection == 1, request.numberOnConnection == 2 else { return Reply(body: "right") }
-        var reply = Reply.raw(ReplyBody(surplus))
-        reply.afterwards = .keepAlive
+    private static func reply(to request: ReceivedRequest, surplus: [StubBody.Segment]) -> StubResponse {
+        guard request.connection == 1, request.numberOnConnection == 2 else { return StubResponse(body: "right") }
+        var reply = StubResponse.raw(StubBody(surplus))
+        reply.connectionUse = .keepAlive
         return reply
     }
 
     private static let right = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nright"
     /// libcurl reads no more of the second piece than the body of the first response: the next response stays in the socket.
-    private static let separate: [ReplyBody.Segment] = [
+    private static let separate: [StubBody.Segment] = [
         .bytes(Array("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n".utf8)), .wait(.delay(.milliseconds(20))),
         .bytes(Array("EVIL\(right)".utf8)),
     ]
     /// libcurl reads both responses at once, and closes the connection.
-    private static let joined: [ReplyBody.Segment] = [
+    private static let joined: [StubBody.Segment] = [
         .bytes(Array("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nEVIL\(right)".utf8))
     ]
     /// libcurl reads both responses at once, and drops the second one.
-    private static let empty: [ReplyBody.Segment] = [
+    private static let empty: [StubBody.Segment] = [
         .bytes(Array("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n\(right)".utf8))
     ]
-    private static let redirect: [ReplyBody.Segment] = [
+    private static let redirect: [StubBody.Segment] = [
         .bytes(Array("HTTP/1.1 302 Found\r\nLocation: /evil\r\nContent-Length: 0\r\n\r\n\(right)".utf8))
     ]
 
-    private static func server(_ surplus: [ReplyBody.Segment]) throws -> MisbehavingServer {
-        try MisbehavingServer { Self.reply(to: $0, surplus: surplus) }
+    private static func server(_ surplus: [StubBody.Segment]) throws -> TestServer {
+        try TestServer { Self.reply(to: $0, surplus: surplus) }
     }
 
     @Test(arguments: [separate, joined, empty, redirect])
-    func `a surplus response before the response repeats an idempotent request`(_ surplus: [ReplyBody.Segment]) async throws {
+    func `a surplus response before the response repeats an idempotent request`(_ surplus: [StubBody.Segment]) async throws {
         let server = try Self.server(surplus)
         let session = try localSession()
         for _ in 0..<4 {
@@ -102,12 +102,15 @@ import Testing
     }
 
     @Test func `responses of every framing keep their connection`() async throws {
-        let replies: [Reply] = [
-            Reply(body: "x"), Reply(body: "").interim(103, fields: ["Link": "</a>"]), Reply(204), Reply(304),
-            Reply(body: "chunks").chunked(trailers: ["Digest": "x"]), .gzipBomb(inflatedBytes: 1_000), Reply(404, body: "none"),
-            Reply(body: .text(String(repeating: "long", count: 100_000))), .redirect(to: "/next"), Reply(body: "end"),
+        let replies: [StubResponse] = [
+            StubResponse(body: "x"), StubResponse(body: "").interim(103, fields: ["Link": "</a>"]), StubResponse(204),
+            StubResponse(304),
+            StubResponse(body: "chunks").chunked(trailers: ["Digest": "x"]), .gzipBomb(inflatedBytes: 1_000),
+            StubResponse(404, body: "none"),
+            StubResponse(body: .text(String(repeating: "long", count: 100_000))), .redirect(to: "/next"),
+            StubResponse(body: "end"),
         ]
-        let server = try MisbehavingServer { replies[($0.arrival - 1) % replies.count] }
+        let server = try TestServer { replies[($0.arrival - 1) % replies.count] }
         let session = try localSession()
         for round in 0..<2 {
             for method in [HTTPRequest.Method.get, .head, .put] {
@@ -124,10 +127,10 @@ import Testing
     @Test func `a notice that an idle connection is closed costs no other connection`() async throws {
         let gate = try Gate()
         let notice = "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-        let server = try MisbehavingServer { request in
-            guard request.arrival == 1 else { return Reply(body: "right") }
+        let server = try TestServer { request in
+            guard request.arrival == 1 else { return StubResponse(body: "right") }
             return .raw(
-                ReplyBody([.bytes(Array(Self.right.utf8)), .wait(.gate(gate)), .bytes(Array(notice.utf8)), .wait(.forever)]))
+                StubBody([.bytes(Array(Self.right.utf8)), .wait(.gate(gate)), .bytes(Array(notice.utf8)), .wait(.forever)]))
         }
         let session = try localSession()
         _ = try await session.data(TransferRequest(url: server.url())).value
@@ -138,8 +141,8 @@ import Testing
     }
 
     @Test func `a socket that has the descriptor of a closed connection says nothing of its response`() async throws {
-        let server = try MisbehavingServer { request in
-            request.numberOnConnection == 2 ? Reply(body: "right").closing() : Reply(body: "right")
+        let server = try TestServer { request in
+            request.numberOnConnection == 2 ? StubResponse(body: "right").closing() : StubResponse(body: "right")
         }
         let session = try localSession()
         // Its request is not read, and its socket gets every descriptor that another one gives up.

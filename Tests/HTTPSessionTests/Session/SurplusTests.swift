@@ -10,16 +10,16 @@ import Testing
     private static let surplus = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nEVIL"
 
     /// Answers the first request, and when the gate opens one that was never made; every other as it should be.
-    private static func reply(to request: ReceivedRequest, _ gate: Gate) -> Reply {
-        guard request.arrival == 1 else { return Reply(body: "right") }
-        return .raw(ReplyBody([.bytes(Array(answer.utf8)), .wait(.gate(gate)), .bytes(Array(surplus.utf8)), .wait(.forever)]))
+    private static func reply(to request: ReceivedRequest, _ gate: Gate) -> StubResponse {
+        guard request.arrival == 1 else { return StubResponse(body: "right") }
+        return .raw(StubBody([.bytes(Array(answer.utf8)), .wait(.gate(gate)), .bytes(Array(surplus.utf8)), .wait(.forever)]))
     }
 
     @Test(arguments: [false, true])
     func `what comes behind an answer does not answer the next request`(isSecure: Bool) async throws {
         let gate = try Gate()
         let certificate = try SelfSignedCertificate(names: ["127.0.0.1"])
-        let server = try MisbehavingServer(tls: isSecure ? certificate.serverTLS : nil) { Self.reply(to: $0, gate) }
+        let server = try TestServer(tls: isSecure ? certificate.serverTLS : nil) { Self.reply(to: $0, gate) }
         let policy = try SecurityPolicy.trusting(certificate)
         let session = try localSession { $0.securityPolicy = policy }
         #expect(try await session.data(TransferRequest(url: server.url())).value.data == Data("OK".utf8))
@@ -34,9 +34,9 @@ import Testing
 
     @Test func `what came with an answer's last bytes does not answer the next request`() async throws {
         let certificate = try SelfSignedCertificate(names: ["127.0.0.1"])
-        let server = try MisbehavingServer(tls: certificate.serverTLS) { request in
-            guard request.arrival == 1 else { return Reply(body: "right") }
-            return Reply(body: .text("OK\(Self.surplus)")).lyingLength(2)
+        let server = try TestServer(tls: certificate.serverTLS) { request in
+            guard request.arrival == 1 else { return StubResponse(body: "right") }
+            return StubResponse(body: .text("OK\(Self.surplus)")).declaredLength(2)
         }
         let policy = try SecurityPolicy.trusting(certificate)
         let session = try localSession { $0.securityPolicy = policy }
@@ -46,10 +46,10 @@ import Testing
     }
 
     @Test func `trailers without end are an error`() async throws {
-        let server = try MisbehavingServer { _ in
+        let server = try TestServer { _ in
             let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n"
             let field = Array("Field: \(String(repeating: "v", count: 1_000))\r\n".utf8)
-            return .raw(ReplyBody([.bytes(Array(head.utf8))] + (0..<1_000).map { _ in .bytes(field) } + [.wait(.forever)]))
+            return .raw(StubBody([.bytes(Array(head.utf8))] + (0..<1_000).map { _ in .bytes(field) } + [.wait(.forever)]))
         }
         let error = await failure(try localSession().data(TransferRequest(url: server.url())))
         #expect(error?.code == .badServerResponse)

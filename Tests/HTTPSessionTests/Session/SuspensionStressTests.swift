@@ -16,8 +16,8 @@ import Testing
         + "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nX-Padding: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\nContent-Length: 5\r\n\r\nhello"
 
     /// A response whose head comes in pieces.
-    private static func reply(_ random: inout SplitMix64) -> Reply {
-        var segments: [ReplyBody.Segment] = []
+    private static func reply(_ random: inout SplitMix64) -> StubResponse {
+        var segments: [StubBody.Segment] = []
         var rest = Array(head.utf8)[...]
         while !rest.isEmpty {
             let count = Int.random(in: 1...60, using: &random)
@@ -26,8 +26,8 @@ import Testing
             ]
             rest = rest.dropFirst(count)
         }
-        var reply = Reply.raw(ReplyBody(segments))
-        reply.afterwards = .keepAlive
+        var reply = StubResponse.raw(StubBody(segments))
+        reply.connectionUse = .keepAlive
         return reply
     }
 
@@ -36,7 +36,7 @@ import Testing
     {
         let seed = Self.seed ?? UInt64.random(in: 0 ... .max)
         let draws = Locked(SplitMix64(seed: seed))
-        let server = try MisbehavingServer { _ in draws.withLock { Self.reply(&$0) } }
+        let server = try TestServer { _ in draws.withLock { Self.reply(&$0) } }
         let session = try HTTPSessionManager(configuration: localConfiguration { $0.requestTimeout = .seconds(60) })
         let count = Self.count / 4
         for number in 0..<count {

@@ -13,7 +13,7 @@ import Testing
 
     @Test func `each list has the tasks of its kind that have begun and not ended, the oldest first`() async throws {
         let gate = try Gate()
-        let server = try MisbehavingServer { _ in Reply(body: "x").held(by: gate) }
+        let server = try TestServer { _ in StubResponse(body: "x").held(by: gate) }
         let session = try localSession { $0.maximumConnectionsPerHost = 2 }
         let body = TransferRequest(url: server.url(), method: .put, body: .data(Data("y".utf8)))
         let request = TransferRequest(url: server.url())
@@ -42,8 +42,8 @@ import Testing
 
     @Test func `a data task that became a download is among the downloads`() async throws {
         let gate = try Gate()
-        let server = try MisbehavingServer { _ in
-            Reply(body: ReplyBody([.pattern(from: 0, count: 100_000), .wait(.gate(gate)), .bytes([1])]))
+        let server = try TestServer { _ in
+            StubResponse(body: StubBody([.pattern(from: 0, count: 100_000), .wait(.gate(gate)), .bytes([1])]))
         }
         let destination = DownloadDestination(folder.url("file"))
         let session = try localSession(handlers: TransferHandlers(response: { _ in .becomeDownload(destination) }))
@@ -57,7 +57,7 @@ import Testing
     }
 
     @Test func `each session has its own tasks`() async throws {
-        let server = try MisbehavingServer { _ in .never }
+        let server = try TestServer { _ in .never }
         let (one, other) = (try localSession(), try localSession())
         let task = one.data(TransferRequest(url: server.url()))
         #expect(one.dataTasks.map(\.id) == [task.id] && other.tasks.isEmpty)

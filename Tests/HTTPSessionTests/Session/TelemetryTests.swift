@@ -13,8 +13,8 @@ import Testing
         await #expect(processExitsWith: .success) {
             let metrics = TestMetrics()
             MetricsSystem.bootstrap(metrics)
-            let server = try MisbehavingServer { request in
-                request.path == "/lost" ? .none() : Reply(Int(request.path.dropFirst()) ?? 200, body: "x")
+            let server = try TestServer { request in
+                request.path == "/lost" ? .none() : StubResponse(Int(request.path.dropFirst()) ?? 200, body: "x")
             }
             let (log, folder) = (EventLog(), try ScratchDirectory())
             let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
@@ -49,14 +49,14 @@ import Testing
         await #expect(processExitsWith: .success) {
             let metrics = TestMetrics()
             MetricsSystem.bootstrap(metrics)
-            let server = try MisbehavingServer { request in
+            let server = try TestServer { request in
                 let part = request["range"] != nil
-                let reply = Reply(
+                let reply = StubResponse(
                     part ? 206 : 200, fields: ["ETag": "\"1\""],
-                    body: ReplyBody([.pattern(from: part ? 50_000 : 0, count: 50_000)]))
+                    body: StubBody([.pattern(from: part ? 50_000 : 0, count: 50_000)]))
                 return part
                     ? reply.field("Content-Range", "bytes 50000-99999/100000")
-                    : reply.lyingLength(100_000)
+                    : reply.declaredLength(100_000)
             }
             let (log, folder) = (EventLog(), try ScratchDirectory())
             let session = try HTTPSessionManager(
@@ -79,7 +79,7 @@ import Testing
         await #expect(processExitsWith: .success) {
             let metrics = TestMetrics()
             MetricsSystem.bootstrap(metrics)
-            let server = try MisbehavingServer { Reply(Int($0.path.dropFirst()) ?? 200, body: "x") }
+            let server = try TestServer { StubResponse(Int($0.path.dropFirst()) ?? 200, body: "x") }
             let log = EventLog()
             let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
             for status in Array(200...299).filter({ $0 != 204 }) + Array(404..<504) {

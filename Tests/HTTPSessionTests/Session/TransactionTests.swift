@@ -8,8 +8,8 @@ import Testing
 /// What is measured of one transaction. ``LifeCycleTests`` has a task's whole.
 @Suite(.timeLimit(.minutes(20))) struct TransactionTests {
     @Test func `a body is counted as it came and as it was decoded`() async throws {
-        let body = ReplyBody.gzipBomb(inflatedBytes: 500_000)
-        let server = try MisbehavingServer { _ in .gzip(body) }
+        let body = StubBody.gzipBomb(inflatedBytes: 500_000)
+        let server = try TestServer { _ in .gzip(body) }
         let transaction = try #require(
             try await localSession().data(TransferRequest(url: server.url())).value.metrics.transactions.first)
         #expect(transaction.countOfResponseBodyBytesReceived == body.count)
@@ -18,7 +18,7 @@ import Testing
     }
 
     @Test func `a body is counted as its source gave it, and with its framing as it went`() async throws {
-        let server = try MisbehavingServer { _ in Reply() }
+        let server = try TestServer { _ in StubResponse() }
         let body = RequestBody.stream(length: nil) {
             let made = Counter()
             return AsyncThrowingStream { made.add() > 5 ? nil : Data(count: 1_000) }
@@ -31,7 +31,7 @@ import Testing
     }
 
     @Test func `a look-up begins and ends where there is one`() async throws {
-        let server = try MisbehavingServer { _ in Reply(body: "x") }
+        let server = try TestServer { _ in StubResponse(body: "x") }
         let port = Int(server.port)
         let session = try localSession {
             $0.hostOverrides = [.init(host: "known.example", port: port, addresses: ["127.0.0.1"])]
@@ -52,7 +52,7 @@ import Testing
     }
 
     @Test func `the end of the request is told by a libcurl that knows it`() async throws {
-        let server = try MisbehavingServer { _ in Reply(body: "x").delayed(.milliseconds(20)) }
+        let server = try TestServer { _ in StubResponse(body: "x").delayed(.milliseconds(20)) }
         let request = TransferRequest(url: server.url(), method: .put, body: .data(Data(count: 10_000)))
         let transaction = try #require(try await localSession().data(request).value.metrics.transactions.first)
         guard CurlLibrary.hasPostTransferTime else {

@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    private func url(_ scheme: String, _ server: MisbehavingServer) throws -> URL {
+    private func url(_ scheme: String, _ server: TestServer) throws -> URL {
         try #require(URL(string: "\(scheme)://localhost:\(server.port)/"))
     }
 
@@ -55,8 +55,8 @@ import Testing
         _ version: ServerTLS.Version, _ path: Path
     ) async throws {
         for head in Self.heads {
-            for ending in [Reply.Ending.truncated, .orderly] {
-                let server = try MisbehavingServer(tls: tls(version)) { _ in .raw(.text(head + "half of it"), ending) }
+            for ending in [StubResponse.Ending.truncated, .orderly] {
+                let server = try TestServer(tls: tls(version)) { _ in .raw(.text(head + "half of it"), ending) }
                 let error: HTTPSessionError?
                 let task: TransferTask
                 switch path {
@@ -81,11 +81,11 @@ import Testing
     }
 
     @Test func `a truncation behind a response of known length loses nothing`() async throws {
-        let server = try MisbehavingServer(tls: tls()) { request in
+        let server = try TestServer(tls: tls()) { request in
             switch request.path {
-            case "/length": Reply(body: "all").closing(.truncated)
-            case "/chunked": Reply(body: "all").chunked().closing(.truncated)
-            case "/none": Reply(204).closing(.truncated)
+            case "/length": StubResponse(body: "all").closing(.truncated)
+            case "/chunked": StubResponse(body: "all").chunked().closing(.truncated)
+            case "/none": StubResponse(204).closing(.truncated)
             default: .raw("HTTP/1.1 200 OK\r\n\r\n", .truncated)
             }
         }
@@ -101,8 +101,8 @@ import Testing
     }
 
     @Test func `a truncation on a connection used before fails as connectionLost`() async throws {
-        let server = try MisbehavingServer(tls: tls()) { request in
-            request.numberOnConnection == 1 ? Reply(body: "all") : .raw("HTTP/1.1 200 OK\r\n\r\nhalf", .truncated)
+        let server = try TestServer(tls: tls()) { request in
+            request.numberOnConnection == 1 ? StubResponse(body: "all") : .raw("HTTP/1.1 200 OK\r\n\r\nhalf", .truncated)
         }
         let session = try session()
         _ = try await session.data(TransferRequest(url: url("https", server))).value
@@ -112,13 +112,13 @@ import Testing
 
     @Test func `a truncation of a download publishes no file, and the next attempt brings the complete one`() async throws {
         let folder = try ScratchDirectory()
-        let server = try MisbehavingServer(tls: tls()) { request in
+        let server = try TestServer(tls: tls()) { request in
             guard request["range"] == nil else {
-                return Reply(
+                return StubResponse(
                     206, fields: ["ETag": "\"1\"", "Content-Range": "bytes 100000-299999/300000"],
                     body: .bytes(Array(pattern(300_000)[100_000...])))
             }
-            return Reply(fields: ["ETag": "\"1\""], body: .pattern(300_000)).untilClose().cut(afterBodyBytes: 100_000)
+            return StubResponse(fields: ["ETag": "\"1\""], body: .pattern(300_000)).untilClose().cut(afterBodyBytes: 100_000)
         }
         let request = TransferRequest(url: try url("https", server))
         let once = try session()
@@ -131,7 +131,7 @@ import Testing
     }
 
     @Test func `a truncation ends a stream with connectionLost`() async throws {
-        let server = try MisbehavingServer(tls: tls()) { _ in .raw("HTTP/1.1 200 OK\r\n\r\nhalf", .truncated) }
+        let server = try TestServer(tls: tls()) { _ in .raw("HTTP/1.1 200 OK\r\n\r\nhalf", .truncated) }
         let session = try session()
         var received = Data()
         let error = await #expect(throws: HTTPSessionError.self) {

@@ -27,8 +27,8 @@ import Testing
         }
     }
 
-    private func server(_ chain: String, _ reply: Reply = Reply(body: "x")) throws -> MisbehavingServer {
-        try MisbehavingServer(tls: .minted(chain)) { _ in reply }
+    private func server(_ chain: String, _ reply: StubResponse = StubResponse(body: "x")) throws -> TestServer {
+        try TestServer(tls: .minted(chain)) { _ in reply }
     }
 
     private func session(
@@ -42,7 +42,7 @@ import Testing
             }, handlers: judge?.handlers ?? .init())
     }
 
-    private func request(_ server: MisbehavingServer) -> TransferRequest { TransferRequest(url: server.url("/a?b=c")) }
+    private func request(_ server: TestServer) -> TransferRequest { TransferRequest(url: server.url("/a?b=c")) }
 
     @Test func `a server that the policy refuses is accepted, asked about once`() async throws {
         let server = try server("foreign-leaf-chain")
@@ -161,8 +161,8 @@ import Testing
     }
 
     @Test func `a server that shows another certificate at every connection is given up`() async throws {
-        @Sendable func next(at address: ListeningAddress) throws -> MisbehavingServer {
-            try MisbehavingServer(at: address, tls: SelfSignedCertificate().serverTLS) { _ in Reply(body: "x") }
+        @Sendable func next(at address: ListeningAddress) throws -> TestServer {
+            try TestServer(at: address, tls: SelfSignedCertificate().serverTLS) { _ in StubResponse(body: "x") }
         }
         let first = try next(at: .loopback)
         let port = first.port
@@ -187,7 +187,7 @@ import Testing
         (tls.minimumVersion, tls.maximumVersion) = (version, version)
         tls.clientCertificates = .required(
             authorities: .text(String(decoding: try MintedCertificates.data("client-root.pem"), as: UTF8.self)))
-        let server = try MisbehavingServer(tls: tls) { _ in Reply(body: "x").closing() }
+        let server = try TestServer(tls: tls) { _ in StubResponse(body: "x").closing() }
         let identities = [
             try ClientIdentity(
                 certificate: MintedCertificates.data("client.pem"), privateKey: MintedCertificates.data("client.key")),
@@ -220,7 +220,7 @@ import Testing
         for version in [ServerTLS.Version.v1_0, .v1_1, .v1_2, .v1_3] {
             var tls = try ServerTLS.minted("leaf-chain")
             (tls.minimumVersion, tls.maximumVersion) = (version, version)
-            let server = try MisbehavingServer(tls: tls) { _ in Reply(body: "x") }
+            let server = try TestServer(tls: tls) { _ in StubResponse(body: "x") }
             for (minimum, maximum) in [
                 (SecurityPolicy.TLSVersion.v1_2, SecurityPolicy.TLSVersion.v1_2), (.v1_2, .v1_3), (.v1_3, .v1_3),
             ] {
@@ -237,7 +237,7 @@ import Testing
         }
         var tls = try ServerTLS.minted("leaf-chain")
         tls.maximumVersion = .v1_2
-        let server = try MisbehavingServer(tls: tls) { _ in Reply(body: "x") }
+        let server = try TestServer(tls: tls) { _ in StubResponse(body: "x") }
         let chosen = try await session { $0.securityPolicy.cipherList = "ECDHE-ECDSA-CHACHA20-POLY1305" }.data(request(server))
             .value
         #expect(chosen.metrics.transactions.first?.negotiatedTLSCipherSuite == "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256")
@@ -251,7 +251,7 @@ import Testing
     @Test func `a server whose versions do not fit is not asked again`() async throws {
         var tls = try ServerTLS.minted("leaf-chain")
         tls.maximumVersion = .v1_2
-        let server = try MisbehavingServer(tls: tls) { _ in Reply(body: "x") }
+        let server = try TestServer(tls: tls) { _ in StubResponse(body: "x") }
         let session = try session {
             $0.securityPolicy.minimumTLSVersion = .v1_3
             $0.retryPolicy = RetryPolicy(baseDelay: .milliseconds(1), maximumDelay: .milliseconds(1))
@@ -284,7 +284,7 @@ import Testing
             "\(String(describing: refused))")
         #expect(server.requests.count == 1)
         // Also where nothing behind it speaks TLS.
-        let plain = try MisbehavingServer { _ in Reply(body: "x") }
+        let plain = try TestServer { _ in StubResponse(body: "x") }
         #expect(await failure(try way([wrong], trusting).data(request(plain))) == nil)
         #expect(await failure(try way([pin], .default).data(request(plain)))?.code == .certificateHasUnknownRoot)
         #expect(plain.requests.count == 1)

@@ -55,11 +55,11 @@ private func hostPins(_ pattern: String, _ names: String...) throws -> SecurityP
             }, handlers: handlers)
     }
 
-    private func server(_ tls: ServerTLS) throws -> MisbehavingServer {
-        try MisbehavingServer(tls: tls) { _ in Reply(body: "x") }
+    private func server(_ tls: ServerTLS) throws -> TestServer {
+        try TestServer(tls: tls) { _ in StubResponse(body: "x") }
     }
 
-    private func url(_ server: MisbehavingServer, _ host: String = "localhost") throws -> URL {
+    private func url(_ server: TestServer, _ host: String = "localhost") throws -> URL {
         try #require(URL(string: "https://\(host):\(server.port)/"))
     }
 
@@ -176,7 +176,7 @@ private func hostPins(_ pattern: String, _ names: String...) throws -> SecurityP
         for names in [true, false] {
             let server =
                 host.contains("[")
-                ? try MisbehavingServer(at: .loopbackIPv6, tls: .minted("leaf-chain")) { _ in Reply(body: "x") }
+                ? try TestServer(at: .loopbackIPv6, tls: .minted("leaf-chain")) { _ in StubResponse(body: "x") }
                 : try server(.minted("leaf-chain"))
             var wrong = try hostPins(pattern, "foreign-leaf")
             wrong.validatesDomainName = names
@@ -219,7 +219,7 @@ private func hostPins(_ pattern: String, _ names: String...) throws -> SecurityP
     {
         var tls = try ServerTLS.minted("leaf-chain")
         (tls.minimumVersion, tls.maximumVersion) = (version, version)
-        let server = try MisbehavingServer(tls: tls) { _ in Reply(body: "x").closing() }
+        let server = try TestServer(tls: tls) { _ in StubResponse(body: "x").closing() }
         let believing = try session(policy(), hosts: ["localhost"], port: server.port)
         let refusing = try session(hostPins("localhost", "foreign-leaf"), hosts: ["localhost"], port: server.port)
         for _ in 0..<3 {

@@ -17,13 +17,14 @@ import Testing
         return try localSession({ $0.securityPolicy = policy }, handlers: handlers)
     }
 
-    private func server(secure: Bool, _ reply: @escaping @Sendable (ReceivedRequest) -> Reply = { _ in Reply() }) throws
-        -> MisbehavingServer
+    private func server(secure: Bool, _ reply: @escaping @Sendable (ReceivedRequest) -> StubResponse = { _ in StubResponse() })
+        throws
+        -> TestServer
     {
-        try MisbehavingServer(tls: secure ? certificate.serverTLS : nil, reply: reply)
+        try TestServer(tls: secure ? certificate.serverTLS : nil, reply: reply)
     }
 
-    private func request(_ server: MisbehavingServer, secure: Bool, _ path: String = "/") throws -> TransferRequest {
+    private func request(_ server: TestServer, secure: Bool, _ path: String = "/") throws -> TransferRequest {
         let scheme = secure ? "https" : "http"
         return TransferRequest(
             url: try #require(URL(string: "\(scheme)://us%20er:w%3Ao%2Frd@localhost:\(server.port)\(path)")))
@@ -37,7 +38,7 @@ import Testing
 
     @Test func `URL credentials wait for a challenge over http, unless the request sends them unasked`() async throws {
         let basic = basic
-        let server = try server(secure: false) { $0["authorization"] == basic ? Reply() : .unauthorized("Basic realm=r") }
+        let server = try server(secure: false) { $0["authorization"] == basic ? StubResponse() : .unauthorized("Basic realm=r") }
         #expect(try await session().data(request(server, secure: false)).value.statusCode == 200)
         #expect(server.requests.map { $0["authorization"] } == [nil, basic])
         var unasked = try request(server, secure: false)
@@ -62,7 +63,9 @@ import Testing
         #expect(try await session().data(request(server, secure: true)).value.statusCode == 401)
         #expect(server.requests.count == 1)
         let (counts, basic) = (Counter(), "Basic " + Data("user:word".utf8).base64EncodedString())
-        let other = try self.server(secure: true) { $0["authorization"] == basic ? Reply() : .unauthorized("Basic realm=r") }
+        let other = try self.server(secure: true) {
+            $0["authorization"] == basic ? StubResponse() : .unauthorized("Basic realm=r")
+        }
         let asking = try session(
             TransferHandlers(challenge: { challenge in
                 counts.add()
@@ -75,7 +78,7 @@ import Testing
     @Test func `URL credentials answer a Digest challenge over TLS too`() async throws {
         let server = try server(secure: true) { request in
             request["authorization"]?.hasPrefix("Digest ") == true
-                ? Reply() : .unauthorized("Digest realm=\"d\", qop=\"auth\", nonce=\"n\", algorithm=MD5")
+                ? StubResponse() : .unauthorized("Digest realm=\"d\", qop=\"auth\", nonce=\"n\", algorithm=MD5")
         }
         #expect(try await session().data(request(server, secure: true)).value.statusCode == 200)
         #expect(server.requests.first?["authorization"] == basic)
@@ -100,7 +103,8 @@ import Testing
         for location in ["/b", "https://localhost:PORT/b", "https://other:secret@localhost:PORT/b"] {
             let server = try server(secure: true) { request in
                 let port = request["host"]?.split(separator: ":").last.map(String.init) ?? ""
-                return request.path == "/b" ? Reply() : .redirect(to: location.replacingOccurrences(of: "PORT", with: port))
+                return request.path == "/b"
+                    ? StubResponse() : .redirect(to: location.replacingOccurrences(of: "PORT", with: port))
             }
             #expect(try await session().data(request(server, secure: true, "/a")).value.statusCode == 200)
             #expect(server.requests.map(\.path) == ["/a", "/b"])

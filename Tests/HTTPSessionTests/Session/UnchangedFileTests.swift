@@ -30,16 +30,16 @@ import Testing
         }
 
         let version = Locked(Version())
-        let server: MisbehavingServer
+        let server: TestServer
 
         init() throws {
-            server = try MisbehavingServer { [version] request in
+            server = try TestServer { [version] request in
                 let present = version.withLock { $0 }
-                if request.path.hasPrefix("/moved") { return Reply(302, fields: ["Location": "/file?signed=\(UUID())"]) }
+                if request.path.hasPrefix("/moved") { return StubResponse(302, fields: ["Location": "/file?signed=\(UUID())"]) }
                 let isSame =
                     request["if-none-match"].map { $0 == present.fields["ETag"] }
                     ?? request["if-modified-since"].map { $0 >= present.fields["Last-Modified"] ?? "" } ?? false
-                var reply = isSame ? Reply(304) : Reply(body: ReplyBody(stringLiteral: present.body))
+                var reply = isSame ? StubResponse(304) : StubResponse(body: StubBody(stringLiteral: present.body))
                 for (name, value) in isSame ? present.notModified ?? present.fields : present.fields {
                     reply = reply.field(name, value)
                 }

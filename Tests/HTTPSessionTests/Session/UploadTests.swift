@@ -25,13 +25,13 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
 
     init() throws { folder = try ScratchDirectory() }
 
-    private func echo() throws -> MisbehavingServer {
-        try MisbehavingServer {
-            Reply(body: "\($0.method) \($0["content-length"] ?? $0["transfer-encoding"] ?? "-") \($0.bodyLength)")
+    private func echo() throws -> TestServer {
+        try TestServer {
+            StubResponse(body: "\($0.method) \($0["content-length"] ?? $0["transfer-encoding"] ?? "-") \($0.bodyLength)")
         }
     }
 
-    private func post(_ body: RequestBody, to server: MisbehavingServer, _ path: String = "/") -> TransferRequest {
+    private func post(_ body: RequestBody, to server: TestServer, _ path: String = "/") -> TransferRequest {
         TransferRequest(url: server.url(path), method: .post, body: body)
     }
 
@@ -135,10 +135,10 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         async throws
     {
         let gate = try Gate()
-        var options = MisbehavingServer.Options()
+        var options = TestServer.Options()
         options.receiveBuffer = 4_096
         options.onHead = { _ in .readBody(after: [.gate(gate)]) }
-        let server = try MisbehavingServer(options: options) { _ in Reply() }
+        let server = try TestServer(options: options) { _ in StubResponse() }
         let file = folder.url("body")
         try Data(count: 32 << 20).write(to: file)
         let task = try localSession().data(post(.file(file), to: server))
@@ -159,9 +159,9 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
 
     @Test func `a file that vanishes while it is sent was open, and arrives`() async throws {
         let gate = try Gate()
-        var options = MisbehavingServer.Options()
+        var options = TestServer.Options()
         options.onHead = { _ in .readBody(after: [.gate(gate)]) }
-        let server = try MisbehavingServer(options: options) { Reply(body: "\($0.bodyLength)") }
+        let server = try TestServer(options: options) { StubResponse(body: "\($0.bodyLength)") }
         try Data(count: 16 << 20).write(to: folder.url("body"))
         let task = try localSession().data(post(.file(folder.url("body")), to: server))
         await task.awaitProgress { $0.sent > 0 }
@@ -198,10 +198,10 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
 
     @Test func `a stream is asked for more only as fast as it is sent`() async throws {
         let gate = try Gate()
-        var options = MisbehavingServer.Options()
+        var options = TestServer.Options()
         options.receiveBuffer = 4_096
         options.onHead = { _ in .readBody(after: [.gate(gate)]) }
-        let server = try MisbehavingServer(options: options) { Reply(body: "\($0.bodyLength)") }
+        let server = try TestServer(options: options) { StubResponse(body: "\($0.bodyLength)") }
         let made = Counter()
         let body = RequestBody.stream(length: nil) {
             AsyncThrowingStream { made.add() > 512 ? nil : Data(count: 128 << 10) }
@@ -210,7 +210,7 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         let task = session.data(post(body, to: server))
         await task.awaitProgress { $0.sent > 0 }
         // Another request's time is time enough for a stream without a brake.
-        let other = try MisbehavingServer { _ in Reply().delayed(.milliseconds(200)) }
+        let other = try TestServer { _ in StubResponse().delayed(.milliseconds(200)) }
         _ = try await session.data(TransferRequest(url: other.url())).value
         #expect(made.count < 200)
         gate.open()
@@ -234,8 +234,8 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
     }
 
     @Test(arguments: [307, 308]) func `a redirect that keeps the method sends the body again`(_ status: Int) async throws {
-        let server = try MisbehavingServer { request in
-            request.path == "/" ? .redirect(status, to: "/next") : Reply(body: "\(request.method) \(request.text)")
+        let server = try TestServer { request in
+            request.path == "/" ? .redirect(status, to: "/next") : StubResponse(body: "\(request.method) \(request.text)")
         }
         let session = try localSession()
         try Data("from a file".utf8).write(to: folder.url("body"))
@@ -251,9 +251,10 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
     }
 
     @Test(arguments: [301, 302, 303]) func `a redirect that changes the method drops the body`(_ status: Int) async throws {
-        let server = try MisbehavingServer { request in
+        let server = try TestServer { request in
             let type = request["content-type"] ?? "-"
-            return request.path == "/" ? .redirect(status, to: "/next") : Reply(body: "\(request.method) \(type) \(request.text)")
+            return request.path == "/"
+                ? .redirect(status, to: "/next") : StubResponse(body: "\(request.method) \(type) \(request.text)")
         }
         var request = post(.data(Data("secret".utf8)), to: server)
         request.headerFields[.contentType] = "text/plain"
@@ -261,18 +262,18 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
     }
 
     @Test func `a server that answers before it has read all is heard`() async throws {
-        var options = MisbehavingServer.Options()
-        options.onHead = { _ in .refuse(Reply(413, body: "too much")) }
-        let server = try MisbehavingServer(options: options) { _ in Reply() }
+        var options = TestServer.Options()
+        options.onHead = { _ in .refuse(StubResponse(413, body: "too much")) }
+        let server = try TestServer(options: options) { _ in StubResponse() }
         let response = try await localSession().data(post(.data(Data(count: 8 << 20)), to: server)).value
         #expect(response.statusCode == 413)
         #expect(response.data == Data("too much".utf8))
     }
 
     @Test func `an answer that needs no more is heard while the stream has nothing to send`() async throws {
-        var options = MisbehavingServer.Options()
-        options.onHead = { _ in .refuse(Reply(413, body: "too much")) }
-        let server = try MisbehavingServer(options: options) { _ in Reply() }
+        var options = TestServer.Options()
+        options.onHead = { _ in .refuse(StubResponse(413, body: "too much")) }
+        let server = try TestServer(options: options) { _ in StubResponse() }
         let never = AsyncThrowingStream<Data, any Error> { _ in }
         let task = try localSession().data(
             TransferRequest(url: server.url(), method: .post, body: .stream(length: nil, make: { never })))
@@ -282,7 +283,7 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
     }
 
     @Test func `a form whose parts say more than can be sent is refused`() async throws {
-        let server = try MisbehavingServer { _ in Reply() }
+        let server = try TestServer { _ in StubResponse() }
         var form = MultipartForm()
         try form.appendPart(stream: { AsyncThrowingStream { $0.finish() } }, length: .max, name: "a", fileName: "b")
         let task = try localSession().data(TransferRequest(url: server.url(), method: .post, body: .multipart(form)))

@@ -11,7 +11,7 @@ import Testing
 @Suite(.timeLimit(.minutes(20))) struct WayTests {
     @Test func `a Unix socket takes every connection`() async throws {
         let folder = try ScratchDirectory()
-        let server = try MisbehavingServer(at: .unix(folder.file("socket"))) { Reply(body: .text($0["host"] ?? "-")) }
+        let server = try TestServer(at: .unix(folder.file("socket"))) { StubResponse(body: .text($0["host"] ?? "-")) }
         let session = try localSession { $0.unixSocketPath = folder.file("socket") }
         let url = try #require(URL(string: "http://nowhere.example/x"))
         #expect(try await session.data(TransferRequest(url: url)).value.data == Data("nowhere.example".utf8))
@@ -21,7 +21,7 @@ import Testing
     }
 
     @Test func `a name is overridden for its port alone`() async throws {
-        let server = try MisbehavingServer { Reply(body: .text($0["host"] ?? "-")) }
+        let server = try TestServer { StubResponse(body: .text($0["host"] ?? "-")) }
         let port = Int(server.port)
         let session = try localSession { $0.hostOverrides = [.init(host: "named.example", port: port, addresses: ["127.0.0.1"])] }
         let url = try #require(URL(string: "http://Named.Example:\(port)/"))
@@ -30,7 +30,7 @@ import Testing
     }
 
     @Test func `of several addresses the first that answers is used`() async throws {
-        let server = try MisbehavingServer(at: .loopbackIPv6) { _ in Reply(body: "x") }
+        let server = try TestServer(at: .loopbackIPv6) { _ in StubResponse(body: "x") }
         let port = Int(server.port)
         let session = try localSession {
             $0.hostOverrides = [.init(host: "named.example", port: port, addresses: ["127.9.9.9", "::1"])]
@@ -50,8 +50,8 @@ import Testing
     @Test func `a proxy forwards requests without TLS, and tunnels those with`() async throws {
         let proxy = try ProxyServer(names: ["named.example": "127.0.0.1"])
         let certificate = try SelfSignedCertificate(names: ["named.example"])
-        let plain = try MisbehavingServer { _ in Reply(body: "plain") }
-        let secure = try MisbehavingServer(tls: certificate.serverTLS) { _ in Reply(body: "secure") }
+        let plain = try TestServer { _ in StubResponse(body: "plain") }
+        let secure = try TestServer(tls: certificate.serverTLS) { _ in StubResponse(body: "secure") }
         let policy = try SecurityPolicy.trusting(certificate)
         let session = try localSession {
             $0.proxy = .explicit(proxy.url().absoluteString)
@@ -73,8 +73,8 @@ import Testing
     {
         let proxy = try ProxyServer(credentials: .init(user: "user", password: "word"))
         let certificate = try SelfSignedCertificate()
-        let plain = try MisbehavingServer { Reply(body: .text($0["proxy-authorization"] ?? "-")) }
-        let secure = try MisbehavingServer(tls: certificate.serverTLS) { Reply(body: .text($0["proxy-authorization"] ?? "-")) }
+        let plain = try TestServer { StubResponse(body: .text($0["proxy-authorization"] ?? "-")) }
+        let secure = try TestServer(tls: certificate.serverTLS) { StubResponse(body: .text($0["proxy-authorization"] ?? "-")) }
         let policy = try SecurityPolicy.trusting(certificate)
         let spaces = Locked<[Bool]>([])
         let handlers = TransferHandlers(challenge: { challenge in
@@ -98,7 +98,7 @@ import Testing
     @Test func `a proxy that wants credentials, and nobody has them`() async throws {
         let proxy = try ProxyServer(credentials: .init(user: "user", password: "word"))
         let session = try localSession { $0.proxy = .explicit(proxy.url().absoluteString) }
-        let server = try MisbehavingServer { _ in Reply() }
+        let server = try TestServer { _ in StubResponse() }
         #expect(try await session.data(TransferRequest(url: server.url())).value.statusCode == 407)
         let secure = try #require(URL(string: "https://127.0.0.1:\(server.port)/"))
         #expect(try await session.data(TransferRequest(url: secure)).value.statusCode == 407)
@@ -118,7 +118,7 @@ import Testing
     }
 
     @Test func `what a proxy's address says is said without asking, also where there is somebody to ask`() async throws {
-        let server = try MisbehavingServer { _ in Reply(body: "x") }
+        let server = try TestServer { _ in StubResponse(body: "x") }
         let proxy = try ProxyServer(credentials: .init(user: "me", password: "word"))
         let (asked, heads) = (Counter(), Counter())
         let handlers = TransferHandlers(
@@ -139,7 +139,7 @@ import Testing
 
     @Test func `hosts that are excepted are reached directly`() async throws {
         let proxy = try ProxyServer()
-        let server = try MisbehavingServer { _ in Reply(body: "x") }
+        let server = try TestServer { _ in StubResponse(body: "x") }
         let session = try localSession { $0.proxy = .explicit(proxy.url().absoluteString, except: ["127.0.0.1"]) }
         #expect(try await session.data(TransferRequest(url: server.url())).value.data == Data("x".utf8))
         #expect(proxy.seen.connections == 0)
@@ -148,8 +148,8 @@ import Testing
     @Test(arguments: ["trusted", "pinned wrongly", "untrusted"])
     func `an http address that a server has raised to https is judged by the policy`(_ kind: String) async throws {
         let certificate = try SelfSignedCertificate(names: ["secure.example"])
-        let server = try MisbehavingServer(tls: certificate.serverTLS) { _ in
-            Reply(body: "x").field("Strict-Transport-Security", "max-age=1000")
+        let server = try TestServer(tls: certificate.serverTLS) { _ in
+            StubResponse(body: "x").field("Strict-Transport-Security", "max-age=1000")
         }
         let folder = try ScratchDirectory()
         let hsts = folder.url("hsts")
@@ -192,10 +192,10 @@ import Testing
 
     @Test(.requiresNamespaces) func `a session lives in its namespace`() async throws {
         let host = try Lab().host(loopback: true)
-        var options = MisbehavingServer.Options()
+        var options = TestServer.Options()
         options.namespace = host.path
         // An address of this test's own: outside, another test's server may have the same port.
-        let server = try MisbehavingServer(at: .ip("127.19.68.211", port: 0), options: options) { _ in Reply(body: "inside") }
+        let server = try TestServer(at: .ip("127.19.68.211", port: 0), options: options) { _ in StubResponse(body: "inside") }
         let inside = try localSession { $0.networkNamespace = NetworkNamespace(host.path) }
         #expect(try await inside.data(TransferRequest(url: server.url())).value.data == Data("inside".utf8))
         #expect(await failure(try localSession().data(TransferRequest(url: server.url())))?.code == .cannotConnectToHost)
@@ -216,9 +216,9 @@ import Testing
             try client.ip("route add default via \(net).1 metric \(name == "up0" ? 10 : 20)")
         }
         try far.ip("addr add 198.18.9.9/32 dev lo")
-        var options = MisbehavingServer.Options()
+        var options = TestServer.Options()
         options.namespace = far.path
-        let server = try MisbehavingServer(at: .ip("0.0.0.0", port: 0), options: options) { _ in Reply(body: "x") }
+        let server = try TestServer(at: .ip("0.0.0.0", port: 0), options: options) { _ in StubResponse(body: "x") }
         let url = try #require(URL(string: "http://198.18.9.9:\(server.port)/"))
         let alternative = "an-alternative-name-of-more-than-15-bytes"
         try client.ip("link property add dev up1 altname \(alternative) altname short")
@@ -287,9 +287,9 @@ import Testing
     @Test(.skippedUnderSanitizers)
     func `a look-up that nobody answers is cancelled at once, and the session goes on meanwhile`() async throws {
         let resolver = try SilentResolver(namespace: host.path)
-        var options = MisbehavingServer.Options()
+        var options = TestServer.Options()
         options.namespace = host.path
-        let server = try MisbehavingServer(options: options) { _ in Reply(body: "x") }
+        let server = try TestServer(options: options) { _ in StubResponse(body: "x") }
         let session = try session()
         let task = session.data(try request("silent.example"))
         try await resolver.awaitQuestions(1)
@@ -354,10 +354,10 @@ import Testing
     }
 
     @Test func `a connection that does not come about keeps no other name from being looked up`() async throws {
-        var options = MisbehavingServer.Options()
+        var options = TestServer.Options()
         options.namespace = host.path
-        options.arrival = { $0 == 1 ? .say(.never) : .serve }
-        let server = try MisbehavingServer(options: options) { _ in Reply(body: "x") }
+        options.arrival = { $0 == 1 ? .respond(.never) : .serve }
+        let server = try TestServer(options: options) { _ in StubResponse(body: "x") }
         let session = try session(hosts: "127.0.0.1 silent.example other.example") {
             $0.maximumConcurrentLookups = 1
             $0.connectTimeout = .seconds(300)

@@ -124,11 +124,11 @@ import Testing
     @Test func `a server in trouble is waited for, as the policy and it say`() async throws {
         let server = try UploadServer(.tus) { turn in
             switch turn.number {
-            case 1: .refuse(Reply(503, fields: ["Retry-After": "0"]))
-            case 3: .refuse(Reply(500))
-            case 4: .refuse(Reply(429))
-            case 6: .refuse(Reply(408))
-            case 8: .refuse(Reply(423))
+            case 1: .refuse(StubResponse(503, fields: ["Retry-After": "0"]))
+            case 3: .refuse(StubResponse(500))
+            case 4: .refuse(StubResponse(429))
+            case 6: .refuse(StubResponse(408))
+            case 8: .refuse(StubResponse(423))
             default: nil
             }
         }
@@ -140,7 +140,7 @@ import Testing
 
     @Test func `the server's wish to be left alone is kept`() async throws {
         let server = try UploadServer(
-            .tus, fault: Self.faults([.answer(Reply(503, fields: ["Retry-After": "1"])), nil]))
+            .tus, fault: Self.faults([.answer(StubResponse(503, fields: ["Retry-After": "1"])), nil]))
         let start = ContinuousClock.now
         _ = try await session().upload(request(server), resumably: .tus).value
         #expect(ContinuousClock.now - start >= .seconds(1))
@@ -159,7 +159,8 @@ import Testing
     }
 
     @Test func `a conflict is asked about, and a forgotten upload made anew`() async throws {
-        let server = try UploadServer(.tus, fault: Self.faults([.refuse(Reply(409)), .cut(afterBodyBytes: 300_000), .forget]))
+        let server = try UploadServer(
+            .tus, fault: Self.faults([.refuse(StubResponse(409)), .cut(afterBodyBytes: 300_000), .forget]))
         _ = try await session().upload(request(server), resumably: .tus).value
         #expect(methods(server) == "POST PATCH HEAD PATCH HEAD PATCH POST PATCH")
         #expect(server.uploads.count == 1)
@@ -188,16 +189,16 @@ import Testing
     }
 
     @Test func `a server without tus, of another version, or that refuses, is told apart`() async throws {
-        let plain = try MisbehavingServer { _ in Reply(201, fields: ["Location": "/things/1"]) }
+        let plain = try TestServer { _ in StubResponse(201, fields: ["Location": "/things/1"]) }
         var request = TransferRequest(url: plain.url(), method: .post, body: .file(folder.url("body")))
         var error = await failure(try session().upload(request, resumably: .tus))
         #expect(error?.reason == "the server speaks no tus, and not 1.0.0")
         #expect(plain.requests.map(\.bodyLength) == [0])
-        let old = try MisbehavingServer { _ in Reply(412, fields: ["Tus-Version": "0.2.2"]) }
+        let old = try TestServer { _ in StubResponse(412, fields: ["Tus-Version": "0.2.2"]) }
         request.url = old.url()
         error = await failure(try session().upload(request, resumably: .tus))
         #expect(error?.reason == "the server speaks tus 0.2.2, and not 1.0.0")
-        let server = try UploadServer(.tus, fault: Self.faults([.answer(Reply(422, body: "no films"))]))
+        let server = try UploadServer(.tus, fault: Self.faults([.answer(StubResponse(422, body: "no films"))]))
         error = await failure(try session().upload(self.request(server), resumably: .tus))
         #expect(error?.code == .unacceptableStatus)
         #expect(error?.context.statusCode == 422)
@@ -226,7 +227,7 @@ import Testing
     }
 
     @Test func `a server that knows nothing of the draft gets a plain upload`() async throws {
-        let server = try MisbehavingServer { Reply(body: "\($0.bodyLength)") }
+        let server = try TestServer { StubResponse(body: "\($0.bodyLength)") }
         let request = TransferRequest(url: server.url(), method: .put, body: .file(folder.url("body")))
         #expect(try await session().upload(request, resumably: .draft).value.data == Data("1000000".utf8))
         #expect(server.requests.count == 1)
@@ -271,8 +272,8 @@ import Testing
         let server = try UploadServer(.draft) { turn in
             switch turn.number {
             case 1: .cut(afterBodyBytes: 400_000)
-            case 3: .refuse(Reply(409, fields: ["Upload-Offset": "400000"]))
-            case 4: .answer(Reply(502))
+            case 3: .refuse(StubResponse(409, fields: ["Upload-Offset": "400000"]))
+            case 4: .answer(StubResponse(502))
             default: nil
             }
         }
@@ -312,7 +313,7 @@ import Testing
     // MARK: Other origins
 
     @Test func `a place at another origin gets the bytes and no credentials`() async throws {
-        let other = try MisbehavingServer { request in Reply(204, fields: ["Upload-Offset": "\(request.bodyLength)"]) }
+        let other = try TestServer { request in StubResponse(204, fields: ["Upload-Offset": "\(request.bodyLength)"]) }
         var options = UploadServer.Options()
         options.locationPrefix = other.origin
         let server = try UploadServer(.tus, options: options)
@@ -380,7 +381,7 @@ import Testing
 
     @Test func `without retries a lost connection is the end`() async throws {
         // On a connection of its own: one that is used again and dies before an answer is never the end.
-        let made = Reply(201, fields: ["Location": "/uploads/1", "Tus-Resumable": "1.0.0"]).closing()
+        let made = StubResponse(201, fields: ["Location": "/uploads/1", "Tus-Resumable": "1.0.0"]).closing()
         let server = try UploadServer(.tus) { $0.number == 1 ? .answer(made) : .cut(afterBodyBytes: 500_000) }
         let error = await failure(try session(0).upload(request(server), resumably: .tus))
         #expect(error?.code == .connectionLost)

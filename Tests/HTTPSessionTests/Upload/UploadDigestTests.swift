@@ -43,7 +43,7 @@ import Testing
     private func upload(_ digest: String, _ body: RequestBody) async throws -> HTTPSessionError? {
         let server = try UploadServer(.tus) { turn in
             guard turn.request.method == "PATCH" else { return nil }
-            return .answer(Reply(204, fields: ["Upload-Offset": "6", "Repr-Digest": digest]))
+            return .answer(StubResponse(204, fields: ["Upload-Offset": "6", "Repr-Digest": digest]))
         }
         let session = try HTTPSessionManager(configuration: localConfiguration())
         return await failure(

@@ -1,4 +1,4 @@
-extension Reply {
+extension StubResponse {
     /// The status line and the field lines of the final head, without the empty line. `closes`: the connection ends after it.
     func headText(closes: Bool) -> String {
         var fields = fields
@@ -7,14 +7,14 @@ extension Reply {
         switch framing {
         case .contentLength:
             if mayHaveBody && isMissing("content-length") { fields.append(HeaderField("Content-Length", "\(body.count)")) }
-        case .lyingLength(let length): fields.append(HeaderField("Content-Length", "\(length)"))
+        case .declaredLength(let length): fields.append(HeaderField("Content-Length", "\(length)"))
         case .chunked, .brokenChunks: fields.append(HeaderField("Transfer-Encoding", "chunked"))
         case .untilClose: announcesClose = true
         case .asGiven: break
         }
-        if case .close(announced: true, _) = afterwards { announcesClose = true }
+        if case .close(announced: true, _) = connectionUse { announcesClose = true }
         if announcesClose && isMissing("connection") { fields.append(HeaderField("Connection", "close")) }
-        return Reply.headText(status, reason, fields)
+        return StubResponse.headText(status, reason, fields)
     }
 
     /// The lines of ``flood``, in one piece.

@@ -4,8 +4,8 @@ public import struct FoundationEssentials.URL
 /// An HTTP/1.1 server on a real socket, which sends the responses of a test, with their faults.
 ///
 /// ```swift
-/// let server = try MisbehavingServer { request in
-///     request.path == "/cut" ? Reply(body: .pattern(10_000)).cut(afterBodyBytes: 5_000, .reset) : Reply(body: "hello")
+/// let server = try TestServer { request in
+///     request.path == "/cut" ? StubResponse(body: .pattern(10_000)).cut(afterBodyBytes: 5_000, .reset) : StubResponse(body: "hello")
 /// }
 /// // … requests to server.url("/cut") …
 /// #expect(server.requests.map(\.method) == ["GET"])
@@ -13,7 +13,7 @@ public import struct FoundationEssentials.URL
 ///
 /// Each connection has a thread. All threads end with ``stop()``, or with the last reference to the server: keep a reference, and none in
 /// the closures of the server.
-public final class MisbehavingServer: Sendable {
+public final class TestServer: Sendable {
     /// The settings of a server besides its replies.
     public struct Options: Sendable {
         /// The greatest number of connections. Further ones wait in the kernel's queue until one ends.
@@ -61,19 +61,19 @@ public final class MisbehavingServer: Sendable {
         /// Requests are read and answered, after the TLS handshake if there is one.
         case serve
         /// The connection ends at once.
-        case end(Reply.Ending)
-        /// A reply is sent before any request, without TLS, and the connection ends: a banner with ``Reply/raw(_:_:)``, or ``Reply/never``.
-        case say(Reply)
+        case end(StubResponse.Ending)
+        /// A reply is sent before any request, without TLS, and the connection ends: a banner with ``StubResponse/raw(_:_:)``, or ``StubResponse/never``.
+        case respond(StubResponse)
     }
 
     /// A decision about a request whose head has been read.
     public enum HeadDecision: Sendable {
         /// The body is read, after these waits and at most at this rate. Before, `100 Continue` is sent to a client that expects it.
-        case readBody(after: [Reply.Wait] = [], bytesPerSecond: Int? = nil, sendsContinue: Bool = true)
+        case readBody(after: [StubResponse.Wait] = [], bytesPerSecond: Int? = nil, sendsContinue: Bool = true)
         /// A reply is sent, the body is not read, and the connection ends.
-        case refuse(Reply)
+        case refuse(StubResponse)
         /// The connection ends.
-        case end(Reply.Ending)
+        case end(StubResponse.Ending)
     }
 
     /// The counts and records of a server so far.
@@ -135,7 +135,7 @@ public final class MisbehavingServer: Sendable {
     ///   be used.
     public init(
         at address: ListeningAddress = .loopback, tls: ServerTLS? = nil, options: Options = Options(),
-        reply: @escaping @Sendable (ReceivedRequest) -> Reply
+        reply: @escaping @Sendable (ReceivedRequest) -> StubResponse
     ) throws {
         let context = try tls.map(TLSContext.init)
         let log = ServerLog(Seen())

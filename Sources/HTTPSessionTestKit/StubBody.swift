@@ -1,15 +1,15 @@
 /// The body of a reply: bytes, and waits between them. Large bodies are made while they are sent.
-public struct ReplyBody: Sendable, ExpressibleByStringLiteral, ExpressibleByStringInterpolation {
+public struct StubBody: Sendable, ExpressibleByStringLiteral, ExpressibleByStringInterpolation {
     /// A part of a body.
     public enum Segment: Sendable {
         /// Given bytes.
         case bytes([UInt8])
         /// One byte, repeated.
         case repeating(UInt8, count: Int64)
-        /// ``ReplyBody/patternByte(at:)`` of `from` and the `count - 1` positions after it.
+        /// ``StubBody/patternByte(at:)`` of `from` and the `count - 1` positions after it.
         case pattern(from: Int64, count: Int64)
         /// No bytes, and a wait.
-        case wait(Reply.Wait)
+        case wait(StubResponse.Wait)
 
         /// The number of bytes.
         var count: Int64 {
@@ -24,7 +24,7 @@ public struct ReplyBody: Sendable, ExpressibleByStringLiteral, ExpressibleByStri
             switch self {
             case .bytes(let bytes): Array(bytes[Int(offset)..<Int(offset) + count])
             case .repeating(let byte, _): [UInt8](repeating: byte, count: count)
-            case .pattern(let from, _): ReplyBody.patternBytes(from: from + offset, count: count)
+            case .pattern(let from, _): StubBody.patternBytes(from: from + offset, count: count)
             case .wait: []
             }
         }
@@ -44,23 +44,23 @@ public struct ReplyBody: Sendable, ExpressibleByStringLiteral, ExpressibleByStri
     }
 
     /// The empty body.
-    public static let empty = ReplyBody([])
+    public static let empty = StubBody([])
 
     /// The UTF-8 bytes of a text.
-    public static func text(_ text: String) -> ReplyBody { ReplyBody([.bytes(Array(text.utf8))]) }
+    public static func text(_ text: String) -> StubBody { StubBody([.bytes(Array(text.utf8))]) }
 
     /// Given bytes.
-    public static func bytes(_ bytes: some Sequence<UInt8>) -> ReplyBody { ReplyBody([.bytes(Array(bytes))]) }
+    public static func bytes(_ bytes: some Sequence<UInt8>) -> StubBody { StubBody([.bytes(Array(bytes))]) }
 
     /// Zero bytes.
-    public static func zeros(_ count: Int64) -> ReplyBody { ReplyBody([.repeating(0, count: count)]) }
+    public static func zeros(_ count: Int64) -> StubBody { StubBody([.repeating(0, count: count)]) }
 
     /// Bytes from which their position can be told: ``patternByte(at:)`` of 0 and the `count - 1` positions after it.
-    public static func pattern(_ count: Int64) -> ReplyBody { ReplyBody([.pattern(from: 0, count: count)]) }
+    public static func pattern(_ count: Int64) -> StubBody { StubBody([.pattern(from: 0, count: count)]) }
 
     /// Texts with the same wait between them.
-    public static func texts(_ texts: [String], between wait: Reply.Wait) -> ReplyBody {
-        ReplyBody(Array(texts.map { [Segment.bytes(Array($0.utf8))] }.joined(separator: [.wait(wait)])))
+    public static func texts(_ texts: [String], between wait: StubResponse.Wait) -> StubBody {
+        StubBody(Array(texts.map { [Segment.bytes(Array($0.utf8))] }.joined(separator: [.wait(wait)])))
     }
 
     /// The byte of ``pattern(_:)`` at a position. Neighbors differ, and so do positions a power of two apart.

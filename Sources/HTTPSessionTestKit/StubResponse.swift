@@ -1,11 +1,11 @@
-/// A response of a ``MisbehavingServer`` or a ``ScriptedTransport``, with its faults. A value, which can be used for many requests.
+/// A response of a ``TestServer`` or a ``ScriptedTransport``, with its faults. A value, which can be used for many requests.
 ///
 /// ```swift
-/// Reply(404, body: "no such user")
-/// Reply(body: .pattern(100_000)).slow(bytesPerSecond: 10_000)
-/// Reply(body: .pattern(100_000)).cut(afterBodyBytes: 50_000, .reset)
+/// StubResponse(404, body: "no such user")
+/// StubResponse(body: .pattern(100_000)).slow(bytesPerSecond: 10_000)
+/// StubResponse(body: .pattern(100_000)).cut(afterBodyBytes: 50_000, .reset)
 /// ```
-public struct Reply: Sendable {
+public struct StubResponse: Sendable {
     /// A wait during which nothing is sent. It ends early if the client closes the connection or the server stops.
     public enum Wait: Sendable {
         /// A wait for a duration.
@@ -31,14 +31,14 @@ public struct Reply: Sendable {
         /// Content-Length with the true length.
         case contentLength
         /// Content-Length with this number. If it is greater than the length of the body, the connection ends after the body.
-        case lyingLength(Int64)
+        case declaredLength(Int64)
         /// Transfer-Encoding: chunked, with these trailer fields.
         case chunked(trailers: [HeaderField])
         /// Transfer-Encoding: chunked, with a fault after the first half of the body, where the connection ends.
         case brokenChunks(ChunkFault)
         /// The end of the connection.
         case untilClose
-        /// No field is added to ``Reply/fields``.
+        /// No field is added to ``StubResponse/fields``.
         case asGiven
     }
 
@@ -57,7 +57,7 @@ public struct Reply: Sendable {
     }
 
     /// The use of the connection after the reply.
-    public enum Afterwards: Sendable {
+    public enum ConnectionUse: Sendable {
         /// The server waits for the next request.
         case keepAlive
         /// The connection ends; `announced` says whether the reply has `Connection: close`.
@@ -95,10 +95,10 @@ public struct Reply: Sendable {
     public var status: Int
     /// The reason phrase; `nil` for that of RFC 9110.
     public var reason: String?
-    /// The field lines, in their order; ``framing`` and ``afterwards`` may add to them.
+    /// The field lines, in their order; ``framing`` and ``connectionUse`` may add to them.
     public var fields: [HeaderField]
     /// The body. It is not sent in response to HEAD, nor with status 204 or 304.
-    public var body: ReplyBody
+    public var body: StubBody
     /// The framing of the body.
     public var framing: Framing = .contentLength
     /// The interim responses before the final one.
@@ -118,7 +118,7 @@ public struct Reply: Sendable {
     /// The point at which the reply is cut.
     public var cut: Cut?
     /// The use of the connection after the reply.
-    public var afterwards: Afterwards = .keepAlive
+    public var connectionUse: ConnectionUse = .keepAlive
     /// Whether only the body is sent, without status line and fields.
     public var isRaw = false
     /// Why there is no response (``failing(_:)``).
@@ -127,7 +127,7 @@ public struct Reply: Sendable {
     var rangeTag: String?
 
     /// A reply without faults.
-    public init(_ status: Int = 200, fields: KeyValuePairs<String, String> = [:], body: ReplyBody = .empty) {
+    public init(_ status: Int = 200, fields: KeyValuePairs<String, String> = [:], body: StubBody = .empty) {
         self.status = status
         self.fields = fields.map { HeaderField($0.key, $0.value) }
         self.body = body

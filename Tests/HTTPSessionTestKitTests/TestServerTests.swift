@@ -5,9 +5,9 @@ import NetworkLab
 import Testing
 
 @Suite(.timeLimit(.minutes(20)))
-struct MisbehavingServerTests {
+struct TestServerTests {
     @Test func `requests are recorded as they were sent`() async throws {
-        let server = try MisbehavingServer { Reply(body: .text("\($0.method) \($0.path)")) }
+        let server = try TestServer { StubResponse(body: .text("\($0.method) \($0.path)")) }
         let client = try RawClient(server)
         try client.send("POST /a?b=c HTTP/1.1\r\nHost: x\r\nX-One:  1 \r\nx-one: 2\r\nContent-Length: 5\r\n\r\nhello")
         #expect(client.read(until: "POST /a").hasSuffix("\r\n\r\nPOST /a"))
@@ -28,10 +28,10 @@ struct MisbehavingServerTests {
     }
 
     @Test func `what is kept has limits, what is counted has none`() async throws {
-        var options = MisbehavingServer.Options()
+        var options = TestServer.Options()
         options.recordedRequests = 2
         options.recordedBodyBytes = 3
-        let server = try MisbehavingServer(options: options) { _ in Reply() }
+        let server = try TestServer(options: options) { _ in StubResponse() }
         let client = try RawClient(server)
         for number in 1...5 { try client.send("POST /\(number) HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello") }
         try await server.awaitRequests(5)
@@ -43,7 +43,7 @@ struct MisbehavingServerTests {
 
     @Test func `a gate holds the head, another the body`() async throws {
         let (first, second) = try (Gate(), Gate())
-        let server = try MisbehavingServer { _ in Reply(body: "late").held(by: first).bodyHeld(by: second) }
+        let server = try TestServer { _ in StubResponse(body: "late").held(by: first).bodyHeld(by: second) }
         let client = try RawClient(server)
         try client.get("/")
         try await server.awaitRequests(1)
@@ -58,7 +58,7 @@ struct MisbehavingServerTests {
 
     @Test func `waits stand between parts of a body`() async throws {
         let gate = try Gate()
-        let server = try MisbehavingServer { _ in Reply(body: .texts(["one", "two"], between: .gate(gate))) }
+        let server = try TestServer { _ in StubResponse(body: .texts(["one", "two"], between: .gate(gate))) }
         let client = try RawClient(server)
         try client.get("/")
         #expect(client.read(until: "one").hasSuffix("\r\n\r\none"))
@@ -67,9 +67,10 @@ struct MisbehavingServerTests {
         #expect(client.read(until: "two") == "two")
     }
 
-    @Test(arguments: [(Reply.Ending.orderly, RawClient.End.closed), (.reset, .reset)])
-    func `a kept connection dies when the next request arrives`(_ ending: Reply.Ending, _ end: RawClient.End) async throws {
-        let server = try MisbehavingServer { _ in Reply(body: "x").endingOnNextRequest(ending) }
+    @Test(arguments: [(StubResponse.Ending.orderly, RawClient.End.closed), (.reset, .reset)])
+    func `a kept connection dies when the next request arrives`(_ ending: StubResponse.Ending, _ end: RawClient.End) async throws
+    {
+        let server = try TestServer { _ in StubResponse(body: "x").endingOnNextRequest(ending) }
         let client = try RawClient(server)
         try client.get("/")
         #expect(client.read(until: "\r\n\r\nx").contains("200 OK"))
@@ -81,7 +82,7 @@ struct MisbehavingServerTests {
     }
 
     @Test func `a kept connection dies after the next request was read`() async throws {
-        let server = try MisbehavingServer { $0.numberOnConnection == 1 ? Reply(body: "x") : .none(.truncated) }
+        let server = try TestServer { $0.numberOnConnection == 1 ? StubResponse(body: "x") : .none(.truncated) }
         let client = try RawClient(server)
         try client.get("/")
         #expect(client.read(until: "\r\n\r\nx").contains("200 OK"))
@@ -92,7 +93,7 @@ struct MisbehavingServerTests {
 
     @Test func `a kept connection ends when the gate opens`() async throws {
         let gate = try Gate()
-        let server = try MisbehavingServer { _ in Reply(body: "x").ending(when: gate) }
+        let server = try TestServer { _ in StubResponse(body: "x").ending(when: gate) }
         let client = try RawClient(server)
         for _ in 0..<2 {
             try client.get("/")
@@ -103,16 +104,16 @@ struct MisbehavingServerTests {
     }
 
     @Test func `a connection ends, speaks or is silent when it is accepted`() async throws {
-        var options = MisbehavingServer.Options()
+        var options = TestServer.Options()
         options.arrival = { connection in
             switch connection {
             case 1: .end(.reset)
-            case 2: .say(.raw("220 smtp ready\r\n"))
-            case 3: .say(.never)
+            case 2: .respond(.raw("220 smtp ready\r\n"))
+            case 3: .respond(.never)
             default: .serve
             }
         }
-        let server = try MisbehavingServer(options: options) { _ in Reply(body: "fine") }
+        let server = try TestServer(options: options) { _ in StubResponse(body: "fine") }
         #expect(try RawClient(server).readToEnd().end == .reset)
         let banner = try RawClient(server).readToEnd()
         #expect(String(decoding: banner.bytes, as: UTF8.self) == "220 smtp ready\r\n" && banner.end == .closed)
@@ -126,16 +127,16 @@ struct MisbehavingServerTests {
     }
 
     @Test func `a request is judged by its head`() async throws {
-        var options = MisbehavingServer.Options()
+        var options = TestServer.Options()
         options.onHead = { request in
             switch request.path {
-            case "/refused": .refuse(Reply(413, body: "too much"))
+            case "/refused": .refuse(StubResponse(413, body: "too much"))
             case "/reset": .end(.reset)
             case "/deaf": .readBody(after: [.forever])
             default: .readBody()
             }
         }
-        let server = try MisbehavingServer(options: options) { _ in Reply(body: "fine") }
+        let server = try TestServer(options: options) { _ in StubResponse(body: "fine") }
         func post(_ path: String) throws -> RawClient {
             let client = try RawClient(server)
             try client.send("POST \(path) HTTP/1.1\r\nContent-Length: 100\r\nExpect: 100-continue\r\n\r\n")
@@ -155,7 +156,7 @@ struct MisbehavingServerTests {
     }
 
     @Test func `a held reply notices that the client has left`() async throws {
-        let server = try MisbehavingServer { _ in .never }
+        let server = try TestServer { _ in .never }
         do {
             let client = try RawClient(server)
             try client.get("/")
@@ -167,14 +168,14 @@ struct MisbehavingServerTests {
     }
 
     @Test func `what is no request gets 400`() throws {
-        let server = try MisbehavingServer { _ in Reply() }
+        let server = try TestServer { _ in StubResponse() }
         let client = try RawClient(server)
         try client.send("nonsense\r\n\r\n")
         #expect(String(decoding: client.readToEnd().bytes, as: UTF8.self).hasPrefix("HTTP/1.1 400 "))
     }
 
     @Test func `IPv6 and Unix sockets`() throws {
-        let six = try MisbehavingServer(at: .loopbackIPv6) { _ in Reply(body: "six") }
+        let six = try TestServer(at: .loopbackIPv6) { _ in StubResponse(body: "six") }
         #expect(six.url("/a").absoluteString == "http://[::1]:\(six.port)/a")
         let client = try RawClient(six)
         try client.get("/")
@@ -183,7 +184,7 @@ struct MisbehavingServerTests {
         let folder = try ScratchDirectory()
         let path = folder.file("socket")
         do {
-            let unix = try MisbehavingServer(at: .unix(path)) { _ in Reply(body: "unix") }
+            let unix = try TestServer(at: .unix(path)) { _ in StubResponse(body: "unix") }
             let client = try RawClient(unix)
             try client.get("/")
             #expect(client.read(until: "unix").contains("200 OK"))
@@ -193,22 +194,22 @@ struct MisbehavingServerTests {
     }
 
     @Test func `addresses that cannot be had are errors`() throws {
-        #expect(throws: TestServerError.self) { try MisbehavingServer(at: .ip("localhost", port: 0)) { _ in Reply() } }
-        #expect(throws: TestServerError.self) { try MisbehavingServer(at: .ip("198.51.100.1", port: 0)) { _ in Reply() } }
+        #expect(throws: TestServerError.self) { try TestServer(at: .ip("localhost", port: 0)) { _ in StubResponse() } }
+        #expect(throws: TestServerError.self) { try TestServer(at: .ip("198.51.100.1", port: 0)) { _ in StubResponse() } }
         #expect(throws: TestServerError.self) {
-            try MisbehavingServer(at: .unix(String(repeating: "a", count: 108))) { _ in Reply() }
+            try TestServer(at: .unix(String(repeating: "a", count: 108))) { _ in StubResponse() }
         }
-        let taken = try MisbehavingServer { _ in Reply() }
-        #expect(throws: TestServerError.self) { try MisbehavingServer(at: .ip("127.0.0.1", port: taken.port)) { _ in Reply() } }
+        let taken = try TestServer { _ in StubResponse() }
+        #expect(throws: TestServerError.self) { try TestServer(at: .ip("127.0.0.1", port: taken.port)) { _ in StubResponse() } }
     }
 
     @Test func `waiting for what does not come is an error`() async throws {
-        let server = try MisbehavingServer { _ in Reply() }
+        let server = try TestServer { _ in StubResponse() }
         await #expect(throws: TestServerError.self) { try await server.awaitRequests(1, within: .milliseconds(50)) }
     }
 
     @Test func `stopping ends held connections`() async throws {
-        let server = try MisbehavingServer { _ in .never }
+        let server = try TestServer { _ in .never }
         let clients = try (0..<20).map { _ in try RawClient(server) }
         for client in clients { try client.get("/") }
         try await server.awaitRequests(20)
@@ -220,10 +221,10 @@ struct MisbehavingServerTests {
     }
 
     @Test func `connections beyond the limit wait for a place`() async throws {
-        var options = MisbehavingServer.Options()
+        var options = TestServer.Options()
         options.maximumConnections = 1
         let gate = try Gate()
-        let server = try MisbehavingServer(options: options) { _ in Reply(body: "x").held(by: gate).closing() }
+        let server = try TestServer(options: options) { _ in StubResponse(body: "x").held(by: gate).closing() }
         let (first, second) = try (RawClient(server), RawClient(server))
         try first.get("/first")
         try second.get("/second")
@@ -238,22 +239,22 @@ struct MisbehavingServerTests {
 
     @Test(.requiresNamespaces) func `a server listens on a lab host`() async throws {
         let host = try Lab().host(loopback: true)
-        var options = MisbehavingServer.Options()
+        var options = TestServer.Options()
         options.namespace = host.path
-        let server = try MisbehavingServer(at: .ip("127.0.0.1", port: 80), options: options) { _ in Reply(body: "there") }
+        let server = try TestServer(at: .ip("127.0.0.1", port: 80), options: options) { _ in StubResponse(body: "there") }
         let script = "exec 3<>/dev/tcp/127.0.0.1/80 && printf 'GET / HTTP/1.0\\r\\n\\r\\n' >&3 && cat <&3"
         let program = try Program(["bash", "-c", script], on: host)
         #expect(try program.remainingLines().last == "there")
         options.namespace = "/nonexistent"
-        #expect(throws: TestServerError.self) { try MisbehavingServer(options: options) { _ in Reply() } }
+        #expect(throws: TestServerError.self) { try TestServer(options: options) { _ in StubResponse() } }
         #expect(server.requests.count == 1)
     }
 
     @Test func `a body is read no faster than told`() async throws {
-        var options = MisbehavingServer.Options()
+        var options = TestServer.Options()
         options.onHead = { _ in .readBody(bytesPerSecond: 100_000) }
         options.receiveBuffer = 4096
-        let server = try MisbehavingServer(options: options) { _ in Reply(body: "read") }
+        let server = try TestServer(options: options) { _ in StubResponse(body: "read") }
         let client = try RawClient(server)
         let start = ContinuousClock.now
         try client.send("POST / HTTP/1.1\r\nContent-Length: 50000\r\n\r\n\(String(repeating: "b", count: 50_000))")
@@ -263,7 +264,7 @@ struct MisbehavingServerTests {
     }
 
     @Test func `many connections at once`() async throws {
-        let server = try MisbehavingServer { Reply(body: .text($0.path)) }
+        let server = try TestServer { StubResponse(body: .text($0.path)) }
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0..<8 {
                 group.addTask {

@@ -1,13 +1,13 @@
 import EventLoop
 
 /// Sends one reply over a connection, with its faults.
-struct ReplyWriter {
+struct ResponseWriter {
     /// The reply is cut here.
     struct CutHere: Error {
-        let ending: Reply.Ending
+        let ending: StubResponse.Ending
     }
 
-    private let reply: Reply
+    private let reply: StubResponse
     private let channel: Channel
     private let isHeadRequest: Bool
     private let closes: Bool
@@ -22,7 +22,9 @@ struct ReplyWriter {
     ///   - isHeadRequest: whether the request was HEAD, so that no body is sent.
     ///   - closes: whether the client has asked for the end of the connection, which the reply then announces.
     ///   - sent: called with the size of each piece of the body.
-    init(_ reply: Reply, to channel: Channel, isHeadRequest: Bool, closes: Bool, sent: @escaping (Int64) -> Void = { _ in }) {
+    init(
+        _ reply: StubResponse, to channel: Channel, isHeadRequest: Bool, closes: Bool, sent: @escaping (Int64) -> Void = { _ in }
+    ) {
         self.reply = reply
         self.channel = channel
         self.isHeadRequest = isHeadRequest
@@ -31,11 +33,13 @@ struct ReplyWriter {
     }
 
     /// Sends the reply and returns how the connection ends after it; `nil`: it is kept.
-    mutating func send() throws -> Reply.Ending? {
+    mutating func send() throws -> StubResponse.Ending? {
         for wait in reply.waitsBeforeHead { try channel.wait(wait) }
         do {
             if !reply.isRaw {
-                for interim in reply.interim { try channel.write(Reply.headText(interim.status, nil, interim.fields) + "\r\n") }
+                for interim in reply.interim {
+                    try channel.write(StubResponse.headText(interim.status, nil, interim.fields) + "\r\n")
+                }
                 try sendHead()
                 for wait in reply.waitsBeforeBody { try channel.wait(wait) }
             }
@@ -47,13 +51,13 @@ struct ReplyWriter {
         return ending
     }
 
-    private var ending: Reply.Ending? {
-        if case .close(_, let ending) = reply.afterwards { return ending }
+    private var ending: StubResponse.Ending? {
+        if case .close(_, let ending) = reply.connectionUse { return ending }
         switch reply.framing {
         case .brokenChunks: return .truncated
         case .untilClose: return .orderly
-        case .lyingLength(let length) where length > reply.body.count && !isHeadRequest: return .truncated
-        case .lyingLength, .contentLength, .chunked, .asGiven: return closes ? .orderly : nil
+        case .declaredLength(let length) where length > reply.body.count && !isHeadRequest: return .truncated
+        case .declaredLength, .contentLength, .chunked, .asGiven: return closes ? .orderly : nil
         }
     }
 
@@ -91,12 +95,12 @@ struct ReplyWriter {
         case .chunked(let trailers):
             try send(reply.body, upTo: .max, isChunked: true)
             try channel.write(trailers.reduce("0\r\n") { $0 + "\($1.name): \($1.value)\r\n" } + "\r\n")
-        case .contentLength, .lyingLength, .untilClose, .asGiven:
+        case .contentLength, .declaredLength, .untilClose, .asGiven:
             try send(reply.body, upTo: .max, isChunked: false)
         }
     }
 
-    private mutating func send(_ body: ReplyBody, upTo limit: Int64, isChunked: Bool) throws {
+    private mutating func send(_ body: StubBody, upTo limit: Int64, isChunked: Bool) throws {
         for segment in body.segments {
             if case .wait(let wait) = segment {
                 try channel.wait(wait)
@@ -126,7 +130,7 @@ struct ReplyWriter {
         try channel.wait(until: bodyStart + Int64(min(due, 1e18)))
     }
 
-    private func sendFault(_ fault: Reply.ChunkFault) throws {
+    private func sendFault(_ fault: StubResponse.ChunkFault) throws {
         switch fault {
         case .sizeIsNoNumber: try channel.write("zz\r\nabc\r\n0\r\n\r\n")
         case .sizeOverflows: try channel.write("FFFFFFFFFFFFFFFFF\r\nabc\r\n0\r\n\r\n")

@@ -2,9 +2,10 @@ import HTTPSessionTestKit
 import Testing
 
 @Suite(.timeLimit(.minutes(20)))
-struct ReplyTests {
+struct StubResponseTests {
     @Test func `a reply without faults is plain HTTP`() throws {
-        let (text, end) = try RawClient.exchange(Reply(404, fields: ["ETag": "\"a\"", "X-A": "1", "X-A": "2"], body: "gone"))
+        let (text, end) = try RawClient.exchange(
+            StubResponse(404, fields: ["ETag": "\"a\"", "X-A": "1", "X-A": "2"], body: "gone"))
         #expect(
             text == "HTTP/1.1 404 Not Found\r\nETag: \"a\"\r\nX-A: 1\r\nX-A: 2\r\nContent-Length: 4\r\n"
                 + "Connection: close\r\n\r\ngone")
@@ -12,43 +13,43 @@ struct ReplyTests {
     }
 
     @Test func `a reply to HEAD has the length and no body`() throws {
-        let (text, _) = try RawClient.exchange(Reply(body: "hello"), method: "HEAD")
+        let (text, _) = try RawClient.exchange(StubResponse(body: "hello"), method: "HEAD")
         #expect(text.hasSuffix("Content-Length: 5\r\nConnection: close\r\n\r\n"))
     }
 
     @Test func `204 and 304 have no body`() throws {
         for status in [204, 304] {
-            let (text, _) = try RawClient.exchange(Reply(status, body: "hello"))
+            let (text, _) = try RawClient.exchange(StubResponse(status, body: "hello"))
             #expect(!text.contains("Content-Length") && text.hasSuffix("\r\n\r\n"))
         }
     }
 
-    @Test(arguments: [(Reply.Ending.truncated, RawClient.End.closed), (.reset, .reset), (.orderly, .closed)])
-    func `a cut body ends where it was told to`(_ ending: Reply.Ending, _ end: RawClient.End) throws {
-        let server = try MisbehavingServer { _ in Reply(body: .pattern(100_000)).cut(afterBodyBytes: 50_000, ending) }
+    @Test(arguments: [(StubResponse.Ending.truncated, RawClient.End.closed), (.reset, .reset), (.orderly, .closed)])
+    func `a cut body ends where it was told to`(_ ending: StubResponse.Ending, _ end: RawClient.End) throws {
+        let server = try TestServer { _ in StubResponse(body: .pattern(100_000)).cut(afterBodyBytes: 50_000, ending) }
         let client = try RawClient(server)
         try client.get("/")
         #expect(client.read(until: "\r\n\r\n").contains("Content-Length: 100000\r\n"))
         let (bytes, seen) = client.readToEnd()
-        #expect(bytes == (0..<50_000).map { ReplyBody.patternByte(at: $0) } || end == .reset)
+        #expect(bytes == (0..<50_000).map { StubBody.patternByte(at: $0) } || end == .reset)
         #expect(seen == end)
     }
 
     @Test func `a cut head ends within a field`() throws {
-        let (text, end) = try RawClient.exchange(Reply(body: "hello").cut(afterHeadBytes: 25))
+        let (text, end) = try RawClient.exchange(StubResponse(body: "hello").cut(afterHeadBytes: 25))
         #expect(text == "HTTP/1.1 200 OK\r\nContent-")
         #expect(end == .closed)
     }
 
     @Test func `Content-Length lies, and the connection ends when too little came`() throws {
-        let long = try RawClient.exchange(Reply(body: "hello").lyingLength(100))
+        let long = try RawClient.exchange(StubResponse(body: "hello").declaredLength(100))
         #expect(long.text.contains("Content-Length: 100\r\n") && long.text.hasSuffix("\r\n\r\nhello") && long.end == .closed)
-        let short = try RawClient.exchange(Reply(body: "hello").lyingLength(2))
+        let short = try RawClient.exchange(StubResponse(body: "hello").declaredLength(2))
         #expect(short.text.contains("Content-Length: 2\r\n") && short.text.hasSuffix("\r\n\r\nhello"))
     }
 
     @Test func `chunks and trailers`() throws {
-        var reply = Reply(body: "hello world").chunked(trailers: ["X-Sum": "7"])
+        var reply = StubResponse(body: "hello world").chunked(trailers: ["X-Sum": "7"])
         reply.pieceBytes = 6
         let (text, _) = try RawClient.exchange(reply)
         #expect(text.contains("Transfer-Encoding: chunked\r\n"))
@@ -56,29 +57,30 @@ struct ReplyTests {
     }
 
     @Test(arguments: [
-        (Reply.ChunkFault.sizeIsNoNumber, "zz\r\nabc\r\n0\r\n\r\n"), (.sizeOverflows, "FFFFFFFFFFFFFFFFF\r\nabc\r\n0\r\n\r\n"),
+        (StubResponse.ChunkFault.sizeIsNoNumber, "zz\r\nabc\r\n0\r\n\r\n"),
+        (.sizeOverflows, "FFFFFFFFFFFFFFFFF\r\nabc\r\n0\r\n\r\n"),
         (.endIsMissing, "3\r\nabcdef\r\n0\r\n\r\n"), (.cutInChunk, "10\r\nabc"), (.lastChunkIsMissing, "3\r\nabc\r\n"),
     ])
-    func `chunks break after the first half`(_ fault: Reply.ChunkFault, _ wrong: String) throws {
-        let (text, end) = try RawClient.exchange(Reply(body: "goodlost").brokenChunks(fault))
+    func `chunks break after the first half`(_ fault: StubResponse.ChunkFault, _ wrong: String) throws {
+        let (text, end) = try RawClient.exchange(StubResponse(body: "goodlost").brokenChunks(fault))
         #expect(text.hasSuffix("\r\n\r\n4\r\ngood\r\n\(wrong)"))
         #expect(end == .closed)
     }
 
     @Test func `a body until the end of the connection has no length`() throws {
-        let (text, end) = try RawClient.exchange(Reply(body: "hello").untilClose())
+        let (text, end) = try RawClient.exchange(StubResponse(body: "hello").untilClose())
         #expect(text == "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello")
         #expect(end == .closed)
     }
 
     @Test func `interim replies come first`() throws {
-        let (text, _) = try RawClient.exchange(Reply(body: "x").interim(103, fields: ["Link": "</a>"]).interim(100))
+        let (text, _) = try RawClient.exchange(StubResponse(body: "x").interim(103, fields: ["Link": "</a>"]).interim(100))
         #expect(
             text.hasPrefix("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n"))
     }
 
     @Test func `a flood of fields`() throws {
-        let (text, _) = try RawClient.exchange(Reply().headerFlood(10_000, valueBytes: 100))
+        let (text, _) = try RawClient.exchange(StubResponse().headerFlood(10_000, valueBytes: 100))
         #expect(text.utf8.count > 1_000_000)
         #expect(text.contains("\r\nX-Flood-9999: fff"))
     }
@@ -99,7 +101,7 @@ struct ReplyTests {
 
     @Test func `a slow body takes its time`() throws {
         let start = ContinuousClock.now
-        let (text, _) = try RawClient.exchange(Reply(body: .zeros(1000)).slow(bytesPerSecond: 2000))
+        let (text, _) = try RawClient.exchange(StubResponse(body: .zeros(1000)).slow(bytesPerSecond: 2000))
         #expect(text.utf8.suffix(1000).allSatisfy { $0 == 0 })
         // The last piece is due 20 ms before the half second is over.
         #expect(start.duration(to: .now) > .milliseconds(400))
@@ -107,7 +109,7 @@ struct ReplyTests {
 
     @Test func `waits between pieces`() throws {
         let start = ContinuousClock.now
-        let (text, _) = try RawClient.exchange(Reply(body: "abcd").pieces(of: 1, after: .delay(.milliseconds(50))))
+        let (text, _) = try RawClient.exchange(StubResponse(body: "abcd").pieces(of: 1, after: .delay(.milliseconds(50))))
         #expect(text.hasSuffix("abcd"))
         #expect(start.duration(to: .now) > .milliseconds(190))
     }

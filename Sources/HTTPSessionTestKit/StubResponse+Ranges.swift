@@ -1,9 +1,9 @@
-extension Reply {
+extension StubResponse {
     /// Serves ranges of the body (RFC 9110 section 14) under an entity tag: a download that was cut continues where it stopped.
     ///
     /// - Parameter entityTag: the strong validator of the body, with its quotation marks.
     /// - Returns: the response that answers `Range`, `If-Range` and `If-None-Match`.
-    public func servingRanges(entityTag: String = "\"1\"") -> Reply {
+    public func servingRanges(entityTag: String = "\"1\"") -> StubResponse {
         var copy = self
         copy.fields.removeAll { ["etag", "accept-ranges"].contains($0.name.lowercased()) }
         copy.fields += [HeaderField("ETag", entityTag), HeaderField("Accept-Ranges", "bytes")]
@@ -12,7 +12,7 @@ extension Reply {
     }
 
     /// The response to this very request: the range that it asks for, if the response serves ranges.
-    func resolved(for request: ReceivedRequest) -> Reply {
+    func resolved(for request: ReceivedRequest) -> StubResponse {
         guard let rangeTag, status == 200 else { return self }
         var copy = self
         if request["If-None-Match"] == rangeTag {
@@ -20,7 +20,7 @@ extension Reply {
             return copy
         }
         guard ["GET", "HEAD"].contains(request.method), let range = request["Range"],
-            request["If-Range"].map({ $0 == rangeTag }) ?? true, let bounds = Reply.bounds(of: range, in: body.count)
+            request["If-Range"].map({ $0 == rangeTag }) ?? true, let bounds = StubResponse.bounds(of: range, in: body.count)
         else { return self }
         guard !bounds.isEmpty else {
             (copy.status, copy.body) = (416, .empty)
@@ -50,9 +50,9 @@ extension Reply {
     }
 }
 
-extension ReplyBody {
+extension StubBody {
     /// These bytes of the body, with the waits between them.
-    func slice(_ bounds: Range<Int64>) -> ReplyBody {
+    func slice(_ bounds: Range<Int64>) -> StubBody {
         var start: Int64 = 0
         var kept: [Segment] = []
         for segment in segments {
@@ -67,6 +67,6 @@ extension ReplyBody {
             }
             start = end
         }
-        return ReplyBody(kept)
+        return StubBody(kept)
     }
 }
