@@ -7,7 +7,7 @@ struct Conversation {
     let log: ServerLog<TestServer.Seen>
     let reply: @Sendable (ReceivedRequest) -> StubResponse
 
-    /// A reply whose delivery has not been reported.
+    /// A response whose delivery has not been reported.
     private final class Last {
         var request: ReceivedRequest?
         var sentBytes: Int64 = 0
@@ -54,7 +54,7 @@ struct Conversation {
         var requests = 0
         while let head = try reader.head() {
             requests += 1
-            // A client that sends the next request has received the last reply.
+            // A client that sends the next request has received the last response.
             deliver(last, (0, 0))
             var request = ReceivedRequest(
                 method: head.method, target: head.target, version: head.version, fields: head.fields, connection: number,

@@ -1,6 +1,6 @@
 import EventLoop
 
-/// A gate that holds replies back until the test opens it. It cannot be closed again.
+/// A gate that holds responses back until the test opens it. It cannot be closed again.
 ///
 /// ```swift
 /// let gate = try Gate()
@@ -27,7 +27,7 @@ public final class Gate: Sendable {
         do { waker = try Waker() } catch { throw TestServerError(error) }
     }
 
-    /// Releases every reply that waits at the gate, now and later.
+    /// Releases every response that waits at the gate, now and later.
     public func open() {
         let wakers = state.withLock { state in
             defer { state = State(isOpen: true) }

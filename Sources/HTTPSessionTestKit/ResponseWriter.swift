@@ -1,8 +1,8 @@
 import EventLoop
 
-/// Sends one reply over a connection, with its faults.
+/// Sends one response over a connection, with its faults.
 struct ResponseWriter {
-    /// The reply is cut here.
+    /// The response is cut here.
     struct CutHere: Error {
         let ending: StubResponse.Ending
     }
@@ -17,10 +17,10 @@ struct ResponseWriter {
     private var bodyStart: Int64?
 
     /// - Parameters:
-    ///   - reply: the reply.
+    ///   - reply: the response.
     ///   - channel: the connection.
     ///   - isHeadRequest: whether the request was HEAD, so that no body is sent.
-    ///   - closes: whether the client has asked for the end of the connection, which the reply then announces.
+    ///   - closes: whether the client has asked for the end of the connection, which the response then announces.
     ///   - sent: called with the size of each piece of the body.
     init(
         _ reply: StubResponse, to channel: Channel, isHeadRequest: Bool, closes: Bool, sent: @escaping (Int64) -> Void = { _ in }
@@ -32,7 +32,7 @@ struct ResponseWriter {
         self.sent = sent
     }
 
-    /// Sends the reply and returns how the connection ends after it; `nil`: it is kept.
+    /// Sends the response and returns how the connection ends after it; `nil`: it is kept.
     mutating func send() throws -> StubResponse.Ending? {
         for wait in reply.waitsBeforeHead { try channel.wait(wait) }
         do {

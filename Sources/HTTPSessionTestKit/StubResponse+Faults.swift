@@ -51,7 +51,7 @@ extension StubResponse {
     /// Adds this number of field lines.
     public func headerFlood(_ count: Int, valueBytes: Int) -> StubResponse { with { $0.flood = (count, valueBytes) } }
 
-    /// Ends the connection after the reply, which announces that unless `announced` is false.
+    /// Ends the connection after the response, which announces that unless `announced` is false.
     public func closing(announced: Bool = true, _ ending: Ending = .orderly) -> StubResponse {
         with { $0.connectionUse = .close(announced: announced, ending) }
     }

@@ -56,11 +56,11 @@ public struct StubResponse: Sendable {
         case lastChunkIsMissing
     }
 
-    /// The use of the connection after the reply.
+    /// The use of the connection after the response.
     public enum ConnectionUse: Sendable {
         /// The server waits for the next request.
         case keepAlive
-        /// The connection ends; `announced` says whether the reply has `Connection: close`.
+        /// The connection ends; `announced` says whether the response has `Connection: close`.
         case close(announced: Bool, Ending)
         /// The connection stays open, and ends when the first byte of the next request arrives, which is not read.
         case endWhenNextRequestArrives(Ending)
@@ -68,9 +68,9 @@ public struct StubResponse: Sendable {
         case endWhenOpened(Gate, Ending)
     }
 
-    /// The point at which a reply is cut, and how the connection ends there.
+    /// The point at which a response is cut, and how the connection ends there.
     public struct Cut: Hashable, Sendable {
-        /// A position within a reply.
+        /// A position within a response.
         public enum Point: Hashable, Sendable {
             /// The number of bytes of the final head: status line and fields.
             case head(Int)
@@ -115,9 +115,9 @@ public struct StubResponse: Sendable {
     public var bytesPerSecond: Int?
     /// The number of further field lines `X-Flood-N`, and the length of their values. They are made while they are sent.
     public var flood: (count: Int, valueBytes: Int)?
-    /// The point at which the reply is cut.
+    /// The point at which the response is cut.
     public var cut: Cut?
-    /// The use of the connection after the reply.
+    /// The use of the connection after the response.
     public var connectionUse: ConnectionUse = .keepAlive
     /// Whether only the body is sent, without status line and fields.
     public var isRaw = false
@@ -126,7 +126,7 @@ public struct StubResponse: Sendable {
     /// The entity tag of a body that is served in ranges (``servingRanges(entityTag:)``).
     var rangeTag: String?
 
-    /// A reply without faults.
+    /// A response without faults.
     public init(_ status: Int = 200, fields: KeyValuePairs<String, String> = [:], body: StubBody = .empty) {
         self.status = status
         self.fields = fields.map { HeaderField($0.key, $0.value) }

@@ -14,7 +14,7 @@ public import struct FoundationEssentials.URL
 /// Each connection has a thread. All threads end with ``stop()``, or with the last reference to the server: keep a reference, and none in
 /// the closures of the server.
 public final class TestServer: Sendable {
-    /// The settings of a server besides its replies.
+    /// The settings of a server besides its responses.
     public struct Options: Sendable {
         /// The greatest number of connections. Further ones wait in the kernel's queue until one ends.
         public var maximumConnections = 256
@@ -32,15 +32,15 @@ public final class TestServer: Sendable {
         public var arrival: @Sendable (_ connection: Int) -> Arrival = { _ in .serve }
         /// Decides about a request whose head has been read, and whose body has not.
         public var onHead: @Sendable (ReceivedRequest) -> HeadDecision = { _ in .readBody() }
-        /// Receives the delivery of each reply, once, when the next request of its connection has come or the connection has ended. Replies that
+        /// Receives the delivery of each response, once, when the next request of its connection has come or the connection has ended. Replies that
         /// either side has cut are reported too.
         public var onDelivery: @Sendable (ReceivedRequest, Delivery) -> Void = { _, _ in }
 
-        /// The settings of a server whose faults are those of its replies.
+        /// The settings of a server whose faults are those of its responses.
         public init() {}
     }
 
-    /// How much of a reply's body has been delivered, as the server sees it. The number of bytes that have arrived lies between the last two
+    /// How much of a response's body has been delivered, as the server sees it. The number of bytes that have arrived lies between the last two
     /// numbers. With TLS these are a little too small, because what is missing is counted in records.
     public struct Delivery: Hashable, Sendable {
         /// The bytes of the body that the kernel has taken.
@@ -62,7 +62,7 @@ public final class TestServer: Sendable {
         case serve
         /// The connection ends at once.
         case end(StubResponse.Ending)
-        /// A reply is sent before any request, without TLS, and the connection ends: a banner with ``StubResponse/raw(_:_:)``, or ``StubResponse/never``.
+        /// A response is sent before any request, without TLS, and the connection ends: a banner with ``StubResponse/raw(_:_:)``, or ``StubResponse/never``.
         case respond(StubResponse)
     }
 
@@ -70,7 +70,7 @@ public final class TestServer: Sendable {
     public enum HeadDecision: Sendable {
         /// The body is read, after these waits and at most at this rate. Before, `100 Continue` is sent to a client that expects it.
         case readBody(after: [StubResponse.Wait] = [], bytesPerSecond: Int? = nil, sendsContinue: Bool = true)
-        /// A reply is sent, the body is not read, and the connection ends.
+        /// A response is sent, the body is not read, and the connection ends.
         case refuse(StubResponse)
         /// The connection ends.
         case end(StubResponse.Ending)
@@ -82,7 +82,7 @@ public final class TestServer: Sendable {
         public fileprivate(set) var requests: [ReceivedRequest] = []
         /// The number of requests, with those that are no longer kept.
         public fileprivate(set) var requestCount = 0
-        /// The number of complete replies on connections that were kept.
+        /// The number of complete responses on connections that were kept.
         public internal(set) var answered = 0
         /// The number of accepted connections.
         public internal(set) var connections = 0
@@ -100,7 +100,7 @@ public final class TestServer: Sendable {
         public internal(set) var failedHandshakes = 0
         /// The bytes of request bodies that have been read, with those of incomplete requests.
         public internal(set) var bodyBytes: Int64 = 0
-        /// The bytes of replies' bodies that the kernel has taken, with those of replies that were cut.
+        /// The bytes of responses' bodies that the kernel has taken, with those of responses that were cut.
         public internal(set) var sentBodyBytes: Int64 = 0
         private var arrivals = 0
 
@@ -130,7 +130,7 @@ public final class TestServer: Sendable {
     ///   - address: the address to listen at; by default a free port of 127.0.0.1.
     ///   - tls: the TLS settings; `nil` for plain text.
     ///   - options: the other settings.
-    ///   - reply: makes the reply to each request, called on the connection's thread when the request has been read.
+    ///   - reply: makes the response to each request, called on the connection's thread when the request has been read.
     /// - Throws: ``TestServerError`` if the address is in use or not of this machine, or if the certificate, the key or the namespace cannot
     ///   be used.
     public init(
