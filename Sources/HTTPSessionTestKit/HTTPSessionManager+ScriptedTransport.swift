@@ -10,7 +10,7 @@ extension HTTPSessionManager {
     ///   - configuration: how the session behaves; ``ScriptedTransport`` lists what has no effect.
     ///   - handlers: the handlers of tasks that bring none of their own.
     ///   - requestSerializer: makes requests of parameters.
-    ///   - validation: what a response must be where a value is made of it; 200 to 299 unless told otherwise.
+    ///   - validation: the checks of a response before a value is made of it; by default status 200 to 299.
     ///   - completionQueue: the queue of callbacks; `nil`: a queue of the session's own.
     ///   - completionGroup: entered by every callback until it has run.
     ///   - credentials: the store of credentials.

@@ -2,16 +2,16 @@ import EventLoop
 import FoundationEssentials
 import HTTPSession
 
-/// The time of a scripted transport, and those who wait for it.
+/// The time of a scripted transport, and the Swift tasks that wait for it.
 ///
-/// The session's thread moves it (``step(_:until:due:)``), when it has nothing else to do: from deadline to deadline, so that what follows
-/// from one deadline has its own.
+/// The session's thread moves the time (``step(_:until:due:)``) when it has nothing else to do. It moves from deadline to deadline: the deadline
+/// of one task may set another one.
 final class ScriptedClock: Sendable {
-    /// What the session's thread does next.
+    /// The next action of the session's thread.
     enum Step {
-        /// It looks for work again: time has passed, or somebody has come.
+        /// The thread looks for work again: time has passed, or a Swift task has begun to wait.
         case look
-        /// It waits until it is woken.
+        /// The thread waits until it is woken.
         case wait
     }
 
@@ -39,10 +39,10 @@ final class ScriptedClock: Sendable {
         var nextSleeper = 0
         /// The session's thread; `nil`: there is none.
         var waker: Waker?
-        /// Somebody waits since the session has last looked for work: what they did before is to be seen first.
+        /// Whether a Swift task has begun to wait since the session last looked for work. The commands that it sent before come first.
         var hasNewWaiter = false
 
-        /// Takes those whose time has come.
+        /// Removes the sleepers whose deadline has passed.
         mutating func takeDueSleepers() -> [CheckedContinuation<Void, any Error>] {
             let due = sleepers.filter { $0.value.deadline <= now }
             for key in due.keys { sleepers[key] = nil }
@@ -50,7 +50,7 @@ final class ScriptedClock: Sendable {
         }
     }
 
-    /// Any moment: far enough from 0 that a difference of times is no time.
+    /// Any moment that is far from 0, so that a difference of times is not taken for a time.
     private static let start: Int64 = 1_000_000_000_000
 
     private let passesTime: Bool
@@ -68,7 +68,7 @@ final class ScriptedClock: Sendable {
 
     // MARK: The session's thread
 
-    /// - Returns: whether there was no other session.
+    /// Attaches a session. - Returns: `false` if there is another one.
     func attach(_ waker: Waker) -> Bool {
         state.withLock { state in
             guard state.waker == nil else { return false }
@@ -77,7 +77,7 @@ final class ScriptedClock: Sendable {
         }
     }
 
-    /// The session has ended: nobody waits for it any more.
+    /// The session has ended: every wait ends.
     func detach() {
         let (waiters, sleepers) = state.withLock { state in
             state.waker = nil
@@ -91,10 +91,10 @@ final class ScriptedClock: Sendable {
         }
     }
 
-    /// Moves the time, if it may pass, and resumes those who waited for that.
+    /// Moves the time if it may pass, and resumes the Swift tasks that waited for that.
     ///
     /// - Parameters:
-    ///   - idleness: what the session waits for.
+    ///   - idleness: the waits of the session.
     ///   - deadline: a moment at which the session looks again in any case.
     ///   - due: the earliest delay of a response.
     /// - Returns: what the session's thread does next.
@@ -136,7 +136,7 @@ final class ScriptedClock: Sendable {
         return step
     }
 
-    // MARK: Those who wait
+    // MARK: Waits
 
     func advance(by duration: Duration) async {
         let nanoseconds = duration.nanoseconds
@@ -182,7 +182,7 @@ final class ScriptedClock: Sendable {
                 }
                 if let waker {
                     waker.wake()
-                    // A cancellation before the sleeper was there has found none.
+                    // A cancellation before this line has found no sleeper.
                     if Task.isCancelled { cancelSleep(key) }
                 } else if isCancelled {
                     continuation.resume(throwing: CancellationError())

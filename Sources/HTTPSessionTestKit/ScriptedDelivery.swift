@@ -1,6 +1,6 @@
 import HTTPSession
 
-/// A response on its way to a scripted transfer: what comes next of it, and how it ends.
+/// The delivery of a response to a scripted transfer, step by step.
 struct ScriptedDelivery {
     enum Next {
         case wait(StubResponse.Wait)
@@ -8,7 +8,7 @@ struct ScriptedDelivery {
         case head(ResponseHead)
         /// The next piece of the body; it comes again until ``ScriptedDelivery/took(_:)``.
         case bytes([UInt8])
-        /// `error`: why the response is none, or not complete.
+        /// The end; the error of a response that is missing or incomplete.
         case end(HTTPSessionError?)
     }
 
@@ -22,14 +22,14 @@ struct ScriptedDelivery {
 
     private var parts: [Part] = []
     private var index = 0
-    /// Of the present segment.
+    /// The bytes of the present segment that have been delivered.
     private var offset: Int64 = 0
     private var bodySent: Int64 = 0
-    /// Where the body ends, whatever the segments have.
+    /// The end of the body, which the segments may exceed.
     private var bodyEnd = Int64.max
     private var pieceBytes = 1
     private var waitsBeforePiece: [StubResponse.Wait] = []
-    /// How many of these have passed before the present piece.
+    /// The number of these waits that have passed before the present piece.
     private var passedWaits = 0
     private var bytesPerSecond: Int?
     private var bodyStart: Int64?
@@ -60,12 +60,12 @@ struct ScriptedDelivery {
         }
     }
 
-    /// A response whose bytes are all in the body, head included.
+    /// Adds a response whose body has its head too.
     private mutating func addRaw(_ response: StubResponse, method: String, isSecure: Bool) {
         var bytes: [UInt8] = []
         for segment in response.body.segments {
             if case .wait(let wait) = segment { parts.append(.wait(wait)) }
-            // A head has its limit, and what comes behind it is short where a test writes it byte by byte.
+            // Raw responses are written byte by byte in tests: 1 MiB of a segment is enough.
             bytes += segment.bytes(at: 0, count: Int(min(segment.count, 1 << 20)))
         }
         var ending = StubResponse.Ending.orderly
@@ -92,7 +92,7 @@ struct ScriptedDelivery {
         parts.append(.end(response.bodyError(promised: promised, isSecure: isSecure)))
     }
 
-    /// The gate that the response waits at; `nil`: at none.
+    /// The gate at which the response waits; `nil`: it waits at none.
     var gate: Gate? {
         guard index < parts.count else { return nil }
         switch parts[index] {
@@ -104,7 +104,7 @@ struct ScriptedDelivery {
         }
     }
 
-    /// What comes next. A wait that is over, or was a delay, is not returned again.
+    /// The next step. A delay, and a wait that has ended, are not returned again.
     mutating func next(now: Int64) -> Next {
         while index < parts.count {
             switch parts[index] {
@@ -125,7 +125,7 @@ struct ScriptedDelivery {
         return .end(nil)
     }
 
-    /// - Returns: the wait, if it is not over.
+    /// Passes a wait. - Returns: the wait, if it has not ended.
     private mutating func pass(_ wait: StubResponse.Wait) -> StubResponse.Wait? {
         switch wait {
         case .delay:
@@ -170,7 +170,7 @@ struct ScriptedDelivery {
 }
 
 extension StubResponse {
-    /// Whether the end of the body is told by chunks.
+    /// Whether the body is framed by chunks.
     fileprivate var isChunked: Bool {
         switch framing {
         case .chunked, .brokenChunks: true
@@ -178,14 +178,14 @@ extension StubResponse {
         }
     }
 
-    /// The byte of the body behind which the connection ends; `nil`: it does not.
+    /// The number of bytes of the body after which the connection ends; `nil`: it does not end within the body.
     fileprivate var cutPosition: Int64? {
         if case .brokenChunks = framing { return body.count / 2 }
         guard let cut, case .body(let position) = cut.point else { return nil }
         return position
     }
 
-    /// How the response ends when its body, or the part before the cut, is out. `promised`: the length that the head says.
+    /// The error of the response after its body, or after the bytes before the cut. `promised` is the length in the head.
     fileprivate func bodyError(promised: Int64?, isSecure: Bool) -> HTTPSessionError? {
         if case .brokenChunks(let fault) = framing { return StubFailure.brokenChunks(fault) }
         let sent = min(body.count, cutPosition ?? .max)

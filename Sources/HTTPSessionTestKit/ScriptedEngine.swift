@@ -5,15 +5,15 @@ import Reachability
 
 /// The engine of a scripted session: transfers that a ``ScriptedTransport`` answers, on an event loop that watches nothing but its waker.
 final class ScriptedEngine: TransferEngine {
-    /// How many steps each transfer takes in a turn: commands to the session come between.
+    /// The number of steps of each transfer in a turn. Commands to the session come between turns.
     private static let roundsPerTurn = 64
 
     let transport: ScriptedTransport
-    // Unchecked, as the engine of libcurl: the loop's own calls return before anything could come back to it.
+    // Unchecked, as in the engine of libcurl: calls of the loop return before another one begins.
     @exclusivity(unchecked) private var loop: EventLoop
-    private let path: PathMonitor?
+    let path: PathMonitor?
     private var transfers: [ScriptedTransfer] = []
-    /// A transfer has been begun, held or resumed since the last turn, or has not taken all the steps that it could.
+    /// Whether a transfer has been started, held or resumed since the last turn, or could take more steps.
     private var isDirty = false
     private var isClosed = false
     private(set) var cookieLines: [CookieLine]
@@ -84,7 +84,7 @@ final class ScriptedEngine: TransferEngine {
 
     private func look() { _ = loop.wait(until: 0) }
 
-    // There is nothing to share, and nothing that could be dead.
+    // Each transfer has a connection of its own, and no connection is kept.
     func multiplexes() {}
     func networkChanged() {}
 

@@ -1,13 +1,13 @@
 import EventLoop
 import HTTPSession
 
-/// One attempt of a scripted session: it reads the request's body, takes the response from the script, and delivers it piece by piece.
+/// One attempt of a scripted session. It reads the request's body, takes the response from the script, and delivers that piece by piece.
 final class ScriptedTransfer: Transfer {
     private enum Phase {
         /// The request has no connection yet.
         case connecting
         case sending
-        /// The response comes, step by step.
+        /// The response is delivered, step by step.
         case answering
         case ended
     }
@@ -50,7 +50,7 @@ final class ScriptedTransfer: Transfer {
 
     var facts: TransferFacts {
         var facts = TransferFacts()
-        facts.networkProtocol = "http/1.1"
+        facts.networkProtocol = connectedAt == nil ? nil : "http/1.1"
         facts.preTransfer = connectedAt.map { $0 - started }
         facts.firstByte = firstByteAt.map { $0 - started }
         facts.total = engine.now - started
@@ -86,10 +86,10 @@ final class ScriptedTransfer: Transfer {
 
     // MARK: Called by the engine
 
-    /// When there is something to do without anybody's doing; `nil`: never.
+    /// The end of the present delay; `nil`: there is none.
     var deadline: Int64? { isHeld || isReceiverFull || phase == .ended ? nil : resumesAt }
 
-    /// Does the next thing. - Returns: whether there was one.
+    /// Takes the next step. - Returns: whether there was one.
     func step(now: Int64, isUnreachable: Bool) -> Bool {
         guard !isHeld else { return false }
         let isUnreachable = isUnreachable && plan.watchesWay
@@ -106,20 +106,20 @@ final class ScriptedTransfer: Transfer {
 
     private func connect(now: Int64, isUnreachable: Bool) -> Bool {
         if let resumesAt {
-            // The time for connecting passes.
+            // The connect timeout passes.
             guard resumesAt <= now else { return false }
             finish(StubFailure.connectTimedOut.error)
             return true
         }
-        receiver.transferLookedUp()
-        guard phase == .connecting else { return true }
         if isUnreachable {
-            finish(StubFailure.networkUnreachable.error)
+            receiver.transferLookedUp()
+            finish(StubFailure.noPath(engine.path))
             return true
         }
         switch engine.transport.takeAnswer(to: request, url: plan.url, isComplete: plan.body.isEmpty) {
         case .response(let response):
             if let failure = response.failure {
+                if failure.error.code != .cannotFindHost { receiver.transferLookedUp() }
                 if failure.waits {
                     resumesAt = now + plan.connectTimeoutMilliseconds * 1_000_000
                 } else {
@@ -133,6 +133,7 @@ final class ScriptedTransfer: Transfer {
             finish(error)
             return true
         }
+        receiver.transferLookedUp()
         phase = .sending
         connectedAt = now
         receiver.transferConnected()
@@ -173,7 +174,7 @@ final class ScriptedTransfer: Transfer {
         }
     }
 
-    /// The response to the complete request.
+    /// The response to the complete request; `nil`: the attempt has ended.
     private func complete() -> StubResponse? {
         switch engine.transport.takeAnswer(to: request, url: plan.url, isComplete: true) {
         case .response(let response):
@@ -236,6 +237,6 @@ final class ScriptedTransfer: Transfer {
 }
 
 extension TransferPlan.BodyFraming {
-    /// Whether nothing follows the head.
+    /// Whether no body follows the head.
     var isEmpty: Bool { self == .none || self == .length(0) }
 }

@@ -20,7 +20,8 @@ package import Reachability
 /// `lowSpeedLimit`), and answers challenges by Basic and Bearer only. Every exchange is HTTP/1.1 on a connection of its own.
 ///
 /// If the session has a path monitor whose path is unsatisfied, connections fail as they do without a route, and those in use end.
-/// Give the session the monitor of a `ScriptedNetwork` (ReachabilityTestKit): a real `PathMonitor` would probe real servers.
+/// Give the session the monitor of a `ScriptedNetwork` (ReachabilityTestKit). Tasks that wait for connectivity continue when its path is
+/// satisfied again; no server is probed.
 ///
 /// A transport carries one session at a time.
 public final class ScriptedTransport: Sendable {
@@ -103,6 +104,7 @@ public final class ScriptedTransport: Sendable {
 }
 
 extension ScriptedTransport: SessionTransport {
+    package var probesServers: Bool { false }
     package func now() -> Int64 { clock.now }
     package func date() -> Date { clock.date }
     package func sleep(for duration: Duration) async throws { try await clock.sleep(for: duration) }
@@ -117,10 +119,10 @@ extension ScriptedTransport: SessionTransport {
 // MARK: The script
 
 extension ScriptedTransport {
-    /// What a request gets.
+    /// The answer of the script to a request.
     enum Answer {
         case response(StubResponse)
-        /// Only the complete request tells.
+        /// The answer depends on the body of the request.
         case later
         case unmatched(HTTPSessionError)
     }
@@ -162,7 +164,7 @@ extension ScriptedTransport {
         }
     }
 
-    /// The body of the request has been read.
+    /// Records a request whose body has been read.
     func record(_ request: ReceivedRequest) { script.withLock { $0.requests.append(request) } }
 
     /// Takes the response to a request. Closures are called outside of the lock: they may ask for ``requests``.

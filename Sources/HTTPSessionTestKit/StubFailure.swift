@@ -2,7 +2,7 @@ public import HTTPSession
 import Glibc
 import Reachability
 
-/// Why a request gets no response: the connection is not made.
+/// The failure of a connection attempt, so that a request gets no response.
 ///
 /// ```swift
 /// transport.stub("/", with: .failing(.connectionRefused), StubResponse(body: "hello"))
@@ -11,7 +11,7 @@ import Reachability
 public struct StubFailure: Sendable {
     /// The error of the attempt.
     let error: HTTPSessionError
-    /// Whether the connect timeout passes before.
+    /// Whether the connect timeout passes before the failure.
     var waits = false
 
     /// Any other error, which the attempt ends with as it is.
@@ -61,8 +61,18 @@ public struct StubFailure: Sendable {
 
 /// The errors of responses that are broken, as ``CurlFailure`` words them.
 extension StubFailure {
-    /// The greatest head that a session reads.
+    /// The greatest length of a head that a session reads, in bytes.
     static let maximumHeadBytes = 256 << 10
+
+    /// The error of a connection attempt while the session's path is unsatisfied, as a session explains it over libcurl.
+    static func noPath(_ monitor: PathMonitor?) -> HTTPSessionError {
+        let cause = monitor?.currentPath?.cause
+        var error = HTTPSessionError(
+            .notConnected, cause.map { "\($0)" } ?? "there is no path to any network",
+            context: networkUnreachable.error.context)
+        error.cause = cause
+        return error
+    }
 
     static var routeLost: HTTPSessionError { receiving(ENETUNREACH) }
     static var notHTTP: HTTPSessionError { bad("the server answered something that is not HTTP", curlCode: 1) }

@@ -17,7 +17,7 @@ extension StubResponse {
         return StubResponse.headText(status, reason, fields)
     }
 
-    /// The lines of ``flood``, in one piece.
+    /// The field lines of ``flood``.
     var floodText: String {
         guard let flood else { return "" }
         let value = String(repeating: "f", count: flood.valueBytes)

@@ -11,7 +11,7 @@ extension StubResponse {
         return copy
     }
 
-    /// The response to this very request: the range that it asks for, if the response serves ranges.
+    /// The response to a request: the range that the request asks for, if the response serves ranges.
     func resolved(for request: ReceivedRequest) -> StubResponse {
         guard let rangeTag, status == 200 else { return self }
         var copy = self
@@ -34,7 +34,7 @@ extension StubResponse {
         return copy
     }
 
-    /// `bytes=5-`, `bytes=5-9`, `bytes=-3`; empty: the range is behind the end. `nil`: it is several, or none.
+    /// The bounds of `bytes=5-`, `bytes=5-9` or `bytes=-3`; empty: the range is behind the end. `nil`: the field has several ranges, or none.
     private static func bounds(of range: String, in count: Int64) -> Range<Int64>? {
         guard range.hasPrefix("bytes="), !range.contains(",") else { return nil }
         let ends = range.dropFirst(6).split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
@@ -51,7 +51,7 @@ extension StubResponse {
 }
 
 extension StubBody {
-    /// These bytes of the body, with the waits between them.
+    /// A range of the body, with the waits between its bytes.
     func slice(_ bounds: Range<Int64>) -> StubBody {
         var start: Int64 = 0
         var kept: [Segment] = []

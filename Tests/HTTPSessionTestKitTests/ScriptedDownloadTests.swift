@@ -84,7 +84,7 @@ final class ScriptedDownloadTests {
             baseURL: "https://api.example.com", configuration: configuration, reachability: network.monitor, transport: transport)
         transport.stub("/", with: StubResponse())
         let error = await #expect(throws: HTTPSessionError.self) { try await session.get("/").value }
-        #expect(error?.code == .notConnected)
+        #expect(error?.code == .notConnected && error?.cause?.code == .noCarrier)
     }
 
     @Test func `a download whose path is lost continues when the path is back`() async throws {

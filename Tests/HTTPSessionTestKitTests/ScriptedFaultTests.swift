@@ -4,10 +4,10 @@ import HTTPSessionTestKit
 import HTTPTypes
 import Testing
 
-/// Faults of a scripted transport, beside those that libcurl finds in front of a real server.
+/// Faults of a scripted transport, compared with those that libcurl reports of a real server.
 @Suite(.timeLimit(.minutes(5)))
 struct ScriptedFaultTests {
-    /// What a program sees of an error.
+    /// The parts of an error that a program sees.
     private struct Seen: Equatable, CustomStringConvertible {
         var code: HTTPSessionError.Code?
         var reason = ""
@@ -81,12 +81,6 @@ struct ScriptedFaultTests {
         let session = try HTTPSessionManager(configuration: Self.configuration)
         let real = await Self.error(of: session.get(server.url().absoluteString))
         #expect(Seen(try await Self.scripted(.failing(.connectionRefused))) == Seen(real))
-    }
-
-    @Test func `a name without an address is the same error as with libcurl`() async throws {
-        let session = try HTTPSessionManager(configuration: Self.configuration)
-        let real = await Self.error(of: session.get("http://no-such-name.invalid/"))
-        #expect(Seen(try await Self.scripted(.failing(.nameNotFound))) == Seen(real))
     }
 
     @Test(arguments: [

@@ -70,7 +70,10 @@ struct ScriptedTimeTests {
     @Test func `the retry budget of a host refills in scripted time`() async throws {
         let transport = ScriptedTransport()
         transport.stub("/", with: StubResponse(503))
-        let session = try session(transport) { $0.retryPolicy = RetryPolicy(maximumRetries: 40, baseDelay: .milliseconds(1)) }
+        let session = try session(transport) {
+            $0.retryPolicy = RetryPolicy(
+                maximumRetries: 40, baseDelay: .milliseconds(1), maximumDelay: .milliseconds(1))
+        }
         #expect(try await session.get("/").value.statusCode == 503)
         #expect(transport.requests.count == 41)
         // Ten retries are free, and each further one takes a second to pay for.
@@ -180,6 +183,43 @@ struct ScriptedTimeTests {
         let session = try HTTPSessionManager(baseURL: "https://api.example.com", handlers: handlers, transport: transport)
         #expect(try await session.get("/").string() == "hello")
         #expect(transport.elapsedTime == .zero)
+    }
+
+    @Test func `the queue admits six requests to a host at a time`() async throws {
+        let transport = ScriptedTransport()
+        let gate = try Gate()
+        transport.stub("/", with: StubResponse(body: "hello").held(by: gate))
+        let session = try session(transport)
+        let tasks = (0..<10).map { _ in session.get("/") }
+        await transport.waitUntilIdle()
+        #expect(tasks.filter { $0.state == .running }.count == 6 && tasks.filter { $0.state == .waiting }.count == 4)
+        #expect(transport.requests.count == 6 && transport.elapsedTime == .zero)
+        gate.open()
+        for task in tasks { #expect(try await task.string() == "hello") }
+        #expect(transport.requests.count == 10)
+    }
+
+    @Test func `a canceled task ends at once, and its delay does not pass`() async throws {
+        let transport = ScriptedTransport(time: .manual)
+        transport.stub("/", with: StubResponse().delayed(.seconds(30)))
+        let task = try session(transport).get("/")
+        await transport.waitUntilIdle()
+        task.cancel()
+        let error = await #expect(throws: HTTPSessionError.self) { try await task.value }
+        #expect(error?.code == .cancelled && transport.elapsedTime == .zero)
+    }
+
+    @Test func `sessions that end release those who wait for time`() async throws {
+        let transport = ScriptedTransport(time: .manual)
+        transport.stub("/", with: .never)
+        let session = try session(transport)
+        let task = session.get("/")
+        await transport.waitUntilIdle()
+        await session.close()
+        #expect(task.result != nil)
+        await transport.advance(by: .seconds(1))
+        await transport.waitUntilIdle()
+        #expect(transport.elapsedTime == .seconds(1))
     }
 
     @Test func `time passes at once where there is no session`() async throws {

@@ -4,6 +4,8 @@ internal import Reachability
 
 /// libcurl on the kernel's sockets, and the kernel's clocks.
 struct CurlTransport: SessionTransport {
+    let probesServers = true
+
     func now() -> Int64 { MonotonicClock.now() }
     func date() -> Date { Date() }
     func sleep(for duration: Duration) async throws { try await Task.sleep(for: duration) }

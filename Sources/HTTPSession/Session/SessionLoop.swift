@@ -66,7 +66,9 @@ final class SessionLoop {
         queue = TransferQueue(limits: settings.queueLimits)
         ways = TransferWays(isBound: settings.network.interface != nil)
         gate = settings.path.map { path in
-            ServerWatches(path, settings: settings.probes) { mailbox.post(.serverChanged($0, watch: $1, $2)) }
+            ServerWatches(path, settings: settings.probes, isProbing: settings.transport.probesServers) {
+                mailbox.post(.serverChanged($0, watch: $1, $2))
+            }
         }
         settings.path?.followKernel { [weak notices] path in notices?.put(path) { mailbox.post(.waysChanged) } ?? false }
         pathToken = settings.path?.onChange { mailbox.post(.pathChanged($0.path)) }
@@ -117,12 +119,12 @@ final class SessionLoop {
         engine.wait(until: mailbox.mayWait() ? deadline : now, idleness: idleness) { now = transport.now() }
     }
 
-    /// What the session waits for, for an engine that may let time pass.
+    /// The waits of the session, for an engine that may let time pass.
     private func idleness() -> SessionIdleness {
         var idleness = SessionIdleness()
         idleness.deadline = min(queue.deadline ?? .max, judgesAt ?? .max)
         for run in runs.values { run.note(in: &idleness) }
-        // Time may pass over deadlines that nobody has set here.
+        // The engine may move the time to this deadline.
         wakes(at: idleness.deadline)
         return idleness
     }

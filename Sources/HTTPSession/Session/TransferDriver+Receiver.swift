@@ -123,19 +123,19 @@ extension TransferDriver: TransferReceiver {
         receive()
     }
 
-    /// What the worker has answered to a question.
+    /// Handles an answer of the worker.
     func answered(_ event: TransferMachine.Event) {
         fileWork -= 1
         send(event)
     }
 
-    /// What the worker has made of the body.
+    /// Handles the worker's result of the body.
     func answered(_ body: Result<ReceivedBody, HTTPSessionError>) {
         fileWork -= 1
         delivered(body)
     }
 
-    /// Adds what the task waits for.
+    /// Adds the waits of the task.
     func note(in idleness: inout SessionIdleness) {
         let waitsForFile = (waitsForSink && sink is FileSink) || (waitsForSource && !segments.haveStream)
         if fileWork > 0 || waitsForFile { idleness.usesFiles = true }

@@ -23,9 +23,9 @@ final class TransferDriver {
     private var gateOrigin: Origin?
     private var asking: UserTask?
     private(set) var started: Date
-    /// Questions to the worker that it has not answered yet.
+    /// The number of questions that the worker has not answered yet.
     var fileWork = 0
-    /// Whether the sink, or the source, will say when there is more to do.
+    /// Whether the sink is full, or the source empty, until they report that they are ready.
     var waitsForSink = false
     var waitsForSource = false
     private var isPerforming = false

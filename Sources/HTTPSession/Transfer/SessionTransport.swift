@@ -7,6 +7,9 @@ package import Reachability
 /// There are two: libcurl on the kernel's sockets and clocks (`Curl/CurlTransport.swift`), and the scripted transport of HTTPSessionTestKit, which
 /// has no socket and whose time a test sets. Everything above decides by ``now()`` alone.
 package protocol SessionTransport: Sendable {
+    /// Whether servers in trouble are probed over the network of the session's path monitor. If not, the path alone decides when tasks
+    /// that wait for connectivity are released.
+    var probesServers: Bool { get }
     /// The time in nanoseconds, on a clock that does not go backward. Called on any thread.
     func now() -> Int64
     /// The date at ``now()``: for metrics, and for fields with dates. Called on any thread.
@@ -22,7 +25,7 @@ package protocol SessionTransport: Sendable {
     ///   - cookieLines: the cookies of a former session, in Netscape's format.
     ///   - path: the path monitor of the session; `nil`: it has none.
     /// - Returns: the engine, which belongs to the calling thread.
-    /// - Throws: what the system or the library refuses.
+    /// - Throws: an error of the system or the library.
     func makeEngine(
         _ network: NetworkOptions, cookieLines: [CookieLine], path: PathMonitor?
     ) throws(HTTPSessionError) -> any TransferEngine
@@ -45,7 +48,7 @@ package protocol TransferEngine: AnyObject {
     ///   - trust: judges the server's certificate; `nil` where nothing is encrypted.
     ///   - now: the time of the session's turn.
     /// - Returns: the attempt.
-    /// - Throws: ``HTTPSessionError/Code/invalidRequest`` for a request that cannot be sent, or what the library refuses.
+    /// - Throws: ``HTTPSessionError/Code/invalidRequest`` for a request that cannot be sent, or an error of the library.
     func start(
         _ plan: TransferPlan, for receiver: any TransferReceiver, trust: ServerTrust?, now: Int64
     ) throws(HTTPSessionError) -> any Transfer
@@ -56,7 +59,7 @@ package protocol TransferEngine: AnyObject {
     ///
     /// - Parameters:
     ///   - deadline: the earliest moment at which the session has something to do; it may be too early.
-    ///   - idleness: what the session waits for. An engine that cannot change the time does not ask.
+    ///   - idleness: the waits of the session. An engine that cannot change the time does not call it.
     ///   - awake: called when the wait has ended, before any receiver.
     func wait(until deadline: Int64?, idleness: () -> SessionIdleness, awake: () -> Void)
     /// A host speaks HTTP/2: its requests share a connection.
@@ -65,15 +68,15 @@ package protocol TransferEngine: AnyObject {
     func networkChanged()
     /// Ends every transfer without a call to its receiver.
     ///
-    /// - Returns: what the transfers had that may be the user's.
+    /// - Returns: the objects of the transfers that may belong to the user.
     func close() -> [any Sendable]
 }
 
 /// One attempt at one transaction. No method may be called from inside a call to its receiver.
 package protocol Transfer: AnyObject {
-    /// When it began.
+    /// The time at which it began.
     var started: Int64 { get }
-    /// What was measured so far.
+    /// The measurements so far.
     var facts: TransferFacts { get }
     /// Bytes of the response's body so far, before decompression.
     var receivedBodyBytes: Int64 { get }
@@ -85,7 +88,7 @@ package protocol Transfer: AnyObject {
     var ends: (local: String, remote: String)? { get }
     /// The addresses that it asks for a connection.
     var tries: [TransferWays.Try] { get }
-    /// Whether it waits for something outside of the session and its server, which no time brings.
+    /// Whether it waits for an event outside of the session and its server, which does not depend on time.
     var waitsForOthers: Bool { get }
 
     /// Stops both directions, or lets them continue.
@@ -98,11 +101,11 @@ package protocol Transfer: AnyObject {
     func cancel()
     /// Ends it with an error, which its receiver gets at once.
     func end(with error: HTTPSessionError)
-    /// Before ``cancel()``: what closing the connection would send goes nowhere, because its route is lost.
+    /// Prevents, before ``cancel()``, that closing the connection sends anything: its route is lost.
     func silence()
 }
 
-/// What a session waits for when it has nothing to do: how far time may pass by itself where it is scripted.
+/// The waits of a session that has nothing to do. They decide how far scripted time may pass.
 package struct SessionIdleness: Sendable {
     /// Whether files are read or written for a task, which takes real time.
     package var usesFiles = false
