@@ -17,7 +17,7 @@ extension HTTPSessionManager {
     ///   - reachability: the path monitor, such as that of a `ScriptedNetwork`.
     ///   - monitors: receive every event, in this order.
     ///   - transport: the transport, which carries no other session meanwhile.
-    /// - Throws: ``HTTPSessionError/Code/invalidConfiguration`` with the part at fault, such as a transport that carries another session.
+    /// - Throws: `HTTPSessionError.Code.invalidConfiguration` with the part at fault, such as a transport that carries another session.
     public convenience init(
         baseURL: String? = nil, configuration: SessionConfiguration = .default, handlers: TransferHandlers = TransferHandlers(),
         requestSerializer: any RequestSerializer = HTTPRequestSerializer(),

@@ -29,7 +29,7 @@ public final class ScriptedTransport: Sendable {
     public enum Time: Hashable, Sendable {
         /// Time passes to the next deadline when every task of the session waits for a deadline or a server's delay, so that nothing waits
         /// in real time. Time stands while a file is read or written. A task that waits for a handler, a reader, a ``Gate``, a network or
-        /// ``TransferTask/resume()`` takes no part: its own deadlines do not make time pass.
+        /// `TransferTask.resume()` takes no part: its own deadlines do not make time pass.
         case automatic
         /// Time passes by ``ScriptedTransport/advance(by:)`` alone.
         case manual
@@ -83,7 +83,7 @@ public final class ScriptedTransport: Sendable {
     /// The requests that have been sent, in their order, with their bodies. A request that got no connection is not among them.
     public var requests: [ReceivedRequest] { script.withLock { $0.requests } }
 
-    /// The requests that no stub matched. Each failed with ``HTTPSessionError/Code/misuse``.
+    /// The requests that no stub matched. Each failed with `HTTPSessionError.Code.misuse`.
     public var unmatchedRequests: [ReceivedRequest] { script.withLock { $0.unmatched } }
 
     // MARK: Time
@@ -99,7 +99,7 @@ public final class ScriptedTransport: Sendable {
     /// Time stands while a file is read or written. It does not wait for handlers of the user's: call ``waitUntilIdle()`` before.
     public func advance(by duration: Duration) async { await clock.advance(by: duration) }
 
-    /// Returns when the session has nothing to do but to wait: for a deadline, a network, a reader, a gate, or ``TransferTask/resume()``.
+    /// Returns when the session has nothing to do but to wait: for a deadline, a network, a reader, a gate, or `TransferTask.resume()`.
     public func waitUntilIdle() async { await clock.waitUntilIdle() }
 }
 

@@ -17,34 +17,34 @@ public struct StubFailure: Sendable {
     /// Any other error, which the attempt ends with as it is.
     public static func error(_ error: HTTPSessionError) -> StubFailure { StubFailure(error: error) }
 
-    /// The name of the server has no address: ``HTTPSessionError/Code/cannotFindHost``.
+    /// The name of the server has no address: `HTTPSessionError.Code.cannotFindHost`.
     public static let nameNotFound = StubFailure(.cannotFindHost, "the name of the server cannot be resolved", curlCode: 6)
-    /// Nothing listens at the port: ``HTTPSessionError/Code/cannotConnectToHost``.
+    /// Nothing listens at the port: `HTTPSessionError.Code.cannotConnectToHost`.
     public static let connectionRefused = StubFailure(.cannotConnectToHost, connecting: ECONNREFUSED)
-    /// A router has no route to the server: ``HTTPSessionError/Code/cannotConnectToHost``.
+    /// A router has no route to the server: `HTTPSessionError.Code.cannotConnectToHost`.
     public static let hostUnreachable = StubFailure(.cannotConnectToHost, connecting: EHOSTUNREACH)
-    /// This machine has no route: ``HTTPSessionError/Code/notConnected``.
+    /// This machine has no route: `HTTPSessionError.Code.notConnected`.
     public static let networkUnreachable = StubFailure(.notConnected, connecting: ENETUNREACH)
-    /// Nothing answers within the connect timeout, which passes in the transport's time: ``HTTPSessionError/Code/timedOut``.
+    /// Nothing answers within the connect timeout, which passes in the transport's time: `HTTPSessionError.Code.timedOut`.
     public static let connectTimedOut: StubFailure = {
         var failure = StubFailure(.timedOut, "no connection to the server was made in time", curlCode: 28)
         failure.waits = true
         return failure
     }()
-    /// The TLS handshake fails, not because of a certificate: ``HTTPSessionError/Code/secureConnectionFailed``.
+    /// The TLS handshake fails, not because of a certificate: `HTTPSessionError.Code.secureConnectionFailed`.
     public static let handshakeFailed = StubFailure(.secureConnectionFailed, "the TLS handshake failed", curlCode: 35)
-    /// The server's certificate has expired: ``HTTPSessionError/Code/certificateExpired``.
+    /// The server's certificate has expired: `HTTPSessionError.Code.certificateExpired`.
     public static let certificateExpired = StubFailure(
         .certificateExpired, "the certificate of the server is not valid: certificate has expired")
-    /// No trusted authority vouches for the server's certificate: ``HTTPSessionError/Code/certificateHasUnknownRoot``.
+    /// No trusted authority vouches for the server's certificate: `HTTPSessionError.Code.certificateHasUnknownRoot`.
     public static let certificateHasUnknownRoot = StubFailure(
         .certificateHasUnknownRoot, "the certificate of the server is not valid: self-signed certificate")
-    /// The server's certificate is for another host: ``HTTPSessionError/Code/certificateUntrusted``.
+    /// The server's certificate is for another host: `HTTPSessionError.Code.certificateUntrusted`.
     public static let certificateForAnotherHost = StubFailure(
         .certificateUntrusted, "the certificate of the server is for another host")
-    /// No key of the server matches a pin: ``HTTPSessionError/Code/pinMismatch``.
+    /// No key of the server matches a pin: `HTTPSessionError.Code.pinMismatch`.
     public static let pinMismatch = StubFailure(.pinMismatch, "the server has nothing that is pinned")
-    /// The server requires a client certificate: ``HTTPSessionError/Code/clientCertificateRequired``.
+    /// The server requires a client certificate: `HTTPSessionError.Code.clientCertificateRequired`.
     public static let clientCertificateRequired = StubFailure(
         .clientCertificateRequired, "the server requires a client certificate")
 
@@ -59,7 +59,7 @@ public struct StubFailure: Sendable {
     }
 }
 
-/// The errors of responses that are broken, as ``CurlFailure`` words them.
+/// The errors of responses that are broken, as `CurlFailure` words them.
 extension StubFailure {
     /// The greatest length of a head that a session reads, in bytes.
     static let maximumHeadBytes = 256 << 10
