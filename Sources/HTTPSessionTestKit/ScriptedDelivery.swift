@@ -96,6 +96,7 @@ struct ScriptedDelivery {
     var gate: Gate? {
         guard index < parts.count else { return nil }
         switch parts[index] {
+        case .segment where bodySent >= bodyEnd: return nil
         case .wait(.gate(let gate)), .segment(.wait(.gate(let gate))): return gate
         case .segment:
             if passedWaits < waitsBeforePiece.count, case .gate(let gate) = waitsBeforePiece[passedWaits] { return gate }
@@ -108,6 +109,8 @@ struct ScriptedDelivery {
     mutating func next(now: Int64) -> Next {
         while index < parts.count {
             switch parts[index] {
+            // After the end of the body, its remaining waits do not count.
+            case .segment where bodySent >= bodyEnd: index += 1
             case .wait(let wait), .segment(.wait(let wait)):
                 if let wait = pass(wait) { return .wait(wait) }
             case .interim(let head):
