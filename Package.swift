@@ -71,8 +71,10 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
             ]
         ),
-        // A server that misbehaves as told, for the tests of this package and of its users.
-        .target(name: "HTTPSessionTestKit", dependencies: ["Certificates", "CLinux", "COpenSSL", "EventLoop"]),
+        // A transport without a socket and servers that misbehave, for the tests of this package and of its users.
+        .target(
+            name: "HTTPSessionTestKit",
+            dependencies: ["HTTPSession", "Reachability", "Certificates", "CLinux", "COpenSSL", "EventLoop"]),
         // What a program says and hears, shared by the two: streams, signals, arguments, durations, JSON.
         .target(
             name: "Console",
@@ -104,6 +106,10 @@ let package = Package(
         .executableTarget(
             name: "ReachabilityTestKitExamples", dependencies: ["Reachability", "ReachabilityTestKit"],
             path: "Examples/ReachabilityTestKit"),
+        .executableTarget(
+            name: "HTTPSessionTestKitExamples",
+            dependencies: ["HTTPSession", "HTTPSessionTestKit", "Reachability", "ReachabilityTestKit"],
+            path: "Examples/HTTPSessionTestKit"),
         .executableTarget(
             name: "HTTPSessionExamples", dependencies: ["HTTPSession", "Reachability"], path: "Examples/HTTPSession"),
         .executableTarget(
@@ -164,7 +170,12 @@ let package = Package(
         ),
         .testTarget(
             name: "HTTPSessionTestKitTests",
-            dependencies: ["HTTPSessionTestKit", "Certificates", "NetworkLab", "CLinux", "COpenSSL"]),
+            dependencies: [
+                "HTTPSessionTestKit", "HTTPSession", "ReachabilityTestKit", "Reachability", "Certificates", "NetworkLab",
+                "CLinux",
+                "COpenSSL",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+            ]),
         .testTarget(
             name: "netwatchTests",
             dependencies: ["netwatch", "Console", "Reachability", "EventLoop", "Pacing", "NetworkLab", "CLinux"]

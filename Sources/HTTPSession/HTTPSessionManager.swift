@@ -67,12 +67,25 @@ public final class HTTPSessionManager: Sendable {
     ///   - monitors: The monitors that receive every event, in this order.
     /// - Throws: ``HTTPSessionError/Code/invalidConfiguration``, whose reason names the property, or what the system refuses. A policy that pins
     ///   requires a base URL of https, as in AFNetworking: without TLS no certificate is verified (``SecurityPolicy/PinningMode``).
-    public init(
+    public convenience init(
         baseURL: String? = nil, configuration: SessionConfiguration = .default, handlers: TransferHandlers = TransferHandlers(),
         requestSerializer: any RequestSerializer = HTTPRequestSerializer(),
         validation: ResponseValidation = ResponseValidation(), completionQueue: DispatchQueue? = nil,
         completionGroup: DispatchGroup? = nil, credentials: CredentialStore = CredentialStore(), reachability: PathMonitor? = nil,
         monitors: [any EventMonitor] = []
+    ) throws(HTTPSessionError) {
+        try self.init(
+            baseURL: baseURL, configuration: configuration, handlers: handlers, requestSerializer: requestSerializer,
+            validation: validation, completionQueue: completionQueue, completionGroup: completionGroup, credentials: credentials,
+            reachability: reachability, monitors: monitors, carriedBy: CurlTransport())
+    }
+
+    /// A session on a transport of the caller's choice.
+    package init(
+        baseURL: String?, configuration: SessionConfiguration, handlers: TransferHandlers,
+        requestSerializer: any RequestSerializer, validation: ResponseValidation, completionQueue: DispatchQueue?,
+        completionGroup: DispatchGroup?, credentials: CredentialStore, reachability: PathMonitor?, monitors: [any EventMonitor],
+        carriedBy transport: any SessionTransport
     ) throws(HTTPSessionError) {
         let base = try baseURL.map { (text) throws(HTTPSessionError) -> URL in
             do throws(HTTPSessionError) { return RequestURL.asDirectory(try RequestURL.resolve(text)) } catch {
@@ -87,7 +100,7 @@ public final class HTTPSessionManager: Sendable {
         self.validation = validation
         self.completionGroup = completionGroup
         core = try SessionCore(
-            settings: SessionSettings(configuration, credentials: credentials, path: reachability),
+            settings: SessionSettings(configuration, credentials: credentials, path: reachability, transport: transport),
             monitors: monitors)
         self.completionQueue = completionQueue ?? core.outbox.queue
     }

@@ -2,11 +2,11 @@ import COpenSSL
 import EventLoop
 import Glibc
 
-/// Why a connection's thread has nothing more to do on it.
+/// Why a connection's thread ends its work.
 enum ChannelEnd: Error {
     /// The server stops.
     case stopped
-    /// The client has closed or reset the connection, or broke the protocol.
+    /// The client has closed or reset the connection, or has broken the protocol.
     case clientLeft
 }
 
@@ -19,13 +19,13 @@ final class Channel {
     private var isOver = false
 
     /// - Parameters:
-    ///   - socket: connected, and non-blocking.
-    ///   - stop: readable from the moment on when all is to end.
+    ///   - socket: a connected socket that does not block.
+    ///   - stop: a descriptor that becomes readable when the server stops.
     init(_ socket: Descriptor, stop: Waker) {
         self.socket = socket
         self.stop = stop
         var on: Int32 = 1
-        // So that what is written in pieces leaves in pieces; refused by Unix sockets, which do so anyway.
+        // Pieces that are written separately are sent separately. Unix sockets refuse the option and do so anyway.
         setsockopt(socket.number, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
     }
 
@@ -41,7 +41,7 @@ final class Channel {
         try poll(events, extra: -1, until: deadline).socket
     }
 
-    /// Nothing is sent meanwhile. Ends early, with an error, when the client leaves.
+    /// Waits without sending. Throws early if the client closes the connection.
     func wait(_ wait: StubResponse.Wait) throws(ChannelEnd) {
         switch wait {
         case .delay(let duration): try self.wait(until: MonotonicClock.now() + duration.nanoseconds)
@@ -50,18 +50,18 @@ final class Channel {
         }
     }
 
-    /// Waits for a moment of CLOCK_MONOTONIC.
+    /// Waits until CLOCK_MONOTONIC reaches a moment.
     func wait(until deadline: Int64) throws(ChannelEnd) {
         try hold(until: deadline, gate: nil)
     }
 
-    /// Waits for the next bytes of the client, or for the gate; true when it was the gate.
+    /// Waits for the next bytes of the client, or for the gate; `true` if the gate was first.
     func awaitBytes(or gate: Gate?) throws(ChannelEnd) -> Bool {
         if let tls, SSL_has_pending(tls) == 1 { return false }
         return try poll(POLLIN, extra: gate?.descriptor ?? -1, until: nil).extra
     }
 
-    /// Waits until this side (unless it has ended) or the other has something to read.
+    /// Waits until this side (unless it has ended) or the other side has bytes to read.
     func awaitEither(_ other: Channel, isClientOpen: Bool) throws(ChannelEnd) -> (own: Bool, other: Bool) {
         if isClientOpen, let tls, SSL_has_pending(tls) == 1 { return (true, false) }
         let ready = try poll(isClientOpen ? POLLIN : 0, extra: other.socket.number, until: nil)
@@ -97,7 +97,7 @@ final class Channel {
 
     // MARK: TLS
 
-    /// Plays the server's side of the handshake.
+    /// Performs the server's side of the TLS handshake.
     func handshake(_ context: TLSContext) throws(ChannelEnd) -> ReceivedRequest.TLSDetails {
         guard let tls = SSL_new(context.pointer) else { throw .clientLeft }
         self.tls = tls
@@ -106,7 +106,7 @@ final class Channel {
         return TLSContext.details(of: tls)
     }
 
-    /// Waits for what OpenSSL wants before the call is repeated.
+    /// Waits until the socket is ready as OpenSSL wants it, before the call is repeated.
     private func awaitTLS(_ code: Int32) throws(ChannelEnd) {
         switch SSL_get_error(tls, code) {
         case SSL_ERROR_WANT_READ: try awaitReadiness(POLLIN)
@@ -121,7 +121,7 @@ final class Channel {
 
     // MARK: Bytes
 
-    /// The next bytes, at most 64 KiB; none at the client's end.
+    /// The next bytes, at most 64 KiB; empty when the client has ended its side.
     func read() throws(ChannelEnd) -> [UInt8] {
         var buffer = [UInt8](repeating: 0, count: 65536)
         while true {
@@ -139,7 +139,7 @@ final class Channel {
         }
     }
 
-    /// Sends all of it.
+    /// Sends all of the bytes.
     func write(_ bytes: some Sequence<UInt8>) throws(ChannelEnd) {
         var rest = Array(bytes)[...]
         while !rest.isEmpty {
@@ -166,8 +166,8 @@ final class Channel {
         }
     }
 
-    /// Of what has been written: what has not been on the way yet, and with that what the other side's kernel has not acknowledged. Also
-    /// when the connection has ended.
+    /// The written bytes that have not been transmitted, and those that the other side's kernel has not acknowledged, which include them.
+    /// It works after the end of the connection too.
     var pendingBytes: (untransmitted: Int64, unacknowledged: Int64) {
         func count(_ request: UInt) -> Int64 {
             var count: Int32 = 0
@@ -179,7 +179,7 @@ final class Channel {
 
     // MARK: The end
 
-    /// Ends the connection in this manner. Its descriptor closes with this value.
+    /// Ends the connection. The descriptor closes with the channel.
     func end(_ ending: StubResponse.Ending) {
         if ending == .reset {
             // The last close then sends RST (socket(7)).
@@ -192,13 +192,13 @@ final class Channel {
         drain()
     }
 
-    /// Sends FIN and goes on reading.
+    /// Sends FIN and continues to read.
     func endWriting() {
         shutdown(socket.number, Int32(SHUT_WR))
     }
 
-    /// Reads what the client still sends until it closes, for two seconds at most: closing a socket with unread bytes resets it,
-    /// and a reset may take from the client what it has not read yet.
+    /// Reads what the client still sends until it closes, for two seconds at most. Closing a socket with unread bytes resets it, and a
+    /// reset may destroy bytes that the client has not read yet.
     private func drain() {
         let deadline = MonotonicClock.now() + 2_000_000_000
         var buffer = [UInt8](repeating: 0, count: 65536)
@@ -210,7 +210,7 @@ final class Channel {
 }
 
 extension Duration {
-    /// Beyond 292 years the largest number.
+    /// The duration in nanoseconds; half of the largest number beyond 292 years.
     var nanoseconds: Int64 {
         let (seconds, attoseconds) = components
         let (product, overflows) = seconds.multipliedReportingOverflow(by: 1_000_000_000)

@@ -1,4 +1,4 @@
-/// One connection to a ``TestServer``, on its own thread.
+/// One connection to a ``TestServer``, on a thread of its own.
 struct Conversation {
     let number: Int
     let channel: Channel
@@ -7,7 +7,7 @@ struct Conversation {
     let log: ServerLog<TestServer.Seen>
     let reply: @Sendable (ReceivedRequest) -> StubResponse
 
-    /// A reply of which nobody has been told what became of it.
+    /// A response whose delivery has not been reported.
     private final class Last {
         var request: ReceivedRequest?
         var sentBytes: Int64 = 0
@@ -16,7 +16,7 @@ struct Conversation {
     /// Runs until the connection ends.
     func run() {
         let last = Last()
-        // Behind the end, which may wait for what is under way.
+        // After the end of the connection, which may wait for bytes that are under way.
         defer { deliver(last, channel.pendingBytes) }
         do {
             channel.end(try converse(last))
@@ -54,7 +54,7 @@ struct Conversation {
         var requests = 0
         while let head = try reader.head() {
             requests += 1
-            // Whoever asks for the next one has the last.
+            // A client that sends the next request has received the last response.
             deliver(last, (0, 0))
             var request = ReceivedRequest(
                 method: head.method, target: head.target, version: head.version, fields: head.fields, connection: number,
@@ -68,7 +68,7 @@ struct Conversation {
                 reader.bytesPerSecond = speed
                 try readBody(of: head, with: reader, into: &request)
                 log.change { $0.record(request, limit: options.recordedRequests) }
-                answer = reply(request)
+                answer = reply(request).resolved(for: request)
             case .refuse(let refusal):
                 log.change { $0.record(request, limit: options.recordedRequests) }
                 answer = refusal

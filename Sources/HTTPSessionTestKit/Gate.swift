@@ -1,6 +1,6 @@
 import EventLoop
 
-/// Holds replies back until the test opens it, once and for all.
+/// A gate that holds responses back until the test opens it. It cannot be closed again.
 ///
 /// ```swift
 /// let gate = try Gate()
@@ -10,28 +10,43 @@ import EventLoop
 /// gate.open()
 /// ```
 public final class Gate: Sendable {
-    // Readable from the moment of opening on: nobody takes the wake-up away.
+    // Readable once the gate is open: the wake-up is never acknowledged.
     private let waker: Waker
-    private let opened = Locked(false)
+    private let state = Locked(State())
+
+    private struct State: Sendable {
+        var isOpen = false
+        /// The loops of scripted sessions that wait here.
+        var wakers: [Waker] = []
+    }
 
     /// A closed gate.
     ///
-    /// - Throws: ``TestServerError`` when the process has no descriptor left.
+    /// - Throws: ``TestServerError`` if the process has no descriptor left.
     public init() throws {
         do { waker = try Waker() } catch { throw TestServerError(error) }
     }
 
-    /// Lets everything through that waits here, and everything that comes later.
+    /// Releases every response that waits at the gate, now and later.
     public func open() {
-        let isFirst = opened.withLock { opened in
-            defer { opened = true }
-            return !opened
+        let wakers = state.withLock { state in
+            defer { state = State(isOpen: true) }
+            return state.isOpen ? [] : state.wakers + [waker]
         }
-        if isFirst { waker.wake() }
+        for waker in wakers { waker.wake() }
     }
 
     /// Whether it has been opened.
-    public var isOpen: Bool { opened.withLock { $0 } }
+    public var isOpen: Bool { state.withLock { $0.isOpen } }
+
+    /// Wakes a loop when the gate is opened.
+    func wakeWhenOpen(_ waker: Waker) {
+        let isOpen = state.withLock { state in
+            if !state.isOpen, !state.wakers.contains(where: { $0 === waker }) { state.wakers.append(waker) }
+            return state.isOpen
+        }
+        if isOpen { waker.wake() }
+    }
 
     var descriptor: Int32 { waker.descriptor }
 }

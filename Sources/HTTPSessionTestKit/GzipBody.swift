@@ -1,10 +1,10 @@
 extension StubBody {
-    /// A gzip member (RFC 1952) that holds these bytes in stored blocks.
+    /// A gzip member (RFC 1952) with these bytes in stored blocks.
     public static func gzip(_ bytes: some Sequence<UInt8>) -> StubBody {
         .bytes(GzipMember.stored(Array(bytes)))
     }
 
-    /// A gzip member that is wrong somewhere.
+    /// A gzip member with a fault.
     public static func badGzip(_ bytes: some Sequence<UInt8>, _ fault: GzipFault) -> StubBody {
         let bytes = Array(bytes)
         var member = GzipMember.stored(bytes)
@@ -20,23 +20,23 @@ extension StubBody {
         return .bytes(member)
     }
 
-    /// What is wrong with a gzip body.
+    /// The fault of a gzip body.
     public enum GzipFault: Hashable, Sendable, CaseIterable {
         /// The bytes are sent as they are.
         case noGzip
-        /// The CRC-32 is another one.
+        /// The CRC-32 is wrong.
         case wrongChecksum
-        /// The length in the trailer is another one.
+        /// The length in the trailer is wrong.
         case wrongLength
         /// The first block has a type that does not exist.
         case reservedBlock
         /// The second half and the trailer are missing.
         case truncated
-        /// Something that is no member follows.
+        /// Bytes that are no gzip member follow.
         case trailingGarbage
     }
 
-    /// A valid gzip member of zeros with the best ratio that deflate has, 1032 to 1; never held in memory.
+    /// A valid gzip member of zeros at the greatest ratio of deflate, 1,032 to 1. It is not held in memory.
     public static func gzipBomb(inflatedBytes count: Int64) -> StubBody {
         guard count > 0 else { return gzip([]) }
         var bits = DeflateBits()
@@ -56,8 +56,8 @@ extension StubBody {
         // The one distance, 1, has one bit.
         bits.appendCode(0b10, count: 2)
 
-        // A literal zero, then matches, each two bits of zero. Four of them fill what is left of the byte, so that the others are
-        // whole bytes of zero, wherever in the byte they begin.
+        // A literal zero, then matches, each two zero bits. Four matches fill the present byte, so that the others are complete zero
+        // bytes, wherever in the byte they begin.
         bits.appendCode(0b10, count: 2)
         let matches = (count - 1) / 258
         for _ in 0..<min(4, matches) { bits.append(0, count: 2) }
@@ -98,13 +98,13 @@ private struct DeflateBits {
         append(count - 11, count: 7)
     }
 
-    /// Fills the last byte up.
+    /// Completes the last byte with zero bits.
     mutating func align() {
         if pendingCount > 0 { bytes.append(pending) }
         (pending, pendingCount) = (0, 0)
     }
 
-    /// The whole bytes so far; what is left of a byte stays.
+    /// The complete bytes so far; the bits of an incomplete byte stay.
     mutating func takeBytes() -> [UInt8] {
         defer { bytes = [] }
         return bytes
@@ -140,7 +140,7 @@ private enum CRC32 {
         ~bytes.reduce(~0) { state, byte in step(state ^ UInt32(byte)) }
     }
 
-    /// The same for zeros without making them: a step is linear over the bits of the state, so 2^n steps are a matrix.
+    /// The checksum of zeros without making them: a step is linear over the bits of the state, so 2^n steps are a matrix.
     static func ofZeros(_ count: UInt64) -> UInt32 {
         var columns = (0..<32).map { step(1 << $0) }
         var state: UInt32 = ~0

@@ -1,12 +1,12 @@
 import EventLoop
 import Glibc
 
-/// Accepts connections and gives each a thread, until it is stopped; then all of them have ended.
+/// Accepts connections and gives each a thread. When it has stopped, all threads have ended.
 final class Listener: Sendable {
-    /// What a connection's thread does; the connection closes when it returns, or before by its own doing.
+    /// The work of a connection's thread. The connection closes when it returns, or before.
     typealias Conversation = @Sendable (_ socket: Descriptor, _ stop: Waker) -> Void
 
-    /// The port of an IP address; 0 for a Unix socket.
+    /// The port of an IP address; 0 for a Unix domain socket.
     let port: UInt16
     private let stop: Waker
     private let thread: LoopThread
@@ -21,7 +21,7 @@ final class Listener: Sendable {
             let bound = Locked<Result<UInt16, TestServerError>>(.success(0))
             thread = try LoopThread(name: "test-server", namespace: namespace) { () throws(LoopError) -> () -> Void in
                 let waker = try Waker()
-                // The socket belongs to the namespace of the thread that opens it.
+                // A socket belongs to the network namespace of the thread that opens it.
                 let socket: Descriptor
                 do {
                     socket = try Descriptor.listening(at: address, receiveBuffer: receiveBuffer)
@@ -52,7 +52,7 @@ final class Listener: Sendable {
 
     deinit { end() }
 
-    /// Ends all threads and waits for them; again, it does nothing.
+    /// Ends all threads and waits for them. A second call does nothing.
     func end() {
         stop.wake()
         thread.join()
@@ -112,7 +112,7 @@ private final class Acceptor: @unchecked Sendable {
     private func accept() {
         let number = Glibc.accept(socket.number, nil, nil)
         guard number >= 0, let connection = try? Descriptor(number, "accept") else {
-            // Without descriptors the connection stays in the queue, and the socket readable: look again in a moment.
+            // If the process has no descriptor left, the connection stays in the queue and the socket readable: try again in a moment.
             var polled = pollfd(fd: stop.descriptor, events: Int16(POLLIN), revents: 0)
             if errno == EMFILE || errno == ENFILE { poll(&polled, 1, 10) }
             return
@@ -121,10 +121,10 @@ private final class Acceptor: @unchecked Sendable {
         _ = fcntl(number, F_SETFL, fcntl(number, F_GETFL) | O_NONBLOCK)
         accepted += 1
         let key = accepted
-        // The thread's closure must not keep the connection open beyond its end.
+        // The closure of the thread must not keep the connection open after the thread's end.
         let handedOver = Locked<Descriptor?>(connection)
         let (conversation, stop, over, ended) = (conversation, stop, over, ended)
-        // Without a thread the connection closes here, which a client of an overloaded machine has to expect.
+        // If no thread can be made, the connection closes here, as on any overloaded machine.
         threads[key] = try? LoopThread(name: "test-connection", namespace: nil) {
             {
                 let socket = handedOver.withLock { descriptor in

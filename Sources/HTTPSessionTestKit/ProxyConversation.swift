@@ -2,7 +2,7 @@ import EventLoop
 import FoundationEssentials
 import Glibc
 
-/// One connection to a ``ProxyServer``, on its own thread.
+/// One connection to a ``ProxyServer``, on a thread of its own.
 struct ProxyConversation {
     let number: Int
     let client: Channel
@@ -89,7 +89,7 @@ struct ProxyConversation {
         return head.values("proxy-authorization").contains { credentials.areSaid(in: $0, method: head.method) }
     }
 
-    /// The request as its server is to get it (RFC 9112 section 3.2.1), for one exchange.
+    /// The request in origin form (RFC 9112 section 3.2.1), on a connection for one exchange.
     private func originForm(_ request: ReceivedRequest) -> [UInt8] {
         var text = "\(request.method) \(absoluteTarget(request.target)?.origin ?? "/") HTTP/1.1\r\n"
         let dropped: Set = [
@@ -132,7 +132,7 @@ struct ProxyConversation {
         }
         let methods = try reader.take(2)
         let offered = try reader.take(Int(methods[1]))
-        // RFC 1928 section 3: 0 is no authentication, 2 is name and password, 0xFF is none of yours.
+        // RFC 1928 section 3: 0 is no authentication, 2 is name and password, 0xFF refuses every method that the client offers.
         let wanted: UInt8 = credentials == nil ? 0 : 2
         guard offered.contains(wanted) else {
             record("", 0, .unauthorized)
@@ -177,7 +177,7 @@ struct ProxyConversation {
         try relay(server)
     }
 
-    /// A reply (RFC 1928 section 6) with an address that says nothing.
+    /// A reply (RFC 1928 section 6) with the address 0.0.0.0.
     private func answerSOCKS(_ code: UInt8) throws {
         try client.write([5, code, 0, 1, 0, 0, 0, 0, 0, 0])
     }
@@ -196,7 +196,7 @@ struct ProxyConversation {
             record(ProxyServer.Passage(kind: .socks4, host: host, port: port, request: nil, outcome: outcome))
             try client.write([0, code, 0, 0, 0, 0, 0, 0])
         }
-        // 90 is yes, 91 no, 93 that the user is another.
+        // 90 grants the request, 91 refuses it, 93 says that the user is another.
         guard wish[1] == 1 else { return try client.write([0, 91, 0, 0, 0, 0, 0, 0]) }
         if let credentials, credentials.user != user { return try answer(93, .unauthorized) }
         guard let address = loopback(host) else { return try answer(91, .foreignHost) }
@@ -206,7 +206,7 @@ struct ProxyConversation {
         try relay(server)
     }
 
-    /// The bytes before the next zero, of which a client sends 255 at most.
+    /// The bytes before the next zero byte; a client sends at most 255.
     private func word(_ reader: RequestReader) throws -> String {
         var bytes: [UInt8] = []
         while bytes.count < 256, let byte = try reader.take(1).first, byte != 0 { bytes.append(byte) }
@@ -221,7 +221,7 @@ struct ProxyConversation {
         }
     }
 
-    /// The loopback address that a host stands for.
+    /// The loopback address of a host.
     private func loopback(_ host: String) -> String? {
         let address = names[host.lowercased()] ?? (host.lowercased() == "localhost" ? "127.0.0.1" : host)
         return address == "::1" || (address.hasPrefix("127.") && SocketAddress.isNumeric(address)) ? address : nil
@@ -230,7 +230,7 @@ struct ProxyConversation {
     private func dial(_ address: String, _ port: UInt16) -> Channel? {
         guard let name = try? SocketAddress(address, port: port), let socket = try? Descriptor.socket(name.family, SOCK_STREAM)
         else { return nil }
-        // Loopback answers at once, or never.
+        // A loopback address answers at once, or never.
         guard name.withPointer({ connect(socket.number, $0, $1) }) == 0 || errno == EINPROGRESS else { return nil }
         let channel = Channel(socket, stop: stop)
         guard (try? channel.awaitReadiness(POLLOUT, until: MonotonicClock.now() + 5_000_000_000)) == true else { return nil }
@@ -240,7 +240,7 @@ struct ProxyConversation {
         return error == 0 ? channel : nil
     }
 
-    /// Carries bytes both ways until either side ends, and then what the other still sends.
+    /// Copies bytes in both directions until one side ends, then what the other side still sends.
     private func relay(_ server: Channel) throws {
         var isClientOpen = true
         while true {

@@ -3,7 +3,7 @@ import Certificates
 import FoundationEssentials
 
 extension ProxyServer.Credentials {
-    /// What a client without them is told.
+    /// The challenge for a client without credentials.
     var challenge: String {
         switch scheme {
         case .basic: "Basic realm=\"proxy\""
@@ -11,7 +11,7 @@ extension ProxyServer.Credentials {
         }
     }
 
-    /// Whether a field's value says them.
+    /// Whether a field's value has these credentials.
     func areSaid(in field: String, method: String) -> Bool {
         switch scheme {
         case .basic: return field == "Basic \(Data("\(user):\(password)".utf8).base64EncodedString())"
@@ -29,7 +29,7 @@ extension ProxyServer.Credentials {
 
     private static let nonce = "n0nce"
 
-    /// `name=value, name="value"`; none of those that clients send here has a comma or a quotation mark in its value.
+    /// The parameters of `name=value, name="value"`; no client here sends a comma or a quotation mark in a value.
     private static func parameters(of text: Substring) -> [String: String] {
         var parameters: [String: String] = [:]
         for part in text.split(separator: ",") {

@@ -1,19 +1,19 @@
 import EventLoop
 public import struct FoundationEssentials.URL
 
-/// A proxy on loopback that forwards to loopback only: HTTP (CONNECT, and requests in absolute form), SOCKS5 and SOCKS4, which it tells
-/// apart by the first byte. It looks no name up.
+/// A proxy on a loopback address that forwards to loopback addresses only. It speaks HTTP (CONNECT, and requests in absolute form), SOCKS5 and
+/// SOCKS4, and recognizes them by the first byte. It resolves no name.
 public final class ProxyServer: Sendable {
-    /// What a client has to say to be let through.
+    /// The credentials that a client has to present.
     public struct Credentials: Hashable, Sendable {
         /// The user's name.
         public var user: String
         /// The password.
         public var password: String
-        /// How HTTP clients have to say it.
+        /// The scheme by which HTTP clients present them.
         public var scheme: Scheme
 
-        /// A name and its password.
+        /// Credentials of a user.
         public init(user: String, password: String, scheme: Scheme = .basic) {
             self.user = user
             self.password = password
@@ -25,61 +25,61 @@ public final class ProxyServer: Sendable {
     public enum Scheme: Hashable, Sendable, CaseIterable {
         /// RFC 7617.
         case basic
-        /// RFC 7616, with MD5 and `qop=auth`; one nonce is good for ever.
+        /// RFC 7616, with MD5 and `qop=auth`; a nonce never expires.
         case digest
     }
 
-    /// One wish to get through, granted or not.
+    /// One request to pass the proxy, granted or not.
     public struct Passage: Hashable, Sendable {
-        /// How it was asked for.
+        /// The protocol of the request.
         public enum Kind: Hashable, Sendable {
             /// A tunnel, by the HTTP method CONNECT.
             case connect
-            /// A request with a URL for a target.
+            /// A request whose target is a URL.
             case absoluteForm
             /// A tunnel, by SOCKS5 (RFC 1928).
             case socks5
-            /// A tunnel, by SOCKS4, or by 4a where the host is a name.
+            /// A tunnel, by SOCKS4, or by SOCKS4a if the host is a name.
             case socks4
         }
-        /// What the proxy did.
+        /// The outcome of the request.
         public enum Outcome: Hashable, Sendable {
-            /// Let through.
+            /// The proxy has forwarded it.
             case forwarded
             /// Credentials are missing or wrong.
             case unauthorized
-            /// The host is neither loopback nor in the proxy's list.
+            /// The host is neither a loopback address nor in the proxy's list.
             case foreignHost
-            /// Nobody listens there.
+            /// Nothing listens at the port.
             case unreachable
         }
-        /// How it was asked for.
+        /// The protocol of the request.
         public let kind: Kind
-        /// The host as it was written: a name that the client left to the proxy, or an address that it had looked up.
+        /// The host as it was written: a name that the client leaves to the proxy, or an address that the client had resolved.
         public let host: String
-        /// The port.
+        /// The TCP port.
         public let port: UInt16
-        /// The request that asked; nil for SOCKS.
+        /// The HTTP request; `nil` for SOCKS.
         public let request: ReceivedRequest?
-        /// What the proxy did.
+        /// The outcome of the request.
         public let outcome: Outcome
     }
 
-    /// What the proxy has seen so far.
+    /// The counts and records of the proxy so far.
     public struct Seen: Sendable {
-        /// The first 4096 wishes, in order.
+        /// The first 4,096 requests to pass, in their order.
         public internal(set) var passages: [Passage] = []
-        /// How many connections were accepted.
+        /// The number of accepted connections.
         public internal(set) var connections = 0
-        /// How many of them are open.
+        /// The number of connections that are open.
         public internal(set) var openConnections = 0
-        /// Bytes from clients to servers, after the wish was granted.
+        /// Bytes from clients to servers, after the request was granted.
         public internal(set) var bytesUp: Int64 = 0
         /// Bytes from servers to clients.
         public internal(set) var bytesDown: Int64 = 0
     }
 
-    /// The port.
+    /// The TCP port.
     public let port: UInt16
     private let isEncrypted: Bool
     private let host: String
@@ -89,11 +89,11 @@ public final class ProxyServer: Sendable {
     /// Starts a proxy on a free port.
     ///
     /// - Parameters:
-    ///   - address: where it listens; a loopback address.
-    ///   - tls: how the way to the proxy itself is encrypted; nil for plain text.
-    ///   - credentials: what clients have to show, over HTTP by their scheme, over SOCKS5 by its sub-negotiation (RFC 1929); SOCKS4
-    ///     knows the name alone.
-    ///   - names: hosts that stand for an address of loopback; `localhost` and loopback addresses stand for themselves.
+    ///   - address: the loopback address to listen at.
+    ///   - tls: how the connection to the proxy itself is encrypted; `nil` for plain text.
+    ///   - credentials: the credentials that clients have to present: over HTTP by their scheme, over SOCKS5 by RFC 1929. SOCKS4 has the
+    ///     name alone.
+    ///   - names: hosts and the loopback addresses that they stand for; `localhost` and loopback addresses need no entry.
     /// - Throws: ``TestServerError``.
     public init(
         at address: ListeningAddress = .loopback, tls: ServerTLS? = nil, credentials: Credentials? = nil,
@@ -121,7 +121,7 @@ public final class ProxyServer: Sendable {
         host = if case .ip(let host, _) = address { host } else { "localhost" }
     }
 
-    /// Ends all connections and threads, and waits for that.
+    /// Ends all connections and threads, and waits until they have ended.
     public func stop() {
         listener.end()
     }
@@ -134,16 +134,16 @@ public final class ProxyServer: Sendable {
         return url
     }
 
-    /// All that was seen, at one moment.
+    /// The counts and records at this moment.
     public var seen: Seen { log.state }
 
-    /// The wishes to get through, in order.
+    /// The requests to pass, in their order.
     public var passages: [Passage] { log.state.passages }
 
-    /// Waits for so many wishes.
+    /// Waits until this number of requests to pass has come.
     ///
-    /// - Returns: those that there were then.
-    /// - Throws: ``TestServerError`` when they did not come in time.
+    /// - Returns: the requests so far.
+    /// - Throws: ``TestServerError`` if they do not come in time.
     @discardableResult
     public func awaitPassages(_ count: Int, within limit: Duration = .seconds(30)) async throws -> [Passage] {
         try await log.wait(for: "\(count) passages", within: limit) { $0.passages.count >= count }.passages

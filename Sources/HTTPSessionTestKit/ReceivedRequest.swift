@@ -1,8 +1,8 @@
-/// A field line of a message, as written: the case of its name and the order among its neighbors are kept.
+/// A field line of a message as it was written, with the case of its name.
 public struct HeaderField: Hashable, Sendable {
-    /// The name, in the case that was sent.
+    /// The name, in the case in which it was sent.
     public var name: String
-    /// The value without the white space around it.
+    /// The value, without the whitespace around it.
     public var value: String
 
     /// A field line.
@@ -12,7 +12,7 @@ public struct HeaderField: Hashable, Sendable {
     }
 }
 
-/// A request as a server of this kit saw it.
+/// A request as a server or a ``ScriptedTransport`` received it.
 public struct ReceivedRequest: Hashable, Sendable {
     /// The method, as sent.
     public let method: String
@@ -20,28 +20,28 @@ public struct ReceivedRequest: Hashable, Sendable {
     public let target: String
     /// `HTTP/1.1` or `HTTP/1.0`.
     public let version: String
-    /// The field lines in their order.
+    /// The field lines, in their order.
     public let fields: [HeaderField]
-    /// The connection that it came over; the server's first has number 1.
+    /// The number of the connection, counted from 1. Each request of a ``ScriptedTransport`` has its own.
     public let connection: Int
-    /// Its place on that connection; the first request of each connection has number 1.
+    /// The number of the request on its connection, counted from 1.
     public let numberOnConnection: Int
-    /// Its place among all requests of the server, counted from 1 when the head has been read.
+    /// The number of the request among all, counted from 1 in the order of their heads.
     public let arrival: Int
-    /// What was agreed on when the connection is encrypted.
+    /// The parameters of the TLS connection; `nil` without TLS.
     public let tls: TLSDetails?
-    /// The decoded body, at most ``TestServer/Options/recordedBodyBytes`` of it.
+    /// The decoded body, up to ``TestServer/Options/recordedBodyBytes`` or ``ScriptedTransport/recordedBodyBytes``.
     public internal(set) var body: [UInt8] = []
-    /// The length of the whole decoded body.
+    /// The length of the complete decoded body, in bytes.
     public internal(set) var bodyLength: Int64 = 0
-    /// The fields after a chunked body.
+    /// The trailer fields of a chunked body.
     public internal(set) var trailers: [HeaderField] = []
 
-    /// What the TLS handshake agreed on.
+    /// The parameters that a TLS handshake has negotiated.
     public struct TLSDetails: Hashable, Sendable {
-        /// `TLSv1.2`, `TLSv1.3`, as OpenSSL writes it.
+        /// The version as OpenSSL writes it: `TLSv1.2`, `TLSv1.3`.
         public let version: String
-        /// The name that the client asked for (RFC 6066 section 3).
+        /// The server name that the client sent (RFC 6066 section 3).
         public let serverName: String?
         /// Whether the session of an earlier connection was resumed.
         public let isResumed: Bool
@@ -49,20 +49,20 @@ public struct ReceivedRequest: Hashable, Sendable {
         public let clientCertificate: [UInt8]?
     }
 
-    /// The target up to the first question mark.
+    /// The target before the first question mark.
     public var path: String { String(target.prefix { $0 != "?" }) }
 
-    /// The target after the first question mark.
+    /// The target after the first question mark; `nil` without one.
     public var query: String? {
         target.firstIndex(of: "?").map { String(target[target.index(after: $0)...]) }
     }
 
-    /// The values of all field lines of that name, whatever its case.
+    /// The values of all field lines with a name, in any case.
     public func values(_ name: String) -> [String] {
         fields.filter { $0.name.lowercased() == name.lowercased() }.map(\.value)
     }
 
-    /// The value of the first field line of that name, whatever its case.
+    /// The value of the first field line with a name, in any case.
     public subscript(name: String) -> String? { values(name).first }
 
     /// The recorded body as text.

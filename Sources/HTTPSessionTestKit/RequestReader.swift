@@ -21,44 +21,44 @@ final class RequestReader {
         var expectsContinue: Bool { values("expect").contains { $0.lowercased() == "100-continue" } }
     }
 
-    /// What came is not HTTP/1.
+    /// The bytes are not HTTP/1.
     struct Malformed: Error {}
 
-    /// Longer heads are malformed.
+    /// The greatest length of a head, in bytes.
     static let headLimit = 1 << 20
 
     private let channel: Channel
     private var buffer: [UInt8] = []
-    /// How fast bodies are read, in bytes a second.
+    /// The rate at which bodies are read, in bytes per second.
     var bytesPerSecond: Int?
 
     init(_ channel: Channel) {
         self.channel = channel
     }
 
-    /// Whether bytes of the next request are there already.
+    /// Whether bytes of the next request have been received.
     var hasBytes: Bool { !buffer.isEmpty }
 
-    /// The next byte, which stays; nil at the client's end.
+    /// The next byte, which is not consumed; `nil` when the client has ended its side.
     func peek() throws -> UInt8? {
         if buffer.isEmpty { buffer = try channel.read() }
         return buffer.first
     }
 
-    /// The next bytes, exactly so many.
+    /// Exactly this number of bytes.
     func take(_ count: Int) throws -> [UInt8] {
         var taken: [UInt8] = []
         try bytes(Int64(count)) { taken += $0 }
         return taken
     }
 
-    /// What has been read of the connection and not been used.
+    /// The bytes that have been read from the connection and not been used.
     func takeBuffered() -> [UInt8] {
         defer { buffer = [] }
         return buffer
     }
 
-    /// The next request's head; nil when the client has ended the connection between two requests.
+    /// The next request's head; `nil` if the client has ended the connection between two requests.
     func head() throws -> Head? {
         var searched = 0
         while true {
@@ -69,7 +69,7 @@ final class RequestReader {
                 buffer.removeFirst(end)
                 return try parse(text)
             }
-            // No method begins so, but a TLS record does: there is no end of a head to wait for.
+            // A TLS record begins so and no method does: no end of a head will come.
             if let first = buffer.first, first < 0x21 { throw Malformed() }
             guard buffer.count <= Self.headLimit else { throw Malformed() }
             searched = max(0, buffer.count - 3)
@@ -82,7 +82,7 @@ final class RequestReader {
         }
     }
 
-    /// Reads the body of the request with this head, gives the decoded bytes to `take` as they come, and returns the trailer fields.
+    /// Reads the body of a request, passes the decoded bytes to `take` as they come, and returns the trailer fields.
     func body(of head: Head, _ take: (ArraySlice<UInt8>) throws -> Void) throws -> [HeaderField] {
         if head.values("transfer-encoding").contains(where: { $0.lowercased().hasSuffix("chunked") }) {
             return try chunks(take)
@@ -150,7 +150,7 @@ final class RequestReader {
     private func parse(_ text: String) throws -> Head {
         let lines = text.split { $0 == "\r\n" || $0 == "\n" }.map(String.init)
         let words = (lines.first ?? "").split(separator: " ").map(String.init)
-        // The preface of an HTTP/2 connection (RFC 9113 section 3.4) is a request to whoever scripts its frames.
+        // The preface of an HTTP/2 connection (RFC 9113 section 3.4) is a request for tests that script the frames.
         guard words.count == 3, words[2].hasPrefix("HTTP/1.") || words == ["PRI", "*", "HTTP/2.0"] else { throw Malformed() }
         return Head(method: words[0], target: words[1], version: words[2], fields: try lines.dropFirst().map(field))
     }

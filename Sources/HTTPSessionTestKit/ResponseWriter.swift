@@ -1,8 +1,8 @@
 import EventLoop
 
-/// Sends one reply over a connection, with all that is wrong about it.
+/// Sends one response over a connection, with its faults.
 struct ResponseWriter {
-    /// The reply is broken off here.
+    /// The response is cut here.
     struct CutHere: Error {
         let ending: StubResponse.Ending
     }
@@ -11,13 +11,17 @@ struct ResponseWriter {
     private let channel: Channel
     private let isHeadRequest: Bool
     private let closes: Bool
-    /// Told of each piece of the body that is out.
+    /// Called with the size of each piece of the body that has been sent.
     private let sent: (Int64) -> Void
     private var bodySent: Int64 = 0
     private var bodyStart: Int64?
 
-    /// With `isHeadRequest` the request was HEAD, so that the body stays out; with `closes` the client has asked for the end of the
-    /// connection, which the reply then announces.
+    /// - Parameters:
+    ///   - reply: the response.
+    ///   - channel: the connection.
+    ///   - isHeadRequest: whether the request was HEAD, so that no body is sent.
+    ///   - closes: whether the client has asked for the end of the connection, which the response then announces.
+    ///   - sent: called with the size of each piece of the body.
     init(
         _ reply: StubResponse, to channel: Channel, isHeadRequest: Bool, closes: Bool, sent: @escaping (Int64) -> Void = { _ in }
     ) {
@@ -28,12 +32,14 @@ struct ResponseWriter {
         self.sent = sent
     }
 
-    /// Sends it and returns how the connection ends after it; nil when it goes on.
+    /// Sends the response and returns how the connection ends after it; `nil`: it is kept.
     mutating func send() throws -> StubResponse.Ending? {
         for wait in reply.waitsBeforeHead { try channel.wait(wait) }
         do {
             if !reply.isRaw {
-                for interim in reply.interim { try channel.write(head(interim.status, nil, interim.fields) + "\r\n") }
+                for interim in reply.interim {
+                    try channel.write(StubResponse.headText(interim.status, nil, interim.fields) + "\r\n")
+                }
                 try sendHead()
                 for wait in reply.waitsBeforeBody { try channel.wait(wait) }
             }
@@ -57,28 +63,8 @@ struct ResponseWriter {
 
     // MARK: Head
 
-    private func head(_ status: Int, _ reason: String?, _ fields: [HeaderField]) -> String {
-        fields.reduce("HTTP/1.1 \(status) \(reason ?? reasonPhrase(status))\r\n") { $0 + "\($1.name): \($1.value)\r\n" }
-    }
-
     private func sendHead() throws {
-        var fields = reply.fields
-        func isMissing(_ name: String) -> Bool { !fields.contains { $0.name.lowercased() == name } }
-        var announcesClose = closes
-        switch reply.framing {
-        case .contentLength:
-            if reply.mayHaveBody && isMissing("content-length") {
-                fields.append(HeaderField("Content-Length", "\(reply.body.count)"))
-            }
-        case .declaredLength(let length): fields.append(HeaderField("Content-Length", "\(length)"))
-        case .chunked, .brokenChunks: fields.append(HeaderField("Transfer-Encoding", "chunked"))
-        case .untilClose: announcesClose = true
-        case .asGiven: break
-        }
-        if case .close(announced: true, _) = reply.connectionUse { announcesClose = true }
-        if announcesClose && isMissing("connection") { fields.append(HeaderField("Connection", "close")) }
-
-        var text = head(reply.status, reply.reason, fields)
+        var text = reply.headText(closes: closes)
         if let cut = reply.cut, case .head(let count) = cut.point {
             try channel.write((text + "\r\n").utf8.prefix(count))
             throw CutHere(ending: cut.ending)
@@ -122,7 +108,7 @@ struct ResponseWriter {
             }
             var offset: Int64 = 0
             while offset < segment.count {
-                var count = min(Int64(pieceBytes), segment.count - offset, limit - bodySent)
+                var count = min(Int64(reply.pieceSize), segment.count - offset, limit - bodySent)
                 if let cut = reply.cut, case .body(let end) = cut.point { count = min(count, end - bodySent) }
                 guard count > 0 else { return }
                 for wait in reply.waitsBeforePiece { try channel.wait(wait) }
@@ -135,12 +121,6 @@ struct ResponseWriter {
                 if let cut = reply.cut, cut.point == .body(bodySent) { throw CutHere(ending: cut.ending) }
             }
         }
-    }
-
-    /// At a given speed twenty pieces a second are enough.
-    private var pieceBytes: Int {
-        guard let speed = reply.bytesPerSecond else { return max(1, reply.pieceBytes) }
-        return max(1, min(reply.pieceBytes, speed / 20))
     }
 
     /// Waits until what has been sent was due.
@@ -159,19 +139,4 @@ struct ResponseWriter {
         case .lastChunkIsMissing: try channel.write("3\r\nabc\r\n")
         }
     }
-}
-
-/// The usual phrases (RFC 9110 section 15).
-private func reasonPhrase(_ status: Int) -> String {
-    let phrases = [
-        100: "Continue", 101: "Switching Protocols", 103: "Early Hints", 200: "OK", 201: "Created", 202: "Accepted",
-        204: "No Content", 205: "Reset Content", 206: "Partial Content", 301: "Moved Permanently", 302: "Found", 303: "See Other",
-        304: "Not Modified", 307: "Temporary Redirect", 308: "Permanent Redirect", 400: "Bad Request", 401: "Unauthorized",
-        403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed", 407: "Proxy Authentication Required",
-        408: "Request Timeout", 409: "Conflict", 410: "Gone", 412: "Precondition Failed", 413: "Content Too Large",
-        416: "Range Not Satisfiable", 417: "Expectation Failed", 421: "Misdirected Request", 429: "Too Many Requests",
-        500: "Internal Server Error", 501: "Not Implemented", 502: "Bad Gateway", 503: "Service Unavailable",
-        504: "Gateway Timeout",
-    ]
-    return phrases[status] ?? "Status \(status)"
 }

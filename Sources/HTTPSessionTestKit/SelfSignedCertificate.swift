@@ -2,21 +2,21 @@ import COpenSSL
 import Certificates
 import Glibc
 
-/// A certificate that signs itself, and its key, made on the spot (P-256).
+/// A new self-signed certificate and its key (P-256).
 ///
-/// A client that is given ``certificate`` as its one trusted root accepts the server; every other refuses it.
+/// A client whose only trusted root is ``certificate`` accepts the server; every other client refuses it.
 public struct SelfSignedCertificate: Hashable, Sendable {
     /// The certificate, as PEM text.
     public let certificate: String
     /// The key, as PEM text (PKCS#8).
     public let privateKey: String
 
-    /// Makes one.
+    /// Makes a certificate and its key.
     ///
     /// - Parameters:
-    ///   - names: host names and numeric addresses, the subject's alternative names; the first is the common name too.
-    ///   - validFrom: seconds from now to the beginning of its validity; a day ago unless told.
-    ///   - validUntil: seconds from now to its end; in ten days unless told, negative for one that has expired.
+    ///   - names: the subject's alternative names: host names and numeric addresses. The first one is the common name too.
+    ///   - validFrom: the beginning of the validity, in seconds from now; by default a day ago.
+    ///   - validUntil: the end of the validity, in seconds from now; by default in ten days, negative for an expired certificate.
     /// - Throws: ``TestServerError``.
     public init(names: [String] = ["localhost", "127.0.0.1", "::1"], validFrom: Int = -86400, validUntil: Int = 864_000) throws {
         OpenSSL.prepare()
@@ -48,7 +48,7 @@ public struct SelfSignedCertificate: Hashable, Sendable {
         privateKey = try SelfSignedCertificate.text { PEM_write_bio_PKCS8PrivateKey($0, key, nil, nil, 0, nil, nil) }
     }
 
-    /// A server's settings with it.
+    /// The TLS settings of a server with this certificate.
     public var serverTLS: ServerTLS {
         ServerTLS(certificateChain: .text(certificate), privateKey: .text(privateKey))
     }

@@ -1,6 +1,6 @@
 import EventLoop
 
-/// What a server has seen, and who waits for it to see more.
+/// The records of a server, and the tests that wait for more of them.
 final class ServerLog<State: Sendable>: Sendable {
     private struct Waiter: Sendable {
         let isMet: @Sendable (State) -> Bool
@@ -21,7 +21,7 @@ final class ServerLog<State: Sendable>: Sendable {
 
     var state: State { contents.withLock { $0.state } }
 
-    /// Changes the state and lets those go who waited for what it now is.
+    /// Changes the state and resumes those who waited for it.
     func change<Result>(_ change: (inout State) -> Result) -> Result {
         let (result, met, state) = contents.withLock { contents in
             let result = change(&contents.state)
@@ -35,8 +35,8 @@ final class ServerLog<State: Sendable>: Sendable {
         return result
     }
 
-    /// Waits until the state is as wished; it may have changed again when this returns, so the met state is returned.
-    /// - Throws: ``TestServerError`` when that took too long; CancellationError.
+    /// Waits until the state meets a condition. It may have changed again when this returns, so the state that met the condition is returned.
+    /// - Throws: ``TestServerError`` if that takes too long; `CancellationError`.
     func wait(
         for what: String, within limit: Duration, until isMet: @escaping @Sendable (State) -> Bool
     ) async throws -> State {
@@ -61,7 +61,7 @@ final class ServerLog<State: Sendable>: Sendable {
             try await withCheckedThrowingContinuation { continuation in
                 let outcome: Result<State, any Error>? = contents.withLock { contents in
                     if isMet(contents.state) { return .success(contents.state) }
-                    // A cancellation from now on finds the waiter.
+                    // A cancellation from here on finds the waiter.
                     if Task.isCancelled { return .failure(CancellationError()) }
                     contents.waiters[key] = Waiter(isMet: isMet, continuation: continuation)
                     return nil

@@ -1,9 +1,9 @@
 import COpenSSL
 import Glibc
 
-/// How a server of this kit speaks TLS.
+/// The TLS settings of a server.
 public struct ServerTLS: Sendable {
-    /// PEM text (RFC 7468), or a file of it.
+    /// PEM text (RFC 7468), or a file with such text.
     public enum PEM: Hashable, Sendable {
         /// The text itself.
         case text(String)
@@ -11,45 +11,45 @@ public struct ServerTLS: Sendable {
         case file(String)
     }
 
-    /// A version of the protocol.
+    /// A version of TLS.
     public enum Version: Int, Hashable, Sendable {
         /// TLS 1.0 and 1.1 lower OpenSSL's security level to 0 for the whole server.
         case v1_0 = 0x0301
-        /// See ``v1_0``.
+        /// TLS 1.1; see ``v1_0``.
         case v1_1 = 0x0302
-        /// RFC 5246.
+        /// TLS 1.2 (RFC 5246).
         case v1_2 = 0x0303
-        /// RFC 8446.
+        /// TLS 1.3 (RFC 8446).
         case v1_3 = 0x0304
     }
 
-    /// What the server wants to know of its clients.
+    /// The certificates that the server asks its clients for.
     public enum ClientCertificates: Hashable, Sendable {
-        /// Nothing.
+        /// The server asks for none.
         case ignored
-        /// A certificate is asked for; whichever comes, or none, is fine and recorded.
+        /// The server asks for a certificate, accepts any or none, and records it.
         case requested
-        /// Without a certificate that these authorities have signed there is no connection; nil takes any certificate.
+        /// The server refuses a connection without a certificate that these authorities have signed; `nil` accepts any certificate.
         case required(authorities: PEM?)
     }
 
-    /// The server's certificate, then the others that it sends, in order.
+    /// The server's certificate, then the others that it sends, in their order.
     public var certificateChain: PEM
-    /// The key of the first, without a passphrase.
+    /// The private key of the first certificate, without a passphrase.
     public var privateKey: PEM
-    /// The oldest version spoken.
+    /// The oldest version that the server accepts.
     public var minimumVersion = Version.v1_2
-    /// The newest version spoken.
+    /// The newest version that the server accepts.
     public var maximumVersion = Version.v1_3
     /// Whether clients are asked for certificates.
     public var clientCertificates = ClientCertificates.ignored
     /// Whether sessions of earlier connections may be resumed.
     public var resumesSessions = true
-    /// What the server chooses from the client's list (RFC 7301), whether listed there or not; nil for no answer. Whatever is said,
-    /// HTTP/1.1 is spoken.
+    /// The protocol that the server selects by ALPN (RFC 7301), whether the client lists it or not; `nil` selects none. The server speaks
+    /// HTTP/1.1 in any case.
     public var applicationProtocol: String?
 
-    /// A server with this certificate and key.
+    /// The settings of a server with this certificate and key.
     public init(certificateChain: PEM, privateKey: PEM) {
         self.certificateChain = certificateChain
         self.privateKey = privateKey
@@ -72,7 +72,7 @@ extension ServerTLS.PEM {
         }
     }
 
-    /// Runs `body` with each certificate in it, an X509, of which there is at least one; it lives until `body` returns.
+    /// Calls `body` with each certificate, an X509 that lives until `body` returns. There is at least one.
     func forEachCertificate(_ body: (_ index: Int, OpaquePointer) throws -> Void) throws {
         try withMemoryBIO(contents()) { bio in
             var count = 0
@@ -81,7 +81,7 @@ extension ServerTLS.PEM {
                 try body(count, certificate)
                 count += 1
             }
-            // The end of the text is an error too.
+            // OpenSSL reports the end of the text as an error too.
             ERR_clear_error()
             if count == 0 { throw TestServerError("no certificate in the PEM text") }
         }
@@ -100,7 +100,7 @@ func withMemoryBIO<Result>(_ text: String, _ body: (OpaquePointer) throws -> Res
 }
 
 extension TestServerError {
-    /// The oldest error of the thread's queue; the others are dropped.
+    /// The oldest error of the thread's error queue; the others are dropped.
     init(openSSL call: String) {
         let code = ERR_get_error()
         ERR_clear_error()

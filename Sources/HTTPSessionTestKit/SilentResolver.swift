@@ -1,10 +1,10 @@
 import EventLoop
 import Glibc
 
-/// A name server that takes every question and answers none: for tests of what a client does meanwhile.
+/// A name server that receives every question and answers none, for tests of lookups that take long.
 ///
-/// A client asks it when its `/etc/resolv.conf` names it, which a test arranges in a namespace of its own; there also port 53 may be
-/// taken.
+/// A client uses it if its `/etc/resolv.conf` names it. A test arranges that in a mount namespace of its own, and takes port 53 in a network
+/// namespace of its own.
 public final class SilentResolver: Sendable {
     /// The UDP port.
     public let port: UInt16
@@ -12,12 +12,12 @@ public final class SilentResolver: Sendable {
     private let thread: LoopThread
     private let log: ServerLog<[String]>
 
-    /// Starts to listen.
+    /// Starts a name server.
     ///
     /// - Parameters:
-    ///   - address: a numeric one.
-    ///   - port: 0 lets the kernel choose.
-    ///   - namespace: the file of the network namespace to listen in; nil for that of the caller.
+    ///   - address: a numeric address.
+    ///   - port: the UDP port; 0 lets the kernel choose.
+    ///   - namespace: the file of the network namespace to listen in; `nil` for the namespace of the caller.
     /// - Throws: ``TestServerError``.
     public init(at address: String = "127.0.0.1", port: UInt16 = 53, namespace: String? = nil) throws {
         let log = ServerLog<[String]>([])
@@ -53,18 +53,18 @@ public final class SilentResolver: Sendable {
 
     deinit { stop() }
 
-    /// Ends it; questions are refused by the kernel from now on.
+    /// Stops the server. The kernel refuses questions from now on.
     public func stop() {
         stopped.wake()
         thread.join()
     }
 
-    /// The names that were asked for, in order, each as often as it was asked; the first 4096.
+    /// The names in the questions, in their order, with repetitions; the first 4,096.
     public var names: [String] { log.state }
 
-    /// Waits for so many questions.
+    /// Waits until this number of questions has come.
     ///
-    /// - Throws: ``TestServerError`` when they did not come in time.
+    /// - Throws: ``TestServerError`` if they do not come in time.
     @discardableResult
     public func awaitQuestions(_ count: Int, within limit: Duration = .seconds(30)) async throws -> [String] {
         try await log.wait(for: "\(count) questions", within: limit) { $0.count >= count }
@@ -89,7 +89,7 @@ private func listen(_ socket: Descriptor, _ stopped: Waker, _ log: ServerLog<[St
     }
 }
 
-/// The name in the first question of a message (RFC 1035 section 4.1.2), with dots; `?` for what is no question.
+/// The name in the first question of a message (RFC 1035 section 4.1.2), with dots; `?` for a message that has no question.
 private func questionName(_ message: ArraySlice<UInt8>) -> String {
     var rest = message.dropFirst(12)
     var labels: [String] = []

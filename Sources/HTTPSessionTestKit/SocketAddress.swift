@@ -1,16 +1,16 @@
 import Glibc
 
-/// Where a server of this kit listens.
+/// The address that a server listens at.
 public enum ListeningAddress: Hashable, Sendable {
-    /// A numeric IPv4 or IPv6 address of this machine; port 0 lets the kernel choose. Anything but loopback is for servers inside
-    /// a network namespace of the test's own.
+    /// A numeric IPv4 or IPv6 address of this machine; port 0 lets the kernel choose. Addresses other than loopback are for servers inside a
+    /// network namespace of the test.
     case ip(String, port: UInt16)
-    /// A Unix socket of this path, which must not exist yet; it goes with the server.
+    /// A Unix domain socket at this path, which must not exist yet. The server removes it when it stops.
     case unix(String)
 
-    /// 127.0.0.1 and a port that is free.
+    /// A free port of 127.0.0.1.
     public static let loopback = ListeningAddress.ip("127.0.0.1", port: 0)
-    /// ::1 and a port that is free.
+    /// A free port of ::1.
     public static let loopbackIPv6 = ListeningAddress.ip("::1", port: 0)
 }
 
@@ -40,7 +40,7 @@ struct SocketAddress {
         withUnsafeMutableBytes(of: &storage) { $0.storeBytes(of: name, as: sockaddr_un.self) }
     }
 
-    /// The text is a numeric address; names are never looked up.
+    /// An address of numeric text; names are not resolved.
     init(_ text: String, port: UInt16) throws {
         var v4 = sockaddr_in()
         var v6 = sockaddr_in6()
@@ -70,17 +70,17 @@ struct SocketAddress {
         self.length = length
     }
 
-    /// Whether the text is an address and no name.
+    /// Whether the text is a numeric address.
     static func isNumeric(_ text: String) -> Bool {
         (try? SocketAddress(text, port: 0)) != nil
     }
 
     var family: Int32 { Int32(storage.ss_family) }
 
-    /// 0 for a Unix socket.
+    /// The port; 0 for a Unix domain socket.
     var port: UInt16 {
         guard family != AF_UNIX else { return 0 }
-        // The port stands at the same place in both families.
+        // Both families have the port at the same offset.
         return withUnsafeBytes(of: storage) { UInt16(bigEndian: $0.loadUnaligned(fromByteOffset: 2, as: UInt16.self)) }
     }
 
@@ -91,7 +91,7 @@ struct SocketAddress {
     }
 }
 
-/// A descriptor that closes with its last reference.
+/// A descriptor that is closed with its last reference.
 final class Descriptor: Sendable {
     let number: Int32
 
@@ -114,7 +114,7 @@ final class Descriptor: Sendable {
         let name = try SocketAddress(address)
         let socket = try Descriptor.socket(name.family, SOCK_STREAM)
         if name.family != AF_UNIX { socket.set(SO_REUSEADDR, 1) }
-        // Accepted sockets take it over, and with it the window that they offer.
+        // Accepted sockets inherit it, and with it the window that they offer.
         if let receiveBuffer { socket.set(SO_RCVBUF, Int32(clamping: receiveBuffer)) }
         guard name.withPointer({ bind(socket.number, $0, $1) }) == 0 else { throw TestServerError("bind", errno: errno) }
         guard listen(socket.number, 1024) == 0 else { throw TestServerError("listen", errno: errno) }

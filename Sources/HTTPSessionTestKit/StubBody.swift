@@ -1,17 +1,17 @@
-/// The bytes of a reply and the waits between them. What is large is made while it is sent.
+/// The body of a reply: bytes, and waits between them. Large bodies are made while they are sent.
 public struct StubBody: Sendable, ExpressibleByStringLiteral, ExpressibleByStringInterpolation {
     /// A part of a body.
     public enum Segment: Sendable {
-        /// These bytes.
+        /// Given bytes.
         case bytes([UInt8])
-        /// One byte again and again.
+        /// One byte, repeated.
         case repeating(UInt8, count: Int64)
         /// ``StubBody/patternByte(at:)`` of `from` and the `count - 1` positions after it.
         case pattern(from: Int64, count: Int64)
-        /// Nothing, until the wait is over.
+        /// No bytes, and a wait.
         case wait(StubResponse.Wait)
 
-        /// The bytes it stands for.
+        /// The number of bytes.
         var count: Int64 {
             switch self {
             case .bytes(let bytes): Int64(bytes.count)
@@ -30,7 +30,7 @@ public struct StubBody: Sendable, ExpressibleByStringLiteral, ExpressibleByStrin
         }
     }
 
-    /// The parts in their order.
+    /// The parts of the body, in their order.
     public var segments: [Segment]
 
     /// A body of parts.
@@ -38,38 +38,38 @@ public struct StubBody: Sendable, ExpressibleByStringLiteral, ExpressibleByStrin
         self.segments = segments
     }
 
-    /// The UTF-8 of a literal.
+    /// The UTF-8 bytes of a literal.
     public init(stringLiteral text: String) {
         segments = [.bytes(Array(text.utf8))]
     }
 
-    /// No bytes.
+    /// The empty body.
     public static let empty = StubBody([])
 
-    /// The UTF-8 of a text.
+    /// The UTF-8 bytes of a text.
     public static func text(_ text: String) -> StubBody { StubBody([.bytes(Array(text.utf8))]) }
 
-    /// These bytes.
+    /// Given bytes.
     public static func bytes(_ bytes: some Sequence<UInt8>) -> StubBody { StubBody([.bytes(Array(bytes))]) }
 
-    /// Zeros.
+    /// Zero bytes.
     public static func zeros(_ count: Int64) -> StubBody { StubBody([.repeating(0, count: count)]) }
 
-    /// Bytes that tell where they belong: ``patternByte(at:)`` of 0 and the `count - 1` positions after it.
+    /// Bytes from which their position can be told: ``patternByte(at:)`` of 0 and the `count - 1` positions after it.
     public static func pattern(_ count: Int64) -> StubBody { StubBody([.pattern(from: 0, count: count)]) }
 
-    /// Parts of text with the same wait before each but the first.
+    /// Texts with the same wait between them.
     public static func texts(_ texts: [String], between wait: StubResponse.Wait) -> StubBody {
         StubBody(Array(texts.map { [Segment.bytes(Array($0.utf8))] }.joined(separator: [.wait(wait)])))
     }
 
-    /// The byte of ``pattern(_:)`` at a position: neighbors differ, and so do positions a power of two apart.
+    /// The byte of ``pattern(_:)`` at a position. Neighbors differ, and so do positions a power of two apart.
     public static func patternByte(at position: Int64) -> UInt8 {
         patternTable[patternStart(at: position)]
     }
 
-    /// ``patternByte(at:)`` of `from` and the `count - 1` positions after it, in pieces of a table: byte by byte, a debug build would
-    /// take longer to make a body than to send it.
+    /// The bytes of ``pattern(_:)`` at `from` and the `count - 1` positions after it. They are copied from a table: byte by byte, a debug
+    /// build would take longer to make a body than to send it.
     public static func patternBytes(from: Int64, count: Int) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(count)
@@ -82,7 +82,7 @@ public struct StubBody: Sendable, ExpressibleByStringLiteral, ExpressibleByStrin
         return bytes
     }
 
-    /// 64 KiB, in each of the body's blocks of that size turned a little further.
+    /// A table of 64 KiB, which each block of the body rotates a little further.
     private static let patternTable: [UInt8] = {
         var table = [UInt8](repeating: 0, count: 0x10000)
         var state: UInt64 = 0
@@ -97,6 +97,6 @@ public struct StubBody: Sendable, ExpressibleByStringLiteral, ExpressibleByStrin
         Int(truncatingIfNeeded: (position &+ (position >> 16) &* 977) & 0xFFFF)
     }
 
-    /// The bytes in all.
+    /// The number of bytes of the body.
     public var count: Int64 { segments.reduce(0) { $0 + $1.count } }
 }

@@ -1,14 +1,14 @@
 extension StubResponse {
-    /// Nothing is sent until the gate opens.
+    /// Sends nothing until the gate opens.
     public func held(by gate: Gate) -> StubResponse { with { $0.waitsBeforeHead.append(.gate(gate)) } }
 
-    /// Nothing is sent for a while.
+    /// Sends nothing for a duration.
     public func delayed(_ duration: Duration) -> StubResponse { with { $0.waitsBeforeHead.append(.delay(duration)) } }
 
-    /// The head goes out, the body when the gate opens.
+    /// Sends the head at once, and the body when the gate opens.
     public func bodyHeld(by gate: Gate) -> StubResponse { with { $0.waitsBeforeBody.append(.gate(gate)) } }
 
-    /// The body comes in pieces of so many bytes, with a wait before each.
+    /// Sends the body in pieces of this size, with a wait before each.
     public func pieces(of bytes: Int, after wait: Wait) -> StubResponse {
         with {
             $0.pieceBytes = max(1, bytes)
@@ -16,57 +16,57 @@ extension StubResponse {
         }
     }
 
-    /// The body comes at this speed.
+    /// Sends the body at this rate.
     public func slow(bytesPerSecond: Int) -> StubResponse { with { $0.bytesPerSecond = max(1, bytesPerSecond) } }
 
-    /// The connection ends when so many bytes of the body are out.
+    /// Ends the connection after this number of bytes of the body.
     public func cut(afterBodyBytes count: Int64, _ ending: Ending = .truncated) -> StubResponse {
         with { $0.cut = Cut(point: .body(count), ending: ending) }
     }
 
-    /// The connection ends within the head.
+    /// Ends the connection after this number of bytes of the head.
     public func cut(afterHeadBytes count: Int, _ ending: Ending = .truncated) -> StubResponse {
         with { $0.cut = Cut(point: .head(count), ending: ending) }
     }
 
-    /// Content-Length says something else than the truth.
+    /// Declares another length than that of the body.
     public func declaredLength(_ count: Int64) -> StubResponse { with { $0.framing = .declaredLength(count) } }
 
-    /// The body is chunked.
+    /// Sends the body in chunks (RFC 9112 section 7.1).
     public func chunked(trailers: KeyValuePairs<String, String> = [:]) -> StubResponse {
         with { $0.framing = .chunked(trailers: trailers.map { HeaderField($0.key, $0.value) }) }
     }
 
-    /// The body is chunked, and broken after its first half.
+    /// Sends the body in chunks, with a fault after its first half.
     public func brokenChunks(_ fault: ChunkFault) -> StubResponse { with { $0.framing = .brokenChunks(fault) } }
 
-    /// The end of the connection is the end of the body.
+    /// Ends the body with the connection, without a length.
     public func untilClose() -> StubResponse { with { $0.framing = .untilClose } }
 
-    /// Comes before the final reply, after those already there.
+    /// Adds an interim response before the final one.
     public func interim(_ status: Int, fields: KeyValuePairs<String, String> = [:]) -> StubResponse {
         with { $0.interim.append(Interim(status: status, fields: fields.map { HeaderField($0.key, $0.value) })) }
     }
 
-    /// Has so many further field lines.
+    /// Adds this number of field lines.
     public func headerFlood(_ count: Int, valueBytes: Int) -> StubResponse { with { $0.flood = (count, valueBytes) } }
 
-    /// The connection ends after the reply, which says so unless `announced` is false.
+    /// Ends the connection after the response, which announces that unless `announced` is false.
     public func closing(announced: Bool = true, _ ending: Ending = .orderly) -> StubResponse {
         with { $0.connectionUse = .close(announced: announced, ending) }
     }
 
-    /// The connection looks alive, and ends when the next request arrives, unread.
+    /// Keeps the connection open until the next request arrives, and ends it without reading that.
     public func endingOnNextRequest(_ ending: Ending = .reset) -> StubResponse {
         with { $0.connectionUse = .endWhenNextRequestArrives(ending) }
     }
 
-    /// The connection is kept, and ends when the gate opens.
+    /// Keeps the connection, and ends it when the gate opens.
     public func ending(when gate: Gate, _ ending: Ending = .orderly) -> StubResponse {
         with { $0.connectionUse = .endWhenOpened(gate, ending) }
     }
 
-    /// One more field line.
+    /// Adds a field line.
     public func field(_ name: String, _ value: String) -> StubResponse { with { $0.fields.append(HeaderField(name, value)) } }
 
     private func with(_ change: (inout StubResponse) -> Void) -> StubResponse {
@@ -77,15 +77,22 @@ extension StubResponse {
 }
 
 extension StubResponse {
-    /// The request was read, and the connection ends without a byte.
+    /// No response: the request is read, and the connection ends.
     public static func none(_ ending: Ending = .truncated) -> StubResponse {
         raw(.empty, ending)
     }
 
-    /// The request was read, and nothing ever comes.
+    /// The connection is not made: a ``ScriptedTransport`` fails as libcurl does. A server has the connection by then, and resets it.
+    public static func failing(_ failure: StubFailure) -> StubResponse {
+        var reply = none(.reset)
+        reply.failure = failure
+        return reply
+    }
+
+    /// A response that never comes: the request is read, and the connection stays open.
     public static let never = raw(StubBody([.wait(.forever)]))
 
-    /// Bytes that need not be HTTP, and then the end of the connection: `SSH-2.0-…`, HTTP/0.9, half a head.
+    /// Bytes that need not be HTTP, and the end of the connection: `SSH-2.0-…`, HTTP/0.9, half a head.
     public static func raw(_ bytes: StubBody, _ ending: Ending = .truncated) -> StubResponse {
         var reply = StubResponse(body: bytes)
         reply.isRaw = true
@@ -93,31 +100,31 @@ extension StubResponse {
         return reply
     }
 
-    /// Sends the client elsewhere; to `request.target` for a loop.
+    /// A redirect to a location; to `request.target` for a loop.
     public static func redirect(_ status: Int = 302, to location: String) -> StubResponse {
         StubResponse(status, fields: ["Location": location])
     }
 
-    /// 401 with a challenge for each string (RFC 9110 section 11.6.1).
+    /// A 401 with a challenge for each string (RFC 9110 section 11.6.1).
     public static func unauthorized(_ challenges: String...) -> StubResponse {
         var reply = StubResponse(401)
         reply.fields = challenges.map { HeaderField("WWW-Authenticate", $0) }
         return reply
     }
 
-    /// 407 with a challenge for each string (RFC 9110 section 11.7.1).
+    /// A 407 with a challenge for each string (RFC 9110 section 11.7.1).
     public static func proxyAuthenticationRequired(_ challenges: String...) -> StubResponse {
         var reply = StubResponse(407)
         reply.fields = challenges.map { HeaderField("Proxy-Authenticate", $0) }
         return reply
     }
 
-    /// `Content-Encoding: gzip` and a body of that coding.
+    /// A response with `Content-Encoding: gzip`, whose body has that coding.
     public static func gzip(_ body: StubBody) -> StubResponse {
         StubResponse(fields: ["Content-Encoding": "gzip"], body: body)
     }
 
-    /// What is sent is a thousandth of the zeros that a client gets which decodes it.
+    /// A compressed response that a client decompresses to a thousand times as many zero bytes.
     public static func gzipBomb(inflatedBytes: Int64) -> StubResponse {
         gzip(.gzipBomb(inflatedBytes: inflatedBytes))
     }

@@ -1,134 +1,138 @@
-/// What a ``TestServer`` answers, and how it goes wrong. A value: it can be made once and used for many requests.
+/// A response of a ``TestServer`` or a ``ScriptedTransport``, with its faults. A value, which can be used for many requests.
 ///
 /// ```swift
-/// StubResponse(404, body: "no such thing")
+/// StubResponse(404, body: "no such user")
 /// StubResponse(body: .pattern(100_000)).slow(bytesPerSecond: 10_000)
 /// StubResponse(body: .pattern(100_000)).cut(afterBodyBytes: 50_000, .reset)
 /// ```
 public struct StubResponse: Sendable {
-    /// Why nothing is sent for a while. Each ends early when the client leaves or the server stops.
+    /// A wait during which nothing is sent. It ends early if the client closes the connection or the server stops.
     public enum Wait: Sendable {
-        /// This long.
+        /// A wait for a duration.
         case delay(Duration)
-        /// Until the test opens the gate.
+        /// A wait until the test opens the gate.
         case gate(Gate)
-        /// For as long as the client stays.
+        /// A wait that lasts as long as the connection.
         case forever
     }
 
-    /// How a connection ends.
+    /// The end of a connection.
     public enum Ending: Hashable, Sendable {
-        /// As it should: with TLS a close_notify first, then FIN.
+        /// An orderly end: with TLS a close_notify first, then FIN.
         case orderly
-        /// FIN alone: with TLS the client cannot tell it from an attacker's cut (RFC 8446 section 6.1).
+        /// FIN alone. With TLS the client cannot distinguish it from an attacker's cut (RFC 8446 section 6.1).
         case truncated
-        /// RST: what the client has not read yet may be lost too.
+        /// RST. Bytes that the client has not read yet may be lost too.
         case reset
     }
 
-    /// How the end of the body is told (RFC 9112 section 6).
+    /// The framing of the body (RFC 9112 section 6).
     public enum Framing: Hashable, Sendable {
-        /// Content-Length, with the truth.
+        /// Content-Length with the true length.
         case contentLength
-        /// Content-Length, with this number. When more is promised than comes, the connection ends after the body.
+        /// Content-Length with this number. If it is greater than the length of the body, the connection ends after the body.
         case declaredLength(Int64)
         /// Transfer-Encoding: chunked, with these trailer fields.
         case chunked(trailers: [HeaderField])
-        /// Chunked; what follows the first half of the body is broken, and the connection ends there.
+        /// Transfer-Encoding: chunked, with a fault after the first half of the body, where the connection ends.
         case brokenChunks(ChunkFault)
-        /// By the end of the connection.
+        /// The end of the connection.
         case untilClose
-        /// The server adds no field: it is all in ``StubResponse/fields``.
+        /// No field is added to ``StubResponse/fields``.
         case asGiven
     }
 
-    /// What is wrong with a chunked body.
+    /// The fault of a chunked body.
     public enum ChunkFault: Hashable, Sendable, CaseIterable {
-        /// The size is no hexadecimal number.
+        /// The size is not a hexadecimal number.
         case sizeIsNoNumber
         /// The size does not fit 64 bits.
         case sizeOverflows
-        /// The chunk goes on where its size says that it ends.
+        /// The chunk is longer than its size.
         case endIsMissing
         /// The connection ends inside a chunk.
         case cutInChunk
-        /// The connection ends after a whole chunk, without the last one of size 0.
+        /// The connection ends after a complete chunk, without the last chunk of size 0.
         case lastChunkIsMissing
     }
 
-    /// What becomes of the connection after the reply.
+    /// The use of the connection after the response.
     public enum ConnectionUse: Sendable {
-        /// It waits for the next request.
+        /// The server waits for the next request.
         case keepAlive
-        /// It ends; `announced` says whether the reply has `Connection: close`.
+        /// The connection ends; `announced` says whether the response has `Connection: close`.
         case close(announced: Bool, Ending)
-        /// It looks alive, and ends as soon as the next request begins to arrive, without being read.
+        /// The connection stays open, and ends when the first byte of the next request arrives, which is not read.
         case endWhenNextRequestArrives(Ending)
-        /// It waits for requests, and ends when the gate opens between two of them.
+        /// The server waits for requests, and ends the connection if the gate opens between two of them.
         case endWhenOpened(Gate, Ending)
     }
 
-    /// Where a reply is broken off, and how.
+    /// The point at which a response is cut, and how the connection ends there.
     public struct Cut: Hashable, Sendable {
-        /// What is counted.
+        /// A position within a response.
         public enum Point: Hashable, Sendable {
-            /// Bytes of the final head: status line and fields.
+            /// The number of bytes of the final head: status line and fields.
             case head(Int)
-            /// Bytes of the body, without what frames it.
+            /// The number of bytes of the body, without its framing.
             case body(Int64)
         }
-        /// What is still sent.
+        /// The end of what is sent.
         public var point: Point
-        /// How the connection ends there.
+        /// The end of the connection.
         public var ending: Ending
     }
 
-    /// A reply with a 1xx status, sent before the final one (RFC 9110 section 15.2).
+    /// An interim response, which is sent before the final one (RFC 9110 section 15.2).
     public struct Interim: Hashable, Sendable {
-        /// 100 to 199.
+        /// The status code, 100 to 199.
         public var status: Int
-        /// Its field lines.
+        /// The field lines, in their order.
         public var fields: [HeaderField]
     }
 
     /// The status code.
     public var status: Int
-    /// The reason phrase; nil for the usual one.
+    /// The reason phrase; `nil` for that of RFC 9110.
     public var reason: String?
-    /// The field lines, in order; ``framing`` and ``connectionUse`` may add to them.
+    /// The field lines, in their order; ``framing`` and ``connectionUse`` may add to them.
     public var fields: [HeaderField]
-    /// The body. It is not sent in reply to HEAD, and not with 204 and 304.
+    /// The body. It is not sent in response to HEAD, nor with status 204 or 304.
     public var body: StubBody
-    /// How the end of the body is told.
+    /// The framing of the body.
     public var framing: Framing = .contentLength
-    /// What comes before the final reply.
+    /// The interim responses before the final one.
     public var interim: [Interim] = []
-    /// What is waited for before the first byte.
+    /// The waits before the first byte.
     public var waitsBeforeHead: [Wait] = []
-    /// What is waited for between head and body.
+    /// The waits between head and body.
     public var waitsBeforeBody: [Wait] = []
-    /// What is waited for before each piece of ``pieceBytes`` of the body.
+    /// The waits before each piece of ``pieceBytes`` of the body.
     public var waitsBeforePiece: [Wait] = []
-    /// The body is written, and chunked, in pieces of at most this size.
+    /// The greatest size of a piece in which the body is written, and chunked, in bytes.
     public var pieceBytes = 16384
-    /// How fast the body is sent; nil for as fast as it goes.
+    /// The rate of the body, in bytes per second; `nil`: without a limit.
     public var bytesPerSecond: Int?
-    /// So many further field lines `X-Flood-N` with values of so many bytes each, made while they are sent.
+    /// The number of further field lines `X-Flood-N`, and the length of their values. They are made while they are sent.
     public var flood: (count: Int, valueBytes: Int)?
-    /// Where the reply is broken off.
+    /// The point at which the response is cut.
     public var cut: Cut?
-    /// What becomes of the connection.
+    /// The use of the connection after the response.
     public var connectionUse: ConnectionUse = .keepAlive
-    /// Whether only the body goes out, without status line and fields.
+    /// Whether only the body is sent, without status line and fields.
     public var isRaw = false
+    /// Why there is no response (``failing(_:)``).
+    var failure: StubFailure?
+    /// The entity tag of a body that is served in ranges (``servingRanges(entityTag:)``).
+    var rangeTag: String?
 
-    /// A reply that is as it should be.
+    /// A response without faults.
     public init(_ status: Int = 200, fields: KeyValuePairs<String, String> = [:], body: StubBody = .empty) {
         self.status = status
         self.fields = fields.map { HeaderField($0.key, $0.value) }
         self.body = body
     }
 
-    /// Whether a message with this status has a body at all (RFC 9112 section 6.3).
+    /// Whether a response with this status has a body (RFC 9112 section 6.3).
     var mayHaveBody: Bool { !(100..<200).contains(status) && status != 204 && status != 304 }
 }

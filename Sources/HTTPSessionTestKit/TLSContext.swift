@@ -5,7 +5,7 @@ import Certificates
 // @unchecked: OpenSSL counts its references atomically, and after `init` threads only make connections from it.
 final class TLSContext: @unchecked Sendable {
     let pointer: OpaquePointer
-    /// The protocol list of RFC 7301 with the one entry that the callback answers with; its address is the callback's argument.
+    /// The protocol list of RFC 7301 with the one entry that the callback selects. Its address is the callback's argument.
     private let chosenProtocol: UnsafeMutableBufferPointer<UInt8>
 
     init(_ settings: ServerTLS) throws {
@@ -45,7 +45,7 @@ final class TLSContext: @unchecked Sendable {
 
         if settings.resumesSessions {
             SSL_CTX_ctrl(pointer, SSL_CTRL_SET_SESS_CACHE_MODE, Int(SSL_SESS_CACHE_SERVER), nil)
-            // Without a context of its own OpenSSL refuses to resume sessions of clients with certificates.
+            // Without a session ID context, OpenSSL refuses to resume sessions of clients with certificates.
             SSL_CTX_set_session_id_context(pointer, Array("testkit".utf8), 7)
         } else {
             SSL_CTX_ctrl(pointer, SSL_CTRL_SET_SESS_CACHE_MODE, Int(SSL_SESS_CACHE_OFF), nil)
@@ -78,7 +78,7 @@ final class TLSContext: @unchecked Sendable {
         }
     }
 
-    /// What the handshake of a connection agreed on.
+    /// The parameters that the handshake of a connection has negotiated.
     static func details(of tls: OpaquePointer) -> ReceivedRequest.TLSDetails {
         var certificate: [UInt8]?
         if let peer = SSL_get1_peer_certificate(tls) {

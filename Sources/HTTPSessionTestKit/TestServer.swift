@@ -1,7 +1,7 @@
 import EventLoop
 public import struct FoundationEssentials.URL
 
-/// An HTTP/1.1 server that answers what its test tells it, and goes wrong as it is told.
+/// An HTTP/1.1 server on a real socket, which sends the responses of a test, with their faults.
 ///
 /// ```swift
 /// let server = try TestServer { request in
@@ -11,95 +11,96 @@ public import struct FoundationEssentials.URL
 /// #expect(server.requests.map(\.method) == ["GET"])
 /// ```
 ///
-/// Each connection has a thread. All of them end with ``stop()``, or with the last reference to the server; so keep one, and none in
-/// the server's own closures.
+/// Each connection has a thread. All threads end with ``stop()``, or with the last reference to the server: keep a reference, and none in
+/// the closures of the server.
 public final class TestServer: Sendable {
-    /// What a server can be told besides its replies.
+    /// The settings of a server besides its responses.
     public struct Options: Sendable {
-        /// Further connections wait in the kernel's queue until one ends.
+        /// The greatest number of connections. Further ones wait in the kernel's queue until one ends.
         public var maximumConnections = 256
-        /// So many requests are kept; then the oldest go.
+        /// The number of requests that are kept; then the oldest are dropped.
         public var recordedRequests = 4096
-        /// So much of each body is kept.
+        /// The bytes that are kept of each body.
         public var recordedBodyBytes = 1 << 20
-        /// SO_RCVBUF of the connections, in bytes: how much of an upload the kernel takes while nobody reads. Nil for its own choice.
+        /// The receive buffer of the connections (SO_RCVBUF), in bytes: how much of an upload the kernel takes while the server does not read.
+        /// `nil`: the kernel's default.
         public var receiveBuffer: Int?
-        /// The file of the network namespace to listen in; nil for that of the caller. The closures that answer then run inside it, and
-        /// must not give queues or tasks something to do: dispatch would make its threads there.
+        /// The file of the network namespace to listen in; `nil` for the namespace of the caller. The closures that answer then run inside the
+        /// namespace, and must not start work on queues or tasks: Dispatch would create its threads there.
         public var namespace: String?
-        /// What happens to a connection (they are counted from 1) before the first byte, also before TLS.
+        /// Decides about a new connection (counted from 1) before the first byte, and before TLS.
         public var arrival: @Sendable (_ connection: Int) -> Arrival = { _ in .serve }
-        /// What happens when a request's head has been read, and its body has not.
+        /// Decides about a request whose head has been read, and whose body has not.
         public var onHead: @Sendable (ReceivedRequest) -> HeadDecision = { _ in .readBody() }
-        /// What became of a reply, when the next request of its connection has come, or the connection has ended: told for each reply once,
-        /// also for those that were broken off, by either side.
+        /// Receives the delivery of each response, once, when the next request of its connection has come or the connection has ended. Replies that
+        /// either side has cut are reported too.
         public var onDelivery: @Sendable (ReceivedRequest, Delivery) -> Void = { _, _ in }
 
-        /// A server that behaves until its replies do not.
+        /// The settings of a server whose faults are those of its responses.
         public init() {}
     }
 
-    /// How far the body of a reply has come, as the server's side sees it. What has arrived lies between the last two; with TLS these are a
-    /// little too small, because what is not there yet is counted in records.
+    /// How much of a response's body has been delivered, as the server sees it. The number of bytes that have arrived lies between the last two
+    /// numbers. With TLS these are a little too small, because what is missing is counted in records.
     public struct Delivery: Hashable, Sendable {
-        /// Bytes of the body that the kernel has taken.
+        /// The bytes of the body that the kernel has taken.
         public var sentBytes: Int64
-        /// Of these, how many have been on the way at least once.
+        /// The bytes that have been transmitted at least once.
         public var transmittedBytes: Int64
-        /// Of these, how many the other side's kernel has acknowledged. An acknowledgement may be 40 ms late, or lost with its connection.
+        /// The bytes that the other side's kernel has acknowledged. An acknowledgment may be 40 ms late, or lost with its connection.
         public var acknowledgedBytes: Int64
 
-        /// So many of each.
+        /// A delivery of these numbers.
         public init(sentBytes: Int64, transmittedBytes: Int64, acknowledgedBytes: Int64) {
             (self.sentBytes, self.transmittedBytes, self.acknowledgedBytes) = (sentBytes, transmittedBytes, acknowledgedBytes)
         }
     }
 
-    /// What becomes of a new connection.
+    /// A decision about a new connection.
     public enum Arrival: Sendable {
-        /// Requests are read and answered, after the TLS handshake where there is one.
+        /// Requests are read and answered, after the TLS handshake if there is one.
         case serve
-        /// It ends at once.
+        /// The connection ends at once.
         case end(StubResponse.Ending)
-        /// This is said unasked, without TLS, and the connection ends: a banner with ``StubResponse/raw(_:_:)``, or ``StubResponse/never``.
+        /// A response is sent before any request, without TLS, and the connection ends: a banner with ``StubResponse/raw(_:_:)``, or ``StubResponse/never``.
         case respond(StubResponse)
     }
 
-    /// What becomes of a request whose head has been read.
+    /// A decision about a request whose head has been read.
     public enum HeadDecision: Sendable {
-        /// The body is read, after these waits and at this speed at most; `100 Continue` is sent before to whoever expects it.
+        /// The body is read, after these waits and at most at this rate. Before, `100 Continue` is sent to a client that expects it.
         case readBody(after: [StubResponse.Wait] = [], bytesPerSecond: Int? = nil, sendsContinue: Bool = true)
-        /// This is the answer, the body is not read, and the connection ends.
+        /// A response is sent, the body is not read, and the connection ends.
         case refuse(StubResponse)
         /// The connection ends.
         case end(StubResponse.Ending)
     }
 
-    /// What a server has seen so far.
+    /// The counts and records of a server so far.
     public struct Seen: Sendable {
-        /// Requests whose head and body have been read, or that were refused after the head; oldest first.
+        /// The requests whose head and body have been read, or that were refused after the head; oldest first.
         public fileprivate(set) var requests: [ReceivedRequest] = []
-        /// How many requests there were, also those that are no longer kept.
+        /// The number of requests, with those that are no longer kept.
         public fileprivate(set) var requestCount = 0
-        /// How many replies went out whole, on connections that were kept.
+        /// The number of complete responses on connections that were kept.
         public internal(set) var answered = 0
-        /// How many connections were accepted.
+        /// The number of accepted connections.
         public internal(set) var connections = 0
-        /// How many of them are open.
+        /// The number of connections that are open.
         public internal(set) var openConnections = 0 {
             didSet { peakConnections = max(peakConnections, openConnections) }
         }
-        /// The most that were open at once.
+        /// The greatest number of connections that were open at a time.
         public private(set) var peakConnections = 0
-        /// TLS handshakes that succeeded.
+        /// The number of TLS handshakes that succeeded.
         public internal(set) var handshakes = 0
-        /// Those of them that resumed a session.
+        /// The number of TLS handshakes that resumed a session.
         public internal(set) var resumedHandshakes = 0
-        /// TLS handshakes that failed, most often because the client did not like the certificate.
+        /// The number of TLS handshakes that failed, most often because the client refused the certificate.
         public internal(set) var failedHandshakes = 0
-        /// Bytes of request bodies that have been read, also of requests that are not complete yet.
+        /// The bytes of request bodies that have been read, with those of incomplete requests.
         public internal(set) var bodyBytes: Int64 = 0
-        /// Bytes of replies' bodies that the kernel has taken, also of replies that were broken off.
+        /// The bytes of responses' bodies that the kernel has taken, with those of responses that were cut.
         public internal(set) var sentBodyBytes: Int64 = 0
         private var arrivals = 0
 
@@ -115,9 +116,9 @@ public final class TestServer: Sendable {
         }
     }
 
-    /// The port; 0 for a Unix socket.
+    /// The TCP port; 0 for a Unix domain socket.
     public let port: UInt16
-    /// Where it listens.
+    /// The address that the server listens at.
     public let address: ListeningAddress
     private let isEncrypted: Bool
     private let listener: Listener
@@ -126,12 +127,12 @@ public final class TestServer: Sendable {
     /// Starts a server.
     ///
     /// - Parameters:
-    ///   - address: where it listens; a free port of 127.0.0.1 unless told.
-    ///   - tls: how it speaks TLS; nil for plain text.
-    ///   - options: what else there is to tell.
-    ///   - reply: the answer to each request, asked for on the connection's thread when the request has been read.
-    /// - Throws: ``TestServerError``: the address is taken or not of this machine, or the certificate, the key or the namespace is
-    ///   not usable.
+    ///   - address: the address to listen at; by default a free port of 127.0.0.1.
+    ///   - tls: the TLS settings; `nil` for plain text.
+    ///   - options: the other settings.
+    ///   - reply: makes the response to each request, called on the connection's thread when the request has been read.
+    /// - Throws: ``TestServerError`` if the address is in use or not of this machine, or if the certificate, the key or the namespace cannot
+    ///   be used.
     public init(
         at address: ListeningAddress = .loopback, tls: ServerTLS? = nil, options: Options = Options(),
         reply: @escaping @Sendable (ReceivedRequest) -> StubResponse
@@ -148,7 +149,7 @@ public final class TestServer: Sendable {
                 return seen.connections
             }
             do {
-                // Closes with this scope, before the log says so.
+                // The connection closes with this scope, before the log has it.
                 let channel = Channel(socket, stop: stop)
                 Conversation(number: number, channel: channel, tls: context, options: options, log: log, reply: reply).run()
             }
@@ -160,13 +161,13 @@ public final class TestServer: Sendable {
         isEncrypted = tls != nil
     }
 
-    /// Ends all connections and threads, and waits for that. Whoever connects from now on is refused. Not to be called from one of
-    /// the server's own closures: it would wait for itself.
+    /// Ends all connections and threads, and waits until they have ended. New connections are refused from now on. Do not call it from a
+    /// closure of the server, which would wait for itself.
     public func stop() {
         listener.end()
     }
 
-    /// `http://127.0.0.1:PORT` or the like, without a path; for a Unix socket the host is `localhost`.
+    /// The origin of the server, such as `http://127.0.0.1:PORT`; for a Unix domain socket the host is `localhost`.
     public var origin: String {
         let scheme = isEncrypted ? "https" : "http"
         return switch address {
@@ -175,38 +176,38 @@ public final class TestServer: Sendable {
         }
     }
 
-    /// The URL of a target on this server; a target that no URL can have is the test's mistake, and traps.
+    /// The URL of a target on this server. A target that no URL can have is a mistake of the test and traps.
     public func url(_ target: String = "/") -> URL {
         guard let url = URL(string: origin + target) else { preconditionFailure("no URL: \(origin + target)") }
         return url
     }
 
-    /// All that was seen, at one moment.
+    /// The counts and records at this moment.
     public var seen: Seen { log.state }
 
-    /// The requests that were seen, oldest first; complete ones, unless they were refused after the head.
+    /// The requests that have been received, oldest first. They are complete, unless they were refused after the head.
     public var requests: [ReceivedRequest] { log.state.requests }
 
-    /// Waits for so many requests in all.
+    /// Waits until this number of requests has been received in all.
     ///
-    /// - Returns: the requests that are kept then.
-    /// - Throws: ``TestServerError`` when they did not come in time.
+    /// - Returns: the requests that are kept.
+    /// - Throws: ``TestServerError`` if they do not come in time.
     @discardableResult
     public func awaitRequests(_ count: Int, within limit: Duration = .seconds(30)) async throws -> [ReceivedRequest] {
         try await log.wait(for: "\(count) requests", within: limit) { $0.requestCount >= count }.requests
     }
 
-    /// Waits until exactly so many connections are open; 0 shows that the clients have closed theirs.
+    /// Waits until exactly this number of connections is open; 0 shows that the clients have closed theirs.
     ///
-    /// - Throws: ``TestServerError`` when that did not happen in time.
+    /// - Throws: ``TestServerError`` if that does not happen in time.
     public func awaitOpenConnections(_ count: Int, within limit: Duration = .seconds(30)) async throws {
         _ = try await log.wait(for: "\(count) open connections", within: limit) { $0.openConnections == count }
     }
 
-    /// Waits for anything that ``Seen`` tells.
+    /// Waits until the counts and records meet a condition.
     ///
-    /// - Returns: what was seen when it held.
-    /// - Throws: ``TestServerError`` when that did not happen in time.
+    /// - Returns: the counts and records that met the condition.
+    /// - Throws: ``TestServerError`` if that does not happen in time.
     @discardableResult
     public func awaitSeen(
         within limit: Duration = .seconds(30), where isMet: @escaping @Sendable (Seen) -> Bool

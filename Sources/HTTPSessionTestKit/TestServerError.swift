@@ -2,9 +2,9 @@ public import FoundationEssentials
 import EventLoop
 import Glibc
 
-/// Why a server of this kit could not do what the test asked of it.
+/// Why a server could not do what the test asked for.
 public struct TestServerError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The step and the system's or OpenSSL's own words.
+    /// The step that failed, and the message of the system or OpenSSL.
     public let description: String
 
     init(_ description: String) {

@@ -1,4 +1,4 @@
-/// One connection to an ``UploadServer``, on its own thread.
+/// One connection to an ``UploadServer``, on a thread of its own.
 struct UploadConversation {
     let number: Int
     let channel: Channel
@@ -16,7 +16,7 @@ struct UploadConversation {
     /// One request.
     private struct Request {
         let head: RequestReader.Head
-        /// Its place among the server's.
+        /// The number of the request among the server's.
         let index: Int
         let fault: UploadServer.Fault?
 
@@ -81,7 +81,7 @@ struct UploadConversation {
         }
     }
 
-    /// What the server says of itself.
+    /// The fields that describe the server.
     private var offer: StubResponse {
         switch dialect {
         case .tus:
@@ -139,7 +139,7 @@ struct UploadConversation {
         return reply(request, StubResponse(204, fields: ["Upload-Offset": "\(claimed(request) ?? stored)"]))
     }
 
-    /// The draft's answer to a body that came whole.
+    /// The draft's response to a complete body.
     private func finished(_ id: Int, _ request: Request, _ partial: StubResponse) -> StubResponse {
         guard request.field("upload-complete") == "?1" else {
             return reply(
@@ -169,7 +169,7 @@ struct UploadConversation {
         if let upload { shelf?.put(id, length: upload.length, isComplete: true, fields: upload.fields) }
     }
 
-    /// Whoever still sends to the upload is no longer listened to.
+    /// Ends the turn of an earlier request that still sends to the upload.
     private func takeTurn(_ id: Int) -> UploadServer.Upload? {
         log.change { seen in
             seen.uploads[id]?.writer += 1
@@ -177,7 +177,7 @@ struct UploadConversation {
         }
     }
 
-    /// Reads a body, and puts it behind what is there while nobody else has taken the turn.
+    /// Reads a body and appends it to the upload, until another request takes the turn.
     private func readBody(of request: Request, to place: (id: Int, writer: Int)?, _ reader: RequestReader) throws {
         var (end, losing, ending): (Int64?, Int64, StubResponse.Ending) = (nil, 0, .reset)
         var hold: (after: Int64, wait: StubResponse.Wait)?
@@ -210,7 +210,7 @@ struct UploadConversation {
                 return seen.uploads[place.id]?.contents.append(kept[...])
             }
             if isLate { throw CutHere(ending: .reset) }
-            // Whoever asks meanwhile is told of it, and this thread ends before its server does.
+            // A request that comes meanwhile sees the bytes, and this thread ends before its server.
             if let target { UploadShelf.write(Array(kept), to: target.path, at: target.position) }
             if count == end {
                 if let lastWait { try channel.wait(lastWait) }

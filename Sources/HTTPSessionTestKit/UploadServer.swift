@@ -1,6 +1,6 @@
 public import struct FoundationEssentials.URL
 
-/// A server for uploads that go on where they stopped, which does what its protocol says but for the faults that its test wants.
+/// A server for resumable uploads, which follows its protocol except for the faults that the test asks for.
 ///
 /// ```swift
 /// let server = try UploadServer(.tus) { turn in turn.request.method == "PATCH" ? .cut(afterBodyBytes: 5_000) : nil }
@@ -8,87 +8,87 @@ public import struct FoundationEssentials.URL
 /// #expect(server.uploads.map(\.bytes) == [expected])
 /// ```
 ///
-/// What came of a body before a cut is kept. A request for an upload ends an earlier one that is still sending to it.
+/// The bytes of a body before a cut are kept. A request for an upload ends an earlier one that is still sending to it.
 public final class UploadServer: Sendable {
-    /// What it speaks.
+    /// The protocol of an upload server.
     public enum Dialect: Hashable, Sendable {
-        /// tus 1.0.0 with the extension creation.
+        /// tus 1.0.0 with the extension `creation`.
         case tus
         /// draft-ietf-httpbis-resumable-upload, interoperability version 8.
         case draft
     }
 
-    /// What a server can be told besides its faults.
+    /// The settings of a server besides its faults.
     public struct Options: Sendable {
-        /// Where it listens; a free port of 127.0.0.1 unless told.
+        /// The address to listen at; by default a free port of 127.0.0.1.
         public var address = ListeningAddress.loopback
-        /// The file of the network namespace to listen in; nil for that of the caller. The closures that answer then run inside it, and
-        /// must not give queues or tasks something to do: dispatch would make its threads there.
+        /// The file of the network namespace to listen in; `nil` for the namespace of the caller. The closures that answer then run inside the
+        /// namespace, and must not start work on queues or tasks: Dispatch would create its threads there.
         public var namespace: String?
-        /// The value of `Upload-Limit`, in the draft's dialect.
+        /// The value of `Upload-Limit`, for the draft's protocol.
         public var limit: String?
-        /// Whether the draft's 104 is sent, and which version it names.
+        /// The interoperability version that the draft's 104 responses name; `nil`: none is sent.
         public var interopVersion: Int? = 8
-        /// What stands before `/uploads/1` in `Location`, such as `http://127.0.0.1:PORT`.
+        /// The text before `/uploads/1` in `Location`, such as `http://127.0.0.1:PORT`.
         public var locationPrefix = ""
-        /// A directory that is there, for the uploads: a later server that is given it goes on with them. Nil: they are in memory, and end
-        /// with their server.
+        /// An existing directory for the uploads: a later server with the same directory continues them. `nil`: they are in memory and end with
+        /// their server.
         public var directory: String?
-        /// How fast bodies are read; nil for as fast as they come.
+        /// The rate at which bodies are read, in bytes per second; `nil`: without a limit.
         public var bytesPerSecond: Int?
 
-        /// A server that behaves.
+        /// The settings of a server without faults.
         public init() {}
     }
 
     /// A request whose head has been read.
     public struct Turn: Sendable {
-        /// Its place among all of the server's, from 1.
+        /// The number of the request among the server's, counted from 1.
         public let number: Int
-        /// Without its body.
+        /// The request, without its body.
         public let request: ReceivedRequest
-        /// How much is there of the upload that it is for; nil where there is none.
+        /// The number of bytes that the server has of the upload; `nil` if there is no such upload.
         public let stored: Int64?
     }
 
-    /// What goes wrong with a request.
+    /// A fault in the handling of a request.
     public enum Fault: Sendable {
-        /// So many bytes of the body are read, and the connection ends, after a wait; of those the last `losing` are not kept. A reset may
+        /// After this number of bytes of the body and a wait, the connection ends; the last `losing` of the bytes are not kept. A reset may
         /// destroy what the client has not read yet, such as a 104.
         case cut(afterBodyBytes: Int64, losing: Int64 = 0, StubResponse.Ending = .reset, after: StubResponse.Wait? = nil)
-        /// So many bytes of the body are read, and the rest after a wait.
+        /// After this number of bytes of the body, the server waits before it reads the remaining ones.
         case hold(afterBodyBytes: Int64, StubResponse.Wait)
-        /// All of it is taken, and the connection ends without an answer.
+        /// The server reads and keeps the complete body, and the connection ends without a response.
         case silence(StubResponse.Ending = .reset)
-        /// This is the answer; the body is not read, and the connection ends.
+        /// The server sends this response without reading the body, and the connection ends.
         case refuse(StubResponse)
-        /// All of it is taken, and this is the answer.
+        /// The server reads and keeps the complete body, and sends this response.
         case answer(StubResponse)
-        /// The upload is forgotten before the request is looked at.
+        /// The server forgets the upload before it handles the request.
         case forget
-        /// The answer says that so many bytes are there.
+        /// The response says that the server has this number of bytes.
         case claim(Int64)
     }
 
-    /// What is there of an upload.
+    /// The state of an upload.
     public struct Upload: Hashable, Sendable {
-        /// The length that its creation told; nil: none.
+        /// The length that the creating request declared; `nil`: none.
         public let length: Int64?
         var contents = Contents.memory([])
-        /// Whether the client has said that this is all.
+        /// Whether the client has declared the upload complete.
         public internal(set) var isComplete = false
-        /// `Upload-Metadata` and the like: the fields of the request that made it.
+        /// The fields of the request that created the upload, such as `Upload-Metadata`.
         public let fields: [HeaderField]
-        /// Counts the requests for it: an older one that still sends is not listened to.
+        /// The number of requests for the upload: bytes of an older one are dropped.
         var writer = 0
 
-        /// What has been received, in its place.
+        /// The bytes that have been received, each at its offset.
         public var bytes: [UInt8] { contents.bytes }
-        /// How many bytes that is.
+        /// The number of received bytes.
         public var count: Int64 { contents.count }
     }
 
-    /// What a server has seen so far.
+    /// The records of a server so far.
     struct Seen: Sendable {
         var requests: [ReceivedRequest] = []
         var uploads: [Int: Upload] = [:]
@@ -97,7 +97,7 @@ public final class UploadServer: Sendable {
         var bodyBytes: Int64 = 0
     }
 
-    /// The port.
+    /// The TCP port.
     public let port: UInt16
     private let listener: Listener
     private let log: ServerLog<Seen>
@@ -106,9 +106,9 @@ public final class UploadServer: Sendable {
     /// Starts a server.
     ///
     /// - Parameters:
-    ///   - dialect: what it speaks.
-    ///   - options: what else there is to tell.
-    ///   - fault: asked for each request when its head has been read, on the connection's thread; nil: it is done as it should be.
+    ///   - dialect: the protocol.
+    ///   - options: the other settings.
+    ///   - fault: the fault of each request, called on the connection's thread when the head has been read; `nil`: no fault.
     /// - Throws: ``TestServerError``.
     public init(_ dialect: Dialect, options: Options = Options(), fault: @escaping @Sendable (Turn) -> Fault? = { _ in nil })
         throws
@@ -135,25 +135,25 @@ public final class UploadServer: Sendable {
         if case .ip(let host, _) = options.address { self.host = host } else { host = "localhost" }
     }
 
-    /// Ends all connections and threads, and waits for that.
+    /// Ends all connections and threads, and waits until they have ended.
     public func stop() { listener.end() }
 
-    /// The address that makes uploads; an address without a URL is the test's mistake, and traps.
+    /// The URL that creates uploads. An address that makes no URL is a mistake of the test and traps.
     public var url: URL {
         guard let url = URL(string: "http://\(host):\(port)/uploads") else { preconditionFailure("no URL: \(host)") }
         return url
     }
 
-    /// The requests whose heads were read, oldest first; `bodyLength` says how much of the body was.
+    /// The requests whose heads were read, oldest first; `bodyLength` is the number of bytes that were read of the body.
     public var requests: [ReceivedRequest] { log.state.requests }
-    /// The uploads that are there, in the order in which they were made.
+    /// The uploads, in the order in which they were created.
     public var uploads: [Upload] { log.state.uploads.sorted { $0.key < $1.key }.map(\.value) }
-    /// Bytes of bodies that were read, of all requests.
+    /// The bytes of bodies that were read, of all requests.
     public var bodyBytes: Int64 { log.state.bodyBytes }
 
-    /// Waits until so many bytes of bodies have been read.
+    /// Waits until this number of bytes of bodies has been read.
     ///
-    /// - Throws: ``TestServerError`` when that did not happen in time.
+    /// - Throws: ``TestServerError`` if that does not happen in time.
     public func awaitBodyBytes(_ count: Int64, within limit: Duration = .seconds(30)) async throws {
         _ = try await log.wait(for: "\(count) bytes", within: limit) { $0.bodyBytes >= count }
     }

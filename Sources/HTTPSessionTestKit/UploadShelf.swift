@@ -1,6 +1,6 @@
 import Glibc
 
-/// Where an ``UploadServer`` keeps its uploads beyond its own end: of each what has come, and beside it what it was begun with.
+/// The directory in which an ``UploadServer`` keeps its uploads beyond its own end: the bytes of each, and the request that created it.
 struct UploadShelf: Sendable {
     private let directory: String
 
@@ -8,7 +8,7 @@ struct UploadShelf: Sendable {
 
     private func name(_ id: Int) -> String { "\(directory)/\(id)" }
 
-    /// Everything that is there.
+    /// Every upload in the directory.
     func load() throws(TestServerError) -> [Int: UploadServer.Upload] {
         guard let folder = opendir(directory) else { throw TestServerError("opendir \(directory)", errno: errno) }
         defer { closedir(folder) }
@@ -31,12 +31,12 @@ struct UploadShelf: Sendable {
         return uploads
     }
 
-    /// Begins an upload, or says again what there is to know of it. - Returns: where its bytes are.
+    /// Creates an upload, or writes its description again. - Returns: the file of its bytes.
     @discardableResult
     func put(_ id: Int, length: Int64?, isComplete: Bool, fields: [HeaderField]) -> UploadServer.Contents {
         let first = (length.map { "\($0)" } ?? "-") + (isComplete ? " complete" : " begun")
         let text = fields.reduce(first + "\n") { $0 + "\($1.name):\($1.value)\n" }
-        // A reader finds the old one or the new one.
+        // A reader finds the old file or the new one.
         UploadShelf.write(Array(text.utf8), to: name(id) + ".info.new", at: 0)
         rename(name(id) + ".info.new", name(id) + ".info")
         UploadShelf.write([], to: name(id), at: 0)
@@ -57,7 +57,7 @@ struct UploadShelf: Sendable {
             let count = bytes.withUnsafeBytes {
                 pwrite(file, $0.baseAddress.map { $0 + written }, bytes.count - written, off_t(position) + written)
             }
-            // What the disk does not take is missing, and the upload's test says so.
+            // Bytes that the disk refuses are missing, and the test of the upload fails.
             guard count > 0 else { return }
             written += count
         }
@@ -85,7 +85,7 @@ extension UploadServer {
     /// The bytes of an upload.
     enum Contents: Hashable, Sendable {
         case memory([UInt8])
-        /// So many are in the file there; what may stand behind them is of a request that has lost its turn.
+        /// The number of bytes in the file. Bytes behind them belong to a request that has lost its turn.
         case file(String, Int64)
 
         var count: Int64 {
@@ -102,7 +102,7 @@ extension UploadServer {
             }
         }
 
-        /// Puts bytes behind those that are there. - Returns: the file, and the place in it, where they still have to be written.
+        /// Appends bytes. - Returns: the file and the offset at which they still have to be written.
         mutating func append(_ part: ArraySlice<UInt8>) -> (path: String, position: Int64)? {
             switch self {
             case .memory(var bytes):

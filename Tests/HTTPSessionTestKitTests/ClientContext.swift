@@ -4,7 +4,7 @@ import HTTPSessionTestKit
 import NetworkLab
 import Testing
 
-/// A client's SSL_CTX that trusts whatever comes.
+/// A client's SSL_CTX that trusts every certificate.
 final class ClientContext {
     let pointer: OpaquePointer
 

@@ -2,7 +2,7 @@ import NetworkLab
 
 /// curl(1), a client that was not written here.
 struct Curl {
-    /// Its standard output and its exit code.
+    /// Runs curl. - Returns: its standard output and its exit code.
     func run(_ arguments: [String]) throws -> (output: String, code: Int32) {
         let environment: [String: String?] = ["http_proxy": nil, "https_proxy": nil, "all_proxy": nil, "no_proxy": nil]
         let program = try Program(

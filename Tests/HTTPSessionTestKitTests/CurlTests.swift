@@ -4,7 +4,7 @@ import HTTPSessionTestKit
 import NetworkLab
 import Testing
 
-/// That a real client meets what it is told to: the exit codes are those of curl(1).
+/// Faults as a real client meets them: the exit codes are those of curl(1).
 @Suite(.timeLimit(.minutes(20)), .requires("/usr/bin/curl"))
 struct CurlTests {
     static let cases: [(StubResponse, Int32)] = [

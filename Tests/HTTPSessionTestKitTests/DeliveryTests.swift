@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(20)))
 struct DeliveryTests {
-    @Test func `what became of each reply is told once, with what the other side's kernel has of it`() async throws {
+    @Test func `the delivery of each response is reported once, with the bytes that the other side's kernel has`() async throws {
         let told = Locked<[String]>([])
         let bytes = Locked<[TestServer.Delivery]>([])
         var options = TestServer.Options()
@@ -25,7 +25,7 @@ struct DeliveryTests {
             try client.get("/whole")
             _ = client.read(until: "\r\n\r\n")
             try client.get("/endless")
-            // More than a kernel takes for somebody who reads nothing.
+            // More than a kernel takes for a client that reads nothing.
             try await server.awaitSeen { $0.sentBodyBytes > 400_000 }
             #expect(told.withLock { $0 } == ["/whole"])
         }

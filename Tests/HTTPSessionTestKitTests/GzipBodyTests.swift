@@ -4,7 +4,7 @@ import HTTPSessionTestKit
 import NetworkLab
 import Testing
 
-/// What gzip(1) makes of a body.
+/// Bodies as gzip(1) decompresses them.
 private func inflated(_ body: StubBody) throws -> (bytes: [UInt8], code: Int32) {
     let (text, _) = try RawClient.exchangeBytes(StubResponse(body: body))
     let folder = try ScratchDirectory()
@@ -36,7 +36,7 @@ struct GzipBodyTests {
         #expect(result.bytes.count == Int(count) && result.bytes.allSatisfy { $0 == 0 })
     }
 
-    @Test func `a bomb is a thousandth of what it becomes`() {
+    @Test func `a gzip bomb is a thousandth of its decompressed size`() {
         #expect(StubBody.gzipBomb(inflatedBytes: 1 << 40).count < 1 << 30 + 1 << 24)
         #expect(StubBody.gzipBomb(inflatedBytes: 1 << 40).segments.count == 3)
     }

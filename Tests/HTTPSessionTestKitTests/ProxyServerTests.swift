@@ -41,7 +41,7 @@ struct ProxyServerTests {
         #expect(proxy.passages.first?.request?.text == "hi")
     }
 
-    @Test func `credentials are asked for and recorded`() async throws {
+    @Test func `a proxy asks for credentials and records them`() async throws {
         let proxy = try ProxyServer(credentials: .init(user: "me", password: "secret"))
         let client = try RawClient(port: proxy.port)
         try client.send("CONNECT localhost:\(origin.port) HTTP/1.1\r\n\r\n")
@@ -51,7 +51,7 @@ struct ProxyServerTests {
         #expect(proxy.passages.map(\.outcome) == [.unauthorized, .forwarded])
     }
 
-    @Test func `only loopback is forwarded to`() async throws {
+    @Test func `a proxy forwards to loopback addresses only`() async throws {
         let proxy = try ProxyServer()
         for (target, outcome) in [("198.51.100.1:80", ProxyServer.Passage.Outcome.foreignHost), ("127.0.0.1:1", .unreachable)] {
             let client = try RawClient(port: proxy.port)
@@ -61,7 +61,7 @@ struct ProxyServerTests {
         }
     }
 
-    @Test(.requires("/usr/bin/curl")) func `curl goes through`() async throws {
+    @Test(.requires("/usr/bin/curl")) func `curl sends requests through the proxy`() async throws {
         let curl = Curl()
         let proxy = try ProxyServer(credentials: .init(user: "me", password: "secret"), names: ["example.test": "127.0.0.1"])
         let url = "http://example.test:\(origin.port)/x"
@@ -71,7 +71,7 @@ struct ProxyServerTests {
             if scheme == "http" { #expect(try curl.run(["--proxy", way, "--proxytunnel", url]).output == "GET /x ") }
             #expect(try curl.run(["--proxy", "\(scheme)://127.0.0.1:\(proxy.port)", "--fail", url]).code != 0)
         }
-        // A client that looks names up itself leaves an address.
+        // A client that resolves names itself sends an address.
         #expect(
             try curl.run(["--proxy", "socks5://me:secret@127.0.0.1:\(proxy.port)", "http://127.0.0.1:\(origin.port)/y"]).output
                 == "GET /y ")
@@ -82,7 +82,7 @@ struct ProxyServerTests {
         #expect(Set(proxy.passages.map(\.kind)) == [.connect, .absoluteForm, .socks5, .socks4])
     }
 
-    @Test(.requires("/usr/bin/curl")) func `the way to the proxy may be encrypted`() throws {
+    @Test(.requires("/usr/bin/curl")) func `the connection to the proxy can be encrypted`() throws {
         let curl = Curl()
         let proxy = try ProxyServer(tls: SelfSignedCertificate().serverTLS)
         let result = try curl.run(["--proxy-insecure", "--proxy", proxy.url().absoluteString, origin.url("/z").absoluteString])

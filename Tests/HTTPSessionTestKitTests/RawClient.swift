@@ -3,20 +3,20 @@ import FoundationEssentials
 import Glibc
 import HTTPSessionTestKit
 
-/// A client that knows no HTTP: it shows what is on the wire.
+/// A client that does not parse HTTP: it shows the bytes on the wire.
 final class RawClient {
     struct Failure: Error {
         let call: String
         let number: Int32
     }
 
-    /// How the server's side of the connection ended.
+    /// The end of the server's side of the connection.
     enum End: Equatable {
         case closed
         case reset
         /// FIN without the close_notify of TLS.
         case truncated
-        /// Nothing came for so long that it is still open.
+        /// The connection is still open after the client's patience.
         case open
     }
 
@@ -76,7 +76,7 @@ final class RawClient {
         }
     }
 
-    /// Plays the client's side of a TLS handshake; nothing is verified. `session` is one of an earlier connection, to be resumed.
+    /// Performs the client's side of a TLS handshake without verification. `session` is that of an earlier connection, to be resumed.
     func startTLS(
         _ context: ClientContext, name: String = "localhost", resuming session: OpaquePointer? = nil
     ) throws {
@@ -96,7 +96,7 @@ final class RawClient {
 
     var isResumed: Bool { SSL_session_reused(tls) == 1 }
 
-    /// The session, to be freed with SSL_SESSION_free.
+    /// The TLS session, to be freed with SSL_SESSION_free.
     var session: OpaquePointer? { SSL_get1_session(tls) }
 
     func send(_ text: String) throws {
@@ -116,7 +116,7 @@ final class RawClient {
         Glibc.shutdown(socket, Int32(SHUT_WR))
     }
 
-    /// All that comes, and how it ends; `.open` when nothing came for `patience`.
+    /// All bytes until the end, and the end; `.open` if nothing came for `patience`.
     func readToEnd(patience: Duration = .seconds(20)) -> (bytes: [UInt8], end: End) {
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 65536)
@@ -142,7 +142,7 @@ final class RawClient {
         }
     }
 
-    /// What has come when it ends with `end`, or when the connection ended.
+    /// The bytes until `end`, or until the end of the connection.
     func read(until end: String) -> String {
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 1)
@@ -154,7 +154,7 @@ final class RawClient {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Whether something, an end too, is there within this time.
+    /// Whether bytes, or the end, come within this time.
     func isReadable(within patience: Duration) -> Bool {
         if let tls, SSL_has_pending(tls) == 1 { return true }
         var polled = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
@@ -164,7 +164,7 @@ final class RawClient {
 }
 
 extension RawClient {
-    /// What the server of one reply sends to one GET, and how it ends the connection.
+    /// The bytes that a server of one response sends to one GET, and how it ends the connection.
     static func exchange(
         _ reply: StubResponse, method: String = "GET", patience: Duration = .seconds(20)
     ) throws -> (text: String, end: End) {
@@ -177,7 +177,7 @@ extension RawClient {
 }
 
 extension RawClient {
-    /// The body that the server of one reply sends to one GET.
+    /// The body that a server of one response sends to one GET.
     static func exchangeBytes(_ reply: StubResponse) throws -> (body: [UInt8], end: End) {
         let server = try TestServer { _ in reply }
         let client = try RawClient(server)
@@ -188,7 +188,7 @@ extension RawClient {
     }
 }
 
-/// Writes a whole file.
+/// Writes a file.
 func write(_ text: String, to path: String) throws {
     try Data(text.utf8).write(to: URL(filePath: path))
 }

@@ -6,7 +6,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(20)))
 struct SilentResolverTests {
-    @Test func `questions are taken and not answered`() async throws {
+    @Test func `a silent resolver receives questions and answers none`() async throws {
         let resolver = try SilentResolver(port: 0)
         let socket = Glibc.socket(AF_INET, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         defer { close(socket) }
@@ -27,10 +27,10 @@ struct SilentResolverTests {
         resolver.stop()
     }
 
-    @Test(.requiresNamespaces) func `a host's own resolver asks it`() async throws {
+    @Test(.requiresNamespaces) func `the resolver of a host sends its questions to a silent resolver`() async throws {
         let host = try Lab().host(loopback: true)
         let resolver = try SilentResolver(namespace: host.path)
-        // The mount namespace is the program's own, and so is what it sees as its configuration.
+        // The program has a mount namespace of its own, and so a configuration of its own.
         let folder = try ScratchDirectory()
         try write("nameserver 127.0.0.1\n", to: folder.file("resolv.conf"))
         let script = "mount --bind \(folder.file("resolv.conf")) /etc/resolv.conf && exec getent ahosts nowhere.test"

@@ -3,7 +3,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(20)))
 struct StubResponseTests {
-    @Test func `a reply without faults is plain HTTP`() throws {
+    @Test func `a response without faults is plain HTTP`() throws {
         let (text, end) = try RawClient.exchange(
             StubResponse(404, fields: ["ETag": "\"a\"", "X-A": "1", "X-A": "2"], body: "gone"))
         #expect(
@@ -12,7 +12,7 @@ struct StubResponseTests {
         #expect(end == .closed)
     }
 
-    @Test func `a reply to HEAD has the length and no body`() throws {
+    @Test func `a response to HEAD has the length and no body`() throws {
         let (text, _) = try RawClient.exchange(StubResponse(body: "hello"), method: "HEAD")
         #expect(text.hasSuffix("Content-Length: 5\r\nConnection: close\r\n\r\n"))
     }
@@ -25,7 +25,7 @@ struct StubResponseTests {
     }
 
     @Test(arguments: [(StubResponse.Ending.truncated, RawClient.End.closed), (.reset, .reset), (.orderly, .closed)])
-    func `a cut body ends where it was told to`(_ ending: StubResponse.Ending, _ end: RawClient.End) throws {
+    func `a cut body ends at the given byte`(_ ending: StubResponse.Ending, _ end: RawClient.End) throws {
         let server = try TestServer { _ in StubResponse(body: .pattern(100_000)).cut(afterBodyBytes: 50_000, ending) }
         let client = try RawClient(server)
         try client.get("/")
@@ -41,14 +41,14 @@ struct StubResponseTests {
         #expect(end == .closed)
     }
 
-    @Test func `Content-Length lies, and the connection ends when too little came`() throws {
+    @Test func `a declared length that is too large ends the connection after the body`() throws {
         let long = try RawClient.exchange(StubResponse(body: "hello").declaredLength(100))
         #expect(long.text.contains("Content-Length: 100\r\n") && long.text.hasSuffix("\r\n\r\nhello") && long.end == .closed)
         let short = try RawClient.exchange(StubResponse(body: "hello").declaredLength(2))
         #expect(short.text.contains("Content-Length: 2\r\n") && short.text.hasSuffix("\r\n\r\nhello"))
     }
 
-    @Test func `chunks and trailers`() throws {
+    @Test func `a chunked body has its chunks and trailers`() throws {
         var reply = StubResponse(body: "hello world").chunked(trailers: ["X-Sum": "7"])
         reply.pieceBytes = 6
         let (text, _) = try RawClient.exchange(reply)
@@ -73,19 +73,19 @@ struct StubResponseTests {
         #expect(end == .closed)
     }
 
-    @Test func `interim replies come first`() throws {
+    @Test func `interim responses come before the final one`() throws {
         let (text, _) = try RawClient.exchange(StubResponse(body: "x").interim(103, fields: ["Link": "</a>"]).interim(100))
         #expect(
             text.hasPrefix("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n"))
     }
 
-    @Test func `a flood of fields`() throws {
+    @Test func `a header flood has the given number of fields`() throws {
         let (text, _) = try RawClient.exchange(StubResponse().headerFlood(10_000, valueBytes: 100))
         #expect(text.utf8.count > 1_000_000)
         #expect(text.contains("\r\nX-Flood-9999: fff"))
     }
 
-    @Test func `what is no HTTP`() throws {
+    @Test func `raw bytes are sent as they are`() throws {
         let banner = try RawClient.exchange(.raw("SSH-2.0-OpenSSH_9.2\r\n"))
         #expect(banner.text == "SSH-2.0-OpenSSH_9.2\r\n" && banner.end == .closed)
         let nothing = try RawClient.exchange(.none())
@@ -94,12 +94,12 @@ struct StubResponseTests {
         #expect(reset.text == "" && reset.end == .reset)
     }
 
-    @Test func `nothing ever comes`() throws {
+    @Test func `a response that never comes leaves the connection open`() throws {
         let (text, end) = try RawClient.exchange(.never, patience: .milliseconds(200))
         #expect(text == "" && end == .open)
     }
 
-    @Test func `a slow body takes its time`() throws {
+    @Test func `a slow body is sent at its rate`() throws {
         let start = ContinuousClock.now
         let (text, _) = try RawClient.exchange(StubResponse(body: .zeros(1000)).slow(bytesPerSecond: 2000))
         #expect(text.utf8.suffix(1000).allSatisfy { $0 == 0 })
@@ -107,14 +107,14 @@ struct StubResponseTests {
         #expect(start.duration(to: .now) > .milliseconds(400))
     }
 
-    @Test func `waits between pieces`() throws {
+    @Test func `pieces of a body are sent with waits between them`() throws {
         let start = ContinuousClock.now
         let (text, _) = try RawClient.exchange(StubResponse(body: "abcd").pieces(of: 1, after: .delay(.milliseconds(50))))
         #expect(text.hasSuffix("abcd"))
         #expect(start.duration(to: .now) > .milliseconds(190))
     }
 
-    @Test func `challenges and redirects`() throws {
+    @Test func `challenges and redirects have their fields`() throws {
         let challenge = try RawClient.exchange(.unauthorized("Basic realm=\"a\"", "Bearer"))
         #expect(challenge.text.contains("WWW-Authenticate: Basic realm=\"a\"\r\nWWW-Authenticate: Bearer\r\n"))
         #expect(try RawClient.exchange(.proxyAuthenticationRequired("Basic realm=\"p\"")).text.hasPrefix("HTTP/1.1 407 Proxy"))

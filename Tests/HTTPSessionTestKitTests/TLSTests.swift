@@ -18,7 +18,7 @@ struct TLSTests {
         let first = try RawClient(server)
         try first.startTLS(context)
         try first.get("/")
-        // TLS 1.3 hands its tickets over after the handshake.
+        // TLS 1.3 sends its tickets after the handshake.
         #expect(first.read(until: "\r\n\r\nx").contains("200 OK"))
         #expect(first.readToEnd().end == .closed)
         let session = try #require(first.session)
@@ -34,7 +34,7 @@ struct TLSTests {
         #expect(server.requests[0].tls?.version == (version == TLS1_2_VERSION ? "TLSv1.2" : "TLSv1.3"))
     }
 
-    @Test func `a server that resumes nothing`() async throws {
+    @Test func `a server without session resumption resumes no TLS session`() async throws {
         var tls = identity.serverTLS
         tls.resumesSessions = false
         let server = try TestServer(tls: tls) { _ in StubResponse(body: "x").closing() }
@@ -50,7 +50,7 @@ struct TLSTests {
         #expect(!second.isResumed)
     }
 
-    @Test func `versions have limits`() async throws {
+    @Test func `a handshake outside the range of TLS versions fails`() async throws {
         var tls = identity.serverTLS
         tls.minimumVersion = .v1_3
         let new = try TestServer(tls: tls) { _ in StubResponse() }
@@ -79,7 +79,7 @@ struct TLSTests {
         #expect(client.readToEnd().end == end)
     }
 
-    @Test func `a client's certificate is recorded, or required`() async throws {
+    @Test func `a client certificate is recorded, or required`() async throws {
         let mine = try SelfSignedCertificate(names: ["client"])
         var tls = identity.serverTLS
         func serve(_ wish: ServerTLS.ClientCertificates) throws -> TestServer {
@@ -108,7 +108,7 @@ struct TLSTests {
         #expect(throws: RawClient.Failure.self) { try certificate(foreign, with) }
     }
 
-    @Test func `a server that cannot have its certificate does not start`() throws {
+    @Test func `a server does not start without a usable certificate`() throws {
         let other = try SelfSignedCertificate()
         #expect(throws: TestServerError.self) {
             try TestServer(
@@ -127,7 +127,7 @@ struct TLSTests {
         }
     }
 
-    @Test func `plain text and TLS do not understand each other`() async throws {
+    @Test func `a plain client and a TLS server do not connect, nor the reverse`() async throws {
         let server = try TestServer(tls: identity.serverTLS) { _ in StubResponse() }
         let plain = try RawClient(server)
         try plain.get("/")

@@ -27,7 +27,7 @@ struct TestServerTests {
         #expect(requests[1].trailers == [HeaderField("X-T", "1")])
     }
 
-    @Test func `what is kept has limits, what is counted has none`() async throws {
+    @Test func `recorded requests and bodies are limited, counts are not`() async throws {
         var options = TestServer.Options()
         options.recordedRequests = 2
         options.recordedBodyBytes = 3
@@ -41,7 +41,7 @@ struct TestServerTests {
         #expect(server.seen.bodyBytes == 25)
     }
 
-    @Test func `a gate holds the head, another the body`() async throws {
+    @Test func `one gate holds the head back, another one the body`() async throws {
         let (first, second) = try (Gate(), Gate())
         let server = try TestServer { _ in StubResponse(body: "late").held(by: first).bodyHeld(by: second) }
         let client = try RawClient(server)
@@ -56,7 +56,7 @@ struct TestServerTests {
         #expect(first.isOpen && second.isOpen)
     }
 
-    @Test func `waits stand between parts of a body`() async throws {
+    @Test func `waits delay the parts of a body`() async throws {
         let gate = try Gate()
         let server = try TestServer { _ in StubResponse(body: .texts(["one", "two"], between: .gate(gate))) }
         let client = try RawClient(server)
@@ -81,7 +81,7 @@ struct TestServerTests {
         #expect(server.requests.map(\.target) == ["/"])
     }
 
-    @Test func `a kept connection dies after the next request was read`() async throws {
+    @Test func `a kept connection ends after the next request has been read`() async throws {
         let server = try TestServer { $0.numberOnConnection == 1 ? StubResponse(body: "x") : .none(.truncated) }
         let client = try RawClient(server)
         try client.get("/")
@@ -103,7 +103,7 @@ struct TestServerTests {
         #expect(client.readToEnd().end == .closed)
     }
 
-    @Test func `a connection ends, speaks or is silent when it is accepted`() async throws {
+    @Test func `an accepted connection ends, sends a banner or stays silent`() async throws {
         var options = TestServer.Options()
         options.arrival = { connection in
             switch connection {
@@ -126,7 +126,7 @@ struct TestServerTests {
         #expect(server.seen.connections == 4)
     }
 
-    @Test func `a request is judged by its head`() async throws {
+    @Test func `a request is refused after its head, before its body`() async throws {
         var options = TestServer.Options()
         options.onHead = { request in
             switch request.path {
@@ -155,7 +155,7 @@ struct TestServerTests {
         #expect(server.requests.last?.bodyLength == 100)
     }
 
-    @Test func `a held reply notices that the client has left`() async throws {
+    @Test func `a held response ends when the client closes the connection`() async throws {
         let server = try TestServer { _ in .never }
         do {
             let client = try RawClient(server)
@@ -167,14 +167,14 @@ struct TestServerTests {
         try await server.awaitOpenConnections(0)
     }
 
-    @Test func `what is no request gets 400`() throws {
+    @Test func `bytes that are not a request get 400`() throws {
         let server = try TestServer { _ in StubResponse() }
         let client = try RawClient(server)
         try client.send("nonsense\r\n\r\n")
         #expect(String(decoding: client.readToEnd().bytes, as: UTF8.self).hasPrefix("HTTP/1.1 400 "))
     }
 
-    @Test func `IPv6 and Unix sockets`() throws {
+    @Test func `a server listens at an IPv6 address and at a Unix domain socket`() throws {
         let six = try TestServer(at: .loopbackIPv6) { _ in StubResponse(body: "six") }
         #expect(six.url("/a").absoluteString == "http://[::1]:\(six.port)/a")
         let client = try RawClient(six)
@@ -193,7 +193,7 @@ struct TestServerTests {
         #expect(access(path, F_OK) != 0)
     }
 
-    @Test func `addresses that cannot be had are errors`() throws {
+    @Test func `an address that cannot be bound is an error`() throws {
         #expect(throws: TestServerError.self) { try TestServer(at: .ip("localhost", port: 0)) { _ in StubResponse() } }
         #expect(throws: TestServerError.self) { try TestServer(at: .ip("198.51.100.1", port: 0)) { _ in StubResponse() } }
         #expect(throws: TestServerError.self) {
@@ -203,7 +203,7 @@ struct TestServerTests {
         #expect(throws: TestServerError.self) { try TestServer(at: .ip("127.0.0.1", port: taken.port)) { _ in StubResponse() } }
     }
 
-    @Test func `waiting for what does not come is an error`() async throws {
+    @Test func `waiting for requests that do not come is an error`() async throws {
         let server = try TestServer { _ in StubResponse() }
         await #expect(throws: TestServerError.self) { try await server.awaitRequests(1, within: .milliseconds(50)) }
     }
@@ -220,7 +220,7 @@ struct TestServerTests {
         #expect(throws: RawClient.Failure.self) { try RawClient(server) }
     }
 
-    @Test func `connections beyond the limit wait for a place`() async throws {
+    @Test func `connections beyond the limit wait until one ends`() async throws {
         var options = TestServer.Options()
         options.maximumConnections = 1
         let gate = try Gate()
@@ -250,7 +250,7 @@ struct TestServerTests {
         #expect(server.requests.count == 1)
     }
 
-    @Test func `a body is read no faster than told`() async throws {
+    @Test func `a request body is read at the given rate at most`() async throws {
         var options = TestServer.Options()
         options.onHead = { _ in .readBody(bytesPerSecond: 100_000) }
         options.receiveBuffer = 4096
@@ -263,7 +263,7 @@ struct TestServerTests {
         #expect(server.seen.bodyBytes == 50_000)
     }
 
-    @Test func `many connections at once`() async throws {
+    @Test func `many connections are served at a time`() async throws {
         let server = try TestServer { StubResponse(body: .text($0.path)) }
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0..<8 {

@@ -3,7 +3,7 @@ import HTTPSessionTestKit
 import NetworkLab
 import Testing
 
-/// An upload by curl(1), step by step.
+/// An upload with curl(1), step by step.
 @Suite(.timeLimit(.minutes(20)), .requires("/usr/bin/curl"))
 struct UploadServerTests {
     private let folder: ScratchDirectory
@@ -22,7 +22,7 @@ struct UploadServerTests {
                 + (body.map { ["--data-binary", "@" + folder.file($0)] } ?? []) + [url])
     }
 
-    @Test func `a tus upload is made, cut, asked about and finished`() throws {
+    @Test func `a tus upload is created, cut, queried and completed`() throws {
         let server = try UploadServer(.tus) { $0.number == 2 ? .cut(afterBodyBytes: 50_000, losing: 10_000) : nil }
         let (url, version, type) = (
             server.url.absoluteString, "Tus-Resumable: 1.0.0", "Content-Type: application/offset+octet-stream"
@@ -68,14 +68,14 @@ struct UploadServerTests {
         #expect(third.uploads[0].fields.contains(HeaderField("Upload-Metadata", "number Nw==")))
     }
 
-    @Test func `a server says what it speaks`() throws {
+    @Test func `a server describes its protocol`() throws {
         let tus = try UploadServer(.tus)
         #expect(try curl("OPTIONS", tus.url.absoluteString, []).output.contains("Tus-Version: 1.0.0"))
         let draft = try UploadServer(.draft)
         #expect(try curl("OPTIONS", draft.url.absoluteString, []).output.contains("Upload-Limit: min-size=0\r\n"))
     }
 
-    @Test func `a draft's upload is announced, cut and finished`() throws {
+    @Test func `an upload by the draft is announced, cut and completed`() throws {
         let server = try UploadServer(.draft) { $0.number == 1 ? .cut(afterBodyBytes: 40_000) : nil }
         let url = server.url.absoluteString
         let first = try curl("POST", url, ["Upload-Complete: ?1", "Upload-Length: 100000"], "body")

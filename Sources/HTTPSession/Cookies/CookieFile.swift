@@ -1,14 +1,14 @@
 internal import FoundationEssentials
 
 /// A cookie in Netscape's format, byte for byte: what is no UTF-8 goes back to its server as it came.
-struct CookieLine: Hashable, Sendable {
-    let bytes: [UInt8]
+package struct CookieLine: Hashable, Sendable {
+    package let bytes: [UInt8]
 
-    init(_ bytes: [UInt8]) { self.bytes = bytes }
-    init(_ text: String) { bytes = Array(text.utf8) }
+    package init(_ bytes: [UInt8]) { self.bytes = bytes }
+    package init(_ text: String) { bytes = Array(text.utf8) }
 
     /// To be read: repaired where it is no UTF-8.
-    var text: String { String(decoding: bytes, as: UTF8.self) }
+    package var text: String { String(decoding: bytes, as: UTF8.self) }
 }
 
 /// A cookie jar in Netscape's format, a line a cookie.

@@ -107,7 +107,7 @@ struct CookieLedger: Sendable {
 
 extension CookieLine {
     /// What no two cookies of libcurl's jar have in common: the domain, whether those below are meant, the path and the name.
-    var key: [UInt8] {
+    package var key: [UInt8] {
         var key: [UInt8] = []
         key.reserveCapacity(64)
         var column = 0
@@ -145,7 +145,7 @@ extension CookieLine {
     }
 
     /// Whether it is over at a time, in seconds since 1970.
-    func hasExpired(at seconds: Int64) -> Bool { expiry.map { $0 <= seconds } ?? false }
+    package func hasExpired(at seconds: Int64) -> Bool { expiry.map { $0 <= seconds } ?? false }
 
     /// Whether it is sent over https alone. libcurl reads the word in any case.
     var isSecure: Bool {

@@ -120,7 +120,7 @@ final class CurlEngine {
     /// Begins an attempt. Its receiver hears nothing before ``advance()``.
     func start(
         _ plan: TransferPlan, for receiver: any TransferReceiver, trust: ServerTrust?, now: Int64
-    ) throws(HTTPSessionError) -> CurlTransfer {
+    ) throws(HTTPSessionError) -> any Transfer {
         let (handle, setup, isSetUp) = try takeHandle(for: plan, trust)
         let transfer: CurlTransfer
         do throws(HTTPSessionError) {
@@ -200,7 +200,7 @@ final class CurlEngine {
 
     /// Waits until a socket is ready, libcurl's own time has come, `deadline` has passed or the waker was woken; lets libcurl read
     /// and write what is ready. `awake` is called between.
-    func wait(until deadline: Int64?, awake: () -> Void) {
+    func wait(until deadline: Int64?, idleness: () -> SessionIdleness, awake: () -> Void) {
         // What deadlines and the queue have changed since the turn's own time for that.
         let hasSettled = settlePauses()
         let everyReady = loop.wait(until: hasSettled ? 0 : min(deadline ?? .max, curlDeadline ?? .max, surplus.deadline))

@@ -74,7 +74,7 @@ public struct HTTPSessionError: Error, Sendable, CustomStringConvertible {
     /// The error below this one: a handler's, a serializer's, or the content-type error beside a status error.
     public var underlying: (any Error)? { details.value.underlying }
     /// What is missing on the way to the server, where the session has a path monitor and that has found it.
-    public internal(set) var cause: Cause? {
+    public package(set) var cause: Cause? {
         get { details.value.cause }
         set { details.value.cause = newValue }
     }

@@ -145,11 +145,17 @@ struct ReachabilityGate {
         }
     }
 
-    /// The machine has a path again. The probe says nothing anew of a name that it has not known before.
-    mutating func pathIsBack(draw: (Int64) -> Int64) -> [Order] {
+    /// The machine has a path again. The probe reports nothing for a name that it could not resolve before; without probes (`isProbed`) the
+    /// path is all that is known.
+    mutating func pathIsBack(isProbed: Bool = true, draw: (Int64) -> Int64) -> [Order] {
         var orders: [Order] = []
         for (origin, watch) in watches {
-            if case .nameless = watch.word { orders += sendCanary(of: watch.tasks, to: origin, draw) }
+            if !isProbed {
+                watches[origin] = nil
+                orders += sendCanary(of: watch.tasks, to: origin, draw)
+            } else if case .nameless = watch.word {
+                orders += sendCanary(of: watch.tasks, to: origin, draw)
+            }
         }
         return orders
     }

@@ -3,7 +3,7 @@ internal import Reachability
 /// Judges transfers under way by what has become of their way: the route that the kernel has to the address that they use, be it the
 /// server's or a proxy's. TCP would wait for minutes before it gave up a connection whose address is gone; but a way that is back soon is
 /// best left to it.
-struct TransferWays: Sendable {
+package struct TransferWays: Sendable {
     /// Losses shorter than this are left to TCP, in nanoseconds.
     static let patience: Int64 = 250_000_000
 
@@ -28,7 +28,7 @@ struct TransferWays: Sendable {
     }
 
     /// What an attempt that has no connection yet asks for one, and which address of this machine's the kernel chose for that.
-    struct Try: Hashable, Sendable {
+    package struct Try: Hashable, Sendable {
         var remote: IPAddress
         var chosen: IPAddress?
     }

@@ -5,17 +5,19 @@ internal import Reachability
 final class ServerWatches {
     private let path: PathMonitor
     private let settings: ProbeSettings
+    private let isProbing: Bool
     private let report: @Sendable (Origin, _ watch: UInt64, ServerUpdate) -> Void
     private var gate = ReachabilityGate()
     private var monitors: [Origin: (monitor: ServerMonitor, token: CallbackToken)] = [:]
 
     /// `report` is called on a thread of the monitor's, and what it is told belongs to ``changed(_:watch:_:draw:)``.
     init(
-        _ path: PathMonitor, settings: ProbeSettings,
+        _ path: PathMonitor, settings: ProbeSettings, isProbing: Bool,
         report: @escaping @Sendable (Origin, _ watch: UInt64, ServerUpdate) -> Void
     ) {
         self.path = path
         self.settings = settings
+        self.isProbing = isProbing
         self.report = report
     }
 
@@ -46,9 +48,15 @@ final class ServerWatches {
         return orders
     }
 
-    func pathIsBack(draw: (Int64) -> Int64) -> [ReachabilityGate.Order] { gate.pathIsBack(draw: draw) }
+    func pathIsBack(draw: (Int64) -> Int64) -> [ReachabilityGate.Order] {
+        gate.pathIsBack(isProbed: isProbing, draw: draw)
+    }
 
     private func watch(_ origin: Origin, _ endpoint: Endpoint) {
+        guard isProbing else {
+            _ = gate.watch(origin)
+            return
+        }
         guard let monitor = try? ServerMonitor(endpoint, settings: settings, on: path) else { return }
         let number = gate.watch(origin)
         monitors[origin] = (monitor, monitor.onChange { [report] in report(origin, number, $0) })

@@ -102,7 +102,7 @@ extension SessionLoop {
     // MARK: What the kernel says
 
     private func way(to remote: IPAddress, expecting locals: Set<IPAddress> = []) -> TransferWays.Way {
-        remote.isLoopback ? .unknown : KernelRoutes.way(to: remote, over: engine.network.interface, expecting: locals)
+        remote.isLoopback ? .unknown : KernelRoutes.way(to: remote, over: interface, expecting: locals)
     }
 
     /// Whether nothing gets through to any of these addresses now; of none: to anywhere.
@@ -113,7 +113,7 @@ extension SessionLoop {
     /// Whether the kernel has a route to one of these addresses that works, also where there is no default route. A session that is bound
     /// to an interface does not know that.
     func hasRoute(to remotes: [IPAddress]) -> Bool {
-        engine.network.interface == nil
+        interface == nil
             && remotes.contains { remote in
                 let way = way(to: remote)
                 guard case .from = way else { return false }

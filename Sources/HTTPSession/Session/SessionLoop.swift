@@ -7,7 +7,11 @@ internal import Reachability
 /// one thread. Nothing here waits for a user's code, and for a disk only the files of Strict-Transport-Security, read when it begins and
 /// written when it ends, and the cookies' when it ends. libcurl waits for GSSAPI where that asks for a ticket (Negotiate).
 final class SessionLoop {
-    let engine: CurlEngine
+    let engine: any TransferEngine
+    /// The clock, beside the engine.
+    let transport: any SessionTransport
+    /// The network interface that everything goes over; `nil`: the routes decide.
+    let interface: String?
     let settings: SessionSettings
     let outbox: SessionOutbox
     /// The session's view of its cookie store; `nil` if the session keeps no cookies.
@@ -25,7 +29,7 @@ final class SessionLoop {
     private var retryBudgets: [Origin: RetryBudget] = [:]
     /// No machine is due before this.
     private var nextDeadline = Int64.max
-    private(set) var now = MonotonicClock.now()
+    private(set) var now: Int64
     /// Of the random numbers that tasks draw.
     let seed = UInt64.random(in: 0 ... .max)
     let gate: ServerWatches?
@@ -49,7 +53,10 @@ final class SessionLoop {
         var network = settings.network
         // Here, because this thread is in the session's network namespace.
         network.interface = network.interface.map(InterfaceNames.firstName)
-        engine = try CurlEngine(network, cookieLines: cookieShare?.known ?? [])
+        interface = network.interface
+        transport = settings.transport
+        now = transport.now()
+        engine = try transport.makeEngine(network, cookieLines: cookieShare?.known ?? [], path: settings.path)
         cookieShare?.settle(engine.cookieLines)
         self.settings = settings
         self.mailbox = mailbox
@@ -57,7 +64,9 @@ final class SessionLoop {
         queue = TransferQueue(limits: settings.queueLimits)
         ways = TransferWays(isBound: settings.network.interface != nil)
         gate = settings.path.map { path in
-            ServerWatches(path, settings: settings.probes) { mailbox.post(.serverChanged($0, watch: $1, $2)) }
+            ServerWatches(path, settings: settings.probes, isProbing: settings.transport.probesServers) {
+                mailbox.post(.serverChanged($0, watch: $1, $2))
+            }
         }
         settings.path?.followKernel { [weak notices] path in notices?.put(path) { mailbox.post(.waysChanged) } ?? false }
         pathToken = settings.path?.onChange { mailbox.post(.pathChanged($0.path)) }
@@ -94,7 +103,7 @@ final class SessionLoop {
     }
 
     private func turn() {
-        now = MonotonicClock.now()
+        now = transport.now()
         for command in mailbox.takeAll(staysAwake: true) { handle(command) }
         engine.advance()
         if nextDeadline <= now { expire() }
@@ -104,7 +113,17 @@ final class SessionLoop {
         guard !hasEnded else { return }
         let deadline = min(nextDeadline, queue.deadline ?? .max)
         // What arrives is told at once, and arrives now, not when the wait began.
-        engine.wait(until: mailbox.mayWait() ? deadline : now) { now = MonotonicClock.now() }
+        engine.wait(until: mailbox.mayWait() ? deadline : now, idleness: idleness) { now = transport.now() }
+    }
+
+    /// The waits of the session, for an engine that may let time pass.
+    private func idleness() -> SessionIdleness {
+        var idleness = SessionIdleness()
+        idleness.deadline = min(queue.deadline ?? .max, judgesAt ?? .max)
+        for run in runs.values { run.note(in: &idleness) }
+        // The engine may move the time to this deadline.
+        wakes(at: idleness.deadline)
+        return idleness
     }
 
     private func handle(_ command: SessionCommand) {
@@ -122,10 +141,10 @@ final class SessionLoop {
         case .breakOff(let id): runs[id]?.breakOff()
         case .answered(let id, let question, let answer):
             if let run = runs[id] { run.answered(question, answer) } else { letGo(answer) }
-        case .delivered(let id, let body): runs[id]?.delivered(body)
-        case .partOpened(let id, let part): runs[id]?.send(.partOpened(part))
-        case .verified(let id, let isRight): runs[id]?.send(.verified(isRight))
-        case .uploadVerified(let id, let isRight): runs[id]?.send(.uploadVerified(isRight))
+        case .delivered(let id, let body): runs[id]?.answered(body)
+        case .partOpened(let id, let part): runs[id]?.answered(.partOpened(part))
+        case .verified(let id, let isRight): runs[id]?.answered(.verified(isRight))
+        case .uploadVerified(let id, let isRight): runs[id]?.answered(.uploadVerified(isRight))
         case .invalidate(let cancelsTasks):
             isInvalidating = true
             if cancelsTasks { for run in Array(runs.values) { run.send(.cancel) } }

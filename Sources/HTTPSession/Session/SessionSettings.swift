@@ -15,6 +15,7 @@ final class SessionSettings: Sendable {
     let workers: [Worker]
     let rules: SessionRules
     let path: PathMonitor?
+    let transport: any SessionTransport
     let security: SecuritySettings
     /// Where resume data is kept.
     let resumes: ResumeDirectory?
@@ -23,9 +24,13 @@ final class SessionSettings: Sendable {
     /// What it has said of certificates of this side's.
     let identities = ClientCertificateDecisions()
 
-    init(_ configuration: SessionConfiguration, credentials: CredentialStore, path: PathMonitor?) throws(HTTPSessionError) {
+    init(
+        _ configuration: SessionConfiguration, credentials: CredentialStore, path: PathMonitor?,
+        transport: any SessionTransport = CurlTransport()
+    ) throws(HTTPSessionError) {
         self.configuration = configuration
         self.path = path
+        self.transport = transport
         var network = try NetworkOptions(configuration)
         let connections = try SessionSettings.connections(configuration)
         network.maximumConnections = connections

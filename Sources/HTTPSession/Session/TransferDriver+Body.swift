@@ -8,6 +8,7 @@ extension TransferDriver {
         let sink = fileSink(destination)
         self.sink = sink
         let (id, core) = (task.id, task.core)
+        fileWork += 1
         sink.reopen { core.post(.partOpened(id, $0)) }
     }
 
@@ -26,6 +27,7 @@ extension TransferDriver {
         let (id, core) = (task.id, task.core)
         return FileSink(
             destination, keeping: keeping, worker: settings.worker(for: id),
+            now: { [transport = loop.transport] in transport.now() },
             report: { [logger = settings.configuration.logger] in
                 logger.warning("an unfinished download is left alone", metadata: ["reason": "\($0)"])
             }
@@ -65,8 +67,7 @@ extension TransferDriver {
     func receive() {
         guard let transfer else { return }
         if let failure = sink?.failure {
-            transfer.refuse(with: failure)
-            return loop.engine.endRefused(transfer)
+            return transfer.end(with: failure)
         }
         transfer.resumeReceiving()
     }
@@ -74,6 +75,7 @@ extension TransferDriver {
     /// Compares the complete upload with its files.
     func verifyUpload(_ digest: ContentDigest) {
         let (id, core, body, algorithm) = (task.id, task.core, job.upload?.body, digest.algorithm)
+        fileWork += 1
         settings.worker(for: id).run { [task] in
             // Of a body that cannot be read again nothing is known.
             let found = body?.digest(algorithm) { task.result != nil }
@@ -89,17 +91,19 @@ extension TransferDriver {
         guard let sink, !sink.discard(error, { core.post(.delivered(id, .failure($0))) }) else {
             return delivered(.failure(error))
         }
+        fileWork += 1
     }
 
     func deliver() {
         guard let sink else { return delivered(.success(ReceivedBody())) }
         if let body = sink.finishNow() { return delivered(.success(body)) }
         let (id, core) = (task.id, task.core)
+        fileWork += 1
         sink.finish { core.post(.delivered(id, $0)) }
     }
 
     func delivered(_ body: Result<ReceivedBody, HTTPSessionError>) {
-        machine.delivered(body, during: DateInterval(start: started, end: max(started, Date())), now: loop.now)
+        machine.delivered(body, during: DateInterval(start: started, end: max(started, loop.transport.date())), now: loop.now)
         perform()
     }
 

@@ -33,7 +33,7 @@ extension TransferDriver: TransferReceiver {
         loop.answered(task.id, at: machine.origin)
         loop.storeCookies(of: head, isSecure: isTrustedWithCookies)
         loop.outbox.detail(.receivedResponse(task, head))
-        let intake = machine.received(head, at: Date(), now: loop.now)
+        let intake = machine.received(head, at: loop.transport.date(), now: loop.now)
         perform()
         loop.wakes(at: machine.deadline)
         return intake
@@ -53,7 +53,9 @@ extension TransferDriver: TransferReceiver {
             machine.took(bytes.count)
             perform()
             loop.wakes(at: deadline)
-        case .pause: machine.receiverIsFull()
+        case .pause:
+            waitsForSink = true
+            machine.receiverIsFull()
         case .abort: break
         }
         return intake
@@ -62,10 +64,13 @@ extension TransferDriver: TransferReceiver {
     func transferProvides(into buffer: UnsafeMutableRawBufferPointer) -> Provision {
         guard let source else { return .end }
         let provision = source.provide(into: buffer)
-        if case .bytes(let count) = provision {
+        switch provision {
+        case .bytes(let count):
             machine.provided(count, now: loop.now)
             perform()
             loop.wakes(at: machine.deadline)
+        case .pause: waitsForSource = true
+        case .end, .abort: break
         }
         return provision
     }
@@ -107,11 +112,40 @@ extension TransferDriver: TransferReceiver {
 
     // MARK: What the loop asks and tells
 
-    func sourceReady() { transfer?.resumeSending() }
+    func sourceReady() {
+        waitsForSource = false
+        transfer?.resumeSending()
+    }
 
     func sinkReady() {
+        waitsForSink = false
         send(.receiverReady)
         receive()
+    }
+
+    /// Handles an answer of the worker.
+    func answered(_ event: TransferMachine.Event) {
+        fileWork -= 1
+        send(event)
+    }
+
+    /// Handles the worker's result of the body.
+    func answered(_ body: Result<ReceivedBody, HTTPSessionError>) {
+        fileWork -= 1
+        delivered(body)
+    }
+
+    /// Adds the waits of the task.
+    func note(in idleness: inout SessionIdleness) {
+        let waitsForFile = (waitsForSink && sink is FileSink) || (waitsForSource && !segments.haveStream)
+        if fileWork > 0 || waitsForFile { idleness.usesFiles = true }
+        if machine.isAsked { idleness.asksHandlers = true }
+        let waitsForOthers = waitsForSink || waitsForSource || machine.isAsked || transfer?.waitsForOthers == true
+        switch machine.standing {
+        case .running, .backingOff:
+            if let deadline, !waitsForOthers { idleness.deadline = min(idleness.deadline, deadline) }
+        case .waiting, .suspended, .waitingForConnectivity: break
+        }
     }
 
     /// The ``deadline`` has come.

@@ -12,7 +12,7 @@ final class TransferDriver {
     @exclusivity(unchecked) var machine: TransferMachine
 
     private(set) var host: TransferQueue.Host
-    private(set) var transfer: CurlTransfer?
+    private(set) var transfer: (any Transfer)?
     private(set) var trust: ServerTrust?
     private(set) var segments: [BodySegment]
     private(set) var source: BodySource?
@@ -22,7 +22,12 @@ final class TransferDriver {
     /// Where the gate knows of the task.
     private var gateOrigin: Origin?
     private var asking: UserTask?
-    private(set) var started = Date()
+    private(set) var started: Date
+    /// The number of questions that the worker has not answered yet.
+    var fileWork = 0
+    /// Whether the sink is full, or the source empty, until they report that they are ready.
+    var waitsForSink = false
+    var waitsForSource = false
     private var isPerforming = false
 
     init(_ task: TransferTask, _ job: TransferJob, loop: SessionLoop) {
@@ -31,6 +36,7 @@ final class TransferDriver {
         self.loop = loop
         host = job.host
         segments = job.segments
+        started = loop.transport.date()
         machine = TransferMachine(
             job.rules(of: task, in: loop.settings.rules), origin: job.origin, upload: job.upload?.machine,
             interceptions: job.interceptions, seed: loop.seed &+ task.id, now: loop.now)
@@ -120,6 +126,7 @@ final class TransferDriver {
                 return send(.verified(.failure(HTTPSessionError(.transferFailed, "there is no file to compare with its digest"))))
             }
             let (id, core) = (task.id, task.core)
+            fileWork += 1
             file.verify(digest) { core.post(.verified(id, $0)) }
         case .verifyUpload(let digest): verifyUpload(digest)
         case .tellPlace(let place): job.upload?.tellsPlace?(place)
@@ -139,7 +146,7 @@ final class TransferDriver {
         // Only here: what leaves the queue leaves the line that it stood in.
         host = machine.origin == job.origin ? job.host : settings.host(of: machine.origin)
         if machine.kind == .stream { host = host.alone }
-        if !isOnItsWay { started = Date() }
+        if !isOnItsWay { started = loop.transport.date() }
         loop.queue.add(task.id, to: host, priority: machine.request.options.priority, isFirst: isOnItsWay)
     }
 
@@ -159,7 +166,8 @@ final class TransferDriver {
             if machine.isFirstAttempt { loop.noteRequest(to: machine.origin) }
             let isSecure = machine.origin.scheme == "https" || loop.isRaised(machine.origin.host)
             machine.attempt.begin(
-                at: Date(), over: settings.network(to: machine.origin), saying: plan.unaskedCredential, expectsSecure: isSecure)
+                at: loop.transport.date(), over: settings.network(to: machine.origin), saying: plan.unaskedCredential,
+                expectsSecure: isSecure)
             prepareSource(plan)
             trust = nil
             if isSecure || settings.security.hasSecureProxy {
@@ -183,6 +191,7 @@ final class TransferDriver {
     private func prepareSource(_ plan: TransferPlan) {
         machine.bodyBegins(length: bodyIsEmpty ? nil : segments.totalLength)
         source = nil
+        (waitsForSink, waitsForSource) = (false, false)
         guard plan.body != .none, !bodyIsEmpty else { return }
         source = BodySource(segments, packetSize: plan.packetSize, worker: settings.worker(for: task.id)) {
             [core = task.core, id = task.id] in
@@ -213,7 +222,7 @@ final class TransferDriver {
     private func abandon() {
         source = nil
         guard let transfer else { return }
-        loop.engine.cancel(transfer)
+        transfer.cancel()
         transferIsOver()
     }
 

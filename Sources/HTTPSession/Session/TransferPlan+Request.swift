@@ -67,6 +67,14 @@ extension TransferPlan {
 }
 
 extension [BodySegment] {
+    /// Whether a user's stream provides a part of the body.
+    var haveStream: Bool {
+        contains { segment in
+            if case .stream = segment { return true }
+            return false
+        }
+    }
+
     /// In bytes; `nil` where only the end tells. `.max` is more than can be sent, or said.
     var totalLength: Int64? {
         reduce(0 as Int64?) { sum, segment in

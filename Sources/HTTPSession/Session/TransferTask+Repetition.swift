@@ -41,7 +41,7 @@ extension TransferTask {
         case .proceed: throw error
         case .fail(let reason): throw HTTPSessionError.interceptorFailure(reason)
         case .retry(let delay):
-            do { try await Task.sleep(for: max(.zero, delay)) } catch {
+            do { try await core.settings.transport.sleep(for: max(.zero, delay)) } catch {
                 throw HTTPSessionError(.cancelled, "the task was cancelled", context: context)
             }
         case .retryWith(let request):

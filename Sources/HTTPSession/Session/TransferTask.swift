@@ -103,7 +103,7 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
     public var state: State { shared.withLock { $0.state } }
     /// The time until the next attempt while the task is ``State/backingOff``; `nil` otherwise.
     public var timeToNextAttempt: Duration? {
-        shared.withLock { $0.backsOffUntil }.map { .nanoseconds(max(0, $0 - MonotonicClock.now())) }
+        shared.withLock { $0.backsOffUntil }.map { .nanoseconds(max(0, $0 - core.settings.transport.now())) }
     }
     /// The present progress of the task.
     public var currentProgress: TransferProgress { shared.withLock { $0.progress } }

@@ -18,7 +18,8 @@ final class FileSink: BodySink {
     private let wake: @Sendable () -> Void
     private let queue = Locked(Queue())
     private var chunk: [UInt8] = []
-    private var flushedAt = MonotonicClock.now()
+    private let now: @Sendable () -> Int64
+    private var flushedAt: Int64
     /// By what the next body may be continued.
     var sidecar: Sidecar?
     /// The version of the file at the destination, once the server has said that it has no other.
@@ -41,11 +42,14 @@ final class FileSink: BodySink {
     /// `wake` is called on any thread when there is room after ``Intake/pause``, or an error to be heard of.
     init(
         _ destination: DownloadDestination, keeping: PartialFile.Keeping = .nothing, worker: Worker,
+        now: @escaping @Sendable () -> Int64 = { MonotonicClock.now() },
         report: @escaping @Sendable (String) -> Void = { _ in }, wake: @escaping @Sendable () -> Void
     ) {
         self.destination = destination
         file = PartialFile(destination, keeping: keeping, report: report)
         self.worker = worker
+        self.now = now
+        flushedAt = now()
         self.wake = wake
     }
 
@@ -118,7 +122,7 @@ final class FileSink: BodySink {
             flush()
         }
         chunk.append(contentsOf: rest)
-        if let flushesAt, flushesAt <= MonotonicClock.now() { flush() }
+        if let flushesAt, flushesAt <= now() { flush() }
         return .taken
     }
 
@@ -134,7 +138,7 @@ final class FileSink: BodySink {
     var flushesAt: Int64? { chunk.isEmpty ? nil : flushedAt + FileSink.longestWait }
 
     func flush() {
-        flushedAt = MonotonicClock.now()
+        flushedAt = now()
         guard !chunk.isEmpty else { return }
         queue.withLock { queue in
             queue.full.append(chunk)

@@ -1,5 +1,5 @@
 /// The rule by which a response's body ends (RFC 9112 section 6.3).
-enum ResponseFraming: Hashable, Sendable {
+package enum ResponseFraming: Hashable, Sendable {
     case noBody
     case length(Int64)
     case chunked
@@ -10,7 +10,7 @@ enum ResponseFraming: Hashable, Sendable {
 
     /// The framing of the final response to a request with `method`. Throws ``HTTPSessionError/Code/badServerResponse`` if the length of
     /// its body cannot be known.
-    init(_ head: ResponseHead, method: String) throws(HTTPSessionError) {
+    package init(_ head: ResponseHead, method: String) throws(HTTPSessionError) {
         if method == "HEAD" || head.statusCode == 204 || head.statusCode == 304 {
             self = .noBody
             return

@@ -5,7 +5,7 @@
 extension TransferPlan {
     /// Throws ``HTTPSessionError/Code/invalidRequest`` if the request line or a field has a byte that none may have. The error names the
     /// field, never the value.
-    func checkHead() throws(HTTPSessionError) {
+    package func checkHead() throws(HTTPSessionError) {
         guard TransferPlan.isToken(method.utf8[...]) else { throw refusal("the method is no token") }
         guard url.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else {
             throw refusal("the URL has a space or a control character in it")

@@ -24,14 +24,16 @@ struct DocumentedExamplesTests {
         "README.md", "Sources/HTTPSession/HTTPSession.docc/HTTPSession.md",
         "Sources/Reachability/Reachability.docc/Reachability.md",
         "Sources/ReachabilityTestKit/ReachabilityTestKit.docc/ReachabilityTestKit.md",
+        "Sources/HTTPSessionTestKit/HTTPSessionTestKit.docc/TestingYourApp.md",
         "Sources/HTTPSessionFoundation/HTTPSessionFoundation.docc/HTTPSessionFoundation.md",
         "Sources/HTTPSessionJournal/HTTPSessionJournal.docc/HTTPSessionJournal.md",
     ])
     func `a document's Swift is that of a program that is compiled`(_ document: String) throws {
-        let programs = try ["HTTPSession", "HTTPSessionFoundation", "HTTPSessionJournal", "Reachability", "ReachabilityTestKit"]
-            .map {
-                try Self.essence(Self.text("Examples/\($0)/Examples.swift"))
-            }.joined()
+        let folders = [
+            "HTTPSession", "HTTPSessionFoundation", "HTTPSessionJournal", "HTTPSessionTestKit", "Reachability",
+            "ReachabilityTestKit",
+        ]
+        let programs = try folders.map { try Self.essence(Self.text("Examples/\($0)/Examples.swift")) }.joined()
         let blocks = try Self.text(document).components(separatedBy: "```swift\n").dropFirst()
         #expect(!blocks.isEmpty)
         for block in blocks {
@@ -140,6 +142,18 @@ struct DocumentedExamplesTests {
         #expect(try program.nextLine()?.hasPrefix("satisfied, wifi") == true)
         #expect(try program.nextLine()?.hasPrefix("unsatisfied, no-carrier") == true)
         #expect(try program.wait() == 0)
+    }
+
+    @Test func `a view model is tested without a socket and without waiting`() throws {
+        let start = ContinuousClock.now
+        let program = try run("HTTPSessionTestKitExamples")
+        var lines: [String] = []
+        while lines.count < 6, let line = try program.nextLine() { lines.append(line.filter { $0 != "\r" && $0 != "\n" }) }
+        #expect(
+            lines == ["satisfied, wifi", "Ada 2", "unsatisfied, no-carrier", "waitingForConnectivity", "200", "Grace true"])
+        #expect(try program.wait() == 0)
+        // The request timeout alone would take 60 s.
+        #expect(ContinuousClock.now - start < .seconds(30))
     }
 
     @Test func `a document, a progress and a URLRequest`() throws {

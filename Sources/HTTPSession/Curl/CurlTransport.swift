@@ -1,0 +1,32 @@
+internal import EventLoop
+internal import FoundationEssentials
+internal import Reachability
+
+/// libcurl on the kernel's sockets, and the kernel's clocks.
+struct CurlTransport: SessionTransport {
+    let probesServers = true
+
+    func now() -> Int64 { MonotonicClock.now() }
+    func date() -> Date { Date() }
+    func sleep(for duration: Duration) async throws { try await Task.sleep(for: duration) }
+
+    func makeEngine(
+        _ network: NetworkOptions, cookieLines: [CookieLine], path: PathMonitor?
+    ) throws(HTTPSessionError) -> any TransferEngine {
+        try CurlEngine(network, cookieLines: cookieLines)
+    }
+}
+
+extension CurlEngine: TransferEngine {}
+
+extension CurlTransfer: Transfer {
+    // libcurl's transfers wait for their servers.
+    var waitsForOthers: Bool { false }
+
+    func cancel() { engine.cancel(self) }
+
+    func end(with error: HTTPSessionError) {
+        refuse(with: error)
+        engine.endRefused(self)
+    }
+}

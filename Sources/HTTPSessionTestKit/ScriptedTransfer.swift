@@ -1,0 +1,242 @@
+import EventLoop
+import HTTPSession
+
+/// One attempt of a scripted session. It reads the request's body, takes the response from the script, and delivers that piece by piece.
+final class ScriptedTransfer: Transfer {
+    private enum Phase {
+        /// The request has no connection yet.
+        case connecting
+        case sending
+        /// The response is delivered, step by step.
+        case answering
+        case ended
+    }
+
+    let plan: TransferPlan
+    let receiver: any TransferReceiver
+    // The engine ends every transfer before it ends.
+    private unowned let engine: ScriptedEngine
+    let started: Int64
+    private var phase = Phase.connecting
+    private var isHeld = false
+    private var isReceiverFull = false
+    private var isSourceEmpty = false
+    private var request: ReceivedRequest
+    private var response: StubResponse?
+    private var delivery = ScriptedDelivery()
+    /// When the present delay ends.
+    private var resumesAt: Int64?
+    private var connectedAt: Int64?
+    private var firstByteAt: Int64?
+    private var bodyBytes: Int64 = 0
+    private var headBytes: Int64 = 0
+
+    init(_ plan: TransferPlan, receiver: any TransferReceiver, engine: ScriptedEngine, now: Int64) {
+        self.plan = plan
+        self.receiver = receiver
+        self.engine = engine
+        started = now
+        request = ReceivedRequest(plan, arrival: engine.transport.nextArrival())
+    }
+
+    // MARK: Transfer
+
+    let isRaised = false
+    let usesHTTP2: Bool? = false
+    let ends: (local: String, remote: String)? = nil
+    let tries: [TransferWays.Try] = []
+    var receivedBodyBytes: Int64 { bodyBytes }
+    var waitsForOthers: Bool { delivery.gate.map { !$0.isOpen } ?? false }
+
+    var facts: TransferFacts {
+        var facts = TransferFacts()
+        facts.networkProtocol = connectedAt == nil ? nil : "http/1.1"
+        facts.preTransfer = connectedAt.map { $0 - started }
+        facts.firstByte = firstByteAt.map { $0 - started }
+        facts.total = engine.now - started
+        (facts.requestBytes, facts.requestBodyBytes) = (connectedAt == nil ? 0 : request.headLength, request.bodyLength)
+        facts.providedBodyBytes = request.bodyLength
+        (facts.responseHeaderBytes, facts.responseBodyBytes, facts.decodedBodyBytes) = (headBytes, bodyBytes, bodyBytes)
+        return facts
+    }
+
+    func hold(_ isHeld: Bool) {
+        self.isHeld = isHeld
+        engine.noteChange()
+    }
+
+    func resumeReceiving() {
+        isReceiverFull = false
+        engine.noteChange()
+    }
+
+    func resumeSending() {
+        isSourceEmpty = false
+        engine.noteChange()
+    }
+
+    func cancel() {
+        phase = .ended
+        engine.remove(self)
+    }
+
+    func end(with error: HTTPSessionError) { finish(error) }
+
+    func silence() {}
+
+    // MARK: Called by the engine
+
+    /// The end of the present delay; `nil`: there is none.
+    var deadline: Int64? { isHeld || isReceiverFull || phase == .ended ? nil : resumesAt }
+
+    /// Takes the next step. - Returns: whether there was one.
+    func step(now: Int64, isUnreachable: Bool) -> Bool {
+        guard !isHeld else { return false }
+        let isUnreachable = isUnreachable && plan.watchesWay
+        switch phase {
+        case .connecting: return connect(now: now, isUnreachable: isUnreachable)
+        case .sending where isUnreachable, .answering where isUnreachable:
+            finish(StubFailure.routeLost)
+            return true
+        case .sending: return isSourceEmpty ? false : send(now: now)
+        case .answering: return isReceiverFull ? false : answer(now: now)
+        case .ended: return false
+        }
+    }
+
+    private func connect(now: Int64, isUnreachable: Bool) -> Bool {
+        if let resumesAt {
+            // The connect timeout passes.
+            guard resumesAt <= now else { return false }
+            finish(StubFailure.connectTimedOut.error)
+            return true
+        }
+        if isUnreachable {
+            receiver.transferLookedUp()
+            finish(StubFailure.noPath(engine.path))
+            return true
+        }
+        switch engine.transport.takeAnswer(to: request, url: plan.url, isComplete: plan.body.isEmpty) {
+        case .response(let response):
+            if let failure = response.failure {
+                if failure.error.code != .cannotFindHost { receiver.transferLookedUp() }
+                if failure.waits {
+                    resumesAt = now + plan.connectTimeoutMilliseconds * 1_000_000
+                } else {
+                    finish(failure.error)
+                }
+                return true
+            }
+            self.response = response
+        case .later: break
+        case .unmatched(let error):
+            finish(error)
+            return true
+        }
+        receiver.transferLookedUp()
+        phase = .sending
+        connectedAt = now
+        receiver.transferConnected()
+        return true
+    }
+
+    // MARK: The request
+
+    private func send(now: Int64) -> Bool {
+        switch provide() {
+        case .bytes: return true
+        case .end: break
+        case .pause:
+            isSourceEmpty = true
+            return true
+        case .abort(let error):
+            finish(error)
+            return true
+        }
+        engine.transport.record(request)
+        guard let response = response ?? complete() else { return true }
+        phase = .answering
+        delivery = ScriptedDelivery(response, method: plan.method, isSecure: plan.isSecure)
+        return true
+    }
+
+    private func provide() -> Provision {
+        if plan.body.isEmpty { return .end }
+        if case .length(let length) = plan.body, request.bodyLength >= length { return .end }
+        return withUnsafeTemporaryAllocation(byteCount: 64 << 10, alignment: 16) { buffer in
+            let provision = receiver.transferProvides(into: buffer)
+            if case .bytes(let count) = provision {
+                let room = max(0, ScriptedTransport.recordedBodyBytes - request.body.count)
+                request.body += buffer.prefix(min(count, room))
+                request.bodyLength += Int64(count)
+            }
+            return provision
+        }
+    }
+
+    /// The response to the complete request; `nil`: the attempt has ended.
+    private func complete() -> StubResponse? {
+        switch engine.transport.takeAnswer(to: request, url: plan.url, isComplete: true) {
+        case .response(let response):
+            guard let failure = response.failure else { return response }
+            finish(failure.error)
+        case .unmatched(let error): finish(error)
+        case .later: preconditionFailure("a complete request has no answer")
+        }
+        return nil
+    }
+
+    // MARK: The response
+
+    private func answer(now: Int64) -> Bool {
+        if let resumesAt {
+            guard resumesAt <= now else { return false }
+            self.resumesAt = nil
+        }
+        switch delivery.next(now: now) {
+        case .wait(.delay(let duration)):
+            resumesAt = now + min(max(0, duration.nanoseconds), Int64.max / 2 - now)
+        case .wait(.gate(let gate)):
+            gate.wakeWhenOpen(engine.waker)
+            return false
+        case .wait(.forever): return false
+        case .interim(let head):
+            note(head, now: now)
+            receiver.transferReceived(interim: head)
+        case .head(let head):
+            note(head, now: now)
+            if case .abort(let error) = receiver.transferReceived(head: head) { finish(error) }
+        case .bytes(let bytes): deliver(bytes)
+        case .end(let error): finish(error)
+        }
+        return true
+    }
+
+    private func note(_ head: ResponseHead, now: Int64) {
+        firstByteAt = firstByteAt ?? now
+        headBytes += Int64(head.bytes.count)
+    }
+
+    private func deliver(_ bytes: [UInt8]) {
+        switch bytes.withUnsafeBytes({ receiver.transferReceived(bytes: $0) }) {
+        case .taken:
+            bodyBytes += Int64(bytes.count)
+            delivery.took(bytes.count)
+        case .pause: isReceiverFull = true
+        case .abort(let error): finish(error)
+        }
+    }
+
+    private func finish(_ error: HTTPSessionError?) {
+        guard phase != .ended else { return }
+        let facts = facts
+        phase = .ended
+        engine.remove(self)
+        receiver.transferFinished(error, facts: facts)
+    }
+}
+
+extension TransferPlan.BodyFraming {
+    /// Whether no body follows the head.
+    var isEmpty: Bool { self == .none || self == .length(0) }
+}

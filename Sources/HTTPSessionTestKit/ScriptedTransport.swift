@@ -1,0 +1,206 @@
+import EventLoop
+public import FoundationEssentials
+package import HTTPSession
+package import Reachability
+
+/// A transport without a socket: it answers the requests of a session from a script, in time that the test controls.
+///
+/// ```swift
+/// let transport = ScriptedTransport()
+/// transport.stub("/v1/users/7", with: StubResponse(503), StubResponse(body: #"{"name": "Ada"}"#))
+/// let session = try HTTPSessionManager(baseURL: "https://api.example.com/v1/", transport: transport)
+/// let user: User = try await session.get("users/7").decode()      // 503, a retry, 200: without waiting
+/// transport.requests.map(\.path)                                  // ["/v1/users/7", "/v1/users/7"]
+/// ```
+///
+/// The session above the transport is the real one: queue, retries, redirects, resumed downloads, digests, handlers, interceptors, progress,
+/// timeouts and validation work as they do over a network. The transport replaces libcurl, so a scripted session does not do what libcurl
+/// does: it neither decompresses bodies nor asks for compressed ones, takes no cookie from a response and sends none, does not judge
+/// certificates, does not turn http into https (Strict-Transport-Security), uses no proxy, obeys no rate limit (`maximumReceiveRate`,
+/// `lowSpeedLimit`), and answers challenges by Basic and Bearer only. Every exchange is HTTP/1.1 on a connection of its own.
+///
+/// If the session has a path monitor whose path is unsatisfied, connections fail as they do without a route, and those in use end.
+/// Give the session the monitor of a `ScriptedNetwork` (ReachabilityTestKit). Tasks that wait for connectivity continue when its path is
+/// satisfied again; no server is probed.
+///
+/// A transport carries one session at a time.
+public final class ScriptedTransport: Sendable {
+    /// How the transport's time passes.
+    public enum Time: Hashable, Sendable {
+        /// Time passes to the next deadline when every task of the session waits for a deadline or a server's delay, so that nothing waits
+        /// in real time. Time stands while a file is read or written. A task that waits for a handler, a reader, a ``Gate``, a network or
+        /// `TransferTask.resume()` takes no part: its own deadlines do not make time pass.
+        case automatic
+        /// Time passes by ``ScriptedTransport/advance(by:)`` alone.
+        case manual
+    }
+
+    /// The bytes that ``ReceivedRequest/body`` keeps of each request: 1 MiB.
+    public static let recordedBodyBytes = 1 << 20
+
+    private let script: Locked<Script>
+    private let respond: Respond?
+    let clock: ScriptedClock
+
+    /// A transport.
+    ///
+    /// - Parameters:
+    ///   - time: how time passes.
+    ///   - date: the date at the beginning of the transport's time, for metrics and for fields such as `Retry-After`.
+    ///   - respond: the response to each request that no ``stub(_:method:with:)`` answers. It is called on the session's thread when the
+    ///     body of the request has been read, and must not wait. `nil`: such a request fails, see ``unmatchedRequests``.
+    public init(
+        time: Time = .automatic, startingAt date: Date = Date(), respond: (@Sendable (ReceivedRequest) -> StubResponse)? = nil
+    ) {
+        clock = ScriptedClock(passesTime: time == .automatic, startingAt: date)
+        script = Locked(Script())
+        self.respond = respond.map(Respond.init)
+    }
+
+    // MARK: Stubs
+
+    /// Answers the requests for a path with these responses, one after the other; the last one repeats.
+    ///
+    /// If several stubs match a request, the one that was made last answers.
+    ///
+    /// - Parameters:
+    ///   - path: the path of the URL, with the query or without. Without one, any query matches. An absolute URL matches one host only.
+    ///   - method: the method; `nil`: any.
+    ///   - responses: the responses; none: the request fails as one that no stub matches.
+    public func stub(_ path: String, method: String? = nil, with responses: StubResponse...) {
+        add(Stub(matcher: .path(path, method: method), responses: responses))
+    }
+
+    /// Answers the requests that a closure chooses with these responses, one after the other; the last one repeats.
+    ///
+    /// The closure is called on the session's thread when the body of the request has been read, and must not wait.
+    public func stub(where matches: @escaping @Sendable (ReceivedRequest) -> Bool, with responses: StubResponse...) {
+        add(Stub(matcher: .predicate(matches), responses: responses))
+    }
+
+    private func add(_ stub: Stub) { script.withLock { $0.stubs.append(stub) } }
+
+    /// The requests that have been sent, in their order, with their bodies. A request that got no connection is not among them.
+    public var requests: [ReceivedRequest] { script.withLock { $0.requests } }
+
+    /// The requests that no stub matched. Each failed with `HTTPSessionError.Code.misuse`.
+    public var unmatchedRequests: [ReceivedRequest] { script.withLock { $0.unmatched } }
+
+    // MARK: Time
+
+    /// How much time has passed for the session.
+    public var elapsedTime: Duration { .nanoseconds(clock.elapsed) }
+
+    /// The date for the session: the one that the transport started at, and ``elapsedTime``.
+    public var currentDate: Date { clock.date }
+
+    /// Lets time pass, deadline by deadline, and returns when the session has done what was due.
+    ///
+    /// Time stands while a file is read or written. It does not wait for handlers of the user's: call ``waitUntilIdle()`` before.
+    public func advance(by duration: Duration) async { await clock.advance(by: duration) }
+
+    /// Returns when the session has nothing to do but to wait: for a deadline, a network, a reader, a gate, or `TransferTask.resume()`.
+    public func waitUntilIdle() async { await clock.waitUntilIdle() }
+}
+
+extension ScriptedTransport: SessionTransport {
+    package var probesServers: Bool { false }
+    package func now() -> Int64 { clock.now }
+    package func date() -> Date { clock.date }
+    package func sleep(for duration: Duration) async throws { try await clock.sleep(for: duration) }
+
+    package func makeEngine(
+        _ network: NetworkOptions, cookieLines: [CookieLine], path: PathMonitor?
+    ) throws(HTTPSessionError) -> any TransferEngine {
+        try ScriptedEngine(self, cookieLines: cookieLines, path: path)
+    }
+}
+
+// MARK: The script
+
+extension ScriptedTransport {
+    /// The answer of the script to a request.
+    enum Answer {
+        case response(StubResponse)
+        /// The answer depends on the body of the request.
+        case later
+        case unmatched(HTTPSessionError)
+    }
+
+    private struct Respond: Sendable {
+        let body: @Sendable (ReceivedRequest) -> StubResponse
+    }
+
+    private struct Stub: Sendable {
+        enum Matcher: Sendable {
+            case path(String, method: String?)
+            case predicate(@Sendable (ReceivedRequest) -> Bool)
+        }
+
+        let matcher: Matcher
+        let responses: [StubResponse]
+        var next = 0
+
+        var name: String {
+            switch matcher {
+            case .path(let path, let method): "\(method ?? "any method of") \(path)"
+            case .predicate: "requests that a closure chooses"
+            }
+        }
+    }
+
+    private struct Script: Sendable {
+        var stubs: [Stub] = []
+        var requests: [ReceivedRequest] = []
+        var unmatched: [ReceivedRequest] = []
+        var arrivals = 0
+    }
+
+    /// The number of the next request, counted from 1.
+    func nextArrival() -> Int {
+        script.withLock { script in
+            script.arrivals += 1
+            return script.arrivals
+        }
+    }
+
+    /// Records a request whose body has been read.
+    func record(_ request: ReceivedRequest) { script.withLock { $0.requests.append(request) } }
+
+    /// Takes the response to a request. Closures are called outside of the lock: they may ask for ``requests``.
+    func takeAnswer(to request: ReceivedRequest, url: String, isComplete: Bool) -> Answer {
+        let stubs = script.withLock { $0.stubs }
+        for index in stubs.indices.reversed() where !stubs[index].responses.isEmpty {
+            switch stubs[index].matcher {
+            case .path(let path, let method):
+                guard method == nil || method == request.method, ScriptedTransport.matches(path, request, url) else { continue }
+            case .predicate(let predicate):
+                guard isComplete else { return .later }
+                guard predicate(request) else { continue }
+            }
+            return .response(takeResponse(at: index).resolved(for: request))
+        }
+        guard let respond else {
+            let names = stubs.isEmpty ? "none" : stubs.map(\.name).joined(separator: ", ")
+            script.withLock { $0.unmatched.append(request) }
+            return .unmatched(
+                HTTPSessionError(
+                    .misuse, "no stub of the scripted transport matches \(request.method) \(request.path); stubs: \(names)"))
+        }
+        return isComplete ? .response(respond.body(request).resolved(for: request)) : .later
+    }
+
+    private func takeResponse(at index: Int) -> StubResponse {
+        script.withLock { script in
+            let stub = script.stubs[index]
+            script.stubs[index].next = min(stub.next + 1, stub.responses.count - 1)
+            return stub.responses[stub.next]
+        }
+    }
+
+    private static func matches(_ path: String, _ request: ReceivedRequest, _ url: String) -> Bool {
+        let (asked, isAbsolute) = (path.contains("?"), path.contains("://"))
+        let full = isAbsolute ? url : request.target
+        return path == (asked ? full : String(full.prefix { $0 != "?" }))
+    }
+}
