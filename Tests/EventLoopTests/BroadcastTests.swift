@@ -60,7 +60,7 @@ private struct Count: Coalescing, Equatable {
 
     @Test func `the present is left out where it is not wanted`() {
         let broadcast = Broadcast(Count(value: 1))
-        let subscription = broadcast.subscribe(withPresent: false)
+        let subscription = broadcast.subscribe(includingLatest: false)
         #expect(!subscription.hasValue && broadcast.subscriberCount == 1)
         broadcast.publish(Count(value: 2))
         #expect(subscription.take() == Count(value: 2))

@@ -28,15 +28,15 @@ import Testing
 
     @Test func `a result against the state is a doubt until it is confirmed or refuted`() {
         var state = Hysteresis(failAfter: 2, recoverAfter: 1)
-        #expect(!state.isInDoubt)
+        #expect(!state.isContradicted)
         #expect(state.record(success: false) == nil)
-        #expect(state.isInDoubt)
+        #expect(state.isContradicted)
         #expect(state.record(success: true) == true)
-        #expect(!state.isInDoubt)
+        #expect(!state.isContradicted)
         #expect(state.record(success: false) == nil)
-        #expect(state.isInDoubt)
+        #expect(state.isContradicted)
         #expect(state.record(success: false) == false)
-        #expect(!state.isInDoubt)
+        #expect(!state.isContradicted)
     }
 
     @Test func `after a reset it is unknown and a streak begins anew`() {

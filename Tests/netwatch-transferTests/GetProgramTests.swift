@@ -110,7 +110,7 @@ import Testing
         #expect(try program.wait() == 69, "\(program.ending)")
         #expect(
             program.standardError
-                == "netwatch: get: the program netwatch-transfer is missing: looked for \(copy)-transfer and "
+                == "netwatch: get: the program netwatch-transfer is missing: searched \(copy)-transfer and "
                 + "\(folder.path)/../libexec/netwatch/netwatch-transfer; install it beside netwatch\n")
         try FileManager.default.createDirectory(atPath: folder.file("bin"), withIntermediateDirectories: true)
         try FileManager.default.createDirectory(atPath: folder.file("libexec/netwatch"), withIntermediateDirectories: true)

@@ -57,7 +57,7 @@ import Testing
         #expect(try bare.wait() == 69, "\(bare.ending)")
         // A sanitizer says on a line of its own that it misses /proc too.
         let lines = bare.standardError.split(separator: "\n").filter { !$0.hasPrefix("==") }
-        let expected = "netwatch: get: without /proc this program does not know its own folder; "
+        let expected = "netwatch: get: without /proc this program does not know its own directory; "
         #expect(lines.count == 1 && lines.first?.hasPrefix(expected) == true, "\(bare.ending)")
     }
 }

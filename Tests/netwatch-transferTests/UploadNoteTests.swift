@@ -26,13 +26,13 @@ import Testing
     @Test func aFileThatIsReplacedWithinARunIsBegunAnew() async throws {
         try write("film", "one")
         let note = try note(of: "film")
-        #expect(note.placeOfPresentFile() == nil)
+        #expect(note.placeOfCurrentFile() == nil)
         note.note(place, .tus)
-        #expect(note.placeOfPresentFile() == place && !note.hasChanged)
+        #expect(note.placeOfCurrentFile() == place && !note.hasChanged)
         try write("film", "two")
         #expect(note.hasChanged)
-        #expect(note.placeOfPresentFile() == nil && !note.hasChanged)
-        await note.settle()
+        #expect(note.placeOfCurrentFile() == nil && !note.hasChanged)
+        await note.waitUntilWritten()
     }
 
     @Test func aLinkThatLeadsToAnotherFileIsBegunAnew() async throws {
@@ -43,8 +43,8 @@ import Testing
         note.note(place, .draft)
         try FileManager.default.removeItem(atPath: folder.file("film"))
         try FileManager.default.createSymbolicLink(atPath: folder.file("film"), withDestinationPath: folder.file("two"))
-        #expect(note.placeOfPresentFile() == nil)
-        await note.settle()
+        #expect(note.placeOfCurrentFile() == nil)
+        await note.waitUntilWritten()
     }
 
     @Test func whatIsNotedIsKnownToTheNextRun() async throws {
@@ -52,12 +52,12 @@ import Testing
         do {
             let first = try note(of: "film")
             first.note(place, .tus)
-            await first.settle()
+            await first.waitUntilWritten()
             first.close()
         }
         let second = try note(of: "film")
         #expect(second.known?.dialect == .tus)
-        #expect(second.placeOfPresentFile() == place)
+        #expect(second.placeOfCurrentFile() == place)
         second.forget()
         #expect(!second.hasPlace)
     }
@@ -73,7 +73,7 @@ import Testing
         do {
             let first = try note(of: "film")
             first.note(place, .tus)
-            await first.settle()
+            await first.waitUntilWritten()
             first.close()
         }
         let state = folder.file("state/netwatch/uploads")

@@ -210,6 +210,6 @@ import Testing
         let lines = try program.remainingLines()
         #expect(try decode(lines.last).cause?.code == "no-interface")
         #expect(try program.wait() == 1, "\(program.ending)")
-        #expect(program.standardError.hasSuffix(": it is gone, there is nothing left to watch\n"))
+        #expect(program.standardError.hasSuffix(": it no longer exists, so there is nothing to watch\n"))
     }
 }

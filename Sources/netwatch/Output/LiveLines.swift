@@ -2,7 +2,7 @@ import Console
 import FoundationEssentials
 import Reachability
 
-/// Records as a stream on a terminal: a line each with the time since the start, and indented detail where it helps.
+/// The format of a stream on a terminal: one line per record with the time since the start, and indented details.
 struct LiveLines {
     private let header: StreamHeader
     private let style: TextStyle
@@ -11,15 +11,15 @@ struct LiveLines {
     private let targetWidth: Int
     private let isVerbose: Bool
     private var path: NetworkPath?
-    /// Of the terminal. The last one stays empty, as in the lines of `get`; `nil`: lines are as long as they are.
+    /// The columns of the terminal. The last one stays empty, as in the lines of `get`. `nil`: lines are not truncated.
     var columns: Int?
 
-    /// Interfaces listed under a record; the rest are counted.
+    /// The maximum number of interfaces listed under a record; the others are counted.
     private static let listedInterfaces = 12
     private static let timeWidth = 10
     private static let detailIndentation = timeWidth + 3
 
-    /// `isVerbose`: with the reasons of changes and the count of events that changed nothing.
+    /// Creates the format. `isVerbose`: adds the reasons of changes and the count of events that changed nothing.
     init(header: StreamHeader, style: TextStyle, isVerbose: Bool = false, columns: Int? = nil) {
         self.isVerbose = isVerbose
         self.columns = columns
@@ -47,11 +47,11 @@ struct LiveLines {
         case .server(let id, let update):
             lines.append(server(id, update))
         case .probe(_, let report):
-            let mood: TextStyle.Mood = report.succeeded ? .good : .bad
-            let words = "probe \(TextStyle.pad(report.endpoint.sentence, targetWidth))  \(report.sentence)"
-            lines.append(line(report.moment, style.symbol(.neutral), style.paint(words, mood == .good ? .dim : .red)))
+            let assessment: TextStyle.Assessment = report.succeeded ? .good : .bad
+            let text = "probe \(TextStyle.pad(report.endpoint.sentence, targetWidth))  \(report.sentence)"
+            lines.append(line(report.moment, style.symbol(.neutral), style.paint(text, assessment == .good ? .dim : .red)))
         case .resync(let reason, let moment):
-            let words = "resync  the kernel was asked anew: \(reason.rawValue)"
+            let words = "resync  the kernel's state was read again: \(reason.rawValue)"
             lines.append(line(moment, style.symbol(.uncertain), style.paint(words, .yellow)))
         case .gap(let from, let to):
             let words = "gap  suspended for \(TimeSpan.rough(.nanoseconds(to.wallClockNanoseconds - from.wallClockNanoseconds)))"
@@ -74,8 +74,8 @@ struct LiveLines {
     private func pathLines(_ update: PathUpdate) -> [String] {
         let former = self.path
         let path = update.path
-        let status = style.paint("path \(path.status.rawValue)", path.mood)
-        var lines = [line(update.moment, style.paint(style.symbol(path.mood), path.mood), "\(status)  \(path.sentence)")]
+        let status = style.paint("path \(path.status.rawValue)", path.assessment)
+        var lines = [line(update.moment, style.paint(style.symbol(path.assessment), path.assessment), "\(status)  \(path.sentence)")]
         if let former, !update.isInitial {
             let changes = PathChanges(old: former, new: path, isUnicode: style.isUnicode).sentence(columns: detailColumns)
             if !changes.isEmpty { lines.append(detail(style.paint(changes, .dim))) }
@@ -105,14 +105,14 @@ struct LiveLines {
 
     private mutating func server(_ id: TargetID, _ update: ServerUpdate) -> String {
         var words = style.paint(
-            "\(TextStyle.pad(update.endpoint.sentence, targetWidth))  \(update.state.rawValue)", update.state.mood)
+            "\(TextStyle.pad(update.endpoint.sentence, targetWidth))  \(update.state.rawValue)", update.state.assessment)
         let sentence = update.sentence
         if !sentence.isEmpty { words += "  \(sentence)" }
         if let before = targets.updateValue(update, forKey: id), before.state != update.state, before.state != .unknown {
             let lasted = TimeSpan.rough(update.stateMoment.elapsed(since: before.stateMoment))
             words += style.paint("  (was \(before.state.rawValue) for \(lasted))", .dim)
         }
-        return line(update.moment, style.paint(style.symbol(update.state.mood), update.state.mood), words)
+        return line(update.moment, style.paint(style.symbol(update.state.assessment), update.state.assessment), words)
     }
 
     private func line(_ moment: Moment, _ symbol: String, _ words: String) -> String {
@@ -123,6 +123,6 @@ struct LiveLines {
 
     private func detail(_ words: String) -> String { String(repeating: " ", count: Self.detailIndentation) + words }
 
-    /// The columns that the words of a detail may take.
+    /// The columns available to the text of a detail.
     private var detailColumns: Int { columns.map { $0 - 1 - Self.detailIndentation } ?? .max }
 }

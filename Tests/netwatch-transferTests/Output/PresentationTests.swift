@@ -5,13 +5,13 @@ import Testing
 
 @testable import netwatch_transfer
 
-private let plain = StateWords(offset: 3600)
+private let plain = StateText(offset: 3600)
 
 /// A download with 61 % of 12 MiB, which come at 1 MiB a second.
 private func halfway(_ name: String = "big.bin") -> TransferStatus {
     var status = download(name)
     for event in [TransferEvent.started, .requested, .answered(status: 200, phrase: "OK")] {
-        _ = status.see(event, at: moment(0))
+        _ = status.apply(event, at: moment(0))
     }
     for second in 1...7 { status.sample(bytes: Int64(second) << 20, total: 12 << 20, at: moment(Int64(second) * 1_000)) }
     return status
@@ -20,33 +20,33 @@ private func halfway(_ name: String = "big.bin") -> TransferStatus {
 @Suite struct StateWordsTests {
     private func words(_ events: [TransferEvent], wait: Duration? = nil, at now: Int64 = 0) -> String? {
         var status = download()
-        for event in [TransferEvent.started, .requested] + events { _ = status.see(event, at: moment(0)) }
+        for event in [TransferEvent.started, .requested] + events { _ = status.apply(event, at: moment(0)) }
         status.sample(bytes: 0, total: nil, wait: wait, at: moment(0))
-        return plain.words(status, at: moment(now))
+        return plain.text(status, at: moment(now))
     }
 
     @Test func statesAreToldInWords() {
         #expect(words([]) == "connecting")
-        #expect(words([.networkGone(Troubles.noCarrier)]) == "waiting for the network: link: wlan0 has no carrier, since 13:00")
-        #expect(words([.failedForNow(Troubles.busy)], wait: .seconds(8)) == "trying again in 8 s: the server answered 503")
+        #expect(words([.networkGone(Problems.noCarrier)]) == "waiting for the network: link: wlan0 has no carrier, since 13:00")
+        #expect(words([.failedForNow(Problems.busy)], wait: .seconds(8)) == "trying again in 8 s: the server answered 503")
         #expect(
-            words([.failedForNow(Troubles.busy)], wait: .seconds(125)) == "trying again in 2 min 05 s: the server answered 503")
-        #expect(words([.failedForNow(Troubles.busy)], wait: .seconds(8), at: 7_600) == "trying again: the server answered 503")
-        #expect(words([.failedForNow(Troubles.busy), .requested]) == "connecting again")
+            words([.failedForNow(Problems.busy)], wait: .seconds(125)) == "trying again in 2 min 05 s: the server answered 503")
+        #expect(words([.failedForNow(Problems.busy)], wait: .seconds(8), at: 7_600) == "trying again: the server answered 503")
+        #expect(words([.failedForNow(Problems.busy), .requested]) == "connecting again")
         #expect(words([.answered(status: 200, phrase: "")]) == nil)
         #expect(words([.answered(status: 200, phrase: "")], at: 12_000) == "nothing has come for 12 s")
     }
 
     @Test func theEndSaysHowMuchOfItIsNew() {
         var status = halfway()
-        _ = status.see(.finished, at: moment(7_000))
+        _ = status.apply(.finished, at: moment(7_000))
         #expect(plain.ending(status) == "7.0 MiB in 7.0s, 1.0 MiB/s")
         var kept = download()
-        _ = kept.see(.started, at: moment(0))
-        _ = kept.see(.requested, at: moment(0))
-        _ = kept.see(.continued(offset: 3 << 20, total: 4 << 20), at: moment(0))
+        _ = kept.apply(.started, at: moment(0))
+        _ = kept.apply(.requested, at: moment(0))
+        _ = kept.apply(.continued(offset: 3 << 20, total: 4 << 20), at: moment(0))
         kept.sample(bytes: 4 << 20, total: 4 << 20, at: moment(2_000))
-        _ = kept.see(.finished, at: moment(2_000))
+        _ = kept.apply(.finished, at: moment(2_000))
         #expect(plain.ending(kept) == "1.0 MiB of 4.0 MiB in 2.0s, 512.0 KiB/s")
     }
 
@@ -70,7 +70,7 @@ private func halfway(_ name: String = "big.bin") -> TransferStatus {
 
 @Suite struct ProgressLineTests {
     private func line(_ status: TransferStatus, _ columns: Int, isUnicode: Bool = true, nameWidth: Int = 7) -> String {
-        ProgressLine(style: TextStyle(isUnicode: isUnicode), words: plain, columns: columns)
+        ProgressLine(style: TextStyle(isUnicode: isUnicode), stateText: plain, columns: columns)
             .text(status, nameWidth: nameWidth, at: moment(7_000))
     }
 
@@ -91,7 +91,7 @@ private func halfway(_ name: String = "big.bin") -> TransferStatus {
     @Test(arguments: 1...130) func noLineReachesTheLastColumn(columns: Int) {
         for name in ["big.bin", "名前の長いファイル.tar.gz", String(repeating: "x", count: 300), ""] {
             var waiting = halfway(name)
-            _ = waiting.see(.networkGone(Troubles.noCarrier), at: moment(7_000))
+            _ = waiting.apply(.networkGone(Problems.noCarrier), at: moment(7_000))
             for status in [halfway(name), waiting, download(name)] {
                 for isUnicode in [true, false] {
                     let text = line(status, columns, isUnicode: isUnicode, nameWidth: DisplayWidth.columns(name))
@@ -104,7 +104,7 @@ private func halfway(_ name: String = "big.bin") -> TransferStatus {
 
     @Test func aStateInWordsTakesThePlaceOfTheBar() {
         var status = halfway()
-        _ = status.see(.networkGone(Troubles.noCarrier), at: moment(7_000))
+        _ = status.apply(.networkGone(Problems.noCarrier), at: moment(7_000))
         #expect(line(status, 100) == "big.bin   58 %  waiting for the network: link: wlan0 has no carrier, since 13:00")
         #expect(line(status, 40) == "big.bin   58 %  waiting for the networ…")
         #expect(line(status, 20) == "waiting for the ne…")
@@ -113,10 +113,10 @@ private func halfway(_ name: String = "big.bin") -> TransferStatus {
     @Test func withoutALengthThereIsNoBar() {
         var status = download()
         for event in [TransferEvent.started, .requested, .answered(status: 200, phrase: "OK")] {
-            _ = status.see(event, at: moment(0))
+            _ = status.apply(event, at: moment(0))
         }
         status.sample(bytes: 3 << 20, total: nil, at: moment(3_000))
-        let text = ProgressLine(style: TextStyle(), words: plain, columns: 80).text(status, nameWidth: 7, at: moment(3_000))
+        let text = ProgressLine(style: TextStyle(), stateText: plain, columns: 80).text(status, nameWidth: 7, at: moment(3_000))
         #expect(text.contains("3.0 MiB     1.0 MiB/s") && !text.contains("["))
     }
 
@@ -154,8 +154,8 @@ private func halfway(_ name: String = "big.bin") -> TransferStatus {
     }
 
     @Test func aLowTerminalShowsWhatFits() {
-        var picture = LivePicture(style: TextStyle(), words: plain, columns: 80, rows: 5)
-        let text = picture.frame((1...9).map { halfway("file\($0)") }, at: moment(7_000))
+        var display = LiveDisplay(style: TextStyle(), stateText: plain, columns: 80, rows: 5)
+        let text = display.frame((1...9).map { halfway("file\($0)") }, at: moment(7_000))
         #expect(text.split(separator: "\n").count == 3)
         #expect(text.contains("and 7 more"))
     }
@@ -163,18 +163,18 @@ private func halfway(_ name: String = "big.bin") -> TransferStatus {
 
 @Suite struct StatusLinesTests {
     private func lines(_ events: [(Int64, TransferEvent)], isVerbose: Bool = false) -> [String] {
-        let lines = StatusLines(words: plain, isVerbose: isVerbose)
+        let lines = StatusLines(stateText: plain, isVerbose: isVerbose)
         var status = download()
         return events.compactMap { time, event in
-            let isOther = status.see(event, at: moment(time))
+            let isOther = status.apply(event, at: moment(time))
             return lines.line(event, status, isOther: isOther, at: moment(time))
         }
     }
 
     private let story: [(Int64, TransferEvent)] = [
         (0, .started), (0, .requested), (10, .answered(status: 206, phrase: "Partial Content")),
-        (10, .continued(offset: 6 << 20, total: 12 << 20)), (500, .networkGone(Troubles.noCarrier)), (900, .requested),
-        (910, .failedForNow(Troubles.busy)), (920, .failedForNow(Troubles.busy)), (1_000, .requested),
+        (10, .continued(offset: 6 << 20, total: 12 << 20)), (500, .networkGone(Problems.noCarrier)), (900, .requested),
+        (910, .failedForNow(Problems.busy)), (920, .failedForNow(Problems.busy)), (1_000, .requested),
         (1_001, .answered(status: 200, phrase: "OK")), (2_000, .finished),
     ]
 
@@ -204,9 +204,9 @@ private func halfway(_ name: String = "big.bin") -> TransferStatus {
                 == #"{"v":1,"seq":0,"ts":"2026-08-02T12:00:00.000Z","mono_ns":1000000000000,"type":"transfer","#
                 + #""url":"http://example.test/big.bin","state":"waiting","received":0,"sent":0,"total":null,"#
                 + #""resumed_from":null,"attempt":0,"unchanged":false,"file":null,"cause":null}"#)
-        _ = status.see(.started, at: moment(0))
-        _ = status.see(.requested, at: moment(0))
-        _ = status.see(.failedForNow(Troubles.busy), at: moment(5))
+        _ = status.apply(.started, at: moment(0))
+        _ = status.apply(.requested, at: moment(0))
+        _ = status.apply(.failedForNow(Problems.busy), at: moment(5))
         let record = TransferRecord(status: status, moment: moment(5), superseded: 2).encode(seq: 7)
         #expect(
             String(decoding: record, as: UTF8.self).hasSuffix(
@@ -218,10 +218,10 @@ private func halfway(_ name: String = "big.bin") -> TransferStatus {
         var pacing = RecordPacing()
         var status = download()
         #expect(pacing.isDue(status, of: 0, at: moment(0)) == true)
-        _ = status.see(.started, at: moment(1))
+        _ = status.apply(.started, at: moment(1))
         #expect(pacing.isDue(status, of: 0, at: moment(1)) == true, "another state")
-        _ = status.see(.requested, at: moment(1))
-        _ = status.see(.answered(status: 200, phrase: ""), at: moment(2))
+        _ = status.apply(.requested, at: moment(1))
+        _ = status.apply(.answered(status: 200, phrase: ""), at: moment(2))
         var due = 0
         for time in 3...2_003 {
             status.sample(bytes: Int64(time) * 10, total: 100_000, at: moment(Int64(time)))

@@ -12,11 +12,11 @@ import Testing
     @Test(arguments: [
         (
             "probe a:1",
-            "probe: this command comes with a later version; 0.1.0 has watch, status, wait, get, put, record, replay, schema, help"
+            "probe: a later version will have this command; 0.1.0 has watch, status, wait, get, put, record, replay, schema, help"
         ),
         (
             "serve",
-            "serve: this command comes with a later version; 0.1.0 has watch, status, wait, get, put, record, replay, schema, help"
+            "serve: a later version will have this command; 0.1.0 has watch, status, wait, get, put, record, replay, schema, help"
         ),
         ("frob", "frob: unknown command; the commands are watch, status, wait, get, put, record, replay, schema, help"),
         ("--json", "usage: unknown option '--json'; see 'netwatch --help'"),

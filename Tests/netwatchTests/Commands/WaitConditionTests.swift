@@ -12,72 +12,72 @@ import Testing
         var condition = WaitCondition(endpoints: [])
         #expect(!condition.isDone(at: Samples.moment(0)))
         #expect(condition.reason == "the path is not known yet")
-        condition.see(Samples.path(at: 1))
+        condition.receive(Samples.path(at: 1))
         #expect(!condition.isDone(at: Samples.moment(1)))
         #expect(condition.reason == "path unsatisfied, link/no-carrier: eth0 has no carrier")
-        condition.see(Samples.path(Samples.satisfied, at: 2))
+        condition.receive(Samples.path(Samples.satisfied, at: 2))
         #expect(condition.isFulfilled(at: Samples.moment(2)))
     }
 
     @Test func targetsDecideWhereThereAreAny() {
         var condition = WaitCondition(endpoints: [first, second])
-        condition.see(Samples.hello)
-        condition.see(Samples.server(0, first.text, at: 1))
+        condition.receive(Samples.hello)
+        condition.receive(Samples.server(0, first.text, at: 1))
         #expect(!condition.isDone(at: Samples.moment(1)))
-        condition.see(Samples.server(1, second.text, .down, cause: Samples.refused, at: 2))
+        condition.receive(Samples.server(1, second.text, .down, cause: Samples.refused, at: 2))
         #expect(condition.reason == "192.0.2.8:80 is down, tcp/refused: 192.0.2.9 refuses port 22")
-        condition.see(Samples.server(1, second.text, .degraded, at: 3))
+        condition.receive(Samples.server(1, second.text, .degraded, at: 3))
         #expect(condition.isFulfilled(at: Samples.moment(3)))
     }
 
     @Test func aProbeThatFailedIsTheReasonBeforeThereIsAVerdict() {
         var condition = WaitCondition(endpoints: [first])
-        condition.see(Samples.path())
-        condition.see(Samples.server(0, first.text, .unknown, initial: true, at: 0))
+        condition.receive(Samples.path())
+        condition.receive(Samples.server(0, first.text, .unknown, initial: true, at: 0))
         // Nobody has tried yet: what is known is the path.
         #expect(
             condition.reason == "192.0.2.9:22 is unknown; path unsatisfied, link/no-carrier: eth0 has no carrier")
-        condition.see(Samples.probe(failed: true))
+        condition.receive(Samples.probe(failed: true))
         #expect(condition.reason == "192.0.2.9:22: tcp/refused: 192.0.2.9 refuses port 22")
         // A cause that no longer holds is none.
-        condition.see(Samples.probe(at: 2))
-        condition.see(Samples.path(Samples.satisfied, at: 2))
+        condition.receive(Samples.probe(at: 2))
+        condition.receive(Samples.path(Samples.satisfied, at: 2))
         #expect(condition.reason == "192.0.2.9:22 is unknown")
     }
 
     @Test func anyTargetIsEnoughWhereAskedFor() {
         var condition = WaitCondition(endpoints: [first, second], needsAll: false)
-        condition.see(Samples.path())
+        condition.receive(Samples.path())
         #expect(!condition.isDone(at: Samples.moment(1)))
-        condition.see(Samples.server(1, second.text, at: 2))
+        condition.receive(Samples.server(1, second.text, at: 2))
         #expect(condition.isFulfilled(at: Samples.moment(2)))
     }
 
     @Test func stableStartsAnewAfterEachBreak() {
         var condition = WaitCondition(endpoints: [first], stable: .seconds(5))
-        condition.see(Samples.server(at: 1))
+        condition.receive(Samples.server(at: 1))
         #expect(condition.deadline(at: Samples.moment(1)) == Samples.moment(6))
         #expect(!condition.isDone(at: Samples.moment(5.9)))
-        condition.see(Samples.server(0, first.text, .down, cause: Samples.refused, at: 5.95))
+        condition.receive(Samples.server(0, first.text, .down, cause: Samples.refused, at: 5.95))
         #expect(condition.deadline(at: Samples.moment(6)) == nil)
         #expect(!condition.isDone(at: Samples.moment(7)))
-        condition.see(Samples.server(at: 8))
-        condition.see(Samples.server(at: 10))
+        condition.receive(Samples.server(at: 8))
+        condition.receive(Samples.server(at: 10))
         #expect(!condition.isDone(at: Samples.moment(12.9)))
         #expect(condition.isFulfilled(at: Samples.moment(13)))
     }
 
     @Test func sleepIsABreak() {
         var condition = WaitCondition(endpoints: [first], stable: .seconds(5))
-        condition.see(Samples.server(at: 1))
-        condition.see(.gap(from: Samples.moment(2), to: Samples.moment(4)))
+        condition.receive(Samples.server(at: 1))
+        condition.receive(.gap(from: Samples.moment(2), to: Samples.moment(4)))
         #expect(condition.deadline(at: Samples.moment(4)) == Samples.moment(9))
     }
 
     @Test func theTimeLimitEndsItWhileNothingHappens() {
         var condition = WaitCondition(endpoints: [first], stable: .seconds(5), timeLimit: Samples.moment(3))
         #expect(condition.deadline(at: Samples.moment(0)) == Samples.moment(3))
-        condition.see(Samples.server(at: 1))
+        condition.receive(Samples.server(at: 1))
         #expect(!condition.isDone(at: Samples.moment(2.9)))
         #expect(condition.isDone(at: Samples.moment(3)))
         #expect(!condition.isFulfilled(at: Samples.moment(3)))
@@ -102,18 +102,18 @@ import Testing
         var collection = collection([])
         #expect(!collection.isDone(at: Samples.moment(1)))
         #expect(collection.document(at: Samples.moment(1)) == nil)
-        collection.see(Samples.hello)
+        collection.receive(Samples.hello)
         #expect(collection.isDone(at: Samples.moment(1)))
         #expect(collection.document(at: Samples.moment(1))?.verdict == .holds)
     }
 
     @Test func aTargetIsWaitedForUntilItIsKnown() {
         var collection = collection([endpoint])
-        collection.see(Samples.hello)
-        collection.see(Samples.server(0, endpoint.text, .unknown, initial: true, at: 0))
+        collection.receive(Samples.hello)
+        collection.receive(Samples.server(0, endpoint.text, .unknown, initial: true, at: 0))
         #expect(!collection.isDone(at: Samples.moment(1)))
         #expect(collection.deadline(at: Samples.moment(1)) == Samples.moment(5))
-        collection.see(Samples.server(0, endpoint.text, .down, cause: Samples.refused, at: 1))
+        collection.receive(Samples.server(0, endpoint.text, .down, cause: Samples.refused, at: 1))
         #expect(collection.isDone(at: Samples.moment(1)))
         #expect(collection.document(at: Samples.moment(1))?.verdict == .doesNotHold)
         // The update was a later one of the monitor; the record is the first of the document.
@@ -122,9 +122,9 @@ import Testing
 
     @Test func aProbeThatDecidesNothingEndsItSoon() {
         var collection = collection([endpoint])
-        collection.see(Samples.hello)
-        collection.see(Samples.server(0, endpoint.text, .unknown, initial: true, at: 0))
-        collection.see(Samples.probe(at: 1))
+        collection.receive(Samples.hello)
+        collection.receive(Samples.server(0, endpoint.text, .unknown, initial: true, at: 0))
+        collection.receive(Samples.probe(at: 1))
         #expect(!collection.isDone(at: Samples.moment(1)))
         #expect(collection.deadline(at: Samples.moment(1)) == Samples.moment(1.25))
         #expect(collection.isDone(at: Samples.moment(1.25)))
@@ -134,7 +134,7 @@ import Testing
     @Test func silenceEndsItToo() {
         var collection = collection([endpoint])
         #expect(collection.deadline(at: Samples.moment(0)) == Samples.moment(30))
-        collection.see(Samples.hello)
+        collection.receive(Samples.hello)
         #expect(collection.isDone(at: Samples.moment(5)))
         #expect(collection.document(at: Samples.moment(5))?.targets.map(\.state) == [.unknown])
     }

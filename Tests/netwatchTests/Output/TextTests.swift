@@ -88,7 +88,7 @@ import Testing
                     + "(eth0 routable -> no-carrier, -192.0.2.7/24, -fe80::7/64)",
                 "2026-08-02T12:00:01.000Z target 192.0.2.9:22 up 1.25 ms from 192.0.2.9 via eth0 (wired)",
                 "2026-08-02T12:00:01.000Z probe  192.0.2.9:22 ok 1.25 ms from 192.0.2.9",
-                "2026-08-02T12:00:02.000Z resync the kernel was asked anew: overrun",
+                "2026-08-02T12:00:02.000Z resync the kernel's state was read again: overrun",
                 "2026-08-02T12:01:00.000Z gap    suspended from 2026-08-02T12:00:03.000Z to 2026-08-02T12:01:00.000Z",
             ])
     }

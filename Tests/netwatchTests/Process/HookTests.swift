@@ -83,7 +83,7 @@ import Testing
         let command = "trap '' TERM; echo > \(fifo); sleep 1000"
         let hooks = Hooks(command: command, encoder: Samples.encoder) { failure in reports.withLock { $0.append(failure.message) }
         }
-        hooks.see(Record(event: Samples.path(), seq: 1))
+        hooks.receive(Record(event: Samples.path(), seq: 1))
         hooks.advance(now: 0)
         // Returns once the hook, which ignores SIGTERM by then, has opened it too.
         close(open(fifo, O_RDONLY))
@@ -96,7 +96,7 @@ import Testing
             hooks.advance(now: 6 + Hooks.grace.saturatingNanoseconds)
         }
         #expect(
-            reports.withLock { $0 } == ["--exec: '\(command)' still ran at the end, did not heed SIGTERM and was killed"])
+            reports.withLock { $0 } == ["--exec: '\(command)' still ran at the end, ignored SIGTERM and was killed"])
     }
 
     @Test func aHookThatDoesNotReadHarmsNobody() throws {

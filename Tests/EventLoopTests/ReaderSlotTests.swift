@@ -2,11 +2,11 @@ import Testing
 
 @testable import EventLoop
 
-@Suite struct ReaderPlaceTests {
+@Suite struct ReaderSlotTests {
     private func add(_ one: Int) -> (Int) -> Int? { { $0 + one < 10 ? $0 + one : nil } }
 
     @Test func `what is not taken is merged with what follows`() async {
-        let place = ReaderPlace<Int>()
+        let place = ReaderSlot<Int>()
         #expect(place.offer(1, merging: add(1)) == .waits)
         #expect(place.offer(2, merging: add(2)) == .merged)
         #expect(await place.next() == 3)
@@ -14,7 +14,7 @@ import Testing
     }
 
     @Test func `what cannot be merged is dropped, and the reader catches up once`() {
-        let place = ReaderPlace<Int>(5)
+        let place = ReaderSlot<Int>(5)
         #expect(!place.catchUp())
         #expect(place.offer(5, merging: add(5)) == .dropped)
         #expect(place.take() == nil)
@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test func `who is behind takes what waits first, and nothing after the end`() {
-        let place = ReaderPlace<Int>(1, isBehind: true)
+        let place = ReaderSlot<Int>(1, isBehind: true)
         #expect(!place.catchUp())
         #expect(place.take() == 1)
         place.finish()
@@ -31,7 +31,7 @@ import Testing
     }
 
     @Test func `a waiting task is given the value, the end, or its own end`() async {
-        let place = ReaderPlace<Int>()
+        let place = ReaderSlot<Int>()
         // Whether it waits already or comes to it later, the value is its.
         let reader = Task { await place.next() }
         #expect(place.offer(7, merging: add(7)) != .dropped)

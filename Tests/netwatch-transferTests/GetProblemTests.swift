@@ -6,7 +6,7 @@ import NetworkLab
 import Testing
 
 /// What goes wrong, and how the built program says so.
-@Suite(.serialized, .timeLimit(.minutes(20))) struct GetTroubleTests {
+@Suite(.serialized, .timeLimit(.minutes(20))) struct GetProblemTests {
     private let folder: ProgramFolder
 
     init() throws { folder = try ProgramFolder() }
