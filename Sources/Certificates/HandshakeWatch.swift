@@ -7,8 +7,8 @@ internal import Synchronization
 /// must not
 /// block.
 package protocol HandshakeEvaluator: Sendable {
-func evaluate(_ chain: PeerChain) -> HandshakeVerdict
-/// Called when the peer requests a certificate by one of these authorities (a line each, RFC 2253).
+    func evaluate(_ chain: PeerChain) -> HandshakeVerdict
+    /// Called when the peer requests a certificate by one of these authorities (a line each, RFC 2253).
     ///
     /// - Returns: Whether the handshake continues, with the client certificate that is set or without one.
     func certificateWasRequested(by authorities: () -> [String]) -> Bool
@@ -44,7 +44,7 @@ package final class HandshakeWatch: Sendable {
     package var hasReceivedCloseNotify: Bool { closeNotify.load(ordering: .relaxed) }
 
     package init(_ evaluator: any HandshakeEvaluator, sessionContext: Data) {
-    self.evaluator = evaluator
+        self.evaluator = evaluator
         self.sessionContext = sessionContext
     }
 

@@ -4,13 +4,13 @@
 package final class ReaderSlot<Value: Sendable>: Sendable {
     /// The result of offering a value.
     package enum OfferResult: Hashable, Sendable {
-    /// A waiting task received the value.
-    case delivered
-    /// The slot was empty and holds the value.
-    case stored
-    /// The slot holds the value, merged with an earlier one.
-    case merged
-    /// The value and the earlier one were dropped: the reader has fallen behind.
+        /// A waiting task received the value.
+        case delivered
+        /// The slot was empty and holds the value.
+        case stored
+        /// The slot holds the value, merged with an earlier one.
+        case merged
+        /// The value and the earlier one were dropped: the reader has fallen behind.
         case dropped
     }
 

@@ -104,7 +104,8 @@ enum PropertyListBounds {
             case 0xA: isDictionary = false
             case 0xD: isDictionary = true
             default:
-                throw HTTPSessionError(.cannotDecodeContent, "the property list has a set or a reference, which are not supported")
+                throw HTTPSessionError(
+                    .cannotDecodeContent, "the property list has a set or a reference, which are not supported")
             }
             let (length, first) = try containerLength(at: offset)
             let total = isDictionary ? length * 2 : length

@@ -16,21 +16,21 @@ private struct Count: Coalescing, Equatable {
 }
 
 @Suite struct BroadcastTests {
-    @Test func `the present comes first, marked as such`() async {
+    @Test func `the latest value comes first, marked as initial`() async {
         let broadcast = Broadcast<Count>()
         broadcast.publish(Count(value: 1))
         let subscription = broadcast.subscribe()
         #expect(await subscription.next() == Count(value: 1, isFirst: true))
     }
 
-    @Test func `a slow reader gets one value for all that it missed`() async {
+    @Test func `a slow reader receives one merged value for all that it missed`() async {
         let broadcast = Broadcast<Count>()
         let subscription = broadcast.subscribe()
         for value in 1...5 { broadcast.publish(Count(value: value)) }
         #expect(await subscription.next() == Count(value: 5, missed: 4))
     }
 
-    @Test func `each subscriber has its own place`() async {
+    @Test func `each subscriber has its own slot`() async {
         let broadcast = Broadcast<Count>()
         let (fast, slow) = (broadcast.subscribe(), broadcast.subscribe())
         broadcast.publish(Count(value: 1))
@@ -40,7 +40,7 @@ private struct Count: Coalescing, Equatable {
         #expect(await slow.next() == Count(value: 2, missed: 1))
     }
 
-    @Test func `a waiting reader ends with its task`() async {
+    @Test func `canceling the task ends a waiting reader`() async {
         let broadcast = Broadcast<Count>()
         let subscription = broadcast.subscribe()
         let reader = Task { await subscription.next() }
@@ -48,7 +48,7 @@ private struct Count: Coalescing, Equatable {
         #expect(await reader.value == nil)
     }
 
-    @Test func `what waits is delivered before the end`() async {
+    @Test func `the available value is delivered before the end`() async {
         let broadcast = Broadcast<Count>()
         let subscription = broadcast.subscribe()
         broadcast.publish(Count(value: 1))
@@ -58,7 +58,7 @@ private struct Count: Coalescing, Equatable {
         #expect(await broadcast.subscribe().next()?.value == 1)
     }
 
-    @Test func `the present is left out where it is not wanted`() {
+    @Test func `a subscription without the latest value starts empty`() {
         let broadcast = Broadcast(Count(value: 1))
         let subscription = broadcast.subscribe(includingLatest: false)
         #expect(!subscription.hasValue && broadcast.subscriberCount == 1)
@@ -66,7 +66,7 @@ private struct Count: Coalescing, Equatable {
         #expect(subscription.take() == Count(value: 2))
     }
 
-    @Test func `callbacks never overlap, also on a concurrent queue, and the last value comes`() async {
+    @Test func `callbacks never overlap on a concurrent queue, and the last value is delivered`() async {
         let broadcast = Broadcast<Count>()
         let seen = Seen()
         let queue = DispatchQueue(label: "concurrent", attributes: .concurrent)
@@ -80,7 +80,7 @@ private struct Count: Coalescing, Equatable {
         callback.end()
     }
 
-    @Test func `a callback is called with the present, with what waits, and last with what its end says`() {
+    @Test func `a callback receives the latest value, coalesced values, and its final value`() {
         let broadcast = Broadcast(Count(value: 1))
         let jobs = Locked<[@Sendable () -> Void]>([])
         let seen = Seen()

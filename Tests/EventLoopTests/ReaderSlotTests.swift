@@ -5,7 +5,7 @@ import Testing
 @Suite struct ReaderSlotTests {
     private func add(_ one: Int) -> (Int) -> Int? { { $0 + one < 10 ? $0 + one : nil } }
 
-    @Test func `what is not taken is merged with what follows`() async {
+    @Test func `a value that was not taken is merged with the next`() async {
         let place = ReaderSlot<Int>()
         #expect(place.offer(1, merging: add(1)) == .waits)
         #expect(place.offer(2, merging: add(2)) == .merged)
@@ -13,7 +13,7 @@ import Testing
         #expect(place.take() == nil)
     }
 
-    @Test func `what cannot be merged is dropped, and the reader catches up once`() {
+    @Test func `values that cannot be merged are dropped, and the reader catches up once`() {
         let place = ReaderSlot<Int>(5)
         #expect(!place.catchUp())
         #expect(place.offer(5, merging: add(5)) == .dropped)
@@ -22,7 +22,7 @@ import Testing
         #expect(!place.catchUp())
     }
 
-    @Test func `who is behind takes what waits first, and nothing after the end`() {
+    @Test func `a reader that is behind takes the stored value first, and does not catch up after the end`() {
         let place = ReaderSlot<Int>(1, isBehind: true)
         #expect(!place.catchUp())
         #expect(place.take() == 1)
@@ -30,7 +30,7 @@ import Testing
         #expect(!place.catchUp())
     }
 
-    @Test func `a waiting task is given the value, the end, or its own end`() async {
+    @Test func `a waiting task receives the value, the end, or its cancellation`() async {
         let place = ReaderSlot<Int>()
         // Whether it waits already or comes to it later, the value is its.
         let reader = Task { await place.next() }

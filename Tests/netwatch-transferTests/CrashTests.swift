@@ -24,7 +24,9 @@ import Testing
     @Test(
         arguments: Command.allCases,
         [(SIGILL, "SIGILL"), (SIGTRAP, "SIGTRAP"), (SIGABRT, "SIGABRT"), (SIGSEGV, "SIGSEGV"), (SIGQUIT, "SIGQUIT")])
-    func aCrashSignalEndsTheProgramWithin1sWithABacktrace(command: Command, signal: (number: Int32, name: String)) throws {
+    func `a crash signal ends the program within 1 s with a backtrace`(
+        command: Command, signal: (number: Int32, name: String)
+    ) throws {
         let program = try folder.run(command.words)
         _ = try program.nextLine()
         let start = ContinuousClock.now
@@ -39,7 +41,7 @@ import Testing
     }
 
     @Test(arguments: Command.allCases, [SIGSEGV, SIGQUIT])
-    func aCrashOnATerminalAsksNothing(command: Command, number: Int32) throws {
+    func `a crash on a terminal asks no question`(command: Command, number: Int32) throws {
         let program = try folder.run(
             command.words, environment: ["TERM": "xterm", "SWIFT_BACKTRACE": nil], input: .terminal, output: .terminal,
             errors: .output)
@@ -77,7 +79,7 @@ import Testing
     }
 
     @Test(.requires("/usr/bin/cc"), arguments: Command.allCases, Fault.allCases)
-    func aCrashInTheProgramItselfEndsItWithItsSignalAndABacktrace(command: Command, fault: Fault) throws {
+    func `a crash in the program ends it by its signal with a backtrace`(command: Command, fault: Fault) throws {
         let library = try Self.library.get()
         let program = try folder.run(
             command.words, environment: ["LD_PRELOAD": library.file("fault.so"), "FAULT": fault.rawValue])
@@ -88,7 +90,7 @@ import Testing
         if fault != .loop { #expect(program.standardError.contains("/fault.so+0x"), "\(program.ending)") }
     }
 
-    @Test func aCrashWhoseReportNobodyReadsEndsTheProgramAllTheSame() throws {
+    @Test func `a crash ends the program although nobody reads the report`() throws {
         // A pipe that is full takes no report: the program waits for half a second.
         let script = "mkfifo pipe; exec 3<>pipe; head -c 65536 /dev/zero >&3; exec \"$0\" watch --json 2>&3"
         let program = try Program(["sh", "-c", script, Programs.netwatch], directory: folder.path)
@@ -99,7 +101,7 @@ import Testing
         #expect(start.duration(to: .now) < .seconds(1))
     }
 
-    @Test func sigquitThatAShellIgnoresEndsTheProgramAndStaysIgnoredForTheCommandOfWait() throws {
+    @Test func `SIGQUIT ignored by a shell ends the program and stays ignored for the command of wait`() throws {
         let program = try Program(["sh", "-c", "trap '' QUIT; exec \"$0\" watch --json", Programs.netwatch])
         _ = try program.nextLine()
         try program.signal(SIGQUIT)

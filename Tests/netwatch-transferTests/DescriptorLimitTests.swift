@@ -18,7 +18,7 @@ import Testing
     }
 
     @Test(arguments: ["get", "put"])
-    func atEveryDescriptorLimitATransferCompletesOrEndsWithOneLine(command: String) throws {
+    func `at every descriptor limit a transfer completes or fails with one line`(command: String) throws {
         let server = try MisbehavingServer { request in Reply(request.method == "PUT" ? 201 : 200, body: .pattern(10_000)) }
         try folder.make("source", size: 10_000)
         var completed: [Int] = []
@@ -46,7 +46,7 @@ import Testing
             ["wait", "--timeout", "20ms", "127.0.0.1:1"],
             ["record", "--for", "20ms", "recording"], ["schema"], ["--version"],
         ])
-    func atADescriptorLimitEveryOtherCommandEndsInOrder(words: [String]) throws {
+    func `at a descriptor limit every other command ends in order`(words: [String]) throws {
         for limit in [4, 6, 8, 10, 11, 12, 13, 14, 15, 16, 20, 32] {
             let program = try run(words, limit: limit)
             let code = try program.wait(within: .seconds(60))
@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test(arguments: [48, 64, 128])
-    func atADescriptorLimit64DownloadsAtATimeWaitForEachOther(limit: Int) throws {
+    func `at a descriptor limit 64 parallel downloads wait for each other`(limit: Int) throws {
         let server = try MisbehavingServer { _ in Reply(body: .pattern(10_000)) }
         let urls = (0..<64).map { server.url("/file\($0)").absoluteString }
         let program = try run(["get", "-q", "--parallel", "64", "-d", "files"] + urls, limit: limit)

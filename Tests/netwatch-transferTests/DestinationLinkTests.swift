@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test func `a symbolic link of one's own, or in a directory that only its owner writes to, is followed`() throws {
+    @Test func `a symbolic link of one's own, or in a directory not writable by others, is followed`() throws {
         try #require(chmod(folder.file("shared"), 0o1777) == 0)
         try link("shared/own", to: "../victim", owner: geteuid())
         try link("foreign", to: "victim", owner: 1)

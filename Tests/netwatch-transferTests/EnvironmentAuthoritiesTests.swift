@@ -26,7 +26,7 @@ import Testing
     }
 
     @Test(
-        "an SSL_CERT_FILE without a certificate is an error, and the system's authorities do not take its place",
+        "an SSL_CERT_FILE without a certificate is an error, without fallback to the system's authorities",
         arguments: [
             ("missing.pem", "cannot read 'missing.pem': No such file or directory"), ("", "it is set and empty"),
             ("empty.pem", "'empty.pem' has no certificate"), ("text.pem", "'text.pem' has no certificate"),
@@ -58,7 +58,7 @@ import Testing
         #expect(program.standardError.hasPrefix("netwatch: get: SSL_CERT_DIR: \(objection)"), "\(program.ending)")
     }
 
-    @Test("a server is trusted by the authorities of SSL_CERT_FILE or SSL_CERT_DIR, and by no others beside them")
+    @Test("only the authorities of SSL_CERT_FILE and SSL_CERT_DIR are trusted")
     func trusted() throws {
         try makeDirectories()
         try write(SelfSignedCertificate(names: ["other.example"]).certificate, to: "other.pem")

@@ -72,7 +72,7 @@ import Testing
     }
 
     /// All at a time: each takes as long as a probe does.
-    @Test func `get without a connection reports the cause that status reports, also while it retries`() throws {
+    @Test func `get without a connection reports the same cause as status, also while it retries`() throws {
         let programs = try Self.faults.map { fault in
             (
                 fault,
@@ -104,7 +104,7 @@ import Testing
         }
     }
 
-    @Test func `a server that accepts and leaves the TLS handshake unanswered is a handshake timeout`() throws {
+    @Test func `a server that never answers the TLS handshake is a handshake timeout`() throws {
         let server = try site.serve(at: "10.9.1.1")
         let get = try run(["get", "--json", "--timeout", "4s", "https://10.9.1.1:\(server.port)/a"])
         let records = try get.remainingLines().map(TransferLine.init)

@@ -43,7 +43,7 @@ import Testing
         #expect(folder.names == ["download"])
     }
 
-    @Test func `a response that suggests no name leaves that of the URL`() throws {
+    @Test func `a response without a suggested name keeps the name from the URL`() throws {
         let server = try server()
         #expect(try get("-q", "\(server.origin)/download").wait() == 0)
         #expect(folder.names == ["download"])
@@ -54,7 +54,7 @@ import Testing
         ("a%0a%1b[2J%C2%9B%E2%80%AE", "a__[2J__"), ("..", "download"), ("", "download"), ("C%3A%5Ctemp%5Ca.txt", "a.txt"),
         (String(repeating: "a", count: 10_000) + ".txt", String(repeating: "a", count: 196) + ".txt"),
     ])
-    func `a harmful name of Content-Disposition is made harmless`(_ suggested: String, _ name: String) throws {
+    func `an unsafe name in Content-Disposition is made safe`(_ suggested: String, _ name: String) throws {
         // In the field and not in the query, which has no control bytes either.
         let server = try MisbehavingServer { _ in
             Reply(
@@ -90,7 +90,7 @@ import Testing
         gate.open()
     }
 
-    @Test func `two URLs whose Content-Disposition is the same do not overwrite one another`() async throws {
+    @Test func `two URLs with the same Content-Disposition do not overwrite each other`() async throws {
         let gate = try Gate()
         let server = try MisbehavingServer { request in
             var body = ReplyBody(stringLiteral: "")
@@ -106,7 +106,7 @@ import Testing
         #expect(["/download?id=1", "/download?id=2"].contains(text("x")))
     }
 
-    @Test func `a killed download of a file that its server names is continued under that name`() async throws {
+    @Test func `a killed download with a server-suggested name is continued under that name`() async throws {
         let gate = try Gate()
         let server = try MisbehavingServer { request in
             let start = request["range"].flatMap { Int64($0.dropFirst("bytes=".count).dropLast()) }

@@ -11,7 +11,8 @@ import Testing
 
     init() throws { folder = try ProgramFolder() }
 
-    @Test(arguments: [SIGINT, SIGTERM, SIGHUP]) func aSignalKeepsThePartAndSaysHowToGoOn(number: Int32) async throws {
+    @Test(arguments: [SIGINT, SIGTERM, SIGHUP])
+    func `a signal keeps the partial file and reports how to continue`(number: Int32) async throws {
         let source = try FileSource(size: 1_000_000)
         source.change { $0.stopsAt = 600_000 }
         let program = try folder.get(source.url, environment: ["TERM": "dumb"], output: .terminal, errors: .output)
@@ -42,7 +43,7 @@ import Testing
         }
     }
 
-    @Test func onRequestItBeginsAnew() async throws {
+    @Test func `--no-continue restarts a download`() async throws {
         let source = try FileSource(size: 1_000_000)
         try await leavePart(source)
         #expect(try folder.get("-q", "--no-continue", source.url).wait() == 0)
@@ -61,7 +62,7 @@ import Testing
         source.change { $0.stopsAt = nil }
     }
 
-    @Test func anotherURLContinuesWhereTheDigestIsTheSame() async throws {
+    @Test func `another URL with the same digest continues the partial file`() async throws {
         let source = try FileSource(size: 1_000_000)
         let digest = try source.digest
         try await leavePart(source, "--sha256", digest)
@@ -72,7 +73,7 @@ import Testing
         #expect(source.server.requests.last?["range"] == "bytes=400000-")
     }
 
-    @Test func anotherVersionBeginsAnew() async throws {
+    @Test func `another version of the file restarts the download`() async throws {
         let source = try FileSource(size: 1_000_000)
         try await leavePart(source)
         source.change { $0.tag = "\"other\"" }
@@ -80,7 +81,7 @@ import Testing
         #expect(folder.content("big.bin") == source.whole)
     }
 
-    @Test func killedAtRandomMomentsItStillFinishes() async throws {
+    @Test func `a download killed at random moments still finishes`() async throws {
         let seed = UInt64.random(in: 0 ... .max)
         var random = SplitMix64(seed: seed)
         let size: Int64 = 16 << 20
@@ -105,7 +106,7 @@ import Testing
         #expect(folder.names == ["big.bin"])
     }
 
-    @Test func stoppedAndContinuedByItsShellItFinishes() async throws {
+    @Test func `a download stopped and continued by its shell finishes`() async throws {
         let source = try FileSource(size: 1_000_000)
         source.change { $0.stopsAt = 500_000 }
         let program = try folder.get(

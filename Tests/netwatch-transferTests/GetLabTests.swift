@@ -30,7 +30,7 @@ import Testing
 
     private var file: Data? { try? Data(contentsOf: URL(fileURLWithPath: folder.file("big.bin"))) }
 
-    @Test func aCableThatIsPulledIsWaitedForInWords() async throws {
+    @Test func `get reports that it waits when the carrier is lost, and continues`() async throws {
         source.change { $0.stopsAt = 500_000 }
         let program = try get(environment: ["TERM": "dumb"], output: .terminal, errors: .output)
         _ = try program.nextLine { $0.contains("big.bin: from ") }
@@ -49,7 +49,7 @@ import Testing
     }
 
     /// The README's example: the same command, before and after the cable is pulled and the process killed; standard error is a pipe.
-    @Test func theSameCommandFinishesWhatACableAndAKillHaveInterrupted() async throws {
+    @Test func `the same command finishes a download interrupted by carrier loss and SIGKILL`() async throws {
         source.change { $0.stopsAt = 400_000 }
         let first = try get(errors: .output)
         #expect(try first.nextLine() == "big.bin: from \(source.url)")
@@ -81,7 +81,7 @@ import Testing
         source.release()
     }
 
-    @Test func aProgramLearnsTheLayerThatIsMissing() async throws {
+    @Test func `records name the layer of the missing network`() async throws {
         source.change { $0.stopsAt = 500_000 }
         let program = try get("--json")
         // Of what the server has sent, something has come.
@@ -101,14 +101,14 @@ import Testing
         source.release()
     }
 
-    @Test func outOfTimeItSaysWhatItWaitedFor() throws {
+    @Test func `a timeout names the missing network layer`() throws {
         try client.ip("route del default")
         let program = try get("-q", "--timeout", "2s")
         #expect(try program.wait(within: .seconds(60)) == 1, "\(program.ending)")
         #expect(program.standardError.hasPrefix("netwatch: \(source.url): timed out after 2s: route: "))
     }
 
-    @Test func aDiskThatIsFullHasItsCode() throws {
+    @Test func `a full disk exits with 74`() throws {
         let small = try FileSource(size: 4 << 20)
         let script = "mount -t tmpfs -o size=1m none \"$1\" && cd \"$1\" && exec \"$0\" get -q \"$2\""
         let program = try Program(
@@ -118,7 +118,7 @@ import Testing
         #expect(program.standardError.contains(": No space left on device"))
     }
 
-    @Test func namespacesThatAreNoneHaveTheirCode() throws {
+    @Test func `an unknown network namespace exits with 66`() throws {
         let program = try Program(
             [try Programs.netwatch, "get", "--netns", "netwatch-no-such", "http://h/x"], directory: folder.path)
         #expect(try program.wait() == 66, "\(program.ending)")

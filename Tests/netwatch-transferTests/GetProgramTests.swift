@@ -10,7 +10,7 @@ import Testing
 
     init() throws { folder = try ProgramFolder() }
 
-    @Test func aFileIsNamedAsTheURLEnds() async throws {
+    @Test func `a file is named after the last component of the URL's path`() async throws {
         let source = try FileSource(size: 100_000)
         let program = try folder.get("\(source.url)?version=2")
         #expect(try program.wait() == 0, "\(program.ending)")
@@ -23,7 +23,7 @@ import Testing
         #expect(source.server.requests.first?["user-agent"] == "netwatch/0.1.0")
     }
 
-    @Test func severalURLsGoToADirectoryThatIsMade() throws {
+    @Test func `several URLs are downloaded to a directory that is created`() throws {
         let source = try FileSource(size: 5_000)
         let program = try folder.get(
             "-q", "-d", "a/b", "--parallel", "2", source.url, source.server.origin + "/two", source.server.origin + "/")
@@ -32,7 +32,7 @@ import Testing
         for name in ["big.bin", "two", "index.html"] { #expect(folder.content("a/b/\(name)") == source.whole) }
     }
 
-    @Test func oneOfSeveralFails() throws {
+    @Test func `one failed URL of several exits with 1`() throws {
         let source = try FileSource(size: 5_000)
         let program = try folder.get("-q", source.url, source.server.origin + "/missing")
         #expect(try program.wait() == 1, "\(program.ending)")
@@ -40,7 +40,7 @@ import Testing
         #expect(folder.content("big.bin") == source.whole)
     }
 
-    @Test func noMoreThanAskedForAtATime() async throws {
+    @Test func `--parallel limits the downloads at a time`() async throws {
         let gate = try Gate()
         let server = try MisbehavingServer { _ in Reply(body: "x").held(by: gate) }
         let urls = ["a", "b", "c"].map { "\(server.origin)/\($0)" }
@@ -55,7 +55,7 @@ import Testing
         #expect(records.map(\.seq) == Array(0..<records.count))
     }
 
-    @Test func aTransferIsToldInRecords() throws {
+    @Test func `--json reports a transfer in records`() throws {
         let source = try FileSource(size: 2_000_000)
         source.change { $0.bytesPerSecond = 2_000_000 }
         let program = try folder.get("--json", source.url)
@@ -69,7 +69,7 @@ import Testing
         #expect(records.count >= 4)
     }
 
-    @Test func theRateIsLimited() throws {
+    @Test func `--limit-rate limits the rate`() throws {
         let source = try FileSource(size: 200_000)
         let start = ContinuousClock.now
         #expect(try folder.get("-q", "--limit-rate", "100k", source.url).wait() == 0)
@@ -77,7 +77,7 @@ import Testing
         #expect(folder.content("big.bin") == source.whole)
     }
 
-    @Test func anExistingFileIsReplacedByAWholeOneOnly() async throws {
+    @Test func `an existing file is replaced only by a complete one`() async throws {
         try "old".write(toFile: folder.file("big.bin"), atomically: true, encoding: .utf8)
         let source = try FileSource(size: 1_000_000)
         source.change { $0.stopsAt = 400_000 }
@@ -94,7 +94,7 @@ import Testing
 
     // MARK: The program itself
 
-    @Test(arguments: [["get", "--help"], ["help", "get"]]) func helpShowsTheOptions(arguments: [String]) throws {
+    @Test(arguments: [["get", "--help"], ["help", "get"]]) func `help shows the options`(arguments: [String]) throws {
         let program = try Program([try Programs.netwatch] + arguments)
         let text = try program.remainingLines().joined(separator: "\n")
         #expect(try program.wait() == 0, "\(program.ending)")
@@ -103,7 +103,7 @@ import Testing
         }
     }
 
-    @Test func withoutTheOtherProgramItSaysSo() throws {
+    @Test func `a missing transfer program is reported with its searched paths`() throws {
         let copy = folder.file("netwatch")
         try FileManager.default.copyItem(atPath: try Programs.netwatch, toPath: copy)
         let program = try Program([copy, "get", "http://127.0.0.1:1/x"], directory: folder.path)

@@ -50,7 +50,7 @@ import Testing
         #expect(try terminal.wait() == 0)
     }
 
-    @Test func `with --sha256 an existing file that has the digest needs no request`() throws {
+    @Test func `with --sha256 an existing file with the digest needs no request`() throws {
         let source = try FileSource(size: 1_000_000)
         let digest = try source.digest
         try source.whole.write(to: URL(fileURLWithPath: folder.file("big.bin")))
@@ -70,7 +70,7 @@ import Testing
         #expect(folder.content("big.bin") == source.whole && source.server.requests.count == 2)
     }
 
-    @Test func `a file system without attributes is no error and the file is downloaded again`() throws {
+    @Test func `without file attributes the file is downloaded again, without an error`() throws {
         let source = try FileSource(size: 5_000)
         // ramfs takes no attributes of users.
         let script = "mount -t ramfs none \"$1\" && cd \"$1\" && \"$0\" get -q \"$2\" && exec \"$0\" get \"$2\""
@@ -81,7 +81,7 @@ import Testing
         #expect(source.server.requests.map { $0["if-none-match"] } == [nil, nil])
     }
 
-    @Test func `a file of another URL is not taken for unchanged`() throws {
+    @Test func `a file from another URL does not count as unchanged`() throws {
         let source = try FileSource(size: 5_000)
         #expect(try folder.get("-q", source.url).wait() == 0)
         #expect(try folder.get("-q", "-o", "big.bin", source.server.origin + "/other").wait() == 0)

@@ -27,7 +27,7 @@ import Testing
         ("put /etc/passwd", 64, nil),
         ("get --json --timeout 50ms http://127.0.0.1:1/a", 1, #"{"v":1,"seq":0,"#),
     ])
-    func withoutProcACommandDoesWhatItsArgumentsSay(words: String, code: Int32, output: String?) throws {
+    func `without /proc each command works`(words: String, code: Int32, output: String?) throws {
         let program = try netwatch(words)
         let line = try program.nextLine()
         #expect(try program.wait() == code, "\(program.ending)")
@@ -35,13 +35,13 @@ import Testing
     }
 
     @Test(arguments: [("true", 0), ("false", 1), ("/nonexistent", 127)])
-    func withoutProcWaitRunsItsCommandAndExitsWithItsCode(command: String, code: Int32) throws {
+    func `without /proc wait runs its command and exits with its code`(command: String, code: Int32) throws {
         let server = try MisbehavingServer { _ in Reply() }
         let program = try netwatch("wait 127.0.0.1:\(server.port) -- \(command)")
         #expect(try program.wait() == code, "\(program.ending)")
     }
 
-    @Test func withoutProcTheTransferProgramOfTheWorkingDirectoryIsNeverRun() throws {
+    @Test func `without /proc a transfer program in the working directory is never run`() throws {
         try Data("#!/bin/sh\necho planted\n".utf8).write(to: URL(fileURLWithPath: folder.file("netwatch-transfer")))
         try FileManager.default.setAttributes(
             [.posixPermissions: 0o755], ofItemAtPath: folder.file("netwatch-transfer"))

@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test(arguments: [UploadServer.Dialect.tus, .draft])
-    func killedAndGivenTheSameCommandItSendsTheRest(dialect: UploadServer.Dialect) async throws {
+    func `after SIGKILL the same command sends the remaining bytes`(dialect: UploadServer.Dialect) async throws {
         let server = try server(dialect)
         // More than both kernels hold on the way: what has left is not all.
         let bytes = try folder.make("film", size: 20_000_000)
@@ -64,7 +64,7 @@ import Testing
 
     /// Its size and name are what they were.
     @Test(arguments: [UploadServer.Dialect.tus, .draft])
-    func aFileThatHasChangedIsSentFromItsBeginning(dialect: UploadServer.Dialect) async throws {
+    func `a changed file is sent from the beginning`(dialect: UploadServer.Dialect) async throws {
         let server = try server(dialect)
         try folder.make("film", size: 1_000_000)
         try await killOne(server)
@@ -95,7 +95,7 @@ import Testing
     }
 
     @Test(arguments: [UploadServer.Dialect.tus, .draft])
-    func `killed, the file changed and its mtime restored, no upload is a mixture of both`(_ dialect: UploadServer.Dialect)
+    func `a file changed after SIGKILL with its mtime restored is never mixed`(_ dialect: UploadServer.Dialect)
         async throws
     {
         let server = try server(dialect)
@@ -115,7 +115,7 @@ import Testing
 
     /// As if the file's version said nothing: the part that the first run has sent is of another file.
     @Test(arguments: [UploadServer.Dialect.tus, .draft])
-    func `an upload whose digest at the server is another one fails and is begun anew`(_ dialect: UploadServer.Dialect)
+    func `an upload with a wrong digest at the server fails and restarts`(_ dialect: UploadServer.Dialect)
         async throws
     {
         let bytes = try folder.make("film", size: 1_000_000)
@@ -141,7 +141,7 @@ import Testing
         #expect(server.requests.last?["want-repr-digest"]?.contains("sha-256") == true)
     }
 
-    @Test func whoWantsToBeginAnewDoes() async throws {
+    @Test func `--no-continue restarts an upload`() async throws {
         let server = try server(.tus)
         let bytes = try folder.make("film", size: 1_000_000)
         try await killOne(server)
@@ -150,7 +150,7 @@ import Testing
         #expect(notes.isEmpty)
     }
 
-    @Test func anUploadThatItsServerHasForgottenIsMadeAnew() async throws {
+    @Test func `an upload that the server no longer has is created again`() async throws {
         let server = try server(.tus)
         let bytes = try folder.make("film", size: 1_000_000)
         try await killOne(server)
@@ -163,7 +163,7 @@ import Testing
         #expect(server.uploads.count == 2 && server.uploads.last?.bytes == bytes)
     }
 
-    @Test func aNoteThatIsNoneIsNoHindrance() async throws {
+    @Test func `an invalid upload note is ignored`() async throws {
         let server = try server(.tus)
         let bytes = try folder.make("film", size: 1_000_000)
         try await killOne(server)
@@ -173,7 +173,7 @@ import Testing
         #expect(server.uploads.last?.bytes == bytes)
     }
 
-    @Test func onlyItsOwnerReadsWhereAnUploadIs() async throws {
+    @Test func `an upload note is readable only by its owner`() async throws {
         let server = try server(.draft)
         try folder.make("film", size: 1_000_000)
         try await killOne(server)
@@ -182,21 +182,21 @@ import Testing
         #expect(stat(state, &found) == 0 && found.st_mode & 0o777 == 0o700)
     }
 
-    @Test func twoRunsDoNotSendTheSameAtOnce() async throws {
+    @Test func `a second put of the same upload is refused`() async throws {
         let server = try server(.tus)
         let bytes = try folder.make("film", size: 1_000_000)
         let first = try folder.put("-q", "film", server.url.absoluteString)
         try await server.awaitBodyBytes(400_000)
         let second = try folder.put("-q", "film", server.url.absoluteString)
         #expect(try second.wait() == 73, "\(second.ending)")
-        #expect(second.standardError == "netwatch: put: film is being sent to \(server.url.absoluteString) already\n")
+        #expect(second.standardError == "netwatch: put: film is already being sent to \(server.url.absoluteString)\n")
         gate.open()
         #expect(try first.wait() == 0, "\(first.ending)")
         #expect(server.uploads.map(\.bytes) == [bytes])
         #expect(notes.isEmpty)
     }
 
-    @Test func withoutAPlaceForNotesItSendsAllTheSame() throws {
+    @Test func `put works without a directory for upload notes`() throws {
         let server = try UploadServer(.tus)
         let bytes = try folder.make("film", size: 300_000)
         let program = try folder.run(
@@ -205,7 +205,7 @@ import Testing
         #expect(server.uploads.map(\.bytes) == [bytes])
     }
 
-    @Test func whatIsTooOldIsRemoved() throws {
+    @Test func `old upload notes are removed`() throws {
         let server = try UploadServer(.tus)
         try folder.make("film", size: 1_000)
         try FileManager.default.createDirectory(atPath: state, withIntermediateDirectories: true)

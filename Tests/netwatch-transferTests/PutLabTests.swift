@@ -15,7 +15,7 @@ import Testing
     }
 
     @Test(arguments: [UploadServer.Dialect.tus, .draft])
-    func aCableThatIsPulledIsWaitedForAndTheRestSent(dialect: UploadServer.Dialect) async throws {
+    func `put waits after carrier loss and sends the remaining bytes`(dialect: UploadServer.Dialect) async throws {
         let gate = try Gate()
         var options = UploadServer.Options()
         (options.address, options.namespace) = (.ip(Uplinks.server, port: 0), uplinks.site.path)

@@ -23,7 +23,7 @@ import Testing
         return try #require(try UploadNote(plan, environment: ["XDG_STATE_HOME": folder.file("state")]))
     }
 
-    @Test func aFileThatIsReplacedWithinARunIsBegunAnew() async throws {
+    @Test func `a file replaced within a run restarts its upload`() async throws {
         try write("film", "one")
         let note = try note(of: "film")
         #expect(note.placeOfCurrentFile() == nil)
@@ -35,7 +35,7 @@ import Testing
         await note.waitUntilWritten()
     }
 
-    @Test func aLinkThatLeadsToAnotherFileIsBegunAnew() async throws {
+    @Test func `a symbolic link to another file restarts the upload`() async throws {
         try write("one", "one")
         try write("two", "two")
         try FileManager.default.createSymbolicLink(atPath: folder.file("film"), withDestinationPath: folder.file("one"))
@@ -47,7 +47,7 @@ import Testing
         await note.waitUntilWritten()
     }
 
-    @Test func whatIsNotedIsKnownToTheNextRun() async throws {
+    @Test func `a noted upload is known to the next run`() async throws {
         try write("film", "one")
         do {
             let first = try note(of: "film")
@@ -68,7 +68,7 @@ import Testing
         case hardLink, symbolicLink, groupWritable, othersWritable
     }
 
-    @Test(arguments: Plant.allCases) func `a planted upload note is neither used nor touched`(_ plant: Plant) async throws {
+    @Test(arguments: Plant.allCases) func `a planted upload note is neither used nor modified`(_ plant: Plant) async throws {
         try write("film", "one")
         do {
             let first = try note(of: "film")

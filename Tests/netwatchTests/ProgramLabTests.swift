@@ -42,7 +42,7 @@ import Testing
         try JSONDecoder().decode(Line.self, from: Data(try #require(line).utf8))
     }
 
-    @Test func aDefaultRouteThatComesAndGoesIsTold() throws {
+    @Test func `a default route that is added and removed is reported`() throws {
         let place = try Place()
         let program = try place.netwatch("watch", "--json", "--count", "2")
         #expect(try decode(program.nextLine()).type == "hello")
@@ -56,7 +56,7 @@ import Testing
         #expect(program.standardError == "")
     }
 
-    @Test func hooksRunOnChanges() throws {
+    @Test func `hooks run on changes`() throws {
         let place = try Place()
         let directory = try Directory()
         let command = "cat >> \(directory.path)/records; echo $NETWATCH_STATUS $NETWATCH_INTERFACE >> \(directory.path)/runs"
@@ -70,7 +70,7 @@ import Testing
         #expect(directory.text("runs") == "satisfied up0\n")
     }
 
-    @Test(arguments: [SIGTERM, SIGINT]) func aSecondSignalKillsARunningHookToo(number: Int32) throws {
+    @Test(arguments: [SIGTERM, SIGINT]) func `a second signal also kills a running hook`(number: Int32) throws {
         for attempt in 1...3 {
             let program = try endTwiceDuringAHook(by: number)
             // On a loaded machine, the hook's second of grace may be over first.
@@ -111,7 +111,7 @@ import Testing
         return mask.map { $0 & 1 << UInt64(number - 1) == 0 } ?? true
     }
 
-    @Test func waitEndsWhenThePathIsThereAndRunsTheCommand() throws {
+    @Test func `wait ends when the path is satisfied and runs the command`() throws {
         let place = try Place()
         let program = try Program(
             [try Programs.netwatch, "wait", "--netns", try #require(place.host.name), "--", "sh", "-c", "echo ran; exit 7"])
@@ -121,7 +121,7 @@ import Testing
         #expect(program.standardError == "")
     }
 
-    @Test func waitTimesOutWithTheReasonWhileNothingHappens() throws {
+    @Test func `wait times out with the reason without any event`() throws {
         let place = try Place()
         let program = try place.netwatch("wait", "--timeout", "300ms")
         #expect(try program.wait() == 124, "\(program.ending)")
@@ -129,14 +129,14 @@ import Testing
         #expect(try program.remainingLines() == [])
     }
 
-    @Test func waitNamesWhatTheProbesMetBeforeTheVerdict() throws {
+    @Test func `wait names the cause of failed probes before the target is down`() throws {
         let place = try Place()
         let program = try place.netwatch("wait", "--timeout", "1s", "--fail-after", "50", "127.0.0.1:5")
         #expect(try program.wait() == 124, "\(program.ending)")
         #expect(program.standardError.hasPrefix("netwatch: wait: timed out after 1s: 127.0.0.1:5: tcp/refused: "))
     }
 
-    @Test func waitInTheBackgroundOfAScriptHeedsSIGINT() throws {
+    @Test func `SIGINT ends wait in the background of a script`() throws {
         let place = try Place()
         // As a shell without job control starts it.
         let program = try Program(
@@ -149,7 +149,7 @@ import Testing
         #expect(code == 128 + SIGINT)
     }
 
-    @Test func waitLeavesTheCommandTheSignalsThatItFound() throws {
+    @Test func `the command of wait inherits ignored signals`() throws {
         let place = try Place()
         try place.host.ip("route add default via 192.0.2.1")
         let script = "trap '' INT; exec \"$0\" wait --netns \"$1\" -- grep SigIgn /proc/self/status"
@@ -159,14 +159,14 @@ import Testing
         #expect(try program.wait() == 0, "\(program.ending)")
     }
 
-    @Test func theStatusOfATargetIsItsFirstRecord() throws {
+    @Test func `the status of a target is its first record`() throws {
         let place = try Place()
         let program = try place.netwatch("status", "--json", "127.0.0.1:5")
         #expect(try program.remainingLines().first?.contains(#""initial":true}"#) == true)
         #expect(try program.wait() == 1, "\(program.ending)")
     }
 
-    @Test func aRecordingIsWholeAfterItsCountAndAfterTheNamespace() throws {
+    @Test func `a recording is complete after --count and after its namespace is deleted`() throws {
         let place = try Place()
         let directory = try Directory()
         let file = "\(directory.path)/recording"
@@ -191,7 +191,7 @@ import Testing
         try expectWhole(lines)
     }
 
-    @Test func statusIsPrintedWhateverTheExitCode() throws {
+    @Test func `status is printed for every exit code`() throws {
         let place = try Place()
         let unsatisfied = try place.netwatch("status", "--json")
         #expect(try unsatisfied.remainingLines().count == 1)
@@ -202,7 +202,7 @@ import Testing
         #expect(try satisfied.wait() == 0, "\(satisfied.ending)")
     }
 
-    @Test func theEndOfTheNamespaceIsTheEnd() throws {
+    @Test func `deleting the namespace ends watch`() throws {
         let place = try Place()
         let program = try place.netwatch("watch", "--json")
         #expect(try decode(program.nextLine()).type == "hello")

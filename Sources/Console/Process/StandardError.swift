@@ -3,7 +3,7 @@ import Glibc
 /// Messages for a person on standard error: one line each, in one write(2).
 package enum StandardError {
     package static func report(_ failure: Failure) {
-    write(line: failure.line)
+        write(line: failure.line)
     }
 
     /// Reports a limitation that does not end the program.
@@ -11,7 +11,7 @@ package enum StandardError {
 
     /// Reports that the monitor polls: changes are reported later, and fewer of them.
     package static func reportPolling() {
-    write(line: "netwatch: netlink: the system refuses it or its events; interfaces and routes are polled every 2s instead")
+        write(line: "netwatch: netlink: the system refuses it or its events; interfaces and routes are polled every 2s instead")
     }
 
     private static func write(line: String) {

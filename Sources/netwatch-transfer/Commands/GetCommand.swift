@@ -51,7 +51,8 @@ struct GetCommand: ParsableCommand {
 
     @Option(
         name: [.customShort("d"), .customLong("directory")],
-        help: ArgumentHelp("The directory for the files; created if it is missing (default: the current directory).", valueName: "directory"))
+        help: ArgumentHelp(
+            "The directory for the files; created if it is missing (default: the current directory).", valueName: "directory"))
     var directory: String?
 
     @Flag(

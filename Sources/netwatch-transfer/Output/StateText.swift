@@ -14,7 +14,9 @@ struct StateText: Hashable {
             return status.attempt > 1 ? "connecting again" : "connecting"
         case .moving:
             let isUpload = status.direction == .upload
-            if status.isComplete { return isUpload ? "all bytes sent, waiting for the response" : "all bytes received, verifying" }
+            if status.isComplete {
+                return isUpload ? "all bytes sent, waiting for the response" : "all bytes received, verifying"
+            }
             return status.silence(at: now).map { "no bytes \(isUpload ? "sent" : "received") for \(Self.seconds($0))" }
         case .waitingForNetwork(let problem):
             return "waiting for the network: \(problem.message), since \(clock(status.since))"

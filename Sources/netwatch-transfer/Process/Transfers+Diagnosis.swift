@@ -45,7 +45,7 @@ extension Transfers {
     }
 
     func receive(_ result: EventInbox.ProbeResult) {
-    // A failure that waits for this result is reported with it, so the result needs no record of its own.
+        // A failure that waits for this result is reported with it, so the result needs no record of its own.
         guard running[result.place].heldUntil == nil else {
             _ = statuses[result.place].apply(.diagnosed(result.diagnosis), at: result.moment)
             return release(result.place)

@@ -274,22 +274,26 @@ final class Transfers {
         var end = explained ?? last ?? TransferProblem(HTTPSessionError(.timedOut, "it was never started"))
         if settings.deadline != nil, end.isRetriable {
             let isLate = isLate(now)
-            let what = isLate ? "timed out after \(settings.timeoutText)" : "no time for another attempt within \(settings.timeoutText)"
+            let what =
+                isLate ? "timed out after \(settings.timeoutText)" : "no time for another attempt within \(settings.timeoutText)"
             // The problem before the timeout is more informative than the timeout.
             if isLate, let last { end = last }
             let isPlain = isLate && last == nil && problem != nil && statuses[index].stage == .requested
             if isPlain { end.cause = Cause(.http, .timeout, detail: what) }
             end.message = isPlain ? what : "\(what): \(end.message)"
         }
-        if end.kind == .permanent, [.invalidResponse, .unexpectedBody].contains(end.cause.code) { work.discardResumeState(index) }
+        if end.kind == .permanent, [.invalidResponse, .unexpectedBody].contains(end.cause.code) {
+            work.discardResumeState(index)
+        }
         publish(.failed(end), index, now)
         var code = ExitCode.doesNotHold
         if case .file(let own) = end.kind { code = own }
         codes.append(code)
         let isFile = code != ExitCode.doesNotHold
         report.show(
-        Failure(
-                code, "\(isFile ? work.command : ShortURL.text(items[index].url.withoutSecrets)): \(end.message)\(hint(index, end))"
+            Failure(
+                code,
+                "\(isFile ? work.command : ShortURL.text(items[index].url.withoutSecrets)): \(end.message)\(hint(index, end))"
             ),
             statuses, at: now)
     }

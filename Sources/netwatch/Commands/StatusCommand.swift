@@ -9,7 +9,8 @@ struct StatusCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",
         abstract: "Show the path once, and probe each target once.",
-        discussion: "Exit code 0: all targets are up; without targets, the path is satisfied. 1: not so. 2: could not be determined."
+        discussion:
+            "Exit code 0: all targets are up; without targets, the path is satisfied. 1: not so. 2: could not be determined."
     )
 
     @OptionGroup var network: NetworkOptions

@@ -24,7 +24,9 @@ struct WaitCommand: ParsableCommand {
     @Flag(help: "All targets must be up (the default).")
     var all = false
 
-    @Option(parsing: .unconditional, help: ArgumentHelp("The condition must hold for this time without a break.", valueName: "duration"))
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("The condition must hold for this time without a break.", valueName: "duration"))
     var stable: String?
 
     @Option(parsing: .unconditional, help: ArgumentHelp("Give up after this time (default: never).", valueName: "duration"))

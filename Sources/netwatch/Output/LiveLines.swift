@@ -75,7 +75,9 @@ struct LiveLines {
         let former = self.path
         let path = update.path
         let status = style.paint("path \(path.status.rawValue)", path.assessment)
-        var lines = [line(update.moment, style.paint(style.symbol(path.assessment), path.assessment), "\(status)  \(path.sentence)")]
+        var lines = [
+            line(update.moment, style.paint(style.symbol(path.assessment), path.assessment), "\(status)  \(path.sentence)")
+        ]
         if let former, !update.isInitial {
             let changes = PathChanges(old: former, new: path, isUnicode: style.isUnicode).sentence(columns: detailColumns)
             if !changes.isEmpty { lines.append(detail(style.paint(changes, .dim))) }

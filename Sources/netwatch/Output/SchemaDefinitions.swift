@@ -14,7 +14,8 @@ extension Schema {
             ("probe", record(.probe, probe)),
             (
                 "resync",
-                record(.resync, [("reason", .words(ResyncReason.allCases.map(\.rawValue), "Why the kernel's state was read again"))])
+                record(
+                    .resync, [("reason", .words(ResyncReason.allCases.map(\.rawValue), "Why the kernel's state was read again"))])
             ),
             ("gap", record(.gap, gap)),
             ("transfer", record(named: "transfer", transfer)),
@@ -35,7 +36,8 @@ extension Schema {
             ("mono_ns", .integer("The same time on CLOCK_MONOTONIC, nanoseconds")),
             ("type", .constant(type)),
         ]
-        let superseded = Node.integer("The number of records that were dropped before this one because the reader did not keep up")
+        let superseded = Node.integer(
+            "The number of records that were dropped before this one because the reader did not keep up")
         return .object(common + members, optional: [("superseded", superseded)])
     }
 

@@ -30,7 +30,8 @@ enum TransferProgram {
     static func replaceThisProgram(_ arguments: [String]) -> Failure {
         let places = places(besides: ProgramStart.executable)
         guard !places.isEmpty else {
-            let words = "without /proc this program does not know its own directory; start it by its path, as in /usr/bin/netwatch"
+            let words =
+                "without /proc this program does not know its own directory; start it by its path, as in /usr/bin/netwatch"
             return Failure(ExitCode.unavailable, "\(arguments.first ?? ""): \(words)")
         }
         guard let program = places.first(where: { access($0, X_OK) == 0 }) else {

@@ -17,27 +17,27 @@ private func halfway(_ name: String = "big.bin") -> TransferStatus {
     return status
 }
 
-@Suite struct StateWordsTests {
-    private func words(_ events: [TransferEvent], wait: Duration? = nil, at now: Int64 = 0) -> String? {
+@Suite struct StateTextTests {
+    private func text(_ events: [TransferEvent], wait: Duration? = nil, at now: Int64 = 0) -> String? {
         var status = download()
         for event in [TransferEvent.started, .requested] + events { _ = status.apply(event, at: moment(0)) }
         status.sample(bytes: 0, total: nil, wait: wait, at: moment(0))
         return plain.text(status, at: moment(now))
     }
 
-    @Test func statesAreToldInWords() {
-        #expect(words([]) == "connecting")
-        #expect(words([.networkGone(Problems.noCarrier)]) == "waiting for the network: link: wlan0 has no carrier, since 13:00")
-        #expect(words([.failedForNow(Problems.busy)], wait: .seconds(8)) == "trying again in 8 s: the server answered 503")
+    @Test func `each state has its text`() {
+        #expect(text([]) == "connecting")
+        #expect(text([.networkGone(Problems.noCarrier)]) == "waiting for the network: link: wlan0 has no carrier, since 13:00")
+        #expect(text([.failedForNow(Problems.busy)], wait: .seconds(8)) == "trying again in 8 s: the server answered 503")
         #expect(
-            words([.failedForNow(Problems.busy)], wait: .seconds(125)) == "trying again in 2 min 05 s: the server answered 503")
-        #expect(words([.failedForNow(Problems.busy)], wait: .seconds(8), at: 7_600) == "trying again: the server answered 503")
-        #expect(words([.failedForNow(Problems.busy), .requested]) == "connecting again")
-        #expect(words([.answered(status: 200, phrase: "")]) == nil)
-        #expect(words([.answered(status: 200, phrase: "")], at: 12_000) == "nothing has come for 12 s")
+            text([.failedForNow(Problems.busy)], wait: .seconds(125)) == "trying again in 2 min 05 s: the server answered 503")
+        #expect(text([.failedForNow(Problems.busy)], wait: .seconds(8), at: 7_600) == "trying again: the server answered 503")
+        #expect(text([.failedForNow(Problems.busy), .requested]) == "connecting again")
+        #expect(text([.answered(status: 200, phrase: "")]) == nil)
+        #expect(text([.answered(status: 200, phrase: "")], at: 12_000) == "no bytes received for 12 s")
     }
 
-    @Test func theEndSaysHowMuchOfItIsNew() {
+    @Test func `the summary counts only the bytes of this run`() {
         var status = halfway()
         _ = status.apply(.finished, at: moment(7_000))
         #expect(plain.ending(status) == "7.0 MiB in 7.0s, 1.0 MiB/s")
@@ -56,7 +56,7 @@ private func halfway(_ name: String = "big.bin") -> TransferStatus {
             (12_897_484, "12.2 MiB"),
             (Int64.max, "7.9 EiB"),
         ] as [(Int64, String)])
-    func bytes(_ count: Int64, _ text: String) { #expect(ByteCount.text(count) == text) }
+    func `byte counts have units`(_ count: Int64, _ text: String) { #expect(ByteCount.text(count) == text) }
 
     @Test(
         arguments: [
@@ -65,7 +65,7 @@ private func halfway(_ name: String = "big.bin") -> TransferStatus {
             ("k", nil), ("1.5M", nil), ("1 k", nil), ("1kB", nil), ("9223372036854775807k", nil), ("9223372036854775807", .max),
             ("٣", nil),
         ] as [(String, Int64?)])
-    func rates(_ text: String, _ bytes: Int64?) { #expect(ByteCount.parse(text) == bytes) }
+    func `--limit-rate parses sizes`(_ text: String, _ bytes: Int64?) { #expect(ByteCount.parse(text) == bytes) }
 }
 
 @Suite struct ProgressLineTests {
@@ -74,7 +74,7 @@ private func halfway(_ name: String = "big.bin") -> TransferStatus {
             .text(status, nameWidth: nameWidth, at: moment(7_000))
     }
 
-    @Test func asMuchAsFits() {
+    @Test func `a progress line drops parts that do not fit`() {
         let lines = [100, 80, 60, 40, 24, 12, 4].map { line(halfway(), $0) }
         #expect(
             lines == [
@@ -88,7 +88,7 @@ private func halfway(_ name: String = "big.bin") -> TransferStatus {
             ])
     }
 
-    @Test(arguments: 1...130) func noLineReachesTheLastColumn(columns: Int) {
+    @Test(arguments: 1...130) func `no progress line reaches the last column`(columns: Int) {
         for name in ["big.bin", "名前の長いファイル.tar.gz", String(repeating: "x", count: 300), ""] {
             var waiting = halfway(name)
             _ = waiting.apply(.networkGone(Problems.noCarrier), at: moment(7_000))
@@ -102,7 +102,7 @@ private func halfway(_ name: String = "big.bin") -> TransferStatus {
         }
     }
 
-    @Test func aStateInWordsTakesThePlaceOfTheBar() {
+    @Test func `a state text replaces the progress bar`() {
         var status = halfway()
         _ = status.apply(.networkGone(Problems.noCarrier), at: moment(7_000))
         #expect(line(status, 100) == "big.bin   58 %  waiting for the network: link: wlan0 has no carrier, since 13:00")
@@ -110,7 +110,7 @@ private func halfway(_ name: String = "big.bin") -> TransferStatus {
         #expect(line(status, 20) == "waiting for the ne…")
     }
 
-    @Test func withoutALengthThereIsNoBar() {
+    @Test func `without a known length there is no progress bar`() {
         var status = download()
         for event in [TransferEvent.started, .requested, .answered(status: 200, phrase: "OK")] {
             _ = status.apply(event, at: moment(0))
@@ -120,7 +120,7 @@ private func halfway(_ name: String = "big.bin") -> TransferStatus {
         #expect(text.contains("3.0 MiB     1.0 MiB/s") && !text.contains("["))
     }
 
-    @Test func namesAreHarmlessAndMeasured() {
+    @Test func `file names are sanitized and measured in columns`() {
         #expect(DisplayWidth.harmless("a\u{1b}[2Jb\u{202e}c\u{200d}", isUnicode: true) == "a\u{fffd}[2Jb\u{fffd}c\u{fffd}")
         #expect(DisplayWidth.harmless("naïve", isUnicode: false) == "na?ve")
         #expect(DisplayWidth.columns("日本") == 4)
@@ -131,7 +131,7 @@ private func halfway(_ name: String = "big.bin") -> TransferStatus {
 }
 
 @Suite struct LiveBlockTests {
-    @Test func aFrameReplacesTheOneBefore() {
+    @Test func `a frame replaces the previous one`() {
         var block = LiveBlock()
         #expect(block.frame(live: ["one", "two"], columns: 80) == "one\u{1b}[K\ntwo\u{1b}[K\n")
         #expect(block.frame(live: ["one", "two"], columns: 80) == "", "nothing has changed")
@@ -140,20 +140,20 @@ private func halfway(_ name: String = "big.bin") -> TransferStatus {
         #expect(block.frame(permanent: ["end"], live: [], columns: 80) == "end\u{1b}[K\n")
     }
 
-    @Test func aNarrowerTerminalHasBrokenTheLines() {
+    @Test func `after the terminal became narrower, wrapped rows are erased`() {
         var block = LiveBlock()
         _ = block.frame(live: [String(repeating: "x", count: 70), "\u{1b}[33mshort\u{1b}[0m"], columns: 80)
         let frame = block.frame(live: ["a"], columns: 30)
         #expect(frame.hasPrefix("\u{1b}[4A\r"), "three rows and one")
     }
 
-    @Test func whatOthersWroteStays() {
+    @Test func `output of other programs is not overwritten`() {
         var block = LiveBlock()
         _ = block.frame(live: ["one"], columns: 80)
         #expect(block.frame(live: ["one"], columns: 80, isFresh: true) == "one\u{1b}[K\n")
     }
 
-    @Test func aLowTerminalShowsWhatFits() {
+    @Test func `a terminal with few rows shows the transfers that fit`() {
         var display = LiveDisplay(style: TextStyle(), stateText: plain, columns: 80, rows: 5)
         let text = display.frame((1...9).map { halfway("file\($0)") }, at: moment(7_000))
         #expect(text.split(separator: "\n").count == 3)
@@ -178,17 +178,17 @@ private func halfway(_ name: String = "big.bin") -> TransferStatus {
         (1_001, .answered(status: 200, phrase: "OK")), (2_000, .finished),
     ]
 
-    @Test func oneLineForEachChange() {
+    @Test func `each change of state is one line`() {
         #expect(
             lines(story) == [
                 "big.bin: from http://example.test/big.bin", "big.bin: continued at 50 % (6.0 MiB of 12.0 MiB)",
                 "big.bin: 50 %, waiting for the network: link: wlan0 has no carrier, since 13:00",
-                "big.bin: 50 %, trying again: the server answered 503", "big.bin: goes on, from the beginning",
+                "big.bin: 50 %, trying again: the server answered 503", "big.bin: restarted from the beginning",
                 "big.bin: 0 B of 6.0 MiB in 2.0s, 0 B/s",
             ])
     }
 
-    @Test func verboseTellsAttemptsAndAnswers() {
+    @Test func `verbose lines include attempts and responses`() {
         let told = lines(story, isVerbose: true)
         #expect(told.contains("big.bin: attempt 3"))
         #expect(told.contains("big.bin: the server answered 206 Partial Content"))
@@ -196,7 +196,7 @@ private func halfway(_ name: String = "big.bin") -> TransferStatus {
 }
 
 @Suite struct TransferRecordTests {
-    @Test func everyKeyIsThere() throws {
+    @Test func `a transfer record has every key`() throws {
         var status = download()
         let first = TransferRecord(status: status, moment: moment(0)).encode(seq: 0)
         #expect(
@@ -214,7 +214,7 @@ private func halfway(_ name: String = "big.bin") -> TransferStatus {
                     + #"{"layer":"http","code":"status","detail":"the server answered 503","evidence":{}},"superseded":2}"#))
     }
 
-    @Test func atMostTwoASecondBesideChanges() {
+    @Test func `progress records are at most two per second`() {
         var pacing = RecordPacing()
         var status = download()
         #expect(pacing.isDue(status, of: 0, at: moment(0)) == true)
@@ -231,7 +231,7 @@ private func halfway(_ name: String = "big.bin") -> TransferStatus {
 
     }
 
-    @Test func aSlowReaderMissesWhatIsObsolete() {
+    @Test func `a slow reader misses only obsolete records`() {
         var backlog = RecordBacklog()
         let status = download()
         for number in 0..<(RecordBacklog.limit + 10) {

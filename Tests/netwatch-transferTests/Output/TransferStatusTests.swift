@@ -26,7 +26,7 @@ func download(_ name: String = "big.bin") -> TransferStatus {
 }
 
 @Suite struct TransferStatusTests {
-    @Test func aDownloadThatMeetsNothing() {
+    @Test func `a download without problems goes from waiting to finished`() {
         var status = download()
         #expect(status.recordState == .waiting)
         #expect(status.apply(.started, at: moment(1)) == true)
@@ -45,7 +45,7 @@ func download(_ name: String = "big.bin") -> TransferStatus {
         #expect(status.apply(.failed(Problems.gone), at: moment(3_000)) == false, "what is over is over")
     }
 
-    @Test func aRedirectBelongsToItsAttempt() {
+    @Test func `a redirect belongs to its attempt`() {
         var status = download()
         for event in [TransferEvent.started, .requested, .answered(status: 302, phrase: ""), .redirected(to: "/x"), .requested] {
             _ = status.apply(event, at: moment(1))
@@ -53,7 +53,7 @@ func download(_ name: String = "big.bin") -> TransferStatus {
         #expect((status.attempt, status.phase) == (1, .connecting))
     }
 
-    @Test func aRetryCountsAnAttemptAndSaysWhy() {
+    @Test func `a retry counts an attempt and has a cause`() {
         var status = download()
         _ = status.apply(.started, at: moment(0))
         _ = status.apply(.requested, at: moment(0))
@@ -68,7 +68,7 @@ func download(_ name: String = "big.bin") -> TransferStatus {
         #expect((status.attempt, status.problem) == (2, nil))
     }
 
-    @Test func whatWasHereCountsForNoRate() {
+    @Test func `bytes of earlier runs do not count for the rate`() {
         var status = download()
         _ = status.apply(.started, at: moment(0))
         status.sample(bytes: 610_000, total: 1_000_000, at: moment(1))
@@ -84,7 +84,7 @@ func download(_ name: String = "big.bin") -> TransferStatus {
         #expect(status.rate(at: moment(2_003)) == nil)
     }
 
-    @Test func aContinuationOfThisRunKeepsNothingFromBefore() {
+    @Test func `a continuation within a run has no bytes of earlier runs`() {
         var status = download()
         for event in [TransferEvent.started, .requested, .answered(status: 200, phrase: "")] {
             _ = status.apply(event, at: moment(0))
@@ -96,7 +96,7 @@ func download(_ name: String = "big.bin") -> TransferStatus {
         #expect((status.resumedFrom, status.bytesOfEarlierRuns, status.attempt) == (500, 0, 2))
     }
 
-    @Test func theNetworkIsGoneSinceItWasFirstFoundGone() {
+    @Test func `the network is missing since the first failed attempt`() {
         var status = download()
         _ = status.apply(.started, at: moment(0))
         _ = status.apply(.requested, at: moment(0))
@@ -110,7 +110,7 @@ func download(_ name: String = "big.bin") -> TransferStatus {
         #expect(status.since == moment(80_000))
     }
 
-    @Test func aSignalSuspendsIt() {
+    @Test func `a signal suspends the transfer`() {
         var status = download()
         _ = status.apply(.started, at: moment(0))
         #expect(status.apply(.stopped, at: moment(5)) == true)
@@ -121,7 +121,7 @@ func download(_ name: String = "big.bin") -> TransferStatus {
 @Suite struct RateMeterTests {
     private func time(_ milliseconds: Int64) -> Int64 { milliseconds * 1_000_000 }
 
-    @Test func theRateIsThatOfTheLastFiveSeconds() {
+    @Test func `the rate covers the last five seconds`() {
         var meter = RateMeter(bytes: 0, at: 0)
         #expect(meter.rate(at: time(400)) == nil, "too short to say")
         for tenth in 1...100 { meter.add(bytes: Int64(tenth) * 1_000, at: time(Int64(tenth) * 100)) }
@@ -130,13 +130,13 @@ func download(_ name: String = "big.bin") -> TransferStatus {
         #expect((meter.rate(at: time(20_000)), meter.silence(at: time(20_000))) == (0, time(10_000)))
     }
 
-    @Test func manySamplesAreFew() {
+    @Test func `close samples are merged`() {
         var meter = RateMeter(bytes: 0, at: 0)
         for number in 1...100_000 { meter.add(bytes: Int64(number), at: Int64(number) * 100_000) }
         #expect(abs((meter.rate(at: 10_000_000_000) ?? 0) - 10_000) < 300)
     }
 
-    @Test func fewerBytesThanBeforeBeginAnew() {
+    @Test func `fewer bytes than before restart the meter`() {
         var meter = RateMeter(bytes: 1_000, at: 0)
         meter.add(bytes: 10, at: time(1_000))
         #expect(meter.rate(at: time(1_100)) == nil)
@@ -144,7 +144,7 @@ func download(_ name: String = "big.bin") -> TransferStatus {
         #expect(meter.rate(at: time(2_000)) == 1_000)
     }
 
-    @Test func `an upload moves when bytes go, whatever is answered on the way`() {
+    @Test func `an upload is running once bytes are sent, whatever is answered before`() {
         var status = TransferStatus(.upload, url: "http://example.test/film", name: "film", at: moment(0))
         _ = status.apply(.started, at: moment(0))
         _ = status.apply(.requested, at: moment(1))
@@ -160,11 +160,11 @@ func download(_ name: String = "big.bin") -> TransferStatus {
         status.sample(bytes: 0, total: 1_000, at: moment(7))
         #expect((status.bytes, status.resumedFrom, status.attempt, status.bytesOfEarlierRuns) == (300, 300, 2, 0))
         status.sample(bytes: 1_000, total: 1_000, at: moment(8))
-        #expect(StateText(offset: 0).text(status, at: moment(8)) == "all has gone, waiting for the answer")
+        #expect(StateText(offset: 0).text(status, at: moment(8)) == "all bytes sent, waiting for the response")
         #expect(status.apply(.finished, at: moment(9)) == true)
     }
 
-    @Test func `records say which way the bytes went`() {
+    @Test func `records count sent and received bytes separately`() {
         var status = TransferStatus(.upload, url: "http://example.test/film", name: "film", at: moment(0))
         _ = status.apply(.started, at: moment(0))
         status.sample(bytes: 400, total: 1_000, at: moment(4))
@@ -172,7 +172,7 @@ func download(_ name: String = "big.bin") -> TransferStatus {
         #expect(line.contains(#""state":"running","received":0,"sent":400,"total":1000"#))
     }
 
-    @Test func `a TLS handshake that nobody answers is a handshake timeout, although libcurl names no connection`() {
+    @Test func `an unanswered TLS handshake is a handshake timeout although libcurl reports no connection`() {
         var status = TransferStatus(url: "https://example.test/x", name: "x", at: moment(0))
         status.usesTLS = true
         for event in [TransferEvent.started, .requested, .diagnosed(.answers), .measured(.unconnected)] {
@@ -185,7 +185,7 @@ func download(_ name: String = "big.bin") -> TransferStatus {
         #expect(status.explained(late).cause.code == .timeout)
     }
 
-    @Test func `an answer of the proxy names the proxy, and is no missing connection`() {
+    @Test func `a response of the proxy names the proxy and is no connection failure`() {
         var status = download()
         let refused = TransferProblem(TransferAnswer(status: 407, phrase: "Proxy Authentication Required"))
         #expect(status.explained(refused).message == "the server answered 407 Proxy Authentication Required")

@@ -48,27 +48,27 @@ import Testing
         ),
         ("watch ftp://a", "target 'ftp://a': scheme: 'ftp' is not known; write HOST:PORT or tcp://HOST:PORT"),
     ])
-    func isRefused(line: String, message: String) {
+    func `invalid arguments are usage errors`(line: String, message: String) {
         #expect(throws: Failure(64, message)) {
             try Netwatch.run(line.split(separator: " ").map(String.init))
         }
     }
 
-    @Test func anEmptyHookIsRefused() {
+    @Test func `an empty --exec command is refused`() {
         #expect(throws: Failure(64, "--exec: the command is empty")) { try Netwatch.run(["watch", "--exec", " "]) }
     }
 
-    @Test func aFileThatIsNotThereHasItsOwnCode() {
+    @Test func `a missing file exits with 66`() {
         #expect(throws: Failure(66, "/nowhere/x: cannot open: No such file or directory")) {
             try Netwatch.run(["replay", "-q", "/nowhere/x"])
         }
     }
 
-    @Test func theLineIsOneLineWhateverTheTextHolds() {
+    @Test func `a failure is one line whatever its text contains`() {
         #expect(Failure(64, "a\nb\u{1b}[2J").line == "netwatch: a b\u{fffd}[2J")
     }
 
-    @Test func everyMonitorErrorHasItsCodeAndWayOut() {
+    @Test func `every monitor error has its exit code and remedy`() {
         #expect(
             Failure(.noSuchNamespace(.init("x")))
                 == Failure(66, "--netns x: no network namespace 'x'; 'ip netns' lists them"))

@@ -8,7 +8,7 @@ import Testing
     let first = Samples.endpoint("192.0.2.9:22")
     let second = Samples.endpoint("192.0.2.8:80")
 
-    @Test func withoutTargetsThePathDecides() {
+    @Test func `without targets the path decides wait`() {
         var condition = WaitCondition(endpoints: [])
         #expect(!condition.isDone(at: Samples.moment(0)))
         #expect(condition.reason == "the path is not known yet")
@@ -19,7 +19,7 @@ import Testing
         #expect(condition.isFulfilled(at: Samples.moment(2)))
     }
 
-    @Test func targetsDecideWhereThereAreAny() {
+    @Test func `if there are targets, they decide`() {
         var condition = WaitCondition(endpoints: [first, second])
         condition.receive(Samples.hello)
         condition.receive(Samples.server(0, first.text, at: 1))
@@ -30,7 +30,7 @@ import Testing
         #expect(condition.isFulfilled(at: Samples.moment(3)))
     }
 
-    @Test func aProbeThatFailedIsTheReasonBeforeThereIsAVerdict() {
+    @Test func `a failed probe is the reason before the target's status is known`() {
         var condition = WaitCondition(endpoints: [first])
         condition.receive(Samples.path())
         condition.receive(Samples.server(0, first.text, .unknown, initial: true, at: 0))
@@ -45,7 +45,7 @@ import Testing
         #expect(condition.reason == "192.0.2.9:22 is unknown")
     }
 
-    @Test func anyTargetIsEnoughWhereAskedFor() {
+    @Test func `with --any one target is enough`() {
         var condition = WaitCondition(endpoints: [first, second], needsAll: false)
         condition.receive(Samples.path())
         #expect(!condition.isDone(at: Samples.moment(1)))
@@ -53,7 +53,7 @@ import Testing
         #expect(condition.isFulfilled(at: Samples.moment(2)))
     }
 
-    @Test func stableStartsAnewAfterEachBreak() {
+    @Test func `--stable restarts after each break`() {
         var condition = WaitCondition(endpoints: [first], stable: .seconds(5))
         condition.receive(Samples.server(at: 1))
         #expect(condition.deadline(at: Samples.moment(1)) == Samples.moment(6))
@@ -67,14 +67,14 @@ import Testing
         #expect(condition.isFulfilled(at: Samples.moment(13)))
     }
 
-    @Test func sleepIsABreak() {
+    @Test func `a suspended machine is a break of --stable`() {
         var condition = WaitCondition(endpoints: [first], stable: .seconds(5))
         condition.receive(Samples.server(at: 1))
         condition.receive(.gap(from: Samples.moment(2), to: Samples.moment(4)))
         #expect(condition.deadline(at: Samples.moment(4)) == Samples.moment(9))
     }
 
-    @Test func theTimeLimitEndsItWhileNothingHappens() {
+    @Test func `--timeout ends wait without any event`() {
         var condition = WaitCondition(endpoints: [first], stable: .seconds(5), timeLimit: Samples.moment(3))
         #expect(condition.deadline(at: Samples.moment(0)) == Samples.moment(3))
         condition.receive(Samples.server(at: 1))
@@ -84,7 +84,7 @@ import Testing
         #expect(condition.reason == "it did not hold for 5.0s without a break")
     }
 
-    @Test func manyOpenTargetsAreCounted() {
+    @Test func `the reason counts targets beyond three`() {
         let endpoints = (1...5).map { Samples.endpoint("192.0.2.\($0):1") }
         let condition = WaitCondition(endpoints: endpoints)
         #expect(condition.reason == "192.0.2.1:1 is unknown; 192.0.2.2:1 is unknown; 192.0.2.3:1 is unknown; and 2 more")
@@ -98,7 +98,7 @@ import Testing
         StatusCollection(endpoints: endpoints, start: Samples.moment(0), probeTimeout: .seconds(3))
     }
 
-    @Test func withoutTargetsTheSettledPathIsAll() {
+    @Test func `without targets status is done with the settled path`() {
         var collection = collection([])
         #expect(!collection.isDone(at: Samples.moment(1)))
         #expect(collection.document(at: Samples.moment(1)) == nil)
@@ -107,7 +107,7 @@ import Testing
         #expect(collection.document(at: Samples.moment(1))?.verdict == .holds)
     }
 
-    @Test func aTargetIsWaitedForUntilItIsKnown() {
+    @Test func `status waits until each target is known`() {
         var collection = collection([endpoint])
         collection.receive(Samples.hello)
         collection.receive(Samples.server(0, endpoint.text, .unknown, initial: true, at: 0))
@@ -120,7 +120,7 @@ import Testing
         #expect(collection.document(at: Samples.moment(1))?.targets.map(\.isInitial) == [true])
     }
 
-    @Test func aProbeThatDecidesNothingEndsItSoon() {
+    @Test func `status ends soon after an indecisive probe`() {
         var collection = collection([endpoint])
         collection.receive(Samples.hello)
         collection.receive(Samples.server(0, endpoint.text, .unknown, initial: true, at: 0))
@@ -131,7 +131,7 @@ import Testing
         #expect(collection.document(at: Samples.moment(2))?.verdict == .undetermined)
     }
 
-    @Test func silenceEndsItToo() {
+    @Test func `status ends after the deadline without a probe result`() {
         var collection = collection([endpoint])
         #expect(collection.deadline(at: Samples.moment(0)) == Samples.moment(30))
         collection.receive(Samples.hello)

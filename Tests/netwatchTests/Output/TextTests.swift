@@ -14,13 +14,13 @@ import Testing
             (.never, true, ["TERM": "xterm", "CLICOLOR_FORCE": "1"], false), (.auto, false, ["CLICOLOR_FORCE": "1"], true),
             (.auto, false, ["CLICOLOR_FORCE": "1", "NO_COLOR": "1"], false),
         ] as [(TextStyle.ColorChoice, Bool, [String: String], Bool)])
-    func coloursAreForTerminalsUnlessToldOtherwise(
+    func `colors are for terminals unless an option or variable decides`(
         choice: TextStyle.ColorChoice, isTerminal: Bool, environment: [String: String], isColored: Bool
     ) {
         #expect(TextStyle(choice: choice, isTerminal: isTerminal, environment: environment).isColored == isColored)
     }
 
-    @Test func symbolsBeyondASCIINeedALocaleThatHasThem() {
+    @Test func `symbols beyond ASCII need a UTF-8 locale`() {
         func isUnicode(_ environment: [String: String]) -> Bool {
             TextStyle(choice: .auto, isTerminal: true, environment: environment).isUnicode
         }
@@ -30,7 +30,7 @@ import Testing
         #expect(!isUnicode([:]))
     }
 
-    @Test func controlCharactersNeverReachATerminal() {
+    @Test func `control characters never reach a terminal`() {
         #expect(TextStyle.printable("a\u{1b}[2Jb\n\u{9b}c é") == "a\u{fffd}[2Jb\u{fffd}\u{fffd}c é")
     }
 
@@ -62,7 +62,7 @@ import Testing
         #expect((decoded?["cause"] as? [String: Any])?["detail"] as? String == text)
     }
 
-    @Test func `other text is written as it is`() {
+    @Test func `other text is written unchanged`() {
         var writer = JSONWriter()
         writer.array { $0.value("é 漢 😀 \u{a0}") }
         #expect(String(decoding: writer.bytes, as: UTF8.self) == "[\"é 漢 😀 \u{a0}\"]")
@@ -77,7 +77,7 @@ import Testing
 }
 
 @Suite struct PlainLinesTests {
-    @Test func everyRecordIsOneLine() {
+    @Test func `every record is one plain line`() {
         var lines = PlainLines(header: Samples.header, style: TextStyle())
         let text = Samples.oneOfEach.map { lines.line(Record(event: $0)) }
         #expect(
@@ -93,12 +93,12 @@ import Testing
             ])
     }
 
-    @Test func `reasons appear with -v only`() {
+    @Test func `reasons appear only with -v`() {
         var lines = PlainLines(header: Samples.header, style: TextStyle(), isVerbose: true)
         #expect(lines.line(Record(event: Samples.path())).hasSuffix("eth0 has no carrier (interface-changed)"))
     }
 
-    @Test func droppedRecordsAreTold() {
+    @Test func `dropped records are reported`() {
         var lines = PlainLines(header: Samples.header, style: TextStyle())
         let record = Record(event: Samples.server(0, "192.0.2.9:22", .down, cause: Samples.refused), superseded: 4)
         #expect(
@@ -108,7 +108,7 @@ import Testing
 }
 
 @Suite struct LiveLinesTests {
-    @Test func aSessionReadsAsAStory() {
+    @Test func `a stream on a terminal has one line per change with details`() {
         var live = LiveLines(header: Samples.header, style: TextStyle(isColored: false, isUnicode: true))
         let events = [
             Samples.hello, Samples.server(0, "192.0.2.9:22", .unknown, initial: true, at: 0), Samples.server(at: 0.02),
@@ -168,7 +168,7 @@ import Testing
         #expect(TextStyle.pad("ｗｉｄｅ", 6) == "ｗｉｄｅ")
     }
 
-    @Test func coloursStandBesideSymbols() {
+    @Test func `colors accompany symbols`() {
         var live = LiveLines(header: Samples.header, style: TextStyle(isColored: true, isUnicode: false))
         let lines = live.lines(Record(event: Samples.path()))
         #expect(lines.first?.contains("\u{1b}[31mx\u{1b}[0m") ?? false)
@@ -177,7 +177,7 @@ import Testing
 }
 
 @Suite struct StatusTextTests {
-    @Test func pathInterfacesAndTargetsAreAligned() throws {
+    @Test func `path, interfaces and targets are aligned`() throws {
         let path = try RecordEncoderTests.update(Samples.hello)
         guard case .server(_, let up) = Samples.server(),
             case .server(_, let down) = Samples.server(1, "[2001:db8::9]:443", .down, cause: Samples.refused)
@@ -214,7 +214,7 @@ import Testing
         #expect(text.lines.count == whole.count)
     }
 
-    @Test func targetsDecideWhereThereAreAny() throws {
+    @Test func `if there are targets, they decide`() throws {
         guard case .path(let broken) = Samples.path(), case .server(_, let up) = Samples.server(),
             case .server(_, let unknown) = Samples.server(0, "192.0.2.9:22", .unknown)
         else { return }
@@ -241,7 +241,7 @@ import Testing
 
     private let first = Samples.prefix("198.18.0.7", 24)
 
-    @Test func `an address that came and a gateway that changed are named`() {
+    @Test func `a new address and a changed gateway are named`() {
         let old = path([first], gateways: ["198.18.0.1"])
         let new = path([first, Samples.prefix("203.0.113.5", 24)], gateways: ["198.18.0.2"])
         #expect(
@@ -308,7 +308,7 @@ import Testing
 }
 
 @Suite struct HookEnvironmentTests {
-    @Test func everyVariableIsSet() {
+    @Test func `every hook variable is set`() {
         let record = Record(
             event: Samples.server(0, "192.0.2.9:22", .down, cause: Samples.refused), seq: 12, superseded: 3)
         let variables = Dictionary(HookEnvironment.variables(for: record)) { first, _ in first }
@@ -321,7 +321,7 @@ import Testing
             ])
     }
 
-    @Test func hooksRunOnChangesOnly() {
+    @Test func `hooks run only on changes`() {
         let changes = Samples.oneOfEach.filter { HookEnvironment.isChange(Record(event: $0)) }
         #expect(changes == [Samples.path(), Samples.server()])
         #expect(!HookEnvironment.isChange(Record(event: Samples.server(0, "192.0.2.9:22", .unknown, initial: true))))

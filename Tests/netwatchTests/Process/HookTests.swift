@@ -24,7 +24,7 @@ import Testing
         return reports.withLock { $0 }
     }
 
-    @Test func aHookGetsTheRecordAndTheVariables() throws {
+    @Test func `a hook receives the record and the variables`() throws {
         let directory = try Directory()
         // What this process was started with is not the hook's.
         let others = ProcessInfo.processInfo.environment.keys.filter { $0.hasPrefix("NETWATCH_") }
@@ -49,7 +49,7 @@ import Testing
                 """)
     }
 
-    @Test func changesThatWaitAreReplacedByNewerOnesAndCounted() throws {
+    @Test func `queued changes are replaced by newer ones and counted`() throws {
         let directory = try Directory()
         let events =
             (1...5).map { Samples.path(at: Double($0)) } + [Samples.server(at: 6), Samples.server(1, at: 7), Samples.probe()]
@@ -58,12 +58,12 @@ import Testing
         #expect(directory.text("runs") == "path 5 4\ntarget 6 0\ntarget 7 0\n")
     }
 
-    @Test func aHookThatFailsIsReported() throws {
+    @Test func `a failed hook is reported`() throws {
         #expect(try run([Samples.path()], "exit 3") == ["--exec: 'exit 3' failed with exit code 3"])
         #expect(try run([Samples.path()], "kill -9 $$") == ["--exec: 'kill -9 $$' ended by signal 9"])
     }
 
-    @Test func aHookThatHangsIsKilledWithItsChildren() throws {
+    @Test func `a hook that hangs is killed with its children`() throws {
         let directory = try Directory()
         let command = "sleep 1000 & echo $! > \(directory.path)/child; wait"
         let reports = try run([Samples.path()], command, timeLimit: .milliseconds(500))
@@ -75,7 +75,7 @@ import Testing
         close(ending.fd)
     }
 
-    @Test func aHookThatDoesNotEndWithTheProgramIsSaidToBeThat() throws {
+    @Test func `a hook that ignores SIGTERM at the end is killed and reported`() throws {
         let directory = try Directory()
         let fifo = "\(directory.path)/ready"
         #expect(mkfifo(fifo, 0o600) == 0)
@@ -99,7 +99,7 @@ import Testing
             reports.withLock { $0 } == ["--exec: '\(command)' still ran at the end, ignored SIGTERM and was killed"])
     }
 
-    @Test func aHookThatDoesNotReadHarmsNobody() throws {
+    @Test func `a hook that does not read its input does not block the program`() throws {
         let interfaces = (1...3000).map {
             NetworkInterface(
                 name: "veth\($0)", index: UInt32($0), type: .wired, isVirtual: true, isExpensive: false, level: .carrier,
@@ -112,7 +112,7 @@ import Testing
         #expect(directory.text("lines") == "1\n")
     }
 
-    @Test func aHookInheritsNothing() throws {
+    @Test func `a hook inherits no descriptors and no signal dispositions`() throws {
         let directory = try Directory()
         // The programs look at themselves: the shell is between two steps while they run.
         #expect(try run([Samples.path()], "exec ls /proc/self/fd > \(directory.path)/files") == [])
