@@ -1,6 +1,5 @@
 // libcurl, 7.88.1 or newer. Swift imports no variadic functions, so each type of argument has its own function here. The option
-// is an
-// integer, because newer options are set by number when the header does not define them yet.
+// is an integer, because newer options are set by number when the header does not define them yet.
 #ifndef NETWATCH_CCURL_SHIM_H
 #define NETWATCH_CCURL_SHIM_H
 

@@ -1,15 +1,12 @@
-// Linux interfaces that Swift's Glibc module lacks: epoll, eventfd, timerfd, inotify, namespaces, rtnetlink, ethtool, nl80211 and
-// socket error-queue definitions. Each inline function below replaces a macro, a variadic function or a flexible structure that
-// Swift
-// cannot import.
+// Linux interfaces that Swift's Glibc module lacks: epoll, eventfd, timerfd, inotify, namespaces, rtnetlink, ethtool, nl80211
+// and socket error-queue definitions. Each inline function below replaces a macro, a variadic function or a flexible structure
+// that Swift cannot import.
 #ifndef NETWATCH_CLINUX_SHIM_H
 #define NETWATCH_CLINUX_SHIM_H
 
 // _GNU_SOURCE stays undefined: it changes structures (fd_set) that Swift's Glibc module imports without it, and the two modules
-// would
-// disagree. Functions that need it are declared below. For the same reason netinet/tcp.h replaces linux/tcp.h, and net/if.h comes
-// before
-// linux/if.h.
+// would disagree. Functions that need it are declared below. For the same reason netinet/tcp.h replaces linux/tcp.h, and
+// net/if.h comes before linux/if.h.
 #include <errno.h>
 #include <fcntl.h>
 #include <iconv.h>
@@ -195,10 +192,8 @@ static inline int netwatch_read_ipv4_addresses(int socket, struct netwatch_ipv4_
 }
 
 // Blocks netlink for the calling thread and the programs that it starts, as systemd's RestrictAddressFamilies= does:
-// socket(AF_NETLINK)
-// fails with EAFNOSUPPORT. With `groups_only`, only netlink's events are blocked: joining a group fails with EPERM. For tests;
-// BPF_STMT
-// is a cast. Returns 0 or an errno.
+// socket(AF_NETLINK) fails with EAFNOSUPPORT. With `groups_only`, only netlink's events are blocked: joining a group fails with
+// EPERM. For tests; BPF_STMT is a cast. Returns 0 or an errno.
 static inline int netwatch_refuse_netlink(int groups_only) {
     struct sock_filter sockets[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -278,9 +273,8 @@ struct netwatch_datagram {
 
 enum { netwatch_datagrams = 16 };
 
-// Reads at most `count` (up to 16) queued netlink datagrams into `buffer`, `size` bytes for each, in one system call: recvmmsg(2)
-// and its
-// structure need _GNU_SOURCE. Returns their number, or -errno; fewer than `count` if no more were queued.
+// Reads at most `count` (up to 16) queued netlink datagrams into `buffer`, `size` bytes for each, in one system call:
+// recvmmsg(2) and its structure need _GNU_SOURCE. Returns their number, or -errno; fewer than `count` if no more were queued.
 static inline int netwatch_receive(int socket, void *buffer, size_t size, int count, struct netwatch_datagram *result) {
     struct { struct msghdr header; unsigned int length; } messages[netwatch_datagrams];
     struct sockaddr_nl senders[netwatch_datagrams];
@@ -304,8 +298,7 @@ static inline int netwatch_exit_code(int status) {
 }
 
 // syscall(2) is variadic, and glibc has pidfd_open(2) only since 2.36. Returns a descriptor that becomes readable when the
-// process ends, or
-// -1 with errno.
+// process ends, or -1 with errno.
 static inline int netwatch_pidfd_open(int32_t process) { return (int)syscall(SYS_pidfd_open, process, 0); }
 
 // pipe2(2) and memfd_create(2), with close-on-exec. They return 0 or a descriptor, or -1 with errno.
@@ -350,10 +343,9 @@ static inline int netwatch_spawn_closing_from(posix_spawn_file_actions_t *action
     return posix_spawn_file_actions_addclosefrom_np(actions, first);
 }
 
-// ioctl(2) is variadic. Opens a tun or tap device of the calling thread's network namespace (`flags`: IFF_TUN or IFF_TAP,
-// with IFF_NO_PI) with the given name and index; `type` is an ARPHRD_* for TUNSETLINK, or -1 for the default. Returns the
-// descriptor, or
-// -errno. Without `persistent`, closing the descriptor removes the device.
+// ioctl(2) is variadic. Opens a tun or tap device of the calling thread's network namespace (`flags`: IFF_TUN or IFF_TAP, with
+// IFF_NO_PI) with the given name and index; `type` is an ARPHRD_* for TUNSETLINK, or -1 for the default. Returns the
+// descriptor, or -errno. Without `persistent`, closing the descriptor removes the device.
 static inline int netwatch_tun_open(const char *name, int flags, unsigned int index, int type, int persistent) {
     struct ifreq request;
     int error, tun = open("/dev/net/tun", O_RDWR | O_CLOEXEC);
@@ -405,9 +397,8 @@ static inline int netwatch_read_signal(int descriptor) {
 }
 
 // Starts `/bin/sh -c command` in its own process group, with `input` as its standard input and `output` as its standard output
-// and error.
-// It inherits no other descriptor, and all signals are unblocked and have their default action. Swift's Glibc module lacks
-// posix_spawn_file_actions_addclosefrom_np and the attribute types. Returns 0 or an errno.
+// and error. It inherits no other descriptor, and all signals are unblocked and have their default action. Swift's Glibc module
+// lacks posix_spawn_file_actions_addclosefrom_np and the attribute types. Returns 0 or an errno.
 static inline int netwatch_spawn_shell(pid_t *process, const char *command, char *const *environment, int input, int output) {
     char *const arguments[] = {(char *)"sh", (char *)"-c", (char *)command, NULL};
     posix_spawn_file_actions_t actions;
@@ -438,10 +429,8 @@ static inline int netwatch_spawn_shell(pid_t *process, const char *command, char
 
 
 // Starts a timer in a year on each of libdispatch's clocks, and one that calls `fired` on an overcommit queue after 1 ms. Swift
-// has no name
-// for the clock that counts suspension, nor for queues whose threads' /proc/TID/stat is not read. The assembler names avoid a
-// conflict
-// with the declarations of Swift's Dispatch module.
+// has no name for the clock that counts suspension, nor for queues whose threads' /proc/TID/stat is not read. The assembler
+// names avoid a conflict with the declarations of Swift's Dispatch module.
 extern void *netwatch_dispatch_queue(intptr_t priority, uintptr_t flags) __asm__("dispatch_get_global_queue");
 extern uint64_t netwatch_dispatch_time(uint64_t from, int64_t nanoseconds) __asm__("dispatch_time");
 extern void netwatch_dispatch_after(uint64_t when, void *queue, void *context, void (*work)(void *)) __asm__("dispatch_after_f");

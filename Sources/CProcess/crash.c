@@ -1,17 +1,13 @@
 // The crash report of a program: a short backtrace, after which the signal ends the process.
 //
-// Swift's backtracer (6.3) does not suit a program on a server. It reports a signal from kill(1) as a crash and lets the program
-// continue.
-// On a terminal it asks a question. It needs a second program, which a machine without the toolchain lacks. It reads
-// SWIFT_BACKTRACE before
-// main, so a program can only execute itself again without it, or replace its handlers, as this file does. That saves one exec at
-// each
-// start, and reports crashes even if nothing but the program is installed.
+// Swift's backtracer (6.3) does not suit a program on a server. It reports a signal from kill(1) as a crash and lets the
+// program continue. On a terminal it asks a question. It needs a second program, which a machine without the toolchain lacks.
+// It reads SWIFT_BACKTRACE before main, so a program can only execute itself again without it, or replace its handlers, as this
+// file does. That saves one exec at each start, and reports crashes even if nothing but the program is installed.
 //
-// Every function that the handler calls is async-signal-safe (man 7 signal-safety), except backtrace(3) and dladdr(3). These two
-// may wait for
-// a lock of the dynamic linker, or crash again in a corrupted stack. A timer or the second call of the handler then ends the
-// process.
+// Every function that the handler calls is async-signal-safe (man 7 signal-safety), except backtrace(3) and dladdr(3). These
+// two may wait for a lock of the dynamic linker, or crash again in a corrupted stack. A timer or the second call of the handler
+// then ends the process.
 #define _GNU_SOURCE
 #include "CProcess.h"
 #include "end.h"

@@ -4,13 +4,10 @@
 #include <stdint.h>
 #include <time.h>
 
-// libcurl reads an HTTP/2 connection until it has bytes for its caller, or until no more bytes are available (7.88, lib/http2.c).
-// A server
-// that sends empty DATA frames as fast as they are read keeps libcurl in one call forever: timeouts, cancellation and the
-// thread's other
-// transfers do not run (the class of CVE-2019-9518). After one second of the thread's processor time, such a connection ends as
-// if its
-// server had closed it. Needed until libcurl limits this itself.
+// libcurl reads an HTTP/2 connection until it has bytes for its caller, or until no more bytes are available (7.88,
+// lib/http2.c). A server that sends empty DATA frames as fast as they are read keeps libcurl in one call forever: timeouts,
+// cancellation and the thread's other transfers do not run (the class of CVE-2019-9518). After one second of the thread's
+// processor time, such a connection ends as if its server had closed it. Needed until libcurl limits this itself.
 
 enum { records_between_checks = 256, limit_milliseconds = 1000 };
 
@@ -25,8 +22,7 @@ static int64_t processor_milliseconds(void) {
 }
 
 // SSL_CTX_set_msg_callback(3): called with the header of each record that is read. Progress follows almost every record of a
-// download, so the
-// clock is rarely read.
+// download, so the clock is rarely read.
 static void message(int is_written, int version, int type, const void *bytes, size_t count, SSL *ssl, void *argument) {
     (void)version, (void)bytes, (void)count, (void)argument;
     if (is_written || type != SSL3_RT_HEADER || !is_reading) return;

@@ -3,8 +3,7 @@ package enum CertificateError: Error, Hashable, Sendable {
     /// The input does not parse, or its parts do not match. The text gives the reason, without a capital letter and a period.
     case invalid(String)
     /// The file or directory that an environment variable names has no certificate. `systemError` is the errno of reading it; 0
-    /// if it is
-    /// readable.
+    /// if it is readable.
     case noAuthorities(variable: String, path: String, systemError: Int32)
     /// OpenSSL knows no cipher of the list.
     case unknownCiphers(String)

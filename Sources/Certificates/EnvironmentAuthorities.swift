@@ -3,8 +3,8 @@ internal import COpenSSL
 internal import Glibc
 
 /// The authorities that the environment names instead of the system's: those in the file `SSL_CERT_FILE`, and those in the
-/// directories
-/// `SSL_CERT_DIR`, separated by colons, whose files have hashed names (openssl-rehash(1), X509_STORE_set_default_paths(3)).
+/// directories `SSL_CERT_DIR`, separated by colons, whose files have hashed names (openssl-rehash(1),
+/// X509_STORE_set_default_paths(3)).
 ///
 /// A name that leads to no certificate is an error: a user who names authorities trusts only these, not the hundred of the
 /// system.
@@ -13,8 +13,7 @@ struct EnvironmentAuthorities: Hashable, Sendable {
     var directories: String?
 
     /// The authorities of this process's environment. A program with raised privileges ignores them (secure_getenv(3)), because
-    /// its caller
-    /// chose the environment.
+    /// its caller chose the environment.
     static var current: EnvironmentAuthorities {
         func value(_ name: String) -> String? { netwatch_secure_getenv(name).map { String(cString: $0) } }
         return EnvironmentAuthorities(file: value("SSL_CERT_FILE"), directories: value("SSL_CERT_DIR"))

@@ -4,8 +4,7 @@ package import FoundationEssentials
 internal import Synchronization
 
 /// A type that decides whether a peer's certificates are trusted. OpenSSL calls it on the thread that drives the handshake; it
-/// must not
-/// block.
+/// must not block.
 package protocol HandshakeEvaluator: Sendable {
     func evaluate(_ chain: PeerChain) -> HandshakeVerdict
     /// Called when the peer requests a certificate by one of these authorities (a line each, RFC 2253).
@@ -30,16 +29,14 @@ package enum HandshakeVerdict: Hashable, Sendable {
 }
 
 /// The state of one SSL_CTX, and so of one connection, with the same lifetime. It may outlive the attempt that created it, and
-/// the server
-/// may renegotiate (RFC 5246 section 7.4.1.1).
+/// the server may renegotiate (RFC 5246 section 7.4.1.1).
 package final class HandshakeWatch: Sendable {
     private let evaluator: any HandshakeEvaluator
     /// The context in which a TLS session may be resumed: a digest, at most 32 bytes, of everything on which the decision
     /// depends.
     package let sessionContext: Data
-    /// Whether the peer has closed its side of the connection by an alert (RFC 8446 section 6.1). Stored here, because the alert
-    /// may arrive
-    /// after a later attempt has reused the connection.
+    /// Whether the peer has closed its side of the connection by an alert (RFC 8446 section 6.1). Stored here, because the
+    /// alert may arrive after a later attempt has reused the connection.
     private let closeNotify = Atomic(false)
     package var hasReceivedCloseNotify: Bool { closeNotify.load(ordering: .relaxed) }
 
@@ -82,14 +79,12 @@ package final class HandshakeWatch: Sendable {
     // MARK: OpenSSL's callbacks
 
     /// Removes a TLS session that was created with another policy, host, identity or decision before the first message is
-    /// written, so that
-    /// the handshake is a full one and the server is evaluated.
+    /// written, so that the handshake is a full one and the server is evaluated.
     ///
-    /// Measured (OpenSSL 3.0.19, TLS 1.2 and 1.3): OpenSSL calls no verify callback for a resumed session. If its context differs
-    /// from the
-    /// SSL's, OpenSSL ends the handshake ("attempt to reuse session in different context") as soon as the server agrees to
-    /// resume. That is
-    /// safe, but the connection is lost. With the session removed here, the handshake is complete and the server is evaluated.
+    /// Measured (OpenSSL 3.0.19, TLS 1.2 and 1.3): OpenSSL calls no verify callback for a resumed session. If its context
+    /// differs from the SSL's, OpenSSL ends the handshake ("attempt to reuse session in different context") as soon as the
+    /// server agrees to resume. That is safe, but the connection is lost. With the session removed here, the handshake is
+    /// complete and the server is evaluated.
     func handshakeStarts(_ ssl: OpaquePointer) {
         guard let session = SSL_get_session(ssl) else { return }
         var count: UInt32 = 0

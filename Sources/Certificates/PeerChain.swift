@@ -14,9 +14,8 @@ package struct PeerChain {
         self.securityLevel = securityLevel
     }
 
-    /// The certificates that the peer sent, its own first. Empty if its own cannot be decoded, so that no other one is evaluated
-    /// in its
-    /// place.
+    /// The certificates that the peer sent, its own first. Empty if its own cannot be decoded, so that no other one is
+    /// evaluated in its place.
     package var certificates: [X509Certificate] {
         let leaf = own.flatMap { CertificateDecoding.certificate($0) }
         let others = CertificateDecoding.certificates(of: sent).filter { $0 != leaf }
@@ -24,8 +23,7 @@ package struct PeerChain {
     }
 
     /// Builds and verifies the chain from the peer's own certificate to one of the authorities, with dates and revocation, or
-    /// returns the
-    /// reason why there is none. `checksRevocation`: whether revocation lists are checked.
+    /// returns the reason why there is none. `checksRevocation`: whether revocation lists are checked.
     package func verify(
         against authorities: TrustStore, checksRevocation: Bool = true
     ) -> Result<[X509Certificate], ChainError> {
@@ -52,10 +50,8 @@ package struct PeerChain {
     }
 
     /// Returns whether the peer's certificate names the host, by X509_check_host(3): only the subject alternative names count,
-    /// never the
-    /// common name (RFC 9525 section 6.3). A wildcard must be the complete leftmost label. `host` is in lower case, without
-    /// brackets and
-    /// without a dot at its end.
+    /// never the common name (RFC 9525 section 6.3). A wildcard must be the complete leftmost label. `host` is in lower case,
+    /// without brackets and without a dot at its end.
     package func isFor(host: String) -> Bool {
         // An IPv6 address may have a zone, which is never part of a certificate.
         let name = String(host.prefix { $0 != "%" })

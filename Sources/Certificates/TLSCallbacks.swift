@@ -10,8 +10,7 @@ enum TLSCallbacks {
     }
 
     /// Called when the server requests a client certificate (SSL_CTX_set_cert_cb(3)). 1 continues with the one that is set, or
-    /// without one;
-    /// 0 ends the handshake.
+    /// without one; 0 ends the handshake.
     static let certificateRequested: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = { ssl, argument in
         guard let ssl, let argument else { return 1 }
         return Unmanaged<HandshakeWatch>.fromOpaque(argument).takeUnretainedValue().certificateWasRequested(ssl) ? 1 : 0
@@ -39,8 +38,7 @@ enum TLSCallbacks {
         }
 
     /// Returns the passphrase, a NUL-terminated argument (pem_password_cb(3)). Without an argument it returns none, because
-    /// OpenSSL's own
-    /// callback would prompt on the terminal.
+    /// OpenSSL's own callback would prompt on the terminal.
     static let passphrase: @convention(c) (UnsafeMutablePointer<CChar>?, Int32, Int32, UnsafeMutableRawPointer?) -> Int32 = {
         buffer, size, _, argument in
         guard let buffer, let argument else { return -1 }

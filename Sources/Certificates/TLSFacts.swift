@@ -12,8 +12,7 @@ package struct TLSFacts: Sendable, Hashable {
     package let applicationProtocol: String?
 
     /// Reads the properties of an SSL (CURLINFO_TLS_SSL_PTR, backend CURLSSLBACKEND_OPENSSL). Call it on the thread that drives
-    /// the SSL,
-    /// while the transfer holds its connection. `nil` before a cipher is negotiated.
+    /// the SSL, while the transfer holds its connection. `nil` before a cipher is negotiated.
     package init?(ssl: UnsafeMutableRawPointer) {
         let ssl = OpaquePointer(ssl)
         guard let cipher = SSL_get_current_cipher(ssl) else { return nil }

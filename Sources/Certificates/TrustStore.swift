@@ -32,8 +32,7 @@ package struct Authorities: Hashable, Sendable {
 /// The loaded form of ``Authorities``, shared by all connections that use equal ones.
 ///
 /// Measured (Debian 12, OpenSSL 3.0.19, 139 roots in 214 kB, 2 busy cores): loading the system's bundle takes 15 to 55 ms;
-/// finding a
-/// loaded store takes less than 1 µs.
+/// finding a loaded store takes less than 1 µs.
 // @unchecked: an X509_STORE has its own lock (X509_STORE_lock(3)), and nothing is added after `init`.
 package final class TrustStore: @unchecked Sendable {
     let store: OpaquePointer
@@ -59,9 +58,8 @@ package final class TrustStore: @unchecked Sendable {
         self.authorities = authorities
         let revocation = authorities.revocation
         var flags = UInt(X509_V_FLAG_TRUSTED_FIRST)
-        // A given authority is trusted even if another one has signed it. Revocation lists that cover the complete chain need the
-        // chain up to
-        // its root.
+        // A given authority is trusted even if another one has signed it. Revocation lists that cover the complete chain need
+        // the chain up to its root.
         if revocation?.coversCompleteChain != true { flags |= UInt(X509_V_FLAG_PARTIAL_CHAIN) }
         if let revocation {
             flags |= UInt(X509_V_FLAG_CRL_CHECK)

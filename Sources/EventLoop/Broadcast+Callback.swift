@@ -1,11 +1,9 @@
 extension Broadcast {
-    /// Calls `body` with each value, or with one value that replaces several. Calls never overlap, and stop when the callback is
-    /// released or
-    /// ended.
+    /// Calls `body` with each value, or with one value that replaces several. Calls never overlap, and stop when the callback
+    /// is released or ended.
     ///
-    /// `schedule` receives a job each time a value becomes available. It must not block, and runs the job on the thread or queue
-    /// on which
-    /// `body` may be called.
+    /// `schedule` receives a job each time a value becomes available. It must not block, and runs the job on the thread or
+    /// queue on which `body` may be called.
     package func call(
         includingLatest: Bool = true, _ body: @escaping @Sendable (Value) -> Void,
         by schedule: @escaping @Sendable (_ job: @escaping @Sendable () -> Void) -> Void
@@ -47,8 +45,7 @@ extension Broadcast {
         }
 
         /// Ends the callback and calls it once more, with `value`; also after ``end()``. The caller must be on the thread or
-        /// serial queue on
-        /// which the other calls are made.
+        /// serial queue on which the other calls are made.
         package func end(with value: Value) {
             end()
             body(value)

@@ -18,8 +18,7 @@ extension Coalescing {
 }
 
 /// A publisher of values for any number of subscribers. It never blocks: each subscriber has room for one value, and a newer
-/// value is
-/// merged with one that was not taken.
+/// value is merged with one that was not taken.
 package final class Broadcast<Value: Coalescing>: Sendable {
     /// The subscription of one subscriber. Releasing it ends the subscription.
     package final class Subscription: Sendable {
@@ -45,9 +44,8 @@ package final class Broadcast<Value: Coalescing>: Sendable {
         /// Whether a value is available.
         package var hasValue: Bool { slot.hasValue }
 
-        /// Waits for the next value; `nil` if the broadcast has finished or the task is cancelled. One task at a time may wait: a
-        /// second
-        /// one replaces the first, which receives `nil`.
+        /// Waits for the next value; `nil` if the broadcast has finished or the task is cancelled. One task at a time may wait:
+        /// a second one replaces the first, which receives `nil`.
         package func next() async -> Value? { await slot.next() }
 
         fileprivate func offer(_ value: Value) {
@@ -82,8 +80,7 @@ package final class Broadcast<Value: Coalescing>: Sendable {
     package var subscriberCount: Int { state.withLock { $0.entries.count } }
 
     /// Subscribes. The latest value, if there is one, is the first value unless `includingLatest` is false. The publisher calls
-    /// `notify`
-    /// when a later value becomes available; it must not block.
+    /// `notify` when a later value becomes available; it must not block.
     package func subscribe(includingLatest: Bool = true, notify: (@Sendable () -> Void)? = nil) -> Subscription {
         state.withLock { state in
             let number = state.nextNumber

@@ -3,9 +3,8 @@ internal import Glibc
 
 /// An epoll loop for one thread, with descriptors, one deadline, and a wake-up from other threads (epoll(7)).
 ///
-/// The loop has no policy: its owner waits, reads the clock once, and handles the ready descriptors. Only the thread that created
-/// a loop
-/// may use it; only its ``waker`` may be shared.
+/// The loop has no policy: its owner waits, reads the clock once, and handles the ready descriptors. Only the thread that
+/// created a loop may use it; only its ``waker`` may be shared.
 package struct EventLoop: ~Copyable {
     /// The events for which a descriptor is watched. Errors and hang-ups are always reported.
     package struct Interest: OptionSet, Hashable, Sendable {

@@ -4,15 +4,14 @@ public import Glibc
 
 /// A value that is protected by a mutex.
 ///
-/// The standard library's `Mutex` passes a contended lock on inside the kernel (FUTEX_LOCK_PI), where ThreadSanitizer cannot see
-/// it. The
-/// test suite then reported races between critical sections of the same lock. ThreadSanitizer knows pthread_mutex_t.
+/// The standard library's `Mutex` passes a contended lock on inside the kernel (FUTEX_LOCK_PI), where ThreadSanitizer cannot
+/// see it. The test suite then reported races between critical sections of the same lock. ThreadSanitizer knows
+/// pthread_mutex_t.
 ///
 /// Copies share the mutex and the value.
 public struct Locked<Value: Sendable>: @unchecked Sendable {
-    /// The mutex and the value in one allocation, whose address does not change: pthread_mutex_init(3) allows no copies. Accesses
-    /// are not
-    /// checked for exclusivity, which the lock guarantees.
+    /// The mutex and the value in one allocation, whose address does not change: pthread_mutex_init(3) allows no copies.
+    /// Accesses are not checked for exclusivity, which the lock guarantees.
     @usableFromInline
     final class Storage: ManagedBuffer<pthread_mutex_t, Value> {
         deinit {
@@ -36,8 +35,7 @@ public struct Locked<Value: Sendable>: @unchecked Sendable {
     }
 
     // Inlinable, because a short critical section takes a thousand instructions through a generic value's witnesses. Public,
-    // because
-    // Swift 6.2 does not inline `package` functions into other modules; this module is in no product.
+    // because Swift 6.2 does not inline `package` functions into other modules; this module is in no product.
 
     /// Runs `body` with the value while the mutex is held. `body` must not take the same lock again, do I/O, or call user code.
     @inlinable

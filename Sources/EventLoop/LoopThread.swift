@@ -4,8 +4,7 @@ internal import Glibc
 /// A thread that runs one loop, inside a network namespace if one is given.
 ///
 /// A network namespace belongs to a thread (setns(2)), so code that opens sockets in it runs on such a thread. To wake other
-/// threads, such
-/// a thread uses ``HomeThread``.
+/// threads, such a thread uses ``HomeThread``.
 package final class LoopThread: Sendable {
     /// The reason why the thread could not start.
     package enum StartError: Error, Hashable, Sendable {
@@ -58,8 +57,7 @@ package final class LoopThread: Sendable {
     private let isClaimed: Locked<Bool>
 
     /// Starts the thread and waits until `prepare` has run on it, inside the namespace. The thread then runs the closure that
-    /// `prepare`
-    /// returned, and ends when the closure returns.
+    /// `prepare` returned, and ends when the closure returns.
     ///
     /// - Parameters:
     ///   - name: The thread's name for debuggers and `ps -L`, at most 15 bytes.
@@ -137,11 +135,9 @@ package final class LoopThread: Sendable {
         do { work = try start.prepare() } catch { return start.finish(.failure(.system(error))) }
         start.finish(.success(()))
         work()
-        // glibc keeps the last error of dlsym(3) until the very end of the thread, when LeakSanitizer no longer knows the thread.
-        // If the program
-        // ended just then, the error looked leaked. Swift's runtime causes such an error when it creates its first task: it looks
-        // up a function
-        // that does not exist. The second call of dlerror(3) frees the error.
+        // glibc keeps the last error of dlsym(3) until the very end of the thread, when LeakSanitizer no longer knows the
+        // thread. If the program ended just then, the error looked leaked. Swift's runtime causes such an error when it creates
+        // its first task: it looks up a function that does not exist. The second call of dlerror(3) frees the error.
         for _ in 0..<2 { _ = dlerror() }
     }
 

@@ -43,8 +43,7 @@ public final class Mailbox<Message: Sendable>: Sendable {
     }
 
     /// Takes all messages. With `staysAwake`, the loop calls ``mayWait()`` before it waits, and no sender wakes it until then:
-    /// waking a busy
-    /// loop costs the sender one system call and the loop two.
+    /// waking a busy loop costs the sender one system call and the loop two.
     package func takeAll(staysAwake: Bool = false) -> [Message] {
         state.withLock { state in
             state.isAwake = staysAwake

@@ -1,6 +1,5 @@
 /// A slot between a writer and one reader: it holds one value, and one task that waits for a value. The writer never blocks; a
-/// value
-/// that was not taken is merged with the next one.
+/// value that was not taken is merged with the next one.
 package final class ReaderSlot<Value: Sendable>: Sendable {
     /// The result of offering a value.
     package enum OfferResult: Hashable, Sendable {
@@ -49,8 +48,7 @@ package final class ReaderSlot<Value: Sendable>: Sendable {
     }
 
     /// Waits for the next value; `nil` if the slot has finished or the task is cancelled. One task at a time may wait: a second
-    /// one replaces
-    /// the first, which receives `nil`.
+    /// one replaces the first, which receives `nil`.
     package func next() async -> Value? {
         await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: CheckedContinuation<Value?, Never>) in
@@ -73,8 +71,7 @@ package final class ReaderSlot<Value: Sendable>: Sendable {
     }
 
     /// Stores a value, or delivers it to a waiting task. `merge` combines it with a value that was not taken; if it returns
-    /// `nil`, both are
-    /// dropped and the reader is behind.
+    /// `nil`, both are dropped and the reader is behind.
     package func offer(_ value: Value, merging merge: (_ earlier: Value) -> Value?) -> OfferResult {
         let (waiter, result) = state.withLock { state -> (CheckedContinuation<Value?, Never>?, OfferResult) in
             if let waiter = state.waiter {

@@ -1,8 +1,7 @@
 /// A cache of expensive objects, shared by equal keys for as long as something else holds a strong reference to them.
 package final class WeakCache<Key: Hashable & Sendable, Object: AnyObject & Sendable>: Sendable {
     // A class, not a struct: if the value is a struct of a weak reference and an ObjectIdentifier, Swift 6.3.1 treats a
-    // dictionary's absent
-    // value as present and crashes in swift_weakLoadStrong.
+    // dictionary's absent value as present and crashes in swift_weakLoadStrong.
     // @unchecked: the weak reference is read from any thread, and never assigned again.
     private final class Entry: @unchecked Sendable {
         private(set) weak var object: Object?
@@ -33,8 +32,7 @@ package final class WeakCache<Key: Hashable & Sendable, Object: AnyObject & Send
     }
 
     /// Removes the entry of an object that is being released, unless another object has replaced it. The entry's object is not
-    /// read under
-    /// the lock: releasing the last reference there would call this function again and deadlock.
+    /// read under the lock: releasing the last reference there would call this function again and deadlock.
     package func remove(_ identifier: ObjectIdentifier, for key: Key) {
         entries.withLock { if $0[key]?.identifier == identifier { $0[key] = nil } }
     }

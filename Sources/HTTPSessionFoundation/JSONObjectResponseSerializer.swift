@@ -2,8 +2,7 @@ public import Foundation
 public import HTTPSession
 
 /// A serializer that decodes a JSON body with `JSONSerialization`, for code that works with dictionaries of `Any`. The value is
-/// `nil` if
-/// the body is empty or a single space.
+/// `nil` if the body is empty or a single space.
 public struct JSONObjectResponseSerializer: ResponseSerializer {
     /// The conditions for an acceptable response; the default content types are `JSONResponseSerializer.contentTypes`.
     public var validation: ResponseValidation

@@ -3,8 +3,7 @@ internal import HTTPSession
 
 extension Parameters {
     /// The value as an object for `PropertyListSerialization`; `nil` if it contains a set or null, which property lists cannot
-    /// hold. Its
-    /// depth is at most `Parameters.maximumDepth`.
+    /// hold. Its depth is at most `Parameters.maximumDepth`.
     var propertyList: Any? {
         switch self {
         case .null, .set: return nil

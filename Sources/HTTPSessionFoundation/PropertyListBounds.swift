@@ -4,8 +4,8 @@ internal import HTTPSession
 /// The check that refuses property lists with which Foundation's readers would crash or use all memory.
 ///
 /// Foundation on Linux (Swift 6.3) crashes on binary lists with sets. It expands a list of forty objects, each of which
-/// references the next
-/// twice, into 2^40 objects. Its `PropertyListDecoder` recurses without limit. Needed until Foundation fixes these.
+/// references the next twice, into 2^40 objects. Its `PropertyListDecoder` recurses without limit. Needed until Foundation
+/// fixes these.
 enum PropertyListBounds {
     /// The limits of expanded objects and of nested containers, far above what servers send.
     static let maximumObjects = 1_000_000
@@ -29,8 +29,7 @@ enum PropertyListBounds {
     }
 
     /// Returns whether the first byte that is not a space, a byte order mark or half of a UTF-16 unit begins a tag. Foundation
-    /// would read
-    /// almost any other text as a list in OpenStep's format.
+    /// would read almost any other text as a list in OpenStep's format.
     private static func looksLikeXML(_ data: Data) -> Bool {
         let before: Set<UInt8> = [0x00, 0x09, 0x0A, 0x0D, 0x20, 0xEF, 0xBB, 0xBF, 0xFE, 0xFF]
         return data.first { !before.contains($0) } == UInt8(ascii: "<")

@@ -6,11 +6,9 @@ internal import HTTPTypes
 extension TransferRequest {
     /// Creates a request from a `URLRequest`, for code that creates or signs `URLRequest`s.
     ///
-    /// The URL, method, fields and `httpBody` are copied. `timeoutInterval`, `allowsCellularAccess` and `httpShouldHandleCookies`
-    /// are copied if
-    /// they differ from their defaults. `Content-Length` is omitted, because the session counts the body. Responses are not
-    /// cached:
-    /// `cachePolicy` has no effect.
+    /// The URL, method, fields and `httpBody` are copied. `timeoutInterval`, `allowsCellularAccess` and
+    /// `httpShouldHandleCookies` are copied if they differ from their defaults. `Content-Length` is omitted, because the
+    /// session counts the body. Responses are not cached: `cachePolicy` has no effect.
     ///
     /// - Throws: `HTTPSessionError.Code.invalidRequest` for a request without a URL, with a method or fields that HTTP does not
     ///   allow, or with an `httpBodyStream`: a stream cannot be sent twice (`RequestBody`).
@@ -42,9 +40,8 @@ extension TransferRequest {
 }
 
 extension URLRequest {
-    /// Creates a `URLRequest` with the URL, the method, the fields, the body and the timeout of `request`. Several fields of one
-    /// name are
-    /// combined, with commas between their values, or semicolons between cookies.
+    /// Creates a `URLRequest` with the URL, the method, the fields, the body and the timeout of `request`. Several fields of
+    /// one name are combined, with commas between their values, or semicolons between cookies.
     ///
     /// - Throws: `HTTPSessionError.Code.invalidRequest` for a body that is not in memory.
     public init(_ request: TransferRequest) throws(HTTPSessionError) {

@@ -11,8 +11,7 @@ extension TransferTask {
     /// Returns a Foundation `Progress` of the task's upload or download, in bytes. Its total is -1 while the length is not known.
     ///
     /// Canceling, pausing and resuming the progress does the same to the task. Each call creates a new one, which is updated
-    /// until the
-    /// task's end.
+    /// until the task's end.
     public func foundationProgress(_ kind: ProgressKind) -> Progress {
         let progress = Progress(totalUnitCount: -1)
         progress.isCancellable = true

@@ -7,9 +7,9 @@ public import HTTPSession
 /// subset, a processing instruction without data, a malformed token, an unknown encoding, more than 256 levels of elements, 1,000 attributes
 /// of one element or 10,000,000 bytes throws `HTTPSessionError.Code.cannotDecodeContent`. The parser receives the text in UTF-8.
 ///
-/// The parser itself reports other errors (mismatched tags, unknown entities). Check its `parserError` after `parse()`: on Linux
-/// `parse()`
-/// returns `true` for some texts that are not XML. External entities are not read unless the parser is configured to read them.
+/// The parser itself reports other errors (mismatched tags, unknown entities). Check its `parserError` after `parse()`: on
+/// Linux `parse()` returns `true` for some texts that are not XML. External entities are not read unless the parser is
+/// configured to read them.
 public struct XMLParserResponseSerializer: ResponseSerializer {
     /// The conditions for an acceptable response; the default content types are ``contentTypes``.
     public var validation: ResponseValidation
@@ -31,14 +31,12 @@ public struct XMLParserResponseSerializer: ResponseSerializer {
 /// A serializer that decodes an XML body to an `XMLDocument`.
 ///
 /// It is stricter than Foundation on Linux, which reads local files that a document names, and repairs text that is not well
-/// formed. The
-/// body must be well formed and within the limits of ``XMLParserResponseSerializer``: no internal DTD subset, no processing
-/// instruction
-/// without data. Its declaration is replaced by one for UTF-8.
+/// formed. The body must be well formed and within the limits of ``XMLParserResponseSerializer``: no internal DTD subset, no
+/// processing instruction without data. Its declaration is replaced by one for UTF-8.
 ///
 /// FoundationXML on Linux (Swift 6.3) never frees a document: a program that reads many should use
-/// ``XMLParserResponseSerializer``. It also
-/// crashes if a program reads `prefix` of an element without one, or `dtd` of a document without a document type.
+/// ``XMLParserResponseSerializer``. It also crashes if a program reads `prefix` of an element without one, or `dtd` of a
+/// document without a document type.
 public struct XMLDocumentResponseSerializer: ResponseSerializer {
     /// The conditions for an acceptable response; the default content types are ``XMLParserResponseSerializer/contentTypes``.
     public var validation: ResponseValidation

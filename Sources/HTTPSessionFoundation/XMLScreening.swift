@@ -5,20 +5,18 @@ internal import HTTPSession
 /// The screening of an XML body before FoundationXML receives it.
 ///
 /// `XMLParser` and `XMLDocument` on Linux (Swift 6.3) crash for some texts (``XMLScanner``). `XMLDocument` also reads the local
-/// files that a
-/// document's entities name, and silently repairs text that is not well formed. Needed until Foundation fixes these.
+/// files that a document's entities name, and silently repairs text that is not well formed. Needed until Foundation fixes
+/// these.
 enum XMLScreening {
     /// The options that load other documents. With `nodeLoadExternalEntitiesNever`, Foundation sets every parser option except
-    /// the intended
-    /// one.
+    /// the intended one.
     static let loadingOptions: XMLNode.Options = [
         .nodeLoadExternalEntitiesNever, .nodeLoadExternalEntitiesAlways, .nodeLoadExternalEntitiesSameOriginOnly,
         .documentXInclude, .documentValidate,
     ]
 
     /// Returns the text of `data` for an `XMLParser`, in UTF-8 with a new XML declaration. The parser itself detects errors
-    /// beyond single
-    /// tokens: missing and mismatched tags, unknown entities, repeated attributes.
+    /// beyond single tokens: missing and mismatched tags, unknown entities, repeated attributes.
     static func parserText(_ data: Data) throws -> Data { try scanned(data).text }
 
     /// Returns the text of `data` for an `XMLDocument`: well-formed XML in UTF-8 with a new XML declaration.
@@ -37,8 +35,7 @@ enum XMLScreening {
     }
 
     /// Returns the text in UTF-8, with a declaration of UTF-8. libxml2 knows encodings (UTF-7, EBCDIC) in which `<` is another
-    /// byte, and
-    /// guesses some from the first four bytes. With the declaration, it reads exactly the bytes that were scanned.
+    /// byte, and guesses some from the first four bytes. With the declaration, it reads exactly the bytes that were scanned.
     private static func scanned(_ data: Data) throws -> (text: Data, isComplete: Bool) {
         guard let text = try Charset.decode(data, as: try encoding(data)) else {
             throw HTTPSessionError(.cannotDecodeContent, "the XML document is not in the encoding that it names")

@@ -1,6 +1,5 @@
 /// A filter that turns single results into a state that does not flap: down after a number of failures in a row, up after a
-/// number of
-/// successes in a row.
+/// number of successes in a row.
 ///
 /// ```
 ///              failAfter failures in a row

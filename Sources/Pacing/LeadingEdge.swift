@@ -1,8 +1,7 @@
 /// A rate limiter that grants the first request at once, and then at most one per interval.
 ///
-/// Requests that come too early share one pending run at the interval's end. Further requests do not move it, so the delay is at
-/// most
-/// one interval for any number of requests. Times are nanoseconds of a monotonic clock.
+/// Requests that come too early share one pending run at the interval's end. Further requests do not move it, so the delay is
+/// at most one interval for any number of requests. Times are nanoseconds of a monotonic clock.
 package struct LeadingEdge: Hashable, Sendable {
     /// The answer to a request.
     package enum Answer: Hashable, Sendable {

@@ -4,9 +4,8 @@
 
 #include <stdint.h>
 
-// The program's arguments, its name first. Swift's CommandLine reads /proc/self/cmdline and is empty without /proc. The count is
-// 0 if the
-// C library passes no arguments to constructors.
+// The program's arguments, its name first. Swift's CommandLine reads /proc/self/cmdline and is empty without /proc. The count
+// is 0 if the C library passes no arguments to constructors.
 int netwatch_argument_count(void);
 char *const *netwatch_arguments(void);
 
@@ -15,8 +14,7 @@ char *const *netwatch_arguments(void);
 const char *netwatch_executed_path(void);
 
 // Replaces Swift's backtracer: on a crash or SIGQUIT, the process writes a few lines to descriptor 2 and ends by the signal, at
-// most half a
-// second later.
+// most half a second later.
 void netwatch_report_crashes(void);
 
 // Ignores again the crash signals that were ignored at the program's start, before exec replaces this program by another one.

@@ -6,9 +6,8 @@ package enum OpenDescriptors {
     /// Whether SIGPIPE was ignored at the start. Programs that replace this one must inherit the same disposition.
     private static let ignoredPipeSignal = netwatch_signal_is_ignored(SIGPIPE) != 0
 
-    /// Ignores SIGPIPE, so that writing fails with EPIPE. Opens closed standard descriptors, so that no socket or file gets their
-    /// numbers.
-    /// They are opened for the opposite direction, so using them still fails.
+    /// Ignores SIGPIPE, so that writing fails with EPIPE. Opens closed standard descriptors, so that no socket or file gets
+    /// their numbers. They are opened for the opposite direction, so using them still fails.
     package static func prepare() {
         _ = ignoredPipeSignal
         netwatch_signal_ignore(SIGPIPE)

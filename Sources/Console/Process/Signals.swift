@@ -41,8 +41,7 @@ package struct Signals {
     }
 
     /// Unblocks the ending signals: from now on they end the program at once, even if its main thread is busy, and kill the
-    /// process group
-    /// of ``killAtEnd(processGroup:)``.
+    /// process group of ``killAtEnd(processGroup:)``.
     package func release() {
         var set = Self.endings
         for number in [SIGINT, SIGTERM, SIGHUP] where sigismember(&set, number) == 1 { netwatch_end_at_signal(number) }

@@ -12,8 +12,7 @@ package struct CountedList {
     }
 
     /// Returns the list in at most `columns` columns: `a b and 3 more`, or `5 addresses` if not even one item fits beside the
-    /// count. That
-    /// form, and a single item, may be longer than `columns`.
+    /// count. That form, and a single item, may be longer than `columns`.
     package func text(columns: Int = .max) -> String {
         var listed = min(items.count, limit)
         while listed > 0 {

@@ -6,8 +6,7 @@ package enum DisplayWidth {
     }
 
     /// Returns the text with a replacement for control characters, marks of direction and joiners, which a terminal would
-    /// interpret or
-    /// display in another place. If the terminal displays only ASCII, question marks replace all other characters.
+    /// interpret or display in another place. If the terminal displays only ASCII, question marks replace all other characters.
     package static func harmless(_ text: String, isUnicode: Bool) -> String {
         func isFine(_ scalar: Unicode.Scalar) -> Bool {
             !UnsafeCharacters.contain(scalar) && (scalar.isASCII || (isUnicode && hasKnownWidth(scalar)))
@@ -32,9 +31,8 @@ package enum DisplayWidth {
         return String(kept) + ellipsis
     }
 
-    /// Returns a line with colors (``TextStyle/paint(_:_:)-(_,Color)``) truncated to `columns` columns. Colors have no width, and
-    /// are reset at
-    /// the end of a truncated line.
+    /// Returns a line with colors (``TextStyle/paint(_:_:)-(_,Color)``) truncated to `columns` columns. Colors have no width,
+    /// and are reset at the end of a truncated line.
     package static func cutPainted(_ line: String, to columns: Int, isUnicode: Bool) -> String {
         var (plain, isEscape) = (String.UnicodeScalarView(), false)
         for scalar in line.unicodeScalars {

@@ -78,9 +78,8 @@ package struct TextStyle: Hashable {
         text + String(repeating: " ", count: max(0, width - DisplayWidth.columns(text)))
     }
 
-    /// Returns the text with U+FFFD in place of ``UnsafeCharacters``: names come from servers, and from the kernel, which allows
-    /// almost any
-    /// byte.
+    /// Returns the text with U+FFFD in place of ``UnsafeCharacters``: names come from servers, and from the kernel, which
+    /// allows almost any byte.
     package static func printable(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: UnsafeCharacters.contain) else { return text }
         return String(

@@ -1,8 +1,7 @@
 /// The filter for external text: header fields, file names, interface names, URLs, certificate subjects, causes.
 ///
 /// It covers control characters (C0, DEL and C1: U+009B begins an escape sequence like ESC [), format characters (bidirectional
-/// controls,
-/// which reorder text, joiners and tags) and line and paragraph separators.
+/// controls, which reorder text, joiners and tags) and line and paragraph separators.
 package enum UnsafeCharacters {
     /// Returns whether a terminal could interpret the character, or display it or its neighbors out of place.
     package static func contain(_ scalar: Unicode.Scalar) -> Bool {

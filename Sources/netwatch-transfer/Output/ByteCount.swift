@@ -20,9 +20,8 @@ enum ByteCount {
     /// Returns a rate as bytes per second.
     static func rate(_ bytesPerSecond: Int64) -> String { "\(text(bytesPerSecond))/s" }
 
-    /// Parses an integer of bytes with an optional suffix `k`, `M`, `G` or `T`, as in curl. Returns `nil` for any other text, and
-    /// unless the
-    /// number is above zero.
+    /// Parses an integer of bytes with an optional suffix `k`, `M`, `G` or `T`, as in curl. Returns `nil` for any other text,
+    /// and unless the number is above zero.
     static func parse(_ text: String) -> Int64? {
         let digits = text.prefix { $0.isASCII && $0.isNumber }
         let factor: Int64

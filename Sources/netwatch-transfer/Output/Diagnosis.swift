@@ -53,9 +53,8 @@ enum Diagnosis: Hashable {
 }
 
 extension Cause {
-    /// Returns this cause with the proxy (HOST:PORT) as the failing endpoint. Causes on this machine stay unchanged, because they
-    /// fail for
-    /// every endpoint.
+    /// Returns this cause with the proxy (HOST:PORT) as the failing endpoint. Causes on this machine stay unchanged, because
+    /// they fail for every endpoint.
     func naming(proxy: String?) -> Cause {
         guard let proxy, ![.link, .address, .local].contains(layer), evidence["proxy"] == nil else { return self }
         var evidence = evidence
@@ -69,8 +68,7 @@ extension Cause {
 
 extension TransferProblem {
     /// Returns the problem with the cause that the attempt's stage and a probe show. A problem that is not about the connection
-    /// stays
-    /// unchanged.
+    /// stays unchanged.
     func explained(at stage: AttemptStage, by diagnosis: Diagnosis?, through proxy: String?) -> TransferProblem {
         var result = self
         if isAnswerOfProxy {

@@ -16,9 +16,8 @@ enum FileName {
         return safe(PercentEscaping.unescape(String(last)) ?? String(last))
     }
 
-    /// Returns a safe form of a name that a server or a link suggests: one path component, not hidden, no option of a command, no
-    /// partial
-    /// file or sidecar of netwatch, and no device name of systems to which the file may be copied.
+    /// Returns a safe form of a name that a server or a link suggests: one path component, not hidden, no option of a command,
+    /// no partial file or sidecar of netwatch, and no device name of systems to which the file may be copied.
     static func safe(_ suggested: String) -> String {
         guard suggested != ".", suggested != "..", !suggested.isEmpty else { return index }
         var name = String(String.UnicodeScalarView(suggested.unicodeScalars.map { isHarmful($0) ? "_" : $0 }))
@@ -50,8 +49,7 @@ enum FileName {
         var end = Substring()
         if let dot = name.lastIndex(of: "."), name[dot...].utf8.count <= 20 { end = name[dot...] }
         // Scalars, not characters: one character with many accents may exceed the limit, and without a stem the extension would
-        // be a hidden
-        // file.
+        // be a hidden file.
         var stem = String.UnicodeScalarView()
         var room = longest - end.utf8.count
         for scalar in name.dropLast(end.count).unicodeScalars {

@@ -64,9 +64,8 @@ enum Destination {
     }
 
     /// Throws if the path is a symbolic link that another user may have created to replace some other file. The kernel has this
-    /// rule for
-    /// open(2) (fs.protected_symlinks, man 5 proc), but not for realpath(3). Here it also applies to directories without the
-    /// sticky bit.
+    /// rule for open(2) (fs.protected_symlinks, man 5 proc), but not for realpath(3). Here it also applies to directories
+    /// without the sticky bit.
     private static func checkLinks(_ file: String) throws(Failure) {
         var path = file
         // MAXSYMLINKS: a longer chain fails with ELOOP anyway.

@@ -3,8 +3,7 @@ import Glibc
 import Reachability
 
 /// The report of transfers: a live display or lines on standard error, or records on standard output. Errors are always written
-/// to standard
-/// error.
+/// to standard error.
 final class Report {
     enum Format {
         case live(TextStyle)

@@ -5,8 +5,7 @@ import HTTPTypes
 /// The upload of `put`.
 ///
 /// A server that supports tus reports it in the response to `OPTIONS` (`Tus-Version`); tus does not create uploads by PUT. The
-/// IETF's draft
-/// needs no such request: it is a PUT with fields that other servers ignore.
+/// IETF's draft needs no such request: it is a PUT with fields that other servers ignore.
 struct Upload: TransferWork {
     let plan: PutPlan
     private let note: UploadNote?

@@ -7,8 +7,7 @@ import HTTPSession
 import Reachability
 
 /// The stored URL of a file's upload, for the next run of the same command: a small file in `$XDG_STATE_HOME/netwatch/uploads`,
-/// locked by one
-/// run. An upload's URL may be a secret, so only the owner can read the file.
+/// locked by one run. An upload's URL may be a secret, so only the owner can read the file.
 final class UploadNote: Sendable {
     /// The content of the file.
     struct Content: Codable, Hashable {
@@ -41,8 +40,7 @@ final class UploadNote: Sendable {
     private let writer: Worker
 
     /// Opens the note of this file and URL. `nil` if there can be none, for example without a home directory: the upload is not
-    /// continued
-    /// then.
+    /// continued then.
     ///
     /// - Throws: ``Failure`` if another run has this upload.
     init?(_ plan: PutPlan, environment: [String: String]) throws(Failure) {

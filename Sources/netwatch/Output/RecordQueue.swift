@@ -4,10 +4,8 @@ import Reachability
 /// A bounded queue of the records that a reader has not read yet.
 ///
 /// Up to `limit` bytes (the estimated size as JSON), all records are kept. Beyond the limit, a record that a newer one replaces
-/// is dropped,
-/// and the next record after it counts it in ``Record/superseded``. The first record of a stream is never dropped. Above the
-/// limit, the
-/// queue has at most one record for each subject.
+/// is dropped, and the next record after it counts it in ``Record/superseded``. The first record of a stream is never dropped.
+/// Above the limit, the queue has at most one record for each subject.
 struct RecordQueue {
     private enum Slot {
         case record(Record, size: Int)

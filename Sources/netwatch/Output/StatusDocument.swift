@@ -16,8 +16,7 @@ struct StatusDocument: Hashable {
     }
 
     /// The result: that of the targets if there are any, because a server on this machine or its link is reachable without a
-    /// path; else that
-    /// of the path.
+    /// path; else that of the path.
     var verdict: Verdict {
         guard !targets.isEmpty else { return path.path.status == .satisfied ? .holds : .doesNotHold }
         let states = targets.map(\.state)

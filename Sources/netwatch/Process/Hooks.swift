@@ -5,9 +5,8 @@ import Glibc
 import Pacing
 import Reachability
 
-/// The hooks of `--exec`: it runs a command on each change, one at a time. While one runs, changes are queued, and a newer change
-/// replaces an
-/// older one on the same subject.
+/// The hooks of `--exec`: it runs a command on each change, one at a time. While one runs, changes are queued, and a newer
+/// change replaces an older one on the same subject.
 final class Hooks {
     /// The time after which a hook is killed with its process group.
     static let timeLimit = Duration.seconds(30)

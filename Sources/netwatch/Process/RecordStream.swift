@@ -39,8 +39,7 @@ final class RecordStream {
     }
 
     /// The number of encoded bytes that may wait for the reader if there are hooks: half of the 1 MiB limit. A hook receives a
-    /// record when it
-    /// is numbered, so this lets hooks run while the stream's reader is slow.
+    /// record when it is numbered, so this lets hooks run while the stream's reader is slow.
     static let leewayWithHooks = 1 << 19
     static let leeway = 1 << 16
     /// The time for which a slow reader may delay the end after a signal, in nanoseconds.
