@@ -3,7 +3,7 @@ import Testing
 
 @testable import EventLoop
 
-/// A number that knows what it stands for.
+/// A number with the count of merged values.
 private struct Count: Coalescing, Equatable {
     var value: Int
     var missed = 0
@@ -105,7 +105,7 @@ private struct Count: Coalescing, Equatable {
     }
 }
 
-/// What a callback saw, and how many calls ran at once at most.
+/// The last value that a callback received, and the maximum number of concurrent calls.
 private final class Seen: Sendable {
     private struct State: Sendable {
         var last = 0
@@ -133,7 +133,7 @@ private final class Seen: Sendable {
         if let waiter { waiter.0.resume(returning: waiter.1) }
     }
 
-    /// Waits until the value has been seen; gives the number of calls that ran at once at most.
+    /// Waits until the value has been received. Returns the maximum number of concurrent calls.
     func wait(for value: Int) async -> Int {
         await withCheckedContinuation { continuation in
             let most = state.withLock { state -> Int? in

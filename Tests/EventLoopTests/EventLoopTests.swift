@@ -119,7 +119,7 @@ import Testing
                 try? HomeThread.leave()
                 note("left")
                 HomeThread.run { note("first") }
-                // Threads that it makes are where it is.
+                // A thread that it creates is in the same namespace.
                 let other = try? LoopThread(name: "other", namespace: nil) {
                     {
                         note("made")

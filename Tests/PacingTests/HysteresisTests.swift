@@ -2,7 +2,7 @@ import Pacing
 import Testing
 
 @Suite struct HysteresisTests {
-    /// Runs results (`+` success, `-` failure) and notes each change: `+` up, `-` down, `.` none.
+    /// Records results (`+` success, `-` failure) and returns each change: `+` up, `-` down, `.` none.
     private func transcript(_ results: String, failAfter: Int, recoverAfter: Int) -> String {
         var state = Hysteresis(failAfter: failAfter, recoverAfter: recoverAfter)
         return String(results.map { state.record(success: $0 == "+").map { $0 ? "+" : "-" } ?? "." })

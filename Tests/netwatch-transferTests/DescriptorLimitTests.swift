@@ -3,14 +3,15 @@ import HTTPSessionTestKit
 import NetworkLab
 import Testing
 
-/// Both programs with few descriptors (RLIMIT_NOFILE): each ends with a code of its own and one line, never by a trap, and never hangs.
+/// Both programs with few descriptors (RLIMIT_NOFILE): each fails with an exit code and one line, never by a trap, and never
+/// hangs.
 @Suite(.timeLimit(.minutes(10))) struct DescriptorLimitTests {
     private let folder: ProgramFolder
 
     init() throws { folder = try ProgramFolder() }
 
     private func run(_ words: [String], limit: Int) throws -> Program {
-        // LeakSanitizer opens descriptors when the program ends, and there are none.
+        // LeakSanitizer would need descriptors at the end of the program.
         try Program(
             ["sh", "-c", "ulimit -n \(limit); exec \"$@\"", "sh", Programs.netwatch] + words,
             environment: ["ASAN_OPTIONS": "detect_leaks=0", "http_proxy": nil, "XDG_STATE_HOME": folder.state.path],
@@ -34,8 +35,8 @@ import Testing
             #expect(lines.count == (code == 0 ? 0 : 1) && lines.allSatisfy { $0.hasPrefix("netwatch: ") }, "\(program.ending)")
             if code == 0 { completed.append(limit) }
         }
-        // The lowest limit depends on what the test's own environment leaves open. From there on nothing fails, but for what other threads have
-        // open for a moment when the session counts.
+        // The lowest limit depends on the descriptors that the test's environment leaves open. Above it no transfer fails,
+        // except for a margin of descriptors that other threads have open while the session counts.
         let lowest = try #require(completed.first)
         #expect(Set(completed).isSuperset(of: limits.filter { $0 >= lowest + 3 }) && lowest <= 48, "\(completed)")
     }

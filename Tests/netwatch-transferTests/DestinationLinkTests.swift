@@ -31,7 +31,7 @@ import Testing
         try #require(chmod(folder.file("shared"), mode) == 0)
         try link("shared/planted", to: folder.file("victim"), owner: 1)
         try link("shared/relative", to: "../victim", owner: 1)
-        // One's own, which leads to the other one.
+        // The user's own link, which leads to the other user's.
         try link("own", to: "shared/planted", owner: geteuid())
         for name in ["shared/planted", "shared/relative", "own"] {
             let error = #expect(throws: Failure.self) { try prepare(name) }

@@ -3,14 +3,15 @@ import HTTPSessionTestKit
 import NetworkLab
 import Testing
 
-/// The causes that `get` names where no connection can be made: those that `status` names for the same targets.
+/// The causes that `get` reports without a connection. They must be those that `status` reports for the same targets.
 @Suite(.serialized, .requiresNamespaces, .requiresMounts, .timeLimit(.minutes(20))) struct GetCauseLabTests {
     private let client: LabHost
     private let site: LabHost
     private let folder: ScratchDirectory
     private let resolver: SilentResolver
 
-    /// 10.9.1.77 is on the link and silent, 203.0.113.10 is behind a silent gateway, port 81 of 10.9.1.1 drops, port 82 refuses.
+    /// Prepares the faults: 10.9.1.77 is on the link and silent, 203.0.113.10 is behind a silent gateway, port 81 of 10.9.1.1
+    /// drops packets, port 82 refuses connections.
     init() throws {
         let uplinks = try Uplinks("up0")
         (client, site) = (uplinks.client, uplinks.site)
@@ -71,7 +72,7 @@ import Testing
         var cause: Cause?
     }
 
-    /// All at a time: each takes as long as a probe does.
+    /// All programs run in parallel, because each takes as long as a probe.
     @Test func `get without a connection reports the same cause as status, also while it retries`() throws {
         let programs = try Self.faults.map { fault in
             (
@@ -94,8 +95,8 @@ import Testing
             let causes = Set(records.compactMap(\.cause).map { "\($0.layer)/\($0.code)" })
             #expect(causes == ["\(cause.layer)/\(cause.code)"], "\(fault.testDescription): \(lines)")
             for line in lines {
-                let told = try JSONDecoder().decode(ProxyLine.self, from: Data(line.utf8)).cause
-                #expect(told == nil || told?.evidence.proxy == fault.proxy, "\(fault.testDescription): \(line)")
+                let cause = try JSONDecoder().decode(ProxyLine.self, from: Data(line.utf8)).cause
+                #expect(cause == nil || cause?.evidence.proxy == fault.proxy, "\(fault.testDescription): \(line)")
             }
             if let proxy = fault.proxy { #expect(get.standardError.contains("the proxy \(proxy) ")) }
             let isForeign = ["Failed to connect", "milliseconds", "curl", "Could", "timed out after 8s: timed"]

@@ -55,7 +55,7 @@ import Testing
         (String(repeating: "a", count: 10_000) + ".txt", String(repeating: "a", count: 196) + ".txt"),
     ])
     func `an unsafe name in Content-Disposition is made safe`(_ suggested: String, _ name: String) throws {
-        // In the field and not in the query, which has no control bytes either.
+        // The name is in the field and not in the query, which cannot have control bytes.
         let server = try MisbehavingServer { _ in
             Reply(
                 fields: ["Content-Disposition": "attachment; filename*=UTF-8''\(suggested.replacing("[", with: "%5B"))"],
@@ -69,7 +69,7 @@ import Testing
         let names = try FileManager.default.contentsOfDirectory(atPath: folder.file("inner"))
         #expect(names == [name])
         #expect(try TransferLine(last).file?.hasSuffix("/inner/\(name)") == true)
-        // What is harmless stays as it is.
+        // A safe name stays unchanged.
         #expect(FileName.safe(name) == name)
     }
 
@@ -77,7 +77,7 @@ import Testing
         try Data("mine".utf8).write(to: URL(fileURLWithPath: folder.file("report.pdf")))
         let gate = try Gate()
         let server = try MisbehavingServer { _ in
-            // The first byte has to suffice.
+            // The download must fail at the first byte.
             var body = ReplyBody.pattern(1_000_000)
             body.segments = [.pattern(from: 0, count: 10), .wait(.gate(gate)), .pattern(from: 10, count: 999_990)]
             return Reply(fields: ["Content-Disposition": "attachment; filename=report.pdf", "ETag": "\"1\""], body: body)
@@ -98,7 +98,7 @@ import Testing
             return Reply(fields: ["Content-Disposition": "attachment; filename=x"], body: body)
         }
         let program = try get("-q", "\(server.origin)/download?id=1", "\(server.origin)/download?id=2")
-        // Both have been asked for while neither name is taken.
+        // Both are requested before either name is used.
         _ = try await server.awaitRequests(2)
         gate.open()
         #expect(try program.wait() == 1, "\(program.ending)")

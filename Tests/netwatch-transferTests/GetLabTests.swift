@@ -4,7 +4,7 @@ import HTTPSessionTestKit
 import NetworkLab
 import Testing
 
-/// The built program in a host of its own, whose only uplink goes and comes. The server is at 203.0.113.9 behind it.
+/// The built program in a network namespace whose only uplink fails and returns. The server is at 203.0.113.9 behind the uplink.
 @Suite(.serialized, .requiresNamespaces, .timeLimit(.minutes(20))) struct GetLabTests {
     private let client: LabHost
     private let site: LabHost
@@ -44,11 +44,12 @@ import Testing
         try site.ip("link set up0 up")
         _ = try program.nextLine(within: .seconds(60)) { $0.contains("big.bin: continued at ") }
         #expect(try program.wait(within: .seconds(60)) == 0, "\(program.ending)")
-        #expect(file == source.whole)
+        #expect(file == source.content)
         source.release()
     }
 
-    /// The README's example: the same command, before and after the cable is pulled and the process killed; standard error is a pipe.
+    /// README's example: the same command before and after the carrier is lost and the process is killed. Standard error is a
+    /// pipe.
     @Test func `the same command finishes a download interrupted by carrier loss and SIGKILL`() async throws {
         source.change { $0.stopsAt = 400_000 }
         let first = try get(errors: .output)
@@ -74,8 +75,8 @@ import Testing
         #expect(lines[0] == "big.bin: from \(source.url)")
         #expect(lines[1].contains(/^big.bin: continued at \d+ % \(.* of 976.5 KiB\)$/))
         #expect(lines[2].contains(/^big.bin: .* of 976.5 KiB in .*s, .*\/s$/))
-        #expect(file == source.whole)
-        // Each has gone on behind the one before it.
+        #expect(file == source.content)
+        // Each request continues after the previous one.
         let starts = source.server.requests.map { Int64($0["range"]?.filter(\.isNumber) ?? "") ?? 0 }
         #expect(starts.count == 3 && starts[0] == 0 && starts[1] > 0 && starts[2] >= starts[1], "\(starts)")
         source.release()
@@ -84,10 +85,10 @@ import Testing
     @Test func `records name the layer of the missing network`() async throws {
         source.change { $0.stopsAt = 500_000 }
         let program = try get("--json")
-        // Of what the server has sent, something has come.
+        // Wait until some of the sent bytes have arrived.
         _ = try program.nextLine { !$0.contains(#""received":0,"#) }
         try client.ip("addr flush dev up0")
-        // The connection may be gone before the path's change has been heard: then one more attempt finds the network away.
+        // The connection may be lost before the path's change is reported. Then one more attempt finds the network missing.
         let waiting = try TransferLine(program.nextLine { $0.contains(#""state":"waiting""#) && !$0.contains(#""attempt":0"#) })
         #expect(waiting.cause != nil && ["address", "route"].contains(waiting.cause?.layer))
         source.change { $0.stopsAt = nil }
@@ -97,7 +98,7 @@ import Testing
         #expect(try program.wait() == 0, "\(program.ending)")
         #expect(lines.last?.state == "finished")
         #expect((lines.last?.resumed_from ?? 0) > 0)
-        #expect(file == source.whole)
+        #expect(file == source.content)
         source.release()
     }
 

@@ -4,7 +4,7 @@ import HTTPSessionTestKit
 import NetworkLab
 import Testing
 
-/// What people and programs see of the built program.
+/// The output of the built program for people and for programs.
 @Suite(.serialized, .timeLimit(.minutes(20))) struct GetPresentationTests {
     private let folder: ProgramFolder
 
@@ -47,7 +47,7 @@ import Testing
     @Test func `get works with standard error closed`() throws {
         let source = try FileSource(size: 1_000)
         #expect(try folder.get(source.url, errors: .closed).wait() == 0)
-        #expect(folder.content("big.bin") == source.whole)
+        #expect(folder.content("big.bin") == source.content)
     }
 
     @Test func `closing the reader of records ends get by SIGPIPE`() async throws {

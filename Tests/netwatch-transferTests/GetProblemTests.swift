@@ -5,7 +5,7 @@ import HTTPSessionTestKit
 import NetworkLab
 import Testing
 
-/// What goes wrong, and how the built program says so.
+/// The failures of the built program `get`, and their messages.
 @Suite(.serialized, .timeLimit(.minutes(20))) struct GetProblemTests {
     private let folder: ProgramFolder
 
@@ -67,7 +67,7 @@ import Testing
     @Test func `a redirect from http to http is followed`() throws {
         let plain = try MisbehavingServer { _ in Reply(body: "plain") }
         let redirecting = try MisbehavingServer { _ in .redirect(to: plain.url("/y").absoluteString) }
-        #expect(try folder.get("-q", redirecting.origin + "/x").wait() == 0, "from http to http is what was typed")
+        #expect(try folder.get("-q", redirecting.origin + "/x").wait() == 0, "a redirect from http to http is followed")
         #expect(folder.content("x") == Data("plain".utf8))
     }
 
@@ -96,7 +96,7 @@ import Testing
         try "old".write(toFile: folder.file("real"), atomically: true, encoding: .utf8)
         try FileManager.default.createSymbolicLink(atPath: folder.file("link"), withDestinationPath: "real")
         #expect(try folder.get("-q", "-o", "link", source.url).wait() == 0)
-        #expect(folder.content("real") == source.whole)
+        #expect(folder.content("real") == source.content)
         #expect(try FileManager.default.destinationOfSymbolicLink(atPath: folder.file("link")) == "real")
     }
 

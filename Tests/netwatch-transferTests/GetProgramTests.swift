@@ -4,7 +4,7 @@ import HTTPSessionTestKit
 import NetworkLab
 import Testing
 
-/// The built program: whole files, and the program itself.
+/// The built program `get`: complete files, and the program itself.
 @Suite(.serialized, .timeLimit(.minutes(20))) struct GetProgramTests {
     private let folder: ProgramFolder
 
@@ -14,7 +14,7 @@ import Testing
         let source = try FileSource(size: 100_000)
         let program = try folder.get("\(source.url)?version=2")
         #expect(try program.wait() == 0, "\(program.ending)")
-        #expect(folder.content("big.bin") == source.whole)
+        #expect(folder.content("big.bin") == source.content)
         let lines = program.standardError.split(separator: "\n")
         #expect(lines.first == "big.bin: from \(source.url)?version=2")
         #expect(lines.last?.hasPrefix("big.bin: 97.6 KiB in ") == true)
@@ -29,7 +29,7 @@ import Testing
             "-q", "-d", "a/b", "--parallel", "2", source.url, source.server.origin + "/two", source.server.origin + "/")
         #expect(try program.wait() == 0, "\(program.ending)")
         #expect(program.standardError == "")
-        for name in ["big.bin", "two", "index.html"] { #expect(folder.content("a/b/\(name)") == source.whole) }
+        for name in ["big.bin", "two", "index.html"] { #expect(folder.content("a/b/\(name)") == source.content) }
     }
 
     @Test func `one failed URL of several exits with 1`() throws {
@@ -37,7 +37,7 @@ import Testing
         let program = try folder.get("-q", source.url, source.server.origin + "/missing")
         #expect(try program.wait() == 1, "\(program.ending)")
         #expect(program.standardError == "netwatch: \(source.server.origin)/missing: the server answered 404 Not Found\n")
-        #expect(folder.content("big.bin") == source.whole)
+        #expect(folder.content("big.bin") == source.content)
     }
 
     @Test func `--parallel limits the downloads at a time`() async throws {
@@ -65,7 +65,7 @@ import Testing
         let last = try #require(records.last)
         #expect((last.state, last.received, last.total, last.attempt) == ("finished", 2_000_000, 2_000_000, 1))
         #expect(records.allSatisfy { $0.url == source.url })
-        // The beginning, the end, and twice a second between: loaded machines take longer.
+        // The first, the last, and two per second between them; a loaded machine takes longer.
         #expect(records.count >= 4)
     }
 
@@ -74,7 +74,7 @@ import Testing
         let start = ContinuousClock.now
         #expect(try folder.get("-q", "--limit-rate", "100k", source.url).wait() == 0)
         #expect(start.duration(to: .now) > .milliseconds(500))
-        #expect(folder.content("big.bin") == source.whole)
+        #expect(folder.content("big.bin") == source.content)
     }
 
     @Test func `an existing file is replaced only by a complete one`() async throws {
@@ -89,7 +89,7 @@ import Testing
         #expect(folder.content("big.bin") == Data("old".utf8))
         source.change { $0.stopsAt = nil }
         #expect(try folder.get("-q", source.url).wait() == 0)
-        #expect(folder.content("big.bin") == source.whole)
+        #expect(folder.content("big.bin") == source.content)
     }
 
     // MARK: The program itself

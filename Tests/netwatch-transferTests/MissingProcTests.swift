@@ -3,13 +3,13 @@ import HTTPSessionTestKit
 import NetworkLab
 import Testing
 
-/// The programs where /proc is not mounted, as in a chroot.
+/// The programs without /proc, as in a chroot.
 @Suite(.requiresMounts, .skippedUnderAddressSanitizer, .timeLimit(.minutes(10))) struct MissingProcTests {
     private let folder: ProgramFolder
 
     init() throws { folder = try ProgramFolder() }
 
-    /// Runs a command with /proc covered.
+    /// Runs a command with an empty file system over /proc.
     private func run(_ words: [String]) throws -> Program {
         let cover = "mount -t tmpfs none /proc && exec \"$@\""
         return try Program(
@@ -45,17 +45,17 @@ import Testing
         try Data("#!/bin/sh\necho planted\n".utf8).write(to: URL(fileURLWithPath: folder.file("netwatch-transfer")))
         try FileManager.default.setAttributes(
             [.posixPermissions: 0o755], ofItemAtPath: folder.file("netwatch-transfer"))
-        // argv[0] is bare; the path that the program is executed by is not.
+        // argv[0] has no slash, but the executed path has one.
         let named = try run(["bash", "-c", "exec -a netwatch \"$0\" get --version", Programs.netwatch])
         #expect(try named.remainingLines() == ["0.1.0"])
         #expect(try named.wait() == 0, "\(named.ending)")
-        // Both are bare.
+        // Neither has a slash.
         try FileManager.default.createSymbolicLink(
             atPath: folder.file("netwatch"), withDestinationPath: Programs.netwatch)
         let bare = try run(["/usr/bin/python3", "-c", "import os; os.execv('netwatch', ['netwatch', 'get', '--version'])"])
         #expect(try bare.remainingLines() == [])
         #expect(try bare.wait() == 69, "\(bare.ending)")
-        // A sanitizer says on a line of its own that it misses /proc too.
+        // A sanitizer reports the missing /proc on a separate line.
         let lines = bare.standardError.split(separator: "\n").filter { !$0.hasPrefix("==") }
         let expected = "netwatch: get: without /proc this program does not know its own directory; "
         #expect(lines.count == 1 && lines.first?.hasPrefix(expected) == true, "\(bare.ending)")

@@ -3,7 +3,7 @@ import HTTPSessionTestKit
 import NetworkLab
 import Testing
 
-/// `netwatch put` in a host of its own, whose only uplink goes and comes. The server is behind it.
+/// `netwatch put` in a network namespace whose only uplink fails and returns. The server is behind the uplink.
 @Suite(.serialized, .requiresNamespaces, .timeLimit(.minutes(20))) struct PutLabTests {
     private let uplinks: Uplinks
     private let folder: ProgramFolder
@@ -35,7 +35,7 @@ import Testing
         _ = try program.nextLine(within: .seconds(60)) { $0.contains("film: continued at ") }
         #expect(try program.wait(within: .seconds(60)) == 0, "\(program.ending)")
         #expect(server.uploads.map(\.bytes) == [bytes])
-        // What was not lost has been read once.
+        // Bytes that were not lost are read once.
         #expect(server.bodyBytes < 4_000_000 + 1_000_000)
         gate.open()
     }

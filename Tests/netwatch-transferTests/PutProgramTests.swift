@@ -5,7 +5,7 @@ import HTTPSessionTestKit
 import NetworkLab
 import Testing
 
-/// The built program, as a shell starts it: `netwatch put`.
+/// The built program `netwatch put`, started as a shell does.
 @Suite(.serialized, .timeLimit(.minutes(20))) struct PutProgramTests {
     private let folder: ProgramFolder
 
@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    // MARK: What goes on
+    // MARK: Continuation
 
     @Test(arguments: [UploadServer.Dialect.tus, .draft])
     func `a cut upload continues at the server's offset`(dialect: UploadServer.Dialect) throws {
@@ -102,7 +102,7 @@ import Testing
 
     @Test func `a cut plain PUT restarts`() throws {
         var options = MisbehavingServer.Options()
-        // Its body is on the way then.
+        // The body is being sent then.
         options.onHead = { $0.arrival == 1 ? .end(.reset) : .readBody() }
         let server = try MisbehavingServer(options: options) { _ in Reply(201) }
         try folder.make("film", size: 5_000_000)
@@ -139,7 +139,7 @@ import Testing
         gate.open()
     }
 
-    // MARK: What goes wrong
+    // MARK: Failures
 
     @Test(arguments: ["auto", "draft", "put"]) func `status 403 fails put at once`(dialect: String) throws {
         let server = try MisbehavingServer { _ in Reply(403) }

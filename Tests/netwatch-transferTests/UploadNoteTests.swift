@@ -4,7 +4,7 @@ import Testing
 
 @testable import netwatch_transfer
 
-/// Where an upload is, as long as its file is the one that it was begun with.
+/// The note of an upload's URL, which is valid as long as the file does not change.
 @Suite struct UploadNoteTests {
     private let folder: ScratchDirectory
     private let place: URL
@@ -62,7 +62,7 @@ import Testing
         #expect(!second.hasPlace)
     }
 
-    // MARK: Notes of others
+    // MARK: Notes of other users
 
     enum Plant: CaseIterable {
         case hardLink, symbolicLink, groupWritable, othersWritable

@@ -4,9 +4,9 @@ import Testing
 
 @testable import netwatch
 
-/// The built program in a host of its own.
+/// The built program in a separate network namespace.
 @Suite(.requiresNamespaces, .timeLimit(.minutes(20))) struct ProgramLabTests {
-    /// A host with an uplink to a router that stays alive with it.
+    /// A host with an uplink to a router.
     private struct Place {
         let lab = Lab()
         let host: LabHost
@@ -73,7 +73,7 @@ import Testing
     @Test(arguments: [SIGTERM, SIGINT]) func `a second signal also kills a running hook`(number: Int32) throws {
         for attempt in 1...3 {
             let program = try endTwiceDuringAHook(by: number)
-            // On a loaded machine, the hook's second of grace may be over first.
+            // On a loaded machine, the hook's grace of one second may end first.
             if attempt == 3 || !program.standardError.contains("still ran at the end") {
                 #expect(program.standardError == "")
                 return
@@ -86,7 +86,7 @@ import Testing
         let directory = try Directory()
         let fifo = "\(directory.path)/alive"
         try #require(mkfifo(fifo, 0o600) == 0)
-        // The hook and its child hold the FIFO open for writing: its reader sees the end of both.
+        // The hook and its child hold the FIFO open for writing, so its reader reaches the end when both have ended.
         let command = "exec 3> \(fifo); trap '' TERM INT; sleep 30 & echo ready >&3; wait"
         let program = try place.netwatch("watch", "--json", "--exec", command)
         _ = try program.nextLine()
@@ -95,7 +95,7 @@ import Testing
         defer { fclose(reader) }
         #expect(fgetc(reader) == Int32(UInt8(ascii: "r")))
         try program.signal(number)
-        // The program has taken the first signal when it no longer blocks it.
+        // When the program no longer blocks the signal, it has handled the first one.
         while !isUnblocked(number, program.processID) {}
         try program.signal(number)
         #expect(try program.wait() == 128 + number, "\(program.ending)")
@@ -138,7 +138,7 @@ import Testing
 
     @Test func `SIGINT ends wait in the background of a script`() throws {
         let place = try Place()
-        // As a shell without job control starts it.
+        // SIGINT is ignored, as in a background job of a shell without job control.
         let program = try Program(
             ["sh", "-c", "trap '' INT; exec \"$0\" wait --netns \"$1\"", try Programs.netwatch, try #require(place.host.name)])
         var code: Int32?
@@ -172,7 +172,7 @@ import Testing
         let file = "\(directory.path)/recording"
         func expectWhole(_ lines: [String]) throws {
             let replay = try Program([try Programs.netwatch, "replay", "--json", file])
-            // The recorder may have heard more than it was asked to tell.
+            // The recording may have more events than the requested number of records.
             #expect(try Array(replay.remainingLines().prefix(lines.count)) == lines)
             #expect(try replay.wait() == 0, "\(replay.ending)")
         }

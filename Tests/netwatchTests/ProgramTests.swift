@@ -3,7 +3,7 @@ import Glibc
 import NetworkLab
 import Testing
 
-/// The built program, as a shell starts it. It only looks at this machine.
+/// The built program, started as a shell does. It only reads the state of this machine.
 @Suite(.timeLimit(.minutes(20))) struct ProgramTests {
     private func netwatch(
         _ arguments: String..., environment: [String: String?] = [:], input: Program.Input = .empty,
@@ -95,7 +95,7 @@ import Testing
     }
 
     @Test func `a recording on standard output replaces the records and can be replayed from a pipe`() throws {
-        // The hello is not counted, and nothing changes here: the record that ends it is the target's first.
+        // The hello is not counted and no event occurs, so the target's first record ends the stream.
         let script = "\"$0\" record --json --count 1 - 127.0.0.1:9 | \"$0\" replay --json -"
         let program = try Program(["sh", "-c", script, try Programs.netwatch])
         let lines = try program.remainingLines()
@@ -135,7 +135,7 @@ import Testing
         let file = "\(directory.path)/recording"
         let recorder = try netwatch("record", "--json", file)
         let hello = try recorder.nextLine()
-        // The hello is of a turn that ends; each turn is written as a whole, soon after.
+        // The hello belongs to a turn that has ended. Each turn is written completely, soon after its end.
         let end = ContinuousClock.now + .seconds(20)
         var held: String?
         while held == nil, ContinuousClock.now < end {
@@ -156,7 +156,8 @@ import Testing
     @Test func `a recording that cannot be written to its end is reported as incomplete`() throws {
         let directory = try Directory()
         let file = "\(directory.path)/recording"
-        // Limited once it runs, because ThreadSanitizer's own start needs large files. More than the limit is EFBIG instead of a signal.
+        // The limit is set while the program runs, because ThreadSanitizer's start needs large files. Beyond the limit, writing
+        // fails with EFBIG instead of a signal.
         let script = "trap '' XFSZ; exec \"$0\" record --json \(file)"
         let recorder = try Program(["sh", "-c", script, try Programs.netwatch])
         _ = try recorder.nextLine()

@@ -7,7 +7,7 @@ import Testing
 
 private let plain = StateText(offset: 3600)
 
-/// A download with 61 % of 12 MiB, which come at 1 MiB a second.
+/// A download at 58 % of 12 MiB, received at 1 MiB per second.
 private func halfway(_ name: String = "big.bin") -> TransferStatus {
     var status = download(name)
     for event in [TransferEvent.started, .requested, .answered(status: 200, phrase: "OK")] {
@@ -189,9 +189,9 @@ private func halfway(_ name: String = "big.bin") -> TransferStatus {
     }
 
     @Test func `verbose lines include attempts and responses`() {
-        let told = lines(story, isVerbose: true)
-        #expect(told.contains("big.bin: attempt 3"))
-        #expect(told.contains("big.bin: the server answered 206 Partial Content"))
+        let reported = lines(story, isVerbose: true)
+        #expect(reported.contains("big.bin: attempt 3"))
+        #expect(reported.contains("big.bin: the server answered 206 Partial Content"))
     }
 }
 
@@ -240,7 +240,7 @@ private func halfway(_ name: String = "big.bin") -> TransferStatus {
         var lines: [String] = []
         while let line = backlog.take() { lines.append(String(decoding: line, as: UTF8.self)) }
         #expect(lines.count == RecordBacklog.limit)
-        #expect(lines.enumerated().allSatisfy { $1.contains("\"seq\":\($0),") }, "no holes")
+        #expect(lines.enumerated().allSatisfy { $1.contains("\"seq\":\($0),") }, "no gaps")
         let dropped = lines.compactMap { $0.firstMatch(of: /"superseded":(\d+)/).flatMap { Int($0.1) } }.reduce(0, +)
         #expect(dropped == 10)
     }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import netwatch_transfer
 
-/// Milliseconds after an arbitrary start, which is 12:00:00 UTC.
+/// The moment some milliseconds after an arbitrary start, 12:00:00 UTC.
 func moment(_ milliseconds: Int64) -> Moment {
     Moment(
         monotonicNanoseconds: 1_000_000_000_000 + milliseconds * 1_000_000,
@@ -42,7 +42,7 @@ func download(_ name: String = "big.bin") -> TransferStatus {
         #expect(status.apply(.finished, at: moment(2_001)) == true)
         #expect(status.recordState == .finished)
         #expect((status.total, status.resumedFrom, status.bytesOfEarlierRuns) == (1_000, nil, 0))
-        #expect(status.apply(.failed(Problems.gone), at: moment(3_000)) == false, "what is over is over")
+        #expect(status.apply(.failed(Problems.gone), at: moment(3_000)) == false, "a finished transfer does not change")
     }
 
     @Test func `a redirect belongs to its attempt`() {
@@ -63,7 +63,7 @@ func download(_ name: String = "big.bin") -> TransferStatus {
             (status.recordState, status.problem, status.timeToNextAttempt(at: moment(3_010))) == (
                 .backingOff, Problems.busy, .seconds(5)
             ))
-        #expect(status.apply(.failedForNow(Problems.busy), at: moment(20)) == false, "the same state is not told twice")
+        #expect(status.apply(.failedForNow(Problems.busy), at: moment(20)) == false, "the same state is not reported twice")
         #expect(status.apply(.requested, at: moment(8_010)) == true)
         #expect((status.attempt, status.problem) == (2, nil))
     }
@@ -78,7 +78,7 @@ func download(_ name: String = "big.bin") -> TransferStatus {
         status.sample(bytes: 611_000, total: 1_000_000, at: moment(1_003))
         #expect((status.rate(at: moment(1_003)), status.percent) == (1_000, 61))
         #expect((status.resumedFrom, status.bytesOfEarlierRuns) == (610_000, 610_000))
-        // The rest was of another version after all.
+        // The server had another version after all, and the download restarted.
         status.sample(bytes: 1_000, total: 900_000, at: moment(2_003))
         #expect((status.resumedFrom, status.bytesOfEarlierRuns) == (nil, 0))
         #expect(status.rate(at: moment(2_003)) == nil)
@@ -123,7 +123,7 @@ func download(_ name: String = "big.bin") -> TransferStatus {
 
     @Test func `the rate covers the last five seconds`() {
         var meter = RateMeter(bytes: 0, at: 0)
-        #expect(meter.rate(at: time(400)) == nil, "too short to say")
+        #expect(meter.rate(at: time(400)) == nil, "the time is too short")
         for tenth in 1...100 { meter.add(bytes: Int64(tenth) * 1_000, at: time(Int64(tenth) * 100)) }
         #expect(meter.rate(at: time(10_000)) == 10_000)
         for tenth in 101...200 { meter.add(bytes: 100_000, at: time(Int64(tenth) * 100)) }
@@ -155,7 +155,7 @@ func download(_ name: String = "big.bin") -> TransferStatus {
         #expect((status.phase, status.attempt, status.percent) == (.moving, 1, 40))
         _ = status.apply(.failedForNow(Problems.busy), at: moment(5))
         _ = status.apply(.requested, at: moment(6))
-        // Of what went, some was lost.
+        // Some of the sent bytes were lost.
         _ = status.apply(.continued(offset: 300, total: 1_000), at: moment(7))
         status.sample(bytes: 0, total: 1_000, at: moment(7))
         #expect((status.bytes, status.resumedFrom, status.attempt, status.bytesOfEarlierRuns) == (300, 300, 2, 0))
@@ -199,7 +199,7 @@ func download(_ name: String = "big.bin") -> TransferStatus {
         #expect((named.cause.layer, named.cause.code, named.kind) == (.http, .status, .temporary))
         #expect(named.message == "the proxy 192.0.2.1:3128 refused the connection: 502 Bad Gateway")
         #expect((named.cause.evidence["status"], named.cause.evidence["proxy"]) == (.number(502), .text("192.0.2.1:3128")))
-        // The server's own 502 says nothing of the proxy.
+        // The server's own 502 does not name the proxy.
         #expect(status.explained(Problems.busy) == Problems.busy)
     }
 }

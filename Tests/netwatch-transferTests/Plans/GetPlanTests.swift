@@ -24,7 +24,7 @@ import Testing
         (".netwatch-part", "_netwatch-part"), ("x%2Enetwatch-part", "x_netwatch-part"),
         ("NUL", "_NUL"), ("com1.txt", "_com1.txt"), ("console", "console"), ("a%5Cb", "a_b"),
         ("a%C2%9Bb", "a_b"), ("a%E2%80%AEgpj.exe", "a_gpj.exe"), ("a%E2%80%A8b", "a_b"),
-        // The dot and a combining accent are one character.
+        // A dot with a combining accent is one character.
         (".%CC%81hidden", "_\u{301}hidden"), ("-%CC%81rf", "_\u{301}rf"),
     ])
     func `a file name from a URL is no option, no partial file, not hidden and without controls`(
@@ -91,7 +91,7 @@ import Testing
         #expect(
             TransferProgram.places(besides: "/usr/bin/netwatch")
                 == ["/usr/bin/netwatch-transfer", "/usr/bin/../libexec/netwatch/netwatch-transfer"])
-        // A name without a folder is no reason to run what lies in the working directory.
+        // A name without a directory must not run a program in the working directory.
         #expect(TransferProgram.places(besides: "netwatch") == [])
         #expect(TransferProgram.places(besides: "") == [])
     }

@@ -5,7 +5,7 @@ import Testing
 @testable import Console
 @testable import netwatch
 
-/// Command lines that are refused before anything is done: one line each, code 64, the part at fault named.
+/// Invalid command lines: each is refused before any work with code 64 and one line that names the wrong part.
 @Suite struct ArgumentTests {
     static let form = "write a whole number with ms, s, m or h, as in 250ms, 3s, 2m or 1h"
 

@@ -34,12 +34,12 @@ import Testing
         var condition = WaitCondition(endpoints: [first])
         condition.receive(Samples.path())
         condition.receive(Samples.server(0, first.text, .unknown, initial: true, at: 0))
-        // Nobody has tried yet: what is known is the path.
+        // No probe has finished yet, so only the path is known.
         #expect(
             condition.reason == "192.0.2.9:22 is unknown; path unsatisfied, link/no-carrier: eth0 has no carrier")
         condition.receive(Samples.probe(failed: true))
         #expect(condition.reason == "192.0.2.9:22: tcp/refused: 192.0.2.9 refuses port 22")
-        // A cause that no longer holds is none.
+        // A cause that no longer holds is not reported.
         condition.receive(Samples.probe(at: 2))
         condition.receive(Samples.path(Samples.satisfied, at: 2))
         #expect(condition.reason == "192.0.2.9:22 is unknown")
@@ -116,7 +116,7 @@ import Testing
         collection.receive(Samples.server(0, endpoint.text, .down, cause: Samples.refused, at: 1))
         #expect(collection.isDone(at: Samples.moment(1)))
         #expect(collection.document(at: Samples.moment(1))?.verdict == .doesNotHold)
-        // The update was a later one of the monitor; the record is the first of the document.
+        // The update was not the monitor's first, but the record is the first in the document.
         #expect(collection.document(at: Samples.moment(1))?.targets.map(\.isInitial) == [true])
     }
 

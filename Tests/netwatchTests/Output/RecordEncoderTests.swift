@@ -4,7 +4,7 @@ import Testing
 
 @testable import netwatch
 
-/// The exact text of records: what other programs read may only grow.
+/// The exact text of records. Other programs read it, so it may only be extended.
 @Suite struct RecordEncoderTests {
     static let eth0 = #"""
         {"name":"eth0","index":2,"type":"wired","virtual":false,"level":"routable","expensive":false,"addresses":["192.0.2.7/24","fe80::7/64"]}
@@ -84,7 +84,7 @@ import Testing
         return update
     }
 
-    /// Every key that the contract names, by type.
+    /// The keys of the contract by record type.
     static let contract: [Record.Kind: Set<String>] = [
         .hello: ["version", "boot_id", "netns", "path", "targets"],
         .path: [

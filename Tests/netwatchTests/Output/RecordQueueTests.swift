@@ -90,7 +90,7 @@ import Testing
         #expect(records.count + records.map(\.superseded).reduce(0, +) == 100_000)
     }
 
-    /// Against a model: nothing is lost but what a newer record replaces, and every loss is counted in its place.
+    /// Compares the queue with a model: only replaced records are dropped, and each dropped record is counted at its position.
     @Test func `random operations keep the order and the count`() {
         let seed = UInt64.random(in: 0 ... .max)
         var random = SplitMix(state: seed)
@@ -127,7 +127,7 @@ import Testing
     }
 }
 
-/// Steele, Lea and Flood's SplitMix64: a random sequence that a seed names.
+/// The generator SplitMix64 (Steele, Lea, Flood), whose sequence depends on the seed alone.
 struct SplitMix: RandomNumberGenerator {
     var state: UInt64
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import netwatch
 
-/// The schema and what is written say the same.
+/// The agreement of the schema with the written records.
 @Suite struct SchemaTests {
     typealias Object = [String: Any]
 
@@ -50,7 +50,8 @@ import Testing
         #expect(try mistakes(["v": 1, "ts": "x", "path": 7], definition: "status").count == 2)
     }
 
-    /// What of `value` is not as the definition says, in both directions: a small part of JSON Schema, enough for ours.
+    /// Returns the differences between `value` and a definition, in both directions. It supports the part of JSON Schema that the
+    /// program uses.
     private func mistakes(_ value: Any, definition: String) throws -> [String] {
         let definitions = try #require(try Self.schema()["$defs"] as? Object)
         func check(_ value: Any, _ node: Object, _ place: String) -> [String] {

@@ -34,7 +34,7 @@ import Testing
         #expect(TextStyle.printable("a\u{1b}[2Jb\n\u{9b}c é") == "a\u{fffd}[2Jb\u{fffd}\u{fffd}c é")
     }
 
-    /// C0, DEL, C1, marks and overrides of direction, isolates, separators, a tag beyond U+FFFF.
+    /// Unsafe characters: C0, DEL, C1, marks and overrides of direction, isolates, separators, a tag beyond U+FFFF.
     private static let hostile: [Unicode.Scalar] = [
         "\u{1b}", "\u{7f}", "\u{85}", "\u{9b}", "\u{61c}", "\u{200e}", "\u{202a}", "\u{202e}", "\u{2028}", "\u{2066}", "\u{2069}",
         "\u{e0041}",
@@ -131,8 +131,8 @@ import Testing
                 """)
     }
 
-    /// A line that was cut, or that counts what does not fit.
-    static func saysWhatIsLeftOut(_ line: String) -> Bool {
+    /// Returns whether a line was truncated, or counts items that do not fit.
+    static func isShortened(_ line: String) -> Bool {
         line.hasSuffix("…") || line.contains(#/( and \d+ more|\d+ (address|addresses|change|changes))$/#)
     }
 
@@ -148,7 +148,7 @@ import Testing
             for (line, whole) in lines {
                 let plain = line.replacing(/\u{1b}\[[0-9]+m/, with: "")
                 #expect(DisplayWidth.columns(plain) <= columns - 1, "\(line)")
-                #expect(plain == whole || Self.saysWhatIsLeftOut(plain), "\(line)")
+                #expect(plain == whole || Self.isShortened(plain), "\(line)")
                 #expect(isColored || !line.contains("\u{1b}"))
                 let ends = line.contains("\u{1b}") ? line.contains("\u{1b}[0m") : true
                 #expect(ends, "the color ends with the line")
@@ -210,7 +210,7 @@ import Testing
         let whole = text.lines
         text.columns = columns
         #expect(text.lines.allSatisfy { DisplayWidth.columns($0) < columns })
-        #expect(zip(text.lines, whole).allSatisfy { $0 == $1 || LiveLinesTests.saysWhatIsLeftOut($0) })
+        #expect(zip(text.lines, whole).allSatisfy { $0 == $1 || LiveLinesTests.isShortened($0) })
         #expect(text.lines.count == whole.count)
     }
 
@@ -229,7 +229,7 @@ import Testing
     }
 }
 
-/// What a line says of a change.
+/// The text of a path's changes.
 @Suite struct PathChangesTests {
     private func path(_ addresses: [IPPrefix], gateways: [String]) -> NetworkPath {
         let eth0 = NetworkInterface(
@@ -285,7 +285,7 @@ import Testing
                     #expect(Self.count(in: row, of: #/ and (\d+) more$/#, all: #/(\d+) addresses$/#) == 7, "\(row)")
                 }
                 let changes = try #require(lines.first { $0.contains("+203.0.113.1/24") })
-                // Seven addresses and the gateway; counted addresses are counted as such where everything else fits.
+                // Seven addresses and the gateway. If everything else fits, the remaining addresses are counted as addresses.
                 let plain = changes.replacing("\u{1b}[2m", with: "").replacing("\u{1b}[0m", with: "")
                 let count = Self.count(in: plain, of: #/ and (\d+) more$/#, all: #/(\d+) changes$/#)
                 #expect(count == 8 || plain.contains("3 more addresses changed, gateway"))
@@ -294,7 +294,7 @@ import Testing
         }
     }
 
-    /// How many addresses a line lists and counts.
+    /// Returns the number of addresses that a line lists and counts.
     private static func count(in line: String, of more: Regex<(Substring, Substring)>, all: Regex<(Substring, Substring)>) -> Int
     {
         if let match = line.firstMatch(of: all) { return Int(match.1) ?? 0 }

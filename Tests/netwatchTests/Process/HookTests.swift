@@ -10,7 +10,7 @@ import Testing
 @testable import netwatch
 
 @Suite(.timeLimit(.minutes(20))) struct HookTests {
-    /// Runs a quiet stream of these events with a hook until all hooks have run; what was reported.
+    /// Runs a quiet stream of these events with a hook until all hooks have run. Returns the reported messages.
     private func run(
         _ events: [MonitorEvent], _ command: String, timeLimit: Duration = Hooks.timeLimit
     ) throws -> [String] {
@@ -26,7 +26,7 @@ import Testing
 
     @Test func `a hook receives the record and the variables`() throws {
         let directory = try Directory()
-        // What this process was started with is not the hook's.
+        // The hook must not inherit this process's arguments.
         let others = ProcessInfo.processInfo.environment.keys.filter { $0.hasPrefix("NETWATCH_") }
         let unset = others.map { "unset \($0); " }.joined()
         let command = "cd \(directory.path); cat > record; \(unset)env | grep ^NETWATCH_ | sort > variables"
@@ -69,7 +69,7 @@ import Testing
         let reports = try run([Samples.path()], command, timeLimit: .milliseconds(500))
         #expect(reports == ["--exec: '\(command)' took longer than 500ms and was killed"])
         let child = try #require(pid_t(directory.text("child").trimmingCharacters(in: .whitespacesAndNewlines)))
-        // Killed, it ends soon; -1 where it has ended already.
+        // After SIGKILL the process ends soon; -1 if it has already ended.
         var ending = pollfd(fd: netwatch_pidfd_open(child), events: Int16(POLLIN), revents: 0)
         #expect(ending.fd < 0 || poll(&ending, 1, 20_000) == 1)
         close(ending.fd)
@@ -85,7 +85,7 @@ import Testing
         }
         hooks.receive(Record(event: Samples.path(), seq: 1))
         hooks.advance(now: 0)
-        // Returns once the hook, which ignores SIGTERM by then, has opened it too.
+        // Returns when the hook, which ignores SIGTERM by then, has opened the FIFO too.
         close(open(fifo, O_RDONLY))
         hooks.end(now: 5)
         hooks.advance(now: 5 + Hooks.grace.saturatingNanoseconds)
@@ -114,13 +114,13 @@ import Testing
 
     @Test func `a hook inherits no descriptors and no signal dispositions`() throws {
         let directory = try Directory()
-        // The programs look at themselves: the shell is between two steps while they run.
+        // The programs inspect themselves by exec, because the state of the shell changes between its steps.
         #expect(try run([Samples.path()], "exec ls /proc/self/fd > \(directory.path)/files") == [])
-        // ls has the directory itself open as 3.
+        // Descriptor 3 is the directory that ls itself has open.
         #expect(directory.text("files") == "0\n1\n2\n3\n")
         #expect(try run([Samples.path()], "exec grep -E '^Sig(Blk|Ign)' /proc/self/status > \(directory.path)/signals") == [])
         let masks = directory.text("signals").split(separator: "\n").compactMap { UInt64($0.suffix(16), radix: 16) }
-        // Signals 32 and 33 are glibc's own, which posix_spawn(3) has ignored in every child.
+        // Signals 32 and 33 are internal to glibc; posix_spawn(3) ignores them in every child.
         #expect(masks.map { $0 & ~0x1_8000_0000 } == [0, 0])
     }
 }
