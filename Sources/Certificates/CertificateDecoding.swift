@@ -10,7 +10,7 @@ package enum CertificateDecoding {
     ///
     /// - Throws: ``CertificateError`` if there is none.
     package static func certificates(in data: Data, named name: String) throws(CertificateError) -> [X509Certificate] {
-        try decoded(data, named: name, what: "certificate", pem: PEM_read_bio_X509, der: d2i_X509, free: X509_free) {
+        try decoded(data, named: name, kind: "certificate", pem: PEM_read_bio_X509, der: d2i_X509, free: X509_free) {
             certificate($0)
         }
     }
@@ -20,7 +20,7 @@ package enum CertificateDecoding {
     /// - Throws: ``CertificateError`` if there is none.
     package static func revocationLists(in data: Data, named name: String) throws(CertificateError) -> [Data] {
         try decoded(
-            data, named: name, what: "revocation list", pem: PEM_read_bio_X509_CRL, der: d2i_X509_CRL, free: X509_CRL_free
+            data, named: name, kind: "revocation list", pem: PEM_read_bio_X509_CRL, der: d2i_X509_CRL, free: X509_CRL_free
         ) { list in encoding { i2d_X509_CRL(list, $0) } }
     }
 
@@ -57,12 +57,12 @@ package enum CertificateDecoding {
     ) -> OpaquePointer?
 
     private static func decoded<Value>(
-        _ data: Data, named name: String, what: String, pem: ReadPEM, der: ReadDER, free: (OpaquePointer?) -> Void,
+        _ data: Data, named name: String, kind: String, pem: ReadPEM, der: ReadDER, free: (OpaquePointer?) -> Void,
         value: (OpaquePointer) -> Value?
     ) throws(CertificateError) -> [Value] {
         try OpenSSLErrors.contained { () throws(CertificateError) in
             func unparsable(_ detail: String) -> CertificateError {
-                CertificateError.invalid("\(name) holds no \(what) that can be parsed: \(detail)")
+                CertificateError.invalid("\(name) holds no \(kind) that can be parsed: \(detail)")
             }
             guard data.firstRange(of: Array("-----BEGIN ".utf8)) != nil else {
                 let one = data.withUnsafeBytes { bytes in

@@ -100,12 +100,12 @@ struct Chaos {
         )
         print(table.text)
         var problems = table.problems(percent: ratio)
-        for (what, count, asked) in [
+        for (name, count, requested) in [
             ("flaps of the link in use", past.hits, flaps), ("kills", killed, kills), ("lives", table.lives, kills),
             ("restarts of the file server", files.restarts, 1),
             ("restarts during uploads", uploads.restarts.duringUploads, self.uploads > 0 ? 1 : 0),
-        ] where count < asked {
-            problems.append("only \(count) \(what), but \(asked) were requested")
+        ] where count < requested {
+            problems.append("only \(count) \(name), but \(requested) were requested")
         }
         for problem in problems { print("chaos: WRONG: \(problem)") }
         return problems.isEmpty

@@ -100,9 +100,9 @@ struct ChaosTable {
         // Both counts cover bytes that arrived. The client's includes bytes that a killed process may have read but not
         // written; the server's lacks bytes that were not acknowledged before a connection ended. Bytes sent to a dead link are
         // only in the table.
-        for (what, bytes) in [("were read", continuable.read), ("were acknowledged", continuable.acknowledged)]
+        for (verb, bytes) in [("were read", continuable.read), ("were acknowledged", continuable.acknowledged)]
         where bytes * 100 > continuable.size * Int64(percent) {
-            problems.append("\(bytes) bytes \(what) of continuable files with \(continuable.size) bytes")
+            problems.append("\(bytes) bytes \(verb) of continuable files with \(continuable.size) bytes")
         }
         // Fewer bytes than the size would mean that the counters do not work.
         if continuable.transmitted < continuable.size || continuable.read < continuable.size {

@@ -10,10 +10,10 @@ import Testing
 
     init() throws { folder = try ProgramFolder() }
 
-    private func run(_ words: [String], limit: Int) throws -> Program {
+    private func run(_ arguments: [String], limit: Int) throws -> Program {
         // LeakSanitizer would need descriptors at the end of the program.
         try Program(
-            ["sh", "-c", "ulimit -n \(limit); exec \"$@\"", "sh", Programs.netwatch] + words,
+            ["sh", "-c", "ulimit -n \(limit); exec \"$@\"", "sh", Programs.netwatch] + arguments,
             environment: ["ASAN_OPTIONS": "detect_leaks=0", "http_proxy": nil, "XDG_STATE_HOME": folder.state.path],
             directory: folder.path)
     }
@@ -27,8 +27,9 @@ import Testing
         let limits = Array(stride(from: 4, through: 50, by: Sanitizer.isUsed ? 4 : 1))
         for limit in limits {
             let url = server.url("/file").absoluteString
-            let words = command == "get" ? ["get", "-q", "-o", "file", url] : ["put", "-q", "--protocol", "put", "source", url]
-            let program = try run(words, limit: limit)
+            let arguments =
+                command == "get" ? ["get", "-q", "-o", "file", url] : ["put", "-q", "--protocol", "put", "source", url]
+            let program = try run(arguments, limit: limit)
             let code = try program.wait(within: .seconds(60))
             #expect([0, 71].contains(code), "limit \(limit): \(program.ending)")
             let lines = program.standardError.split(separator: "\n")
@@ -47,9 +48,9 @@ import Testing
             ["wait", "--timeout", "20ms", "127.0.0.1:1"],
             ["record", "--for", "20ms", "recording"], ["schema"], ["--version"],
         ])
-    func `at a descriptor limit every other command ends in order`(words: [String]) throws {
+    func `at a descriptor limit every other command ends in order`(arguments: [String]) throws {
         for limit in [4, 6, 8, 10, 11, 12, 13, 14, 15, 16, 20, 32] {
-            let program = try run(words, limit: limit)
+            let program = try run(arguments, limit: limit)
             let code = try program.wait(within: .seconds(60))
             #expect([0, 1, 71, 73, 124].contains(code), "limit \(limit): \(program.ending)")
             #expect(program.standardError.split(separator: "\n").count <= 1, "limit \(limit): \(program.ending)")

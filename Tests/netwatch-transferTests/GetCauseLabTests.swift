@@ -46,10 +46,10 @@ import Testing
         Fault(testDescription: "refusing proxy", target: "203.0.113.9:80", cause: "refused", proxy: "10.9.1.1:3128"),
     ]
 
-    private func run(_ words: [String], proxy: String? = nil, errors: Program.Errors = .file) throws -> Program {
+    private func run(_ arguments: [String], proxy: String? = nil, errors: Program.Errors = .file) throws -> Program {
         let script = "mount --bind \"$1\" /etc/resolv.conf && shift && exec \"$@\""
         return try Program(
-            ["unshare", "--mount", "sh", "-c", script, "sh", folder.file("resolv.conf"), try Programs.netwatch] + words,
+            ["unshare", "--mount", "sh", "-c", script, "sh", folder.file("resolv.conf"), try Programs.netwatch] + arguments,
             on: client,
             environment: ["http_proxy": proxy.map { "http://\($0)" }, "https_proxy": nil, "all_proxy": nil, "no_proxy": nil],
             directory: folder.path, errors: errors)

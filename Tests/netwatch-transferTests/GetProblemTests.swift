@@ -18,7 +18,7 @@ import Testing
             (["--timeout", "2s", "503"], 1, "the server answered 503 Service Unavailable"),
             (["loop"], 1, "more than 20 redirects"),
         ] as [([String], Int32, String)])
-    func `each permanent error has its exit code and message`(arguments: [String], code: Int32, words: String) throws {
+    func `each permanent error has its exit code and message`(arguments: [String], code: Int32, message: String) throws {
         let server = try MisbehavingServer { request in
             switch request.path.dropFirst() {
             case "never": .never
@@ -30,7 +30,7 @@ import Testing
         let program = try folder.run(["get", "-q"] + arguments.dropLast() + [address])
         #expect(try program.wait() == code, "\(program.ending)")
         #expect(program.standardError.hasPrefix("netwatch: \(address): "))
-        #expect(program.standardError.hasSuffix(words + "\n") && program.standardError.split(separator: "\n").count == 1)
+        #expect(program.standardError.hasSuffix(message + "\n") && program.standardError.split(separator: "\n").count == 1)
         #expect(folder.names == [])
     }
 

@@ -10,15 +10,15 @@ import Testing
     init() throws { folder = try ProgramFolder() }
 
     /// Runs a command with an empty file system over /proc.
-    private func run(_ words: [String]) throws -> Program {
+    private func run(_ arguments: [String]) throws -> Program {
         let cover = "mount -t tmpfs none /proc && exec \"$@\""
         return try Program(
-            ["unshare", "--mount", "sh", "-c", cover, "sh"] + words,
+            ["unshare", "--mount", "sh", "-c", cover, "sh"] + arguments,
             environment: ["XDG_STATE_HOME": folder.state.path, "http_proxy": nil], directory: folder.path)
     }
 
-    private func netwatch(_ words: String) throws -> Program {
-        try run([Programs.netwatch] + words.split(separator: " ").map(String.init))
+    private func netwatch(_ arguments: String) throws -> Program {
+        try run([Programs.netwatch] + arguments.split(separator: " ").map(String.init))
     }
 
     @Test(arguments: [
@@ -27,8 +27,8 @@ import Testing
         ("put /etc/passwd", 64, nil),
         ("get --json --timeout 50ms http://127.0.0.1:1/a", 1, #"{"v":1,"seq":0,"#),
     ])
-    func `without /proc each command works`(words: String, code: Int32, output: String?) throws {
-        let program = try netwatch(words)
+    func `without /proc each command works`(arguments: String, code: Int32, output: String?) throws {
+        let program = try netwatch(arguments)
         let line = try program.nextLine()
         #expect(try program.wait() == code, "\(program.ending)")
         if let output { #expect(line?.hasPrefix(output) == true) } else { #expect(line == nil) }

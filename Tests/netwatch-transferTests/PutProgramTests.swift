@@ -171,7 +171,7 @@ import Testing
         try FileManager.default.createDirectory(atPath: folder.file("directory"), withIntermediateDirectories: false)
         try #require(mkfifo(folder.file("pipe"), 0o600) == 0)
         let url = server.origin + "/a"
-        for (arguments, code, words) in [
+        for (arguments, code, message) in [
             (["none", url], 66, "none: cannot read: No such file or directory"),
             (["film/x", url], 66, "film/x: cannot read: Not a directory"),
             (["directory", url], 66, "directory: cannot send: it is a directory; put sends one file"),
@@ -190,7 +190,7 @@ import Testing
         ] as [([String], Int32, String)] {
             let program = try folder.run(["put"] + arguments)
             #expect(try program.wait() == code, "\(arguments)")
-            #expect(program.standardError == "netwatch: \(words)\n")
+            #expect(program.standardError == "netwatch: \(message)\n")
         }
         #expect(server.requests.isEmpty)
     }

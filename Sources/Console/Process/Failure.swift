@@ -33,8 +33,8 @@ package struct Failure: Error, Hashable {
     }
 
     /// Creates the failure for an error on the command line.
-    package static func usage(_ what: String, _ why: String) -> Failure {
-        Failure(ExitCode.usage, "\(what): \(why)")
+    package static func usage(_ subject: String, _ reason: String) -> Failure {
+        Failure(ExitCode.usage, "\(subject): \(reason)")
     }
 
     package init(_ error: MonitorError) {

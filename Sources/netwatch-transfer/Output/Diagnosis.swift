@@ -61,8 +61,8 @@ extension Cause {
         evidence["proxy"] = .text(proxy)
         // The proxy itself answered.
         let answer = detail.replacing(#/^the (server|proxy) (?=answered|refused)/#, with: "the proxy \(proxy) ")
-        let words = layer == .http ? answer : "the proxy \(proxy) cannot be reached: \(detail)"
-        return Cause(layer, code, detail: words, evidence: evidence)
+        let text = layer == .http ? answer : "the proxy \(proxy) cannot be reached: \(detail)"
+        return Cause(layer, code, detail: text, evidence: evidence)
     }
 }
 

@@ -274,13 +274,13 @@ final class Transfers {
         var end = explained ?? last ?? TransferProblem(HTTPSessionError(.timedOut, "it was never started"))
         if settings.deadline != nil, end.isRetriable {
             let isLate = isLate(now)
-            let what =
+            let timeLimit =
                 isLate ? "timed out after \(settings.timeoutText)" : "no time for another attempt within \(settings.timeoutText)"
             // The problem before the timeout is more informative than the timeout.
             if isLate, let last { end = last }
             let isPlain = isLate && last == nil && problem != nil && statuses[index].stage == .requested
-            if isPlain { end.cause = Cause(.http, .timeout, detail: what) }
-            end.message = isPlain ? what : "\(what): \(end.message)"
+            if isPlain { end.cause = Cause(.http, .timeout, detail: timeLimit) }
+            end.message = isPlain ? timeLimit : "\(timeLimit): \(end.message)"
         }
         if end.kind == .permanent, [.invalidResponse, .unexpectedBody].contains(end.cause.code) {
             work.discardResumeState(index)
@@ -302,8 +302,8 @@ final class Transfers {
     private func hint(_ index: Int, _ end: TransferProblem) -> String {
         guard end.kind != .permanent, statuses[index].bytes > 0, work.canContinue(index) else { return "" }
         // Only the server knows how many of the sent bytes have arrived.
-        let what = work.direction == .upload ? "the bytes on the server are" : "\(ByteCount.text(statuses[index].bytes)) are"
-        return "; \(what) kept; run the same command again to continue"
+        let keptBytes = work.direction == .upload ? "the bytes on the server are" : "\(ByteCount.text(statuses[index].bytes)) are"
+        return "; \(keptBytes) kept; run the same command again to continue"
     }
 
     func publish(_ event: TransferEvent, _ index: Int, _ now: Moment) {

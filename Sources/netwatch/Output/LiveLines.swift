@@ -51,11 +51,11 @@ struct LiveLines {
             let text = "probe \(TextStyle.pad(report.endpoint.sentence, targetWidth))  \(report.sentence)"
             lines.append(line(report.moment, style.symbol(.neutral), style.paint(text, assessment == .good ? .dim : .red)))
         case .resync(let reason, let moment):
-            let words = "resync  the kernel's state was read again: \(reason.rawValue)"
-            lines.append(line(moment, style.symbol(.uncertain), style.paint(words, .yellow)))
+            let text = "resync  the kernel's state was read again: \(reason.rawValue)"
+            lines.append(line(moment, style.symbol(.uncertain), style.paint(text, .yellow)))
         case .gap(let from, let to):
-            let words = "gap  suspended for \(TimeSpan.rough(.nanoseconds(to.wallClockNanoseconds - from.wallClockNanoseconds)))"
-            lines.append(line(to, style.symbol(.uncertain), style.paint(words, .yellow)))
+            let text = "gap  suspended for \(TimeSpan.rough(.nanoseconds(to.wallClockNanoseconds - from.wallClockNanoseconds)))"
+            lines.append(line(to, style.symbol(.uncertain), style.paint(text, .yellow)))
         case .ended(let moment):
             lines.append(line(moment, style.symbol(.bad), "stopped"))
         }
@@ -83,9 +83,9 @@ struct LiveLines {
             if !changes.isEmpty { lines.append(detail(style.paint(changes, .dim))) }
         }
         if isVerbose, !update.reasons.isEmpty {
-            var words = update.reasons.map(\.rawValue).joined(separator: ", ")
-            if update.coalescedEventCount > 0 { words += "; \(update.coalescedEventCount) other events" }
-            lines.append(detail(style.paint(words, .dim)))
+            var text = update.reasons.map(\.rawValue).joined(separator: ", ")
+            if update.coalescedEventCount > 0 { text += "; \(update.coalescedEventCount) other events" }
+            lines.append(detail(style.paint(text, .dim)))
         }
         if update.isInitial {
             lines += interfaces(path.interfaces)
@@ -106,24 +106,24 @@ struct LiveLines {
     }
 
     private mutating func server(_ id: TargetID, _ update: ServerUpdate) -> String {
-        var words = style.paint(
+        var text = style.paint(
             "\(TextStyle.pad(update.endpoint.sentence, targetWidth))  \(update.state.rawValue)", update.state.assessment)
         let sentence = update.sentence
-        if !sentence.isEmpty { words += "  \(sentence)" }
+        if !sentence.isEmpty { text += "  \(sentence)" }
         if let before = targets.updateValue(update, forKey: id), before.state != update.state, before.state != .unknown {
             let lasted = TimeSpan.rough(update.stateMoment.elapsed(since: before.stateMoment))
-            words += style.paint("  (was \(before.state.rawValue) for \(lasted))", .dim)
+            text += style.paint("  (was \(before.state.rawValue) for \(lasted))", .dim)
         }
-        return line(update.moment, style.paint(style.symbol(update.state.assessment), update.state.assessment), words)
+        return line(update.moment, style.paint(style.symbol(update.state.assessment), update.state.assessment), text)
     }
 
-    private func line(_ moment: Moment, _ symbol: String, _ words: String) -> String {
+    private func line(_ moment: Moment, _ symbol: String, _ text: String) -> String {
         let offset = TimeSpan.offset(moment.elapsed(since: start ?? moment))
         let padding = String(repeating: " ", count: max(0, Self.timeWidth - offset.count))
-        return "\(padding)\(style.paint(offset, .dim)) \(symbol) \(words)"
+        return "\(padding)\(style.paint(offset, .dim)) \(symbol) \(text)"
     }
 
-    private func detail(_ words: String) -> String { String(repeating: " ", count: Self.detailIndentation) + words }
+    private func detail(_ text: String) -> String { String(repeating: " ", count: Self.detailIndentation) + text }
 
     /// The columns available to the text of a detail.
     private var detailColumns: Int { columns.map { $0 - 1 - Self.detailIndentation } ?? .max }

@@ -18,10 +18,10 @@ struct PlainLines {
         let time = Timestamp.text(record.event.moment)
         defer { if case .path(let update) = record.event { path = update.path } }
         let dropped = record.superseded > 0 ? " [\(record.superseded) superseded]" : ""
-        return "\(style.paint(time, .dim)) \(TextStyle.pad(record.kind.rawValue, 6)) \(words(record))\(dropped)"
+        return "\(style.paint(time, .dim)) \(TextStyle.pad(record.kind.rawValue, 6)) \(text(record))\(dropped)"
     }
 
-    private func words(_ record: Record) -> String {
+    private func text(_ record: Record) -> String {
         switch record.event {
         case .path(let update):
             let status = style.paint(update.path.status.rawValue, update.path.assessment)

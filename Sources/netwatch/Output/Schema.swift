@@ -8,7 +8,7 @@ enum Schema {
     indirect enum Node {
         case text(String)
         case date(String)
-        case words([String], String)
+        case enumeration([String], String)
         case constant(String)
         case integer(String)
         case number(String)
@@ -71,9 +71,9 @@ enum Schema {
         case .date(let meaning):
             write(type: "string", meaning, to: &writer)
             writer.member("format", "date-time")
-        case .words(let words, let meaning):
+        case .enumeration(let values, let meaning):
             write(type: "string", meaning, to: &writer)
-            writer.member("enum", words)
+            writer.member("enum", values)
         case .constant(let text): writer.member("const", text)
         case .integer(let meaning): write(type: "integer", meaning, to: &writer)
         case .number(let meaning): write(type: "number", meaning, to: &writer)

@@ -15,7 +15,8 @@ extension Schema {
             (
                 "resync",
                 record(
-                    .resync, [("reason", .words(ResyncReason.allCases.map(\.rawValue), "Why the kernel's state was read again"))])
+                    .resync,
+                    [("reason", .enumeration(ResyncReason.allCases.map(\.rawValue), "Why the kernel's state was read again"))])
             ),
             ("gap", record(.gap, gap)),
             ("transfer", record(named: "transfer", transfer)),
@@ -58,7 +59,7 @@ extension Schema {
 
     private static var path: Members {
         [
-            ("status", .words(["satisfied", "unsatisfied"], "Whether a connection can be attempted")),
+            ("status", .enumeration(["satisfied", "unsatisfied"], "Whether a connection can be attempted")),
             ("interface", .nullable(.text("The interface of IPv4 if usable, else that of IPv6"))),
             ("interface_v4", .nullable(.text(""))),
             ("interface_v6", .nullable(.text(""))),
@@ -72,7 +73,7 @@ extension Schema {
             ("gateways", .array(.text(""), "Addresses, link-local ones with %zone")),
             ("interfaces", .array(.reference("interface"), "All interfaces, usable ones first in order of preference")),
             ("cause", .nullable(.reference("cause"))),
-            ("reasons", .array(.words(PathChangeReason.allCases.map(\.rawValue), ""), "What changed")),
+            ("reasons", .array(.enumeration(PathChangeReason.allCases.map(\.rawValue), ""), "What changed")),
             ("suppressed", .integer("The number of events since the last record that changed none of these keys")),
             ("consistent", .flag("Whether the record is based on complete answers of the kernel")),
         ]
@@ -81,7 +82,7 @@ extension Schema {
     private static var target: Members {
         [
             ("target", .text("The target as the user wrote it")),
-            ("status", .words(ServerState.allCases.map(\.rawValue), "")),
+            ("status", .enumeration(ServerState.allCases.map(\.rawValue), "")),
             ("cause", .nullable(.reference("cause"))),
             ("since", .date("The time since which the status holds")),
             ("rtt_ms", .nullable(.number("Round trip, milliseconds"))),
@@ -106,14 +107,14 @@ extension Schema {
     }
 
     private static var gap: Members {
-        [("reason", .words(["suspend", "stopped"], "")), ("from", .date("")), ("to", .date(""))]
+        [("reason", .enumeration(["suspend", "stopped"], "")), ("from", .date("")), ("to", .date(""))]
     }
 
     private static var transfer: Members {
         let states = ["waiting", "running", "suspended", "backing_off", "finished", "failed"]
         return [
             ("url", .text("The URL as the user wrote it, without user and password")),
-            ("state", .words(states, "")),
+            ("state", .enumeration(states, "")),
             ("received", .integer("Bytes of the file that were received, including earlier runs")),
             ("sent", .integer("Bytes of the file that were sent")),
             ("total", .nullable(.integer("Size of the complete file in bytes"))),
@@ -140,7 +141,7 @@ extension Schema {
             ("index", .integer("The kernel's number")),
             ("type", interfaceType),
             ("virtual", .flag("Whether the interface is implemented in software")),
-            ("level", .words(LinkLevel.allCases.map(\.rawValue), "systemd's matrix of carrier and addresses")),
+            ("level", .enumeration(LinkLevel.allCases.map(\.rawValue), "systemd's matrix of carrier and addresses")),
             ("expensive", .flag("")),
             ("addresses", .array(.text(""), "ADDRESS/PREFIX")),
         ])
@@ -148,14 +149,14 @@ extension Schema {
 
     private static var cause: Node {
         .object([
-            ("layer", .words(Cause.Layer.allCases.map(\.rawValue), "The lowest layer that fails")),
-            ("code", .words(Cause.Code.allCases.map(\.rawValue), "")),
+            ("layer", .enumeration(Cause.Layer.allCases.map(\.rawValue), "The lowest layer that fails")),
+            ("code", .enumeration(Cause.Code.allCases.map(\.rawValue), "")),
             ("detail", .text("One sentence for a person")),
             ("evidence", .facts("Raw values by name")),
         ])
     }
 
     private static var interfaceType: Node {
-        .words(InterfaceType.allCases.map(\.rawValue), "Determined from evidence, never from the name")
+        .enumeration(InterfaceType.allCases.map(\.rawValue), "Determined from evidence, never from the name")
     }
 }

@@ -30,14 +30,14 @@ enum TransferProgram {
     static func replaceThisProgram(_ arguments: [String]) -> Failure {
         let places = places(besides: ProgramStart.executable)
         guard !places.isEmpty else {
-            let words =
+            let message =
                 "without /proc this program does not know its own directory; start it by its path, as in /usr/bin/netwatch"
-            return Failure(ExitCode.unavailable, "\(arguments.first ?? ""): \(words)")
+            return Failure(ExitCode.unavailable, "\(arguments.first ?? ""): \(message)")
         }
         guard let program = places.first(where: { access($0, X_OK) == 0 }) else {
-            let words =
+            let message =
                 "the program \(name) is missing: searched \(places.joined(separator: " and ")); install it beside netwatch"
-            return Failure(ExitCode.unavailable, "\(arguments.first ?? ""): \(words)")
+            return Failure(ExitCode.unavailable, "\(arguments.first ?? ""): \(message)")
         }
         let number = OpenDescriptors.execute([program] + arguments)
         return Failure(ExitCode.unavailable, "\(program): cannot run: \(errorText(number))")

@@ -21,9 +21,9 @@ import Testing
     @Test(arguments: [
         ("", "http://h/a", "FILE ''"), ("-", "http://h/a", "FILE '-'"), ("a", "h/a", "URL 'h/a'"),
         ("a", "ftp://h/a", "URL 'ftp://h/a'"),
-    ]) func `invalid arguments of put are usage errors`(file: String, url: String, what: String) {
+    ]) func `invalid arguments of put are usage errors`(file: String, url: String, subject: String) {
         let failure = #expect(throws: Failure.self) { try PutPlan(file: file, url: url) }
         #expect(failure?.code == ExitCode.usage)
-        #expect(failure?.line.hasPrefix("netwatch: \(what): ") == true)
+        #expect(failure?.line.hasPrefix("netwatch: \(subject): ") == true)
     }
 }

@@ -207,11 +207,11 @@ import Testing
             document: StatusDocument(
                 moment: Samples.moment(9), path: try RecordEncoderTests.update(Samples.hello), targets: [down]),
             style: TextStyle(isUnicode: true))
-        let whole = text.lines
+        let fullLines = text.lines
         text.columns = columns
         #expect(text.lines.allSatisfy { DisplayWidth.columns($0) < columns })
-        #expect(zip(text.lines, whole).allSatisfy { $0 == $1 || LiveLinesTests.isShortened($0) })
-        #expect(text.lines.count == whole.count)
+        #expect(zip(text.lines, fullLines).allSatisfy { $0 == $1 || LiveLinesTests.isShortened($0) })
+        #expect(text.lines.count == fullLines.count)
     }
 
     @Test func `if there are targets, they decide`() throws {
