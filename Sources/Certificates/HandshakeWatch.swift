@@ -78,8 +78,8 @@ package final class HandshakeWatch: Sendable {
 
     // MARK: OpenSSL's callbacks
 
-    /// Removes a TLS session that was created with another policy, host, identity or decision before the first message is
-    /// written, so that the handshake is a full one and the server is evaluated.
+    /// Removes a TLS session that was created with another policy, host, identity or decision. This happens before the first
+    /// message is written, so the handshake is a full one and the server is evaluated.
     ///
     /// Measured (OpenSSL 3.0.19, TLS 1.2 and 1.3): OpenSSL calls no verify callback for a resumed session. If its context
     /// differs from the SSL's, OpenSSL ends the handshake ("attempt to reuse session in different context") as soon as the

@@ -23,9 +23,9 @@ struct PutCommand: ParsableCommand {
             refused redirect.
 
             If the program ends before the upload does, also by a signal, the same command continues it: with tus and the draft, the \
-            upload's URL is stored in $XDG_STATE_HOME/netwatch/uploads (~/.local/state) for 30 days. A file that has changed meanwhile is \
-            sent from the beginning, even if its size and modification time are the same. A note that belongs to another user, that others \
-            can write to, or that has several hard links is neither used nor modified, and put reports that.
+            upload's URL is kept for 30 days in a note in $XDG_STATE_HOME/netwatch/uploads (~/.local/state). A file that has changed \
+            meanwhile is sent from the beginning, even if its size and modification time are the same. A note that belongs to another user, \
+            that others can write to, or that has several hard links is neither used nor modified, and put reports that.
 
             With tus and the draft, put requests the digest of the complete upload (Want-Repr-Digest, RFC 9530). If it differs from the \
             file's digest, the upload fails, and the same command restarts it.

@@ -125,8 +125,8 @@ extension TransferProblem {
     }
 }
 
-/// Returns whether OpenSSL's reason (SSL_R_… in sslerr.h) at the end of the error's reason means that the two sides have no TLS
-/// version or cipher in common, or that the server does not speak TLS.
+/// Returns whether the two sides have no TLS version or cipher in common, or the server does not speak TLS. The error's reason
+/// ends with OpenSSL's (SSL_R_… in sslerr.h).
 private func lacksCommonProtocol(_ reason: String) -> Bool {
     [
         "wrong version number", "protocol version", "unsupported protocol", "no protocols available", "no shared cipher",
