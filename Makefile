@@ -1,19 +1,19 @@
-# Every target is a script; this file only gives them their names.
+# Every target runs a script; this file only names them.
 .PHONY: run test setup check bench chaos docs interface install
 
-# Builds what is missing and shows the live stream of this machine.
+# Builds netwatch and shows the live stream of this machine.
 run:
 	@scripts/setup run
 	@scripts/run $(ARGS)
 
-# The whole test suite, as continuous integration runs it.
+# Runs the complete test suite, as continuous integration does.
 test:
 	@scripts/test
 
 setup:
 	@scripts/setup test
 
-# The gate without the long tests: style, rules of the house, warnings.
+# Runs the short checks: style, the repository's rules, warnings.
 check:
 	@scripts/setup test
 	@scripts/check
@@ -22,7 +22,7 @@ bench:
 	@scripts/setup test
 	@scripts/bench $(ARGS)
 
-# Ten minutes of outages, kills and faults, and a million steps of the simulation; the short forms are among the tests.
+# Runs ten minutes of outages, kills and faults, and a million simulated steps. The test suite has short forms of both.
 chaos:
 	@scripts/setup test
 	@scripts/chaos $(ARGS)
@@ -31,12 +31,12 @@ docs:
 	@scripts/setup run
 	@scripts/docs
 
-# docs/interface.txt, after a change of the public interface.
+# Writes docs/interface.txt. Run it after a change of the public interface.
 interface:
 	@scripts/setup test
 	@scripts/interface
 
-# PREFIX (/usr/local) and DESTDIR as usual.
+# Installs the programs. PREFIX (default /usr/local) and DESTDIR are supported.
 install:
 	@scripts/setup run
 	@scripts/install

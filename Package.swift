@@ -32,18 +32,18 @@ let package = Package(
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev", "pkg-config"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev", "pkg-config"])]),
         .systemLibrary(name: "CIdn2", pkgConfig: "libidn2", providers: [.apt(["libidn2-dev", "pkg-config"])]),
-        // The limit of connections that bring nothing while libcurl reads them.
+        // The limit for connections without progress while libcurl reads them.
         .target(name: "CTLSReading", dependencies: ["COpenSSL"]),
-        // Arguments and crashes of a program, for the two programs alone: a library leaves signal handlers to its user.
+        // The arguments and crash reports of the two programs. A library must not install signal handlers.
         .target(name: "CProcess"),
         .target(name: "EventLoop", dependencies: ["CLinux"]),
         .target(name: "Pacing"),
-        // Certificates, keys, trust and handshakes in OpenSSL's hands, as values.
+        // Certificates, keys, trust and TLS handshakes with OpenSSL, as Swift values.
         .target(name: "Certificates", dependencies: ["COpenSSL", "CTLSReading", "CLinux", "EventLoop"]),
         .target(name: "Reachability", dependencies: ["CLibnl", "CLinux", "EventLoop", "Pacing"]),
-        // Paths, servers and recordings that a test plays to monitors.
+        // Scripted paths and servers, and replayed recordings, for tests of monitors.
         .target(name: "ReachabilityTestKit", dependencies: ["Reachability", "EventLoop"]),
-        // Reachability by the names of AFNetworking.
+        // Reachability with AFNetworking's names.
         .target(name: "ReachabilityCompatibility", dependencies: ["Reachability", "EventLoop"]),
         .target(
             name: "HTTPSession",
@@ -54,14 +54,15 @@ let package = Package(
                 .product(name: "Metrics", package: "swift-metrics"),
             ]
         ),
-        // What of a session speaks all of Foundation: apart, so that whoever needs none of it has neither ICU nor libxml2 in memory.
+        // The parts of a session that need all of Foundation. A separate product, so that other programs load neither ICU nor
+        // libxml2.
         .target(
             name: "HTTPSessionFoundation",
             dependencies: ["HTTPSession", "EventLoop", .product(name: "HTTPTypes", package: "swift-http-types")]
         ),
-        // What only people from AFNetworking look for: callbacks for any task, and their notifications.
+        // Names of AFNetworking: callbacks for any task, and notifications.
         .target(name: "HTTPSessionCompatibility", dependencies: ["HTTPSession"]),
-        // Sessions that outlive their process: apart, so that whoever needs none carries no database.
+        // Sessions that outlive their process. A separate product, so that other programs need no database.
         .target(
             name: "HTTPSessionJournal",
             dependencies: [
@@ -71,11 +72,11 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
             ]
         ),
-        // A transport without a socket and servers that misbehave, for the tests of this package and of its users.
+        // A transport without a socket, and servers that misbehave, for the tests of this package and of its users.
         .target(
             name: "HTTPSessionTestKit",
             dependencies: ["HTTPSession", "Reachability", "Certificates", "CLinux", "COpenSSL", "EventLoop"]),
-        // What a program says and hears, shared by the two: streams, signals, arguments, durations, JSON.
+        // The console code that both programs share: streams, signals, arguments, durations, JSON.
         .target(
             name: "Console",
             dependencies: [
@@ -90,7 +91,8 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]
         ),
-        // What `netwatch get` becomes: apart, so that a monitor has neither libcurl nor all of Foundation in memory.
+        // The program that `netwatch get` executes. A separate program, so that a monitor loads neither libcurl nor all of
+        // Foundation.
         .executableTarget(
             name: "netwatch-transfer",
             dependencies: [
@@ -101,7 +103,8 @@ let package = Package(
             ]
         ),
 
-        // What the documents show, compiled and run by the tests; in no product, so that nobody builds them who depends on this package.
+        // The examples in the documents, which the tests compile and run. They are in no product, so that packages that depend
+        // on this one do not build them.
         .executableTarget(name: "ReachabilityExamples", dependencies: ["Reachability"], path: "Examples/Reachability"),
         .executableTarget(
             name: "ReachabilityTestKitExamples", dependencies: ["Reachability", "ReachabilityTestKit"],
@@ -119,9 +122,9 @@ let package = Package(
             name: "HTTPSessionJournalExamples", dependencies: ["HTTPSession", "HTTPSessionJournal"],
             path: "Examples/HTTPSessionJournal"),
 
-        // Test hosts made of network namespaces; no tests of its own.
+        // Test hosts that are network namespaces; it contains no tests.
         .target(name: "NetworkLab", dependencies: ["CLinux", "EventLoop"], path: "Tests/NetworkLab"),
-        // Transfers through outages, kills and faults: `make chaos`, and a short form among the tests.
+        // Transfers during outages, kills and faults: `make chaos`, and a short form in the test suite.
         .executableTarget(
             name: "chaos",
             dependencies: [
@@ -129,14 +132,14 @@ let package = Package(
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
             path: "Tests/Chaos"),
-        // A program with a durable session, for the tests to kill.
+        // A program with a durable session, which the tests kill.
         .executableTarget(
             name: "durable-client",
             dependencies: ["HTTPSession", "HTTPSessionJournal", .product(name: "HTTPTypes", package: "swift-http-types")],
             path: "Tests/DurableClient"),
-        // A program that needs a session and nothing else: what that costs, for the tests to see.
+        // A program that uses only a session, whose memory the tests measure.
         .executableTarget(name: "small-client", dependencies: ["HTTPSession"], path: "Tests/SmallClient"),
-        // rtnetlink messages laid out byte by byte; no tests of its own.
+        // rtnetlink messages built byte by byte; it contains no tests.
         .target(name: "NetlinkBytes", dependencies: ["Reachability"], path: "Tests/NetlinkBytes"),
         .testTarget(name: "EventLoopTests", dependencies: ["EventLoop", "CLinux"]),
         .testTarget(name: "PacingTests", dependencies: ["Pacing"]),
@@ -190,7 +193,7 @@ let package = Package(
         .testTarget(
             name: "SimulationTests",
             dependencies: ["Reachability", "HTTPSession", "HTTPSessionJournal", "NetlinkBytes", "Pacing"]),
-        // The rules of the house that neither the compiler nor swift-format checks.
+        // The repository's rules that neither the compiler nor swift-format checks.
         .testTarget(name: "TidyTests"),
         .testTarget(
             name: "KernelTests",
@@ -202,7 +205,8 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
-// The same strictness everywhere. `treatAllWarnings` is a safe setting, so that the package stays usable as a dependency.
+// The same strict settings for all targets. `treatAllWarnings` is not an unsafe flag, so the package stays usable as a
+// dependency.
 let strict: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("MemberImportVisibility"),
@@ -213,7 +217,7 @@ for target in package.targets where target.type != .system {
     target.swiftSettings = (target.swiftSettings ?? []) + strict
 }
 
-// A sanitizer is for threads and for unsafe code. Rules and pure code on one thread have been checked without.
+// Sanitizers check threads and unsafe code. Rules and pure single-threaded code are tested without them.
 if Context.environment["SUITE_SANITIZER"] != nil {
     package.targets.removeAll { ["TidyTests", "SimulationTests", "PacingTests"].contains($0.name) }
 }

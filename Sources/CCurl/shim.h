@@ -1,5 +1,5 @@
-// libcurl (7.88.1 is the floor). Swift imports no variadic function, so each shape of argument has a function of its own here; the
-// option's number comes as an integer, because newer options are tried by number where the header does not know them yet.
+// libcurl, 7.88.1 or newer. Swift imports no variadic functions, so each type of argument has its own function here. The option
+// is an integer, because newer options are set by number when the header does not define them yet.
 #ifndef NETWATCH_CCURL_SHIM_H
 #define NETWATCH_CCURL_SHIM_H
 
@@ -75,11 +75,11 @@ static inline CURLSHcode netwatch_curl_share_set_long(CURLSH *share, int option,
 
 static inline const curl_version_info_data *netwatch_curl_version(void) { return curl_version_info(CURLVERSION_NOW); }
 
-// Macros with casts.
+// Macros with casts, which Swift does not import.
 static const long netwatch_CURLHSTS_ENABLE = CURLHSTS_ENABLE;
 static const curl_socket_t netwatch_CURL_SOCKET_TIMEOUT = CURL_SOCKET_TIMEOUT;
 
-// A message of curl_multi_info_read holds a union, which Swift reads awkwardly.
+// A message of curl_multi_info_read contains a union, which is awkward to read from Swift.
 static inline CURLcode netwatch_curl_message_result(const CURLMsg *message) { return message->data.result; }
 
 #endif

@@ -1,4 +1,4 @@
-// libnl-3 and libnl-route-3 (3.7.0 is the floor): netlink sockets, attributes, and the objects of rtnetlink.
+// libnl-3 and libnl-route-3 (3.7.0 or newer): netlink sockets, attributes, and the objects of rtnetlink.
 #ifndef NETWATCH_CLIBNL_SHIM_H
 #define NETWATCH_CLIBNL_SHIM_H
 

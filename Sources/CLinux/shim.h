@@ -1,12 +1,12 @@
-// What Linux offers and Swift's Glibc module does not: epoll, eventfd, timerfd, inotify, namespaces, rtnetlink, ethtool,
-// nl80211 and socket error-queue definitions. Each inline function below exists because Swift cannot import the macro,
-// the variadic function or the flexible structure it stands for.
+// Linux interfaces that Swift's Glibc module lacks: epoll, eventfd, timerfd, inotify, namespaces, rtnetlink, ethtool, nl80211
+// and socket error-queue definitions. Each inline function below replaces a macro, a variadic function or a flexible structure
+// that Swift cannot import.
 #ifndef NETWATCH_CLINUX_SHIM_H
 #define NETWATCH_CLINUX_SHIM_H
 
-// _GNU_SOURCE stays undefined: it changes structures (fd_set) that Swift's Glibc module has without it, and the two modules would
-// disagree. What needs it is declared below. For the same reason
-// netinet/tcp.h stands for linux/tcp.h, and net/if.h comes before linux/if.h.
+// _GNU_SOURCE stays undefined: it changes structures (fd_set) that Swift's Glibc module imports without it, and the two modules
+// would disagree. Functions that need it are declared below. For the same reason netinet/tcp.h replaces linux/tcp.h, and
+// net/if.h comes before linux/if.h.
 #include <errno.h>
 #include <fcntl.h>
 #include <iconv.h>
@@ -55,7 +55,7 @@
 #include <linux/seccomp.h>
 #include <linux/sockios.h>
 
-// EPOLL_EVENTS is an anonymous-enum-with-cast in C; Swift sees no usable constants.
+// EPOLL_EVENTS are enumerators with casts in C, which Swift does not import as usable constants.
 static const uint32_t netwatch_EPOLLIN = EPOLLIN;
 static const uint32_t netwatch_EPOLLOUT = EPOLLOUT;
 static const uint32_t netwatch_EPOLLERR = EPOLLERR;
@@ -89,7 +89,7 @@ static inline int netwatch_epoll_wait(int epoll, uint32_t *events, uint64_t *tok
 }
 
 // A timer that fires only when the wall clock is set, which the kernel also does on resume from suspend
-// (timerfd_create(2), TFD_TIMER_CANCEL_ON_SET). The far expiry never comes.
+// (timerfd_create(2), TFD_TIMER_CANCEL_ON_SET). Its expiry in 2038 is never reached.
 static inline int netwatch_clock_change_timer(int descriptor) {
     struct itimerspec far_away;
     memset(&far_away, 0, sizeof far_away);
@@ -97,8 +97,8 @@ static inline int netwatch_clock_change_timer(int descriptor) {
     return timerfd_settime(descriptor, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &far_away, NULL);
 }
 
-// ioctl(2) is variadic. The driver's name of a device (ETHTOOL_GDRVINFO), readable without privilege and in any
-// network namespace, unlike sysfs. Returns 0 or an errno; `driver` and `bus` take 32 bytes each.
+// ioctl(2) is variadic. Reads the name of a device's driver (ETHTOOL_GDRVINFO), which works without privileges and in any network
+// namespace, unlike sysfs. Returns 0 or an errno; `driver` and `bus` have room for 32 bytes each.
 static inline int netwatch_ethtool_driver(int socket, const char *name, char *driver, char *bus) {
     struct ethtool_drvinfo info;
     struct ifreq request;
@@ -114,13 +114,14 @@ static inline int netwatch_ethtool_driver(int socket, const char *name, char *dr
     return 0;
 }
 
-// What netdevice(7) tells of a device where there is no netlink; ioctl(2) is variadic, and struct ifreq a union.
+// The properties of a device by netdevice(7), for systems without netlink; ioctl(2) is variadic, and struct ifreq contains a
+// union.
 struct netwatch_interface {
     uint32_t index, flags, mtu;
     uint16_t type;
-    int16_t carrier; // 1, 0, or -1 where the driver does not say
+    int16_t carrier; // 1, 0, or -1 if the driver does not report it
     uint8_t hardware_address[14];
-    char driver[32], bus[32]; // empty where there is none
+    char driver[32], bus[32]; // empty if there is none
 };
 
 // Reads a device by its name, in the namespace that the socket was opened in. Returns 0 or an errno.
@@ -147,7 +148,7 @@ static inline int netwatch_read_interface(int socket, const char *name, struct n
     return 0;
 }
 
-// An IPv4 address with the label that it goes by, as in eth0:1; addresses in network order.
+// An IPv4 address with its label, as in eth0:1; addresses are in network order.
 struct netwatch_ipv4_address {
     char label[16];
     uint32_t address, peer, mask;
@@ -169,7 +170,7 @@ static inline int netwatch_read_ipv4_addresses(int socket, struct netwatch_ipv4_
     }
     count = list.ifc_len / (int)sizeof(struct ifreq);
     for (int i = 0; i < count; i++) {
-        // With the label and the address filled in, the kernel answers for this address and not for the label's first.
+        // With both the label and the address set, the kernel answers for this address and not for the first one with the label.
         struct ifreq request = list.ifc_req[i];
         struct sockaddr_in found;
         memcpy(&found, &request.ifr_addr, sizeof found);
@@ -190,8 +191,8 @@ static inline int netwatch_read_ipv4_addresses(int socket, struct netwatch_ipv4_
     return count;
 }
 
-// Makes the calling thread, and the programs that it starts, live without netlink, as systemd's RestrictAddressFamilies= does:
-// socket(AF_NETLINK) fails with EAFNOSUPPORT. With `groups_only`, with netlink but without its events: joining a group fails with
+// Blocks netlink for the calling thread and the programs that it starts, as systemd's RestrictAddressFamilies= does:
+// socket(AF_NETLINK) fails with EAFNOSUPPORT. With `groups_only`, only netlink's events are blocked: joining a group fails with
 // EPERM. For tests; BPF_STMT is a cast. Returns 0 or an errno.
 static inline int netwatch_refuse_netlink(int groups_only) {
     struct sock_filter sockets[] = {
@@ -218,7 +219,7 @@ static inline int netwatch_refuse_netlink(int groups_only) {
     return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0 ? 0 : errno;
 }
 
-// What the socket's error queue says of a failed connect(2): the ICMP message behind an errno, and who sent it.
+// A record of the socket's error queue after a failed connect(2): the ICMP message that caused the errno, and its sender.
 struct netwatch_socket_error {
     uint32_t error;
     uint8_t origin, type, code, offender_family;
@@ -272,8 +273,8 @@ struct netwatch_datagram {
 
 enum { netwatch_datagrams = 16 };
 
-// Reads what netlink datagrams wait, at most `count` (up to 16), into parts of `size` bytes each of `buffer`, in one system call:
-// recvmmsg(2) and its structure are behind _GNU_SOURCE. Returns their number, or -errno; fewer than `count` when no more waited.
+// Reads at most `count` (up to 16) queued netlink datagrams into `buffer`, `size` bytes for each, in one system call:
+// recvmmsg(2) and its structure need _GNU_SOURCE. Returns their number, or -errno; fewer than `count` if no more were queued.
 static inline int netwatch_receive(int socket, void *buffer, size_t size, int count, struct netwatch_datagram *result) {
     struct { struct msghdr header; unsigned int length; } messages[netwatch_datagrams];
     struct sockaddr_nl senders[netwatch_datagrams];
@@ -291,20 +292,21 @@ static inline int netwatch_receive(int socket, void *buffer, size_t size, int co
     return (int)received;
 }
 
-// The macros behind a wait status (wait(2)): the exit code, or 128 + the signal.
+// Decodes a wait status, whose macros Swift does not import (wait(2)): the exit code, or 128 + the signal.
 static inline int netwatch_exit_code(int status) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-// syscall(2) is variadic, and glibc has pidfd_open(2) only since 2.36. A descriptor that is readable once the process has
-// ended, or -1 with errno.
+// syscall(2) is variadic, and glibc has pidfd_open(2) only since 2.36. Returns a descriptor that becomes readable when the
+// process ends, or -1 with errno.
 static inline int netwatch_pidfd_open(int32_t process) { return (int)syscall(SYS_pidfd_open, process, 0); }
 
-// pipe2(2) and memfd_create(2), both closed on exec. 0 or a descriptor, or -1 with errno.
+// pipe2(2) and memfd_create(2), with close-on-exec. They return 0 or a descriptor, or -1 with errno.
 static inline int netwatch_pipe(int ends[2]) { return (int)syscall(SYS_pipe2, ends, O_CLOEXEC); }
 static inline int netwatch_memory_file(const char *name) { return (int)syscall(SYS_memfd_create, name, 1U /* MFD_CLOEXEC */); }
 
-// A pseudo terminal without names (ioctl_tty(2), TIOCGPTPEER): its master and its slave, both closed on exec. 0, or -1 with errno.
+// Opens a pseudoterminal without names (ioctl_tty(2), TIOCGPTPEER): its master and its slave, with close-on-exec. Returns 0, or
+// -1 with errno.
 static inline int netwatch_open_terminal(int ends[2]) {
     int unlocked = 0;
     ends[0] = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
@@ -317,7 +319,8 @@ static inline int netwatch_open_terminal(int ends[2]) {
     return -1;
 }
 
-// ioctl(2) is variadic: a terminal's size (ioctl_tty(2)). Nothing is changed where the descriptor is no terminal.
+// Reads a terminal's size (ioctl_tty(2)); ioctl(2) is variadic. If the descriptor is not a terminal, the arguments stay
+// unchanged.
 static inline void netwatch_terminal_size(int terminal, int32_t *columns, int32_t *rows) {
     struct winsize size;
     if (ioctl(terminal, TIOCGWINSZ, &size) != 0) return;
@@ -340,9 +343,9 @@ static inline int netwatch_spawn_closing_from(posix_spawn_file_actions_t *action
     return posix_spawn_file_actions_addclosefrom_np(actions, first);
 }
 
-// ioctl(2) is variadic. Opens a tun or tap device of the calling thread's network namespace (`flags`: IFF_TUN or IFF_TAP,
-// with IFF_NO_PI) under a name and an index of the caller's choice; `type` is an ARPHRD_* for TUNSETLINK, or -1 for the
-// default. Returns the descriptor, or -errno. Without `persistent` the device lives as long as the descriptor.
+// ioctl(2) is variadic. Opens a tun or tap device of the calling thread's network namespace (`flags`: IFF_TUN or IFF_TAP, with
+// IFF_NO_PI) with the given name and index; `type` is an ARPHRD_* for TUNSETLINK, or -1 for the default. Returns the
+// descriptor, or -errno. Without `persistent`, closing the descriptor removes the device.
 static inline int netwatch_tun_open(const char *name, int flags, unsigned int index, int type, int persistent) {
     struct ifreq request;
     int error, tun = open("/dev/net/tun", O_RDWR | O_CLOEXEC);
@@ -359,7 +362,7 @@ static inline int netwatch_tun_open(const char *name, int flags, unsigned int in
     return -error;
 }
 
-// Takes away or gives back the carrier of a tun device (TUNSETCARRIER). Returns 0 or an errno.
+// Sets or clears the carrier of a tun device (TUNSETCARRIER). Returns 0 or an errno.
 static inline int netwatch_tun_carrier(int tun, int carrier) {
     return ioctl(tun, TUNSETCARRIER, &carrier) == 0 ? 0 : errno;
 }
@@ -368,7 +371,7 @@ static inline int netwatch_tun_carrier(int tun, int carrier) {
 static inline void netwatch_signal_ignore(int number) { signal(number, SIG_IGN); }
 static inline void netwatch_signal_default(int number) { signal(number, SIG_DFL); }
 
-// Namespaces (setns(2), unshare(2)) and the thread's id and name: behind _GNU_SOURCE in glibc's headers, or variadic.
+// Namespaces (setns(2), unshare(2)) and the thread's id and name: they need _GNU_SOURCE in glibc's headers, or are variadic.
 extern int setns(int descriptor, int kind);
 extern int unshare(int flags);
 static const int32_t netwatch_CLONE_NEWNET = 0x40000000;
@@ -377,24 +380,25 @@ static const int32_t netwatch_CLONE_FS = 0x00000200;
 static inline int32_t netwatch_thread_id(void) { return (int32_t)syscall(SYS_gettid); }
 static inline void netwatch_set_thread_name(const char *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
 
-// Whether whoever started this program had the signal ignored, as nohup(1) does; SIG_IGN is a cast.
+// Whether the signal is ignored, as in a program that nohup(1) started; SIG_IGN is a cast.
 static inline int netwatch_signal_is_ignored(int number) {
     struct sigaction action;
     return sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
-// A descriptor that becomes readable when signals of `set`, which must be blocked, arrive.
+// Returns a descriptor that becomes readable when a signal of `set` arrives. The signals must be blocked.
 static inline int netwatch_signal_descriptor(const sigset_t *set) { return signalfd(-1, set, SFD_CLOEXEC | SFD_NONBLOCK); }
 
-// The next signal that a signal descriptor holds, or 0: struct signalfd_siginfo is 128 bytes of which one number is of use.
+// Reads the next signal of a signal descriptor, or 0 if there is none. Of the 128 bytes of struct signalfd_siginfo only one
+// number is needed.
 static inline int netwatch_read_signal(int descriptor) {
     struct signalfd_siginfo info;
     return read(descriptor, &info, sizeof info) == (ssize_t)sizeof info ? (int)info.ssi_signo : 0;
 }
 
-// Starts `/bin/sh -c command` with `input` as its standard input and `output` as its standard output and error, no other
-// descriptor, every signal unblocked and at its default, in a process group of its own. posix_spawn_file_actions_addclosefrom_np
-// and the attribute types are beyond what Swift's Glibc module shows. Returns 0 or an errno.
+// Starts `/bin/sh -c command` in its own process group, with `input` as its standard input and `output` as its standard output
+// and error. It inherits no other descriptor, and all signals are unblocked and have their default action. Swift's Glibc module
+// lacks posix_spawn_file_actions_addclosefrom_np and the attribute types. Returns 0 or an errno.
 static inline int netwatch_spawn_shell(pid_t *process, const char *command, char *const *environment, int input, int output) {
     char *const arguments[] = {(char *)"sh", (char *)"-c", (char *)command, NULL};
     posix_spawn_file_actions_t actions;
@@ -424,9 +428,9 @@ static inline int netwatch_spawn_shell(pid_t *process, const char *command, char
 }
 
 
-// A timer on each of libdispatch's clocks, far away, and one that calls `fired` on an overcommit queue after 1 ms. The time of the clock
-// that counts suspension, and queues that have no /proc/TID/stat read, cannot be named in Swift. The assembler names keep these
-// declarations apart from those of Swift's Dispatch module.
+// Starts a timer in a year on each of libdispatch's clocks, and one that calls `fired` on an overcommit queue after 1 ms. Swift
+// has no name for the clock that counts suspension, nor for queues whose threads' /proc/TID/stat is not read. The assembler
+// names avoid a conflict with the declarations of Swift's Dispatch module.
 extern void *netwatch_dispatch_queue(intptr_t priority, uintptr_t flags) __asm__("dispatch_get_global_queue");
 extern uint64_t netwatch_dispatch_time(uint64_t from, int64_t nanoseconds) __asm__("dispatch_time");
 extern void netwatch_dispatch_after(uint64_t when, void *queue, void *context, void (*work)(void *)) __asm__("dispatch_after_f");
@@ -440,7 +444,8 @@ static inline void netwatch_start_dispatch_timers(void *context, void (*fired)(v
     netwatch_dispatch_after(netwatch_dispatch_time(0, 1000000), queue, context, fired);
 }
 
-// An enumerator that libnl's headers have too: in a file that imports both modules a release build finds neither elsewhere.
+// libnl's headers define this enumerator too: in a file that imports both modules, a release build finds neither of them
+// elsewhere.
 static const uint8_t netwatch_IPPROTO_TCP = IPPROTO_TCP;
 
 // Clocks in nanoseconds; CLOCK_BOOTTIME counts time in suspend, CLOCK_MONOTONIC does not.
@@ -453,13 +458,13 @@ static const int32_t netwatch_CLOCK_MONOTONIC = CLOCK_MONOTONIC;
 static const int32_t netwatch_CLOCK_REALTIME = CLOCK_REALTIME;
 static const int32_t netwatch_CLOCK_BOOTTIME = CLOCK_BOOTTIME;
 
-// fallocate(2), which needs _GNU_SOURCE; FALLOC_FL_KEEP_SIZE leaves the file's length to what is written. The result is an errno.
+// fallocate(2), which needs _GNU_SOURCE. With FALLOC_FL_KEEP_SIZE, the file's length does not change. Returns 0 or an errno.
 extern int fallocate(int descriptor, int mode, off_t offset, off_t length);
 static inline int netwatch_reserve_space(int descriptor, int64_t length) {
     return fallocate(descriptor, 1, 0, (off_t)length) == 0 ? 0 : errno;
 }
 
-// getenv(3) that finds nothing in a program with raised privileges; behind _GNU_SOURCE.
+// getenv(3) that returns NULL in a program with raised privileges; it needs _GNU_SOURCE.
 extern char *secure_getenv(const char *name);
 static inline const char *netwatch_secure_getenv(const char *name) { return secure_getenv(name); }
 

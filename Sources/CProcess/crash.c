@@ -1,12 +1,13 @@
-// A program that crashes says where, and ends by the signal.
+// The crash report of a program: a short backtrace, after which the signal ends the process.
 //
-// Swift's backtracer (6.3) is no help to a program on a server. It takes a signal from kill(1) for a crash, reports it and lets the program go
-// on; on a terminal it asks a question; it needs a second program that a machine without the toolchain lacks. It reads SWIFT_BACKTRACE
-// before main, so that a program can only be executed again without it, or replace its handlers, as this file does: one exec less for
-// each start, and a report also where nothing but the program is installed.
+// Swift's backtracer (6.3) does not suit a program on a server. It reports a signal from kill(1) as a crash and lets the
+// program continue. On a terminal it asks a question. It needs a second program, which a machine without the toolchain lacks.
+// It reads SWIFT_BACKTRACE before main, so a program can only execute itself again without it, or replace its handlers, as this
+// file does. That saves one exec at each start, and reports crashes even if nothing but the program is installed.
 //
-// Every function called in the handler is async-signal-safe (man 7 signal-safety) but for backtrace(3) and dladdr(3). These two may wait for
-// a lock of the dynamic linker, or crash once more in a stack that is destroyed: a timer and a second entry end the process then.
+// Every function that the handler calls is async-signal-safe (man 7 signal-safety), except backtrace(3) and dladdr(3). These
+// two may wait for a lock of the dynamic linker, or crash again in a corrupted stack. A timer or the second call of the handler
+// then ends the process.
 #define _GNU_SOURCE
 #include "CProcess.h"
 #include "end.h"
@@ -27,10 +28,11 @@
 #define __has_feature(feature) 0
 #endif
 
-// The thread that reports, and the signal it reports: the first crash is the one that counts.
+// The thread that reports, and the signal that it reports. Only the first crash is reported.
 static pid_t reporter;
 static volatile sig_atomic_t crash;
-// For a stack that has overflowed. Only the main thread has another one: on the others the kernel ends the process without a report.
+// An alternate signal stack for the main thread, used after a stack overflow. On other threads the kernel ends the process
+// without a report.
 static char spare_stack[1 << 16];
 
 static const struct { int number; const char *name; } crashes[] = {
@@ -86,13 +88,13 @@ static uintptr_t crashed_instruction(void *context) {
 static void write_headline(int number, const siginfo_t *info) {
     struct line line = {.count = 0};
     char thread[17] = "";
-    // The terminal's cursor may stand behind a progress line.
+    // The terminal's cursor may be at the end of a progress line.
     if (isatty(2)) add(&line, "\n");
     add(&line, number == SIGQUIT ? "netwatch: quit: " : "netwatch: crashed: ");
     for (size_t i = 0; i < sizeof crashes / sizeof *crashes; i++)
         if (crashes[i].number == number) add(&line, crashes[i].name);
     if (info->si_code <= 0) {
-        // From kill(2), or from abort(3) and the like.
+        // Sent by kill(2), or by abort(3) and similar functions.
         if (info->si_pid != getpid()) {
             add(&line, " from process ");
             add_number(&line, (uint64_t)info->si_pid, 10);
@@ -157,11 +159,11 @@ static void report(int number, siginfo_t *info, void *context) {
     netwatch_end_by_signal(crash);
 }
 
-// Which of the signals the program's starter ignores, in the order of `crashes`.
+// Whether each signal was ignored at the program's start, in the order of `crashes`.
 static int ignored[sizeof crashes / sizeof *crashes];
 
 void netwatch_report_crashes(void) {
-    // The sanitizers have reports of their own.
+    // The sanitizers write their own reports.
     if (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer)) return;
     void *frame;
     stack_t stack = {.ss_sp = spare_stack, .ss_size = sizeof spare_stack};
@@ -171,10 +173,10 @@ void netwatch_report_crashes(void) {
     sigaltstack(&stack, NULL);
     memset(&action, 0, sizeof action);
     action.sa_sigaction = report;
-    // Not deferred: a crash of the report itself comes here again and ends the process with the first one's signal.
+    // SA_NODEFER: if the report itself crashes, the handler is called again and ends the process with the first signal.
     action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
     sigemptyset(&action.sa_mask);
-    // A shell without job control starts background jobs with SIGQUIT ignored. Who sends it by kill(1) wants the program to end.
+    // A shell without job control starts background jobs with SIGQUIT ignored, but a SIGQUIT from kill(1) must end the program.
     for (size_t i = 0; i < sizeof crashes / sizeof *crashes; i++) {
         ignored[i] = sigaction(crashes[i].number, NULL, &before) == 0 && before.sa_handler == SIG_IGN;
         sigaction(crashes[i].number, &action, NULL);

@@ -1,4 +1,5 @@
-// The second signal that asks a program to end: the program ends at once, whatever its main thread does, and takes along a process group.
+// The handler of the second signal that asks a program to end. It ends the program at once, even if its main thread is busy,
+// and kills a process group.
 #define _GNU_SOURCE
 #include "CProcess.h"
 #include "end.h"

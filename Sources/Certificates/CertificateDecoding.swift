@@ -1,26 +1,30 @@
 internal import COpenSSL
 package import FoundationEssentials
 
-/// Between bytes, ``X509Certificate`` and OpenSSL's X509.
+/// Conversions between bytes, ``X509Certificate`` and OpenSSL's X509.
 package enum CertificateDecoding {
-    /// The most certificates or lists that are taken from one text.
+    /// The maximum number of certificates or lists that are read from one text.
     static let maximumCount = 10_000
 
-    /// One certificate in DER, or those of a PEM text. None is an error.
+    /// Decodes one certificate in DER, or all certificates of a PEM text.
+    ///
+    /// - Throws: ``CertificateError`` if there is none.
     package static func certificates(in data: Data, named name: String) throws(CertificateError) -> [X509Certificate] {
-        try decoded(data, named: name, what: "certificate", pem: PEM_read_bio_X509, der: d2i_X509, free: X509_free) {
+        try decoded(data, named: name, kind: "certificate", pem: PEM_read_bio_X509, der: d2i_X509, free: X509_free) {
             certificate($0)
         }
     }
 
-    /// One list in DER, or those of a PEM text, each as DER. None is an error.
+    /// Decodes one revocation list in DER, or all lists of a PEM text. Returns each list as DER.
+    ///
+    /// - Throws: ``CertificateError`` if there is none.
     package static func revocationLists(in data: Data, named name: String) throws(CertificateError) -> [Data] {
         try decoded(
-            data, named: name, what: "revocation list", pem: PEM_read_bio_X509_CRL, der: d2i_X509_CRL, free: X509_CRL_free
+            data, named: name, kind: "revocation list", pem: PEM_read_bio_X509_CRL, der: d2i_X509_CRL, free: X509_CRL_free
         ) { list in encoding { i2d_X509_CRL(list, $0) } }
     }
 
-    /// The value of an X509; `nil` where OpenSSL cannot encode it again, or has no SHA-256.
+    /// Returns the value of an X509; `nil` if OpenSSL cannot encode it again, or has no SHA-256.
     static func certificate(_ x509: OpaquePointer) -> X509Certificate? {
         guard let der = encoding({ i2d_X509(x509, $0) }),
             let key = encoding({ i2d_X509_PUBKEY(X509_get_X509_PUBKEY(x509), $0) }), let digest = DigestHasher.sha256(of: key)
@@ -29,14 +33,14 @@ package enum CertificateDecoding {
             derBytes: der, subject: line(of: X509_get_subject_name(x509)), keyDigest: digest)
     }
 
-    /// The values of a STACK_OF(X509), in its order.
+    /// Returns the values of a STACK_OF(X509), in its order.
     static func certificates(of stack: OpaquePointer?) -> [X509Certificate] {
         (0..<max(0, OPENSSL_sk_num(stack))).compactMap { index in
             OPENSSL_sk_value(stack, index).flatMap { certificate(OpaquePointer($0)) }
         }
     }
 
-    /// A new X509, which the caller frees.
+    /// Creates an X509, which the caller frees.
     package static func x509(_ certificate: X509Certificate) -> OpaquePointer? {
         certificate.derBytes.withUnsafeBytes { bytes in
             var next = bytes.bindMemory(to: UInt8.self).baseAddress
@@ -53,19 +57,19 @@ package enum CertificateDecoding {
     ) -> OpaquePointer?
 
     private static func decoded<Value>(
-        _ data: Data, named name: String, what: String, pem: ReadPEM, der: ReadDER, free: (OpaquePointer?) -> Void,
+        _ data: Data, named name: String, kind: String, pem: ReadPEM, der: ReadDER, free: (OpaquePointer?) -> Void,
         value: (OpaquePointer) -> Value?
     ) throws(CertificateError) -> [Value] {
         try OpenSSLErrors.contained { () throws(CertificateError) in
             func unparsable(_ detail: String) -> CertificateError {
-                CertificateError.invalid("\(name) holds no \(what) that can be parsed: \(detail)")
+                CertificateError.invalid("\(name) holds no \(kind) that can be parsed: \(detail)")
             }
             guard data.firstRange(of: Array("-----BEGIN ".utf8)) != nil else {
                 let one = data.withUnsafeBytes { bytes in
                     let start = bytes.bindMemory(to: UInt8.self).baseAddress
                     var next = start
                     let object = der(nil, &next, bytes.count)
-                    // Bytes behind the object belong to nothing.
+                    // Data with bytes after the object is not a valid encoding.
                     guard object == nil || next == start.map({ $0 + bytes.count }) else {
                         free(object)
                         return nil as OpaquePointer?
@@ -85,7 +89,7 @@ package enum CertificateDecoding {
                         let reason = ERR_GET_REASON(ERR_peek_last_error())
                         let text = OpenSSLErrors.newest
                         ERR_pop_to_mark()
-                        // The end of the text is told as an error.
+                        // OpenSSL reports the end of the text as an error.
                         guard reason == PEM_R_NO_START_LINE else { throw unparsable(text) }
                         break
                     }
@@ -96,7 +100,7 @@ package enum CertificateDecoding {
                 }
                 return values
             }
-            guard !values.isEmpty else { throw unparsable("none is there") }
+            guard !values.isEmpty else { throw unparsable("it has none") }
             return values
         }
     }
@@ -105,14 +109,14 @@ package enum CertificateDecoding {
     static func withBIO<Result, Failure: Error>(
         _ data: Data, _ body: (OpaquePointer?) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        // Copied: `withUnsafeBytes` throws no typed error. PEM_read_bio_… treat a BIO that is NULL as an empty one.
+        // Copied, because `withUnsafeBytes` cannot rethrow a typed error. PEM_read_bio_… treat a NULL BIO as an empty one.
         let bio = BIO_new(BIO_s_mem())
         data.withUnsafeBytes { _ = BIO_write(bio, $0.baseAddress, Int32(clamping: $0.count)) }
         defer { BIO_free(bio) }
         return try body(bio)
     }
 
-    /// What an i2d_… function writes.
+    /// Returns the output of an i2d_… function.
     static func encoding(_ encode: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32) -> Data? {
         let count = Int(encode(nil))
         guard count > 0 else { return nil }
@@ -124,7 +128,7 @@ package enum CertificateDecoding {
         return written == count ? data : nil
     }
 
-    /// The names in a STACK_OF(X509_NAME), in its order.
+    /// Returns the names in a STACK_OF(X509_NAME), in its order.
     package static func names(of stack: OpaquePointer?) -> [String] {
         (0..<max(0, OPENSSL_sk_num(stack))).compactMap { index in
             OPENSSL_sk_value(stack, index).map { line(of: OpaquePointer($0)) }

@@ -1,10 +1,10 @@
 /// The reason why a certificate chain is not valid (X509_verify_cert(3)).
 package struct ChainError: Error, Sendable, Hashable {
-    /// X509_V_ERR_… (X509_STORE_CTX_get_error(3)).
+    /// The code, X509_V_ERR_… (X509_STORE_CTX_get_error(3)).
     package let code: Int32
-    /// OpenSSL's words for it.
+    /// OpenSSL's text for the code.
     package let text: String
-    /// Which certificate: 0 is the server's.
+    /// The position of the certificate in the chain: 0 is the server's own.
     package let depth: Int32
 
     package init(code: Int32, text: String, depth: Int32 = 0) {
@@ -18,7 +18,7 @@ package struct ChainError: Error, Sendable, Hashable {
     /// (openssl/x509_vfy.h, the same numbers since 0.9).
     package var isUnknownAuthority: Bool { [2, 18, 19, 20, 21, 27].contains(code) }
 
-    /// An authority's list of revoked certificates, or the authority that signed it, is missing: X509_V_ERR_UNABLE_TO_GET_CRL,
+    /// Whether an authority's revocation list, or the authority that signed it, is missing: X509_V_ERR_UNABLE_TO_GET_CRL,
     /// …_GET_CRL_ISSUER.
     package var isMissingRevocationList: Bool { [3, 33].contains(code) }
 }

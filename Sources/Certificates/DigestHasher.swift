@@ -1,7 +1,7 @@
 internal import COpenSSL
 package import FoundationEssentials
 
-/// A hash function of the SHA-2 family at work (EVP_DigestInit(3)).
+/// An incremental computation of a SHA-2 digest (EVP_DigestInit(3)).
 package final class DigestHasher {
     package enum Function: Hashable, Sendable {
         case sha256
@@ -10,7 +10,7 @@ package final class DigestHasher {
 
     private let context: OpaquePointer
 
-    /// `nil` where the library refuses the function, or has no memory.
+    /// Creates a hasher; `nil` if OpenSSL refuses the function, or has no memory.
     package init?(_ function: Function) {
         OpenSSL.prepare()
         guard let context = EVP_MD_CTX_new() else { return nil }
@@ -27,7 +27,7 @@ package final class DigestHasher {
 
     package func update(_ bytes: UnsafeRawBufferPointer) { EVP_DigestUpdate(context, bytes.baseAddress, bytes.count) }
 
-    /// The digest; `nil` where the library fails.
+    /// Returns the digest; `nil` if OpenSSL fails.
     package func finish() -> Data? {
         var bytes = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
         var count: UInt32 = 0
@@ -35,7 +35,7 @@ package final class DigestHasher {
         return Data(bytes.prefix(Int(count)))
     }
 
-    /// The SHA-256 digest of bytes in memory, 32 bytes; `nil` where the library fails.
+    /// Returns the SHA-256 digest of bytes in memory, 32 bytes; `nil` if OpenSSL fails.
     package static func sha256(of data: Data) -> Data? {
         guard let hasher = DigestHasher(.sha256) else { return nil }
         data.withUnsafeBytes { hasher.update($0) }

@@ -2,29 +2,34 @@ internal import CLinux
 internal import COpenSSL
 internal import Glibc
 
-/// The authorities that the environment names in place of the system's: those of the file `SSL_CERT_FILE`, and those of the directories
-/// `SSL_CERT_DIR`, separated by colons, whose files have hashed names (openssl-rehash(1), X509_STORE_set_default_paths(3)).
+/// The authorities that the environment names instead of the system's: those in the file `SSL_CERT_FILE`, and those in the
+/// directories `SSL_CERT_DIR`, separated by colons, whose files have hashed names (openssl-rehash(1),
+/// X509_STORE_set_default_paths(3)).
 ///
-/// A name that leads to no certificate is an error: whoever names authorities trusts these, and not the system's hundred.
+/// A name that leads to no certificate is an error: a user who names authorities trusts only these, not the hundred of the
+/// system.
 struct EnvironmentAuthorities: Hashable, Sendable {
     var file: String?
     var directories: String?
 
-    /// What the environment names. A program with raised privileges ignores it (secure_getenv(3)): its user chose the environment.
+    /// The authorities of this process's environment. A program with raised privileges ignores them (secure_getenv(3)), because
+    /// its caller chose the environment.
     static var current: EnvironmentAuthorities {
         func value(_ name: String) -> String? { netwatch_secure_getenv(name).map { String(cString: $0) } }
         return EnvironmentAuthorities(file: value("SSL_CERT_FILE"), directories: value("SSL_CERT_DIR"))
     }
 
-    /// Whether the system's authorities are replaced.
+    /// Whether these authorities replace the system's.
     var replacesSystem: Bool { file != nil || directories != nil }
 
-    /// Adds the named authorities to an X509_STORE, or throws an error that names the variable and the path.
+    /// Adds the authorities to an X509_STORE.
+    ///
+    /// - Throws: ``CertificateError`` that names the variable and the path.
     func load(into store: OpaquePointer) throws(CertificateError) {
         if let file {
-            // It may be a pipe: it is read once.
+            // The file may be a pipe, so it is read only once.
             guard X509_STORE_load_file(store, file) == 1 else {
-                throw .noAuthorities(variable: "SSL_CERT_FILE", path: file, systemError: Self.objection(file))
+                throw .noAuthorities(variable: "SSL_CERT_FILE", path: file, systemError: Self.readError(file))
             }
         }
         guard let directories else { return }
@@ -37,8 +42,8 @@ struct EnvironmentAuthorities: Hashable, Sendable {
         }
     }
 
-    /// Why a file has no certificate: an errno, or 0 if it can be read.
-    private static func objection(_ path: String) -> Int32 {
+    /// Returns the errno of reading a file, or 0 if it is readable.
+    private static func readError(_ path: String) -> Int32 {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { return errno }
         defer { close(descriptor) }
@@ -46,7 +51,7 @@ struct EnvironmentAuthorities: Hashable, Sendable {
         return read(descriptor, &byte, 1) < 0 && errno != EAGAIN ? errno : 0
     }
 
-    /// The number of entries with the name of a certificate's hash, or -1 with errno.
+    /// Counts the entries whose name is a certificate's hash. Returns -1 with errno if the directory cannot be read.
     private static func count(in directory: String) -> Int {
         guard let stream = opendir(directory) else { return -1 }
         defer { closedir(stream) }

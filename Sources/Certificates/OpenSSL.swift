@@ -1,13 +1,14 @@
 internal import COpenSSL
 
-/// The library as a whole.
+/// The initialization of OpenSSL.
 package enum OpenSSL {
-    // OpenSSL frees everything it has when the process calls exit(3) or returns from main, while the threads of sessions and servers go on
-    // using it: a program that ended in the middle of a transfer was ended by SIGSEGV in its stead. It is told to leave its memory to the
-    // kernel (OPENSSL_init_crypto(3)).
+    // OpenSSL frees all its memory when the process calls exit(3) or returns from main, while the threads of sessions and
+    // servers still use it: a program that exited in the middle of a transfer crashed with SIGSEGV. OPENSSL_INIT_NO_ATEXIT
+    // leaves the memory to the kernel (OPENSSL_init_crypto(3)).
     private static let isPrepared: Bool = OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil) == 1
 
-    /// Makes it ready, the first time. To be called before anything else of it, and of libraries that use it: only its first
-    /// initialization in a process has a say in how it ends. A program that never comes here never initializes it.
+    /// Initializes OpenSSL at the first call. Call it before any other function of OpenSSL and of libraries that use it: only
+    /// the first initialization in a process decides about the cleanup at exit. A program that never calls it never initializes
+    /// OpenSSL.
     package static func prepare() { _ = isPrepared }
 }

@@ -1,8 +1,9 @@
 internal import COpenSSL
 
-/// OpenSSL's queue of errors, which belongs to the thread and so to libcurl too: what is put there is taken out again.
+/// OpenSSL's error queue of the current thread. libcurl uses the same queue, so errors that this code adds are removed again.
 package enum OpenSSLErrors {
-    /// Runs `body`; what it leaves in the queue is removed, what was there before stays. OpenSSL is ready then (``OpenSSL/prepare()``).
+    /// Runs `body`, and removes the errors that it adds to the queue; earlier errors stay. Initializes OpenSSL first
+    /// (``OpenSSL/prepare()``).
     package static func contained<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
         OpenSSL.prepare()
         ERR_set_mark()
@@ -10,7 +11,7 @@ package enum OpenSSLErrors {
         return try body()
     }
 
-    /// The newest error in OpenSSL's words.
+    /// OpenSSL's text for the newest error.
     package static var newest: String {
         let code = ERR_peek_last_error()
         return code == 0 ? "no reason given" : ERR_reason_error_string(code).map { String(cString: $0) } ?? "error \(code)"

@@ -1,8 +1,8 @@
 internal import COpenSSL
 package import FoundationEssentials
 
-/// A private key in OpenSSL's hands. It has no description and no way out.
-// @unchecked: an EVP_PKEY that nobody changes may be used from any thread; what counts its references is atomic.
+/// A private key that OpenSSL holds. It has no description and cannot be exported.
+// @unchecked: an EVP_PKEY that is never modified may be used from any thread; its reference count is atomic.
 package final class PrivateKey: @unchecked Sendable {
     private let pointer: OpaquePointer
 
@@ -10,11 +10,11 @@ package final class PrivateKey: @unchecked Sendable {
 
     deinit { EVP_PKEY_free(pointer) }
 
-    /// The first private key of a PEM text.
+    /// Reads the first private key of a PEM text.
     package convenience init(pem: Data, passphrase: String?, named name: String) throws(CertificateError) {
         let key = OpenSSLErrors.contained {
             CertificateDecoding.withBIO(pem) { bio -> Result<OpaquePointer, CertificateError> in
-                // A copy that is overwritten afterwards; Swift's own copies of the String are out of reach.
+                // This copy is overwritten afterwards. Swift's own copies of the String cannot be overwritten.
                 var secret = passphrase.map { Array($0.utf8CString) }
                 defer { secret?.withUnsafeMutableBytes { OPENSSL_cleanse($0.baseAddress, $0.count) } }
                 let key =
@@ -30,13 +30,13 @@ package final class PrivateKey: @unchecked Sendable {
         self.init(try key.get())
     }
 
-    /// What a PKCS#12 container holds: its key, and its certificates with the key's own first.
+    /// Opens a PKCS#12 container. Returns its key and its certificates, with the key's own certificate first.
     package static func open(
         pkcs12: Data, passphrase: String, named name: String
     ) throws(CertificateError) -> (key: PrivateKey, certificates: [X509Certificate]) {
         func unreadable() -> CertificateError {
             CertificateError.invalid(
-                "\(name) is no PKCS#12 that can be opened with the passphrase given: \(OpenSSLErrors.newest)")
+                "\(name) is not a PKCS#12 file that can be opened with the passphrase given: \(OpenSSLErrors.newest)")
         }
         return try OpenSSLErrors.contained { () throws(CertificateError) in
             let container = pkcs12.withUnsafeBytes { bytes in
@@ -68,7 +68,7 @@ package final class PrivateKey: @unchecked Sendable {
         }
     }
 
-    /// Gives the key with its certificates to an SSL_CTX.
+    /// Sets the key and its certificates on an SSL_CTX. Returns whether OpenSSL accepted them.
     package func use(for certificate: X509Certificate, chain: [X509Certificate], on context: OpaquePointer) -> Bool {
         OpenSSLErrors.contained {
             guard let own = CertificateDecoding.x509(certificate), let others = OPENSSL_sk_new_null() else { return false }

@@ -1,18 +1,18 @@
 internal import COpenSSL
 
-/// What a TLS connection is, for the metrics.
+/// The properties of a TLS connection, for the metrics.
 package struct TLSFacts: Sendable, Hashable {
-    /// `TLSv1.2`, `TLSv1.3`.
+    /// The version: `TLSv1.2`, `TLSv1.3`.
     package let version: String
     /// The cipher's name in the standards (IANA), such as `TLS_AES_256_GCM_SHA384`.
     package let cipher: String
-    /// Whether a TLS session was resumed, and so no certificate shown.
+    /// Whether a TLS session was resumed, so that the peer sent no certificate.
     package let isResumed: Bool
     /// The protocol agreed on by ALPN, such as `h2`.
     package let applicationProtocol: String?
 
-    /// Of an SSL (CURLINFO_TLS_SSL_PTR, backend CURLSSLBACKEND_OPENSSL), read on the thread that drives it while the transfer
-    /// holds its connection. `nil` before a cipher is agreed on.
+    /// Reads the properties of an SSL (CURLINFO_TLS_SSL_PTR, backend CURLSSLBACKEND_OPENSSL). Call it on the thread that drives
+    /// the SSL, while the transfer holds its connection. `nil` before a cipher is negotiated.
     package init?(ssl: UnsafeMutableRawPointer) {
         let ssl = OpaquePointer(ssl)
         guard let cipher = SSL_get_current_cipher(ssl) else { return nil }
@@ -25,10 +25,10 @@ package struct TLSFacts: Sendable, Hashable {
         applicationProtocol = start.map { String(decoding: UnsafeBufferPointer(start: $0, count: Int(count)), as: UTF8.self) }
     }
 
-    /// Whether decrypted bytes wait that nobody has read (SSL_pending(3)).
+    /// Returns whether decrypted bytes are still unread (SSL_pending(3)).
     package static func hasUnread(ssl: UnsafeMutableRawPointer) -> Bool { SSL_pending(OpaquePointer(ssl)) > 0 }
 
-    /// The certificates that the peer sent, its own first; empty for a session resumed from another process.
+    /// Returns the certificates that the peer sent, its own first; empty for a session resumed from another process.
     package static func peerCertificates(ssl: UnsafeMutableRawPointer) -> [X509Certificate] {
         OpenSSLErrors.contained { CertificateDecoding.certificates(of: SSL_get_peer_cert_chain(OpaquePointer(ssl))) }
     }

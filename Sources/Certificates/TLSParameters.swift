@@ -1,20 +1,20 @@
 internal import COpenSSL
 
-/// Versions and ciphers of TLS.
+/// The allowed versions and ciphers of TLS.
 package struct TLSParameters: Hashable, Sendable {
     package enum Version: Hashable, Sendable {
-        /// RFC 5246.
+        /// TLS 1.2 (RFC 5246).
         case v1_2
-        /// RFC 8446.
+        /// TLS 1.3 (RFC 8446).
         case v1_3
     }
 
     package var minimum: Version
-    /// `nil`: the newest that OpenSSL knows.
+    /// The newest version; `nil` for the newest that OpenSSL supports.
     package var maximum: Version?
-    /// Of TLS 1.2, as in openssl-ciphers(1); `nil`: OpenSSL's own.
+    /// The ciphers of TLS 1.2 in the format of openssl-ciphers(1); `nil` for OpenSSL's default.
     package var cipherList: String?
-    /// Of TLS 1.3, separated by colons; `nil`: OpenSSL's own.
+    /// The cipher suites of TLS 1.3, separated by colons; `nil` for OpenSSL's default.
     package var cipherSuites: String?
 
     package init(minimum: Version = .v1_2, maximum: Version? = nil, cipherList: String? = nil, cipherSuites: String? = nil) {
@@ -24,7 +24,9 @@ package struct TLSParameters: Hashable, Sendable {
         self.cipherSuites = cipherSuites
     }
 
-    /// Whether OpenSSL knows the ciphers.
+    /// Checks the ciphers.
+    ///
+    /// - Throws: ``CertificateError`` if OpenSSL does not know them.
     package func check() throws(CertificateError) {
         try OpenSSLErrors.contained { () throws(CertificateError) in
             guard let context = SSL_CTX_new(TLS_client_method()) else {
@@ -38,10 +40,10 @@ package struct TLSParameters: Hashable, Sendable {
         }
     }
 
-    /// Without the ciphers that need no certificate: where there is none, nobody would be judged.
+    /// Removes the ciphers that need no certificate: without a certificate, the peer would not be evaluated.
     private static func authenticated(_ list: String) -> String { list + ":!aNULL:!eNULL" }
 
-    /// Sets them on an SSL_CTX. - Returns: whether OpenSSL takes them.
+    /// Sets the versions and ciphers on an SSL_CTX. - Returns: Whether OpenSSL accepted them.
     package func apply(to context: OpaquePointer) -> Bool {
         func number(_ version: Version?) -> Int32 {
             switch version {

@@ -1,9 +1,9 @@
 internal import CTLSReading
 
-/// The limit of connections that bring nothing, for as long as the calling thread is in libcurl; `CTLSReading` says why.
+/// The limit for connections without progress while the calling thread is in libcurl; see `CTLSReading`.
 package enum TLSReading {
     package static func begins() { netwatch_tls_reading_begins() }
     package static func ends() { netwatch_tls_reading_ends() }
-    /// Something that was read has come out of libcurl.
+    /// Called when libcurl has delivered data that it read.
     package static func noteProgress() { netwatch_tls_note_progress() }
 }

@@ -2,23 +2,23 @@ internal import COpenSSL
 internal import EventLoop
 package import FoundationEssentials
 
-/// Who may be at the end of a chain, and what they have revoked.
+/// The trusted authorities of certificate chains, and their revocation lists.
 package struct Authorities: Hashable, Sendable {
-    /// Whether those of the machine, or those that the environment names in their place, are among them.
+    /// Whether the system's authorities are included, or those that the environment names instead.
     package var includesSystem: Bool
-    /// Each is an authority even when it is no root.
+    /// Additional authorities. Each one is trusted even if it is not a root.
     package var given: Set<X509Certificate>
     package var revocation: Revocation?
 
     package struct Revocation: Hashable, Sendable {
-        /// In DER.
+        /// The lists in DER.
         package var lists: [Data]
-        /// Whether every certificate of a chain must be on no list, and not only the peer's own.
-        package var coversWholeChain: Bool
+        /// Whether every certificate of a chain is checked, and not only the peer's own.
+        package var coversCompleteChain: Bool
 
-        package init(lists: [Data], coversWholeChain: Bool) {
+        package init(lists: [Data], coversCompleteChain: Bool) {
             self.lists = lists
-            self.coversWholeChain = coversWholeChain
+            self.coversCompleteChain = coversCompleteChain
         }
     }
 
@@ -29,28 +29,28 @@ package struct Authorities: Hashable, Sendable {
     }
 }
 
-/// ``Authorities``, loaded once and shared by every connection that asks for the same ones.
+/// The loaded form of ``Authorities``, shared by all connections that use equal ones.
 ///
-/// Measured (Debian 12, OpenSSL 3.0.19, 139 roots in 214 kB, 2 busy cores): loading the system's bundle takes 15 to 55 ms, finding a
-/// policy that is prepared already below 1 µs.
-// @unchecked: an X509_STORE locks itself (X509_STORE_lock(3)), and nothing is added once `init` is done.
+/// Measured (Debian 12, OpenSSL 3.0.19, 139 roots in 214 kB, 2 busy cores): loading the system's bundle takes 15 to 55 ms;
+/// finding a loaded store takes less than 1 µs.
+// @unchecked: an X509_STORE has its own lock (X509_STORE_lock(3)), and nothing is added after `init`.
 package final class TrustStore: @unchecked Sendable {
     let store: OpaquePointer
-    /// What verification asks beyond the usual: X509_V_FLAG_…
+    /// The additional flags of verification, X509_V_FLAG_….
     let flags: UInt
-    /// Whether there is any authority. Without one every chain is refused, and this says why.
+    /// Whether there is no authority. Every chain is refused then, and the error's text gives this reason.
     let isEmpty: Bool
 
     private let authorities: Authorities
     private static let loaded = WeakCache<Authorities, TrustStore>()
 
-    /// The store of these authorities, loaded now if nobody holds it. Reads files.
+    /// Returns the store of these authorities, and loads it if it is not in use. Reads files.
     package static func of(_ authorities: Authorities) throws(CertificateError) -> TrustStore {
         if let store = loaded.object(for: authorities) { return store }
         return loaded.insert(try TrustStore(authorities), for: authorities)
     }
 
-    /// A store of its own.
+    /// Creates a store that is not shared.
     package init(_ authorities: Authorities) throws(CertificateError) {
         OpenSSL.prepare()
         guard let store = X509_STORE_new() else { throw .invalid("no memory for the authorities") }
@@ -58,16 +58,16 @@ package final class TrustStore: @unchecked Sendable {
         self.authorities = authorities
         let revocation = authorities.revocation
         var flags = UInt(X509_V_FLAG_TRUSTED_FIRST)
-        // An authority that was given is one even when another has signed it. A list of revoked certificates that must cover the
-        // whole chain needs the chain down to its root.
-        if revocation?.coversWholeChain != true { flags |= UInt(X509_V_FLAG_PARTIAL_CHAIN) }
+        // A given authority is trusted even if another one has signed it. Revocation lists that cover the complete chain need
+        // the chain up to its root.
+        if revocation?.coversCompleteChain != true { flags |= UInt(X509_V_FLAG_PARTIAL_CHAIN) }
         if let revocation {
             flags |= UInt(X509_V_FLAG_CRL_CHECK)
-            if revocation.coversWholeChain { flags |= UInt(X509_V_FLAG_CRL_CHECK_ALL) }
+            if revocation.coversCompleteChain { flags |= UInt(X509_V_FLAG_CRL_CHECK_ALL) }
         }
         self.flags = flags
         isEmpty = !authorities.includesSystem && authorities.given.isEmpty
-        // Initialized by now: deinit frees the store where this throws.
+        // All properties are initialized: if this throws, deinit frees the store.
         if authorities.includesSystem {
             try OpenSSLErrors.contained { () throws(CertificateError) in try Self.loadSystem(into: store) }
         }
@@ -93,7 +93,7 @@ package final class TrustStore: @unchecked Sendable {
         Self.loaded.remove(ObjectIdentifier(self), for: authorities)
     }
 
-    /// Where distributions keep one file of all authorities: Debian, Fedora, openSUSE, Alpine.
+    /// The paths of the file with all authorities on Debian, Fedora, openSUSE and Alpine.
     static let systemFiles = [
         "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
         "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem",
@@ -103,7 +103,8 @@ package final class TrustStore: @unchecked Sendable {
         let named = EnvironmentAuthorities.current
         if named.replacesSystem { return try named.load(into: store) }
         for file in systemFiles where X509_STORE_load_file(store, file) == 1 { return }
-        // A directory of files that are looked up one by one during a handshake: slower, and better than nothing.
+        // OpenSSL looks up the files of this directory one by one during a handshake. That is slower, but better than no
+        // authorities.
         X509_STORE_set_default_paths(store)
     }
 }

@@ -14,9 +14,9 @@ package struct X509Certificate: Hashable, Sendable {
         self.keyDigest = keyDigest
     }
 
-    /// Certificates are the same when their bytes are.
+    /// Returns whether the certificates' bytes are equal.
     package static func == (left: Self, right: Self) -> Bool { left.derBytes == right.derBytes }
 
-    /// By the public key's digest: a certificate's first bytes, which are what `Data` hashes, are alike.
+    /// Hashes the public key's digest: `Data` hashes only its first bytes, and those of certificates are alike.
     package func hash(into hasher: inout Hasher) { hasher.combine(keyDigest) }
 }

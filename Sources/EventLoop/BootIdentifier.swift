@@ -1,8 +1,8 @@
 internal import Glibc
 
-/// What tells one run of the system from another (random(4)).
+/// The kernel's identifier of one boot of the system, different after each boot (random(4)).
 package enum BootIdentifier {
-    /// Of the present run; empty where the kernel does not tell.
+    /// The identifier of the current boot; empty if /proc does not have it.
     package static let current: String = {
         let descriptor = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return "" }

@@ -1,18 +1,21 @@
 extension Broadcast {
-    /// Calls `body` with each value, or with one that stands for several, one call at a time, until the callback is let go of or ended.
-    /// `schedule` is given a job whenever a value begins to wait; it must not block, and runs the job where `body` may be called.
+    /// Calls `body` with each value, or with one value that replaces several. Calls never overlap, and stop when the callback
+    /// is released or ended.
+    ///
+    /// `schedule` receives a job each time a value becomes available. It must not block, and runs the job on the thread or
+    /// queue on which `body` may be called.
     package func call(
-        withPresent: Bool = true, _ body: @escaping @Sendable (Value) -> Void,
+        includingLatest: Bool = true, _ body: @escaping @Sendable (Value) -> Void,
         by schedule: @escaping @Sendable (_ job: @escaping @Sendable () -> Void) -> Void
     ) -> Callback {
         let callback = Callback(body)
         let job: @Sendable () -> Void = { [weak callback] in callback?.call() }
-        // A job for what was published before the subscription is attached finds none.
-        if callback.attach(subscribe(withPresent: withPresent) { schedule(job) }) { schedule(job) }
+        // A job for a value that was published before the subscription is attached finds no subscription.
+        if callback.attach(subscribe(includingLatest: includingLatest) { schedule(job) }) { schedule(job) }
         return callback
     }
 
-    /// A callback with its subscription; calls never overlap, also on a concurrent queue.
+    /// A callback with its subscription. Calls never overlap, not even on a concurrent queue.
     package final class Callback: Sendable {
         private struct State: Sendable {
             var subscription: Subscription?
@@ -24,15 +27,16 @@ extension Broadcast {
 
         fileprivate init(_ body: @escaping @Sendable (Value) -> Void) { self.body = body }
 
-        /// - Returns: whether a value waits already.
+        /// - Returns: Whether a value is already available.
         fileprivate func attach(_ subscription: Subscription) -> Bool {
             state.withLock { $0.subscription = subscription }
             return subscription.hasValue
         }
 
-        /// No further call begins. A call that is under way on another thread is not waited for.
+        /// Ends the callback: no further call begins. A call in progress on another thread may still be running when this
+        /// returns.
         package func end() {
-            // Dropped outside the lock: it takes the broadcast's.
+            // Released outside the lock, because the subscription's deinit takes the broadcast's lock.
             let subscription = state.withLock { state in
                 defer { state.subscription = nil }
                 return state.subscription
@@ -40,19 +44,20 @@ extension Broadcast {
             _ = consume subscription
         }
 
-        /// The last call, with `value`, also after ``end()``; to be made where the others are, which come one after another there.
+        /// Ends the callback and calls it once more, with `value`; also after ``end()``. The caller must be on the thread or
+        /// serial queue on which the other calls are made.
         package func end(with value: Value) {
             end()
             body(value)
         }
 
-        // Whoever is in a call takes what comes meanwhile as well.
+        // The thread that is in a call also delivers the values that arrive meanwhile.
         fileprivate func call() {
-            let isMine = state.withLock { state in
+            let isFirst = state.withLock { state in
                 defer { state.isCalling = true }
                 return !state.isCalling
             }
-            guard isMine else { return }
+            guard isFirst else { return }
             while let value = next() { body(value) }
         }
 

@@ -1,12 +1,12 @@
-/// A value of which only the latest counts: a reader that skipped some gets one that stands for them all.
+/// A value of which only the latest matters: a reader that missed some receives one value that covers all of them.
 package protocol Coalescing: Sendable {
-    /// This value as the successor of `earlier`, which was never seen: it tells what changed since before `earlier`.
+    /// Returns this value merged with `earlier`, which the reader never received: the result describes the changes of both.
     func following(_ earlier: Self) -> Self
-    /// This value as the first that a subscriber sees.
+    /// Returns this value in the form in which a new subscriber receives its first value.
     func asInitial() -> Self
-    /// Makes `latest`, which subscribers begin with, the state after this value; by default this value itself.
+    /// Updates `latest`, the first value of new subscribers, to the state after this value; by default to this value itself.
     ///
-    /// - Returns: a value that is no longer needed, for the publisher to free.
+    /// - Returns: A value that is no longer needed, for the publisher to free outside the lock.
     func accumulate(into latest: inout Self?) -> Self?
 }
 
@@ -17,12 +17,12 @@ extension Coalescing {
     }
 }
 
-/// Hands the latest value to any number of subscribers. The publisher is never held up: each subscriber has room for one value,
-/// and a newer one takes the place of one that was not taken.
+/// A publisher of values for any number of subscribers. It never blocks: each subscriber has room for one value, and a newer
+/// value is merged with one that was not taken.
 package final class Broadcast<Value: Coalescing>: Sendable {
-    /// One subscriber's place. Dropping it ends the subscription.
+    /// The subscription of one subscriber. Releasing it ends the subscription.
     package final class Subscription: Sendable {
-        private let place: ReaderPlace<Value>
+        private let slot: ReaderSlot<Value>
         fileprivate let notify: (@Sendable () -> Void)?
         private let number: UInt64
         private let owner: Broadcast
@@ -33,61 +33,61 @@ package final class Broadcast<Value: Coalescing>: Sendable {
             self.owner = owner
             self.number = number
             self.notify = notify
-            place = ReaderPlace(first, hasFinished: hasFinished)
+            slot = ReaderSlot(first, hasFinished: hasFinished)
         }
 
         deinit { owner.remove(number) }
 
-        /// Takes the value that waits, if any.
-        package func take() -> Value? { place.take() }
+        /// Takes the available value, if any.
+        package func take() -> Value? { slot.take() }
 
-        /// Whether a value waits.
-        package var hasValue: Bool { place.hasValue }
+        /// Whether a value is available.
+        package var hasValue: Bool { slot.hasValue }
 
-        /// The next value; `nil` when there will be none, or the task is cancelled. One task at a time may wait: another one takes
-        /// the place of the first, which gets `nil`.
-        package func next() async -> Value? { await place.next() }
+        /// Waits for the next value; `nil` if the broadcast has finished or the task is cancelled. One task at a time may wait:
+        /// a second one replaces the first, which receives `nil`.
+        package func next() async -> Value? { await slot.next() }
 
         fileprivate func offer(_ value: Value) {
-            if place.offer(value, merging: { value.following($0) }) == .waits { notify?() }
+            if slot.offer(value, merging: { value.following($0) }) == .stored { notify?() }
         }
 
-        fileprivate func finish() { place.finish() }
+        fileprivate func finish() { slot.finish() }
     }
 
-    private struct Place: Sendable {
+    private struct Entry: Sendable {
         let number: UInt64
         weak var subscription: Subscription?
     }
 
     private struct State: Sendable {
         var latest: Value?
-        // In the order of their subscription, which is that of delivery.
-        var places: [Place] = []
+        // In the order of subscription, which is also the order of delivery.
+        var entries: [Entry] = []
         var nextNumber: UInt64 = 0
         var hasFinished = false
     }
 
     private let state: Locked<State>
 
-    /// `present`: what is so before anything is published.
-    package init(_ present: Value? = nil) { state = Locked(State(latest: present)) }
+    /// Creates a broadcast. `latest`: the value that subscribers receive before anything is published; `nil` for none.
+    package init(_ latest: Value? = nil) { state = Locked(State(latest: latest)) }
 
-    /// The value published last.
+    /// The value that was published last.
     package var latest: Value? { state.withLock { $0.latest } }
 
-    /// How many subscribe now.
-    package var subscriberCount: Int { state.withLock { $0.places.count } }
+    /// The current number of subscribers.
+    package var subscriberCount: Int { state.withLock { $0.entries.count } }
 
-    /// Subscribes; the present, where there is one, is the first value, unless it is left out. `notify` is called by the publisher when a
-    /// later value begins to wait, and must not block.
-    package func subscribe(withPresent: Bool = true, notify: (@Sendable () -> Void)? = nil) -> Subscription {
+    /// Subscribes. The latest value, if there is one, is the first value unless `includingLatest` is false. The publisher calls
+    /// `notify` when a later value becomes available; it must not block.
+    package func subscribe(includingLatest: Bool = true, notify: (@Sendable () -> Void)? = nil) -> Subscription {
         state.withLock { state in
             let number = state.nextNumber
             state.nextNumber += 1
-            let first = withPresent ? state.latest?.asInitial() : nil
+            let first = includingLatest ? state.latest?.asInitial() : nil
             let subscription = Subscription(self, number, first, hasFinished: state.hasFinished, notify: notify)
-            state.places.append(Place(number: number, subscription: subscription))
+            state.entries.append(Entry(number: number, subscription: subscription))
             return subscription
         }
     }
@@ -95,21 +95,21 @@ package final class Broadcast<Value: Coalescing>: Sendable {
     /// Publishes a value.
     package func publish(_ value: Value) {
         let (subscriptions, former) = state.withLock { state in
-            (state.places.compactMap(\.subscription), value.accumulate(into: &state.latest))
+            (state.entries.compactMap(\.subscription), value.accumulate(into: &state.latest))
         }
         for subscription in subscriptions { subscription.offer(value) }
-        // Freed when the subscribers are on their way.
+        // Freed after the subscribers are notified, so that they do not wait for it.
         _ = consume former
     }
 
-    /// Nothing will be published any more: waiting readers end, after the value that waits for them.
+    /// Ends the broadcast: nothing is published any more. Readers end after the value that is available to them.
     package func finish() {
         let subscriptions = state.withLock { state in
             state.hasFinished = true
-            return state.places.compactMap(\.subscription)
+            return state.entries.compactMap(\.subscription)
         }
         for subscription in subscriptions { subscription.finish() }
     }
 
-    private func remove(_ number: UInt64) { state.withLock { $0.places.removeAll { $0.number == number } } }
+    private func remove(_ number: UInt64) { state.withLock { $0.entries.removeAll { $0.number == number } } }
 }

@@ -7,7 +7,7 @@ package enum DescriptorContents {
         package let number: Int32
     }
 
-    /// At most `limit` bytes.
+    /// Reads at most `limit` bytes.
     package static func read(_ descriptor: Int32, atMost limit: Int) throws(Failure) -> [UInt8] {
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 64 * 1024)

@@ -1,13 +1,14 @@
 internal import CLinux
 internal import Dispatch
 
-/// libdispatch's descriptors, opened before others can take the last ones.
+/// The early start of libdispatch, so that it has its descriptors before other code takes the last ones.
 ///
-/// libdispatch (Swift 6.3) opens its epoll, its eventfd and a timerfd for each clock when they are first needed, and ends the process by SIGILL,
-/// or never fires a timer, if that fails (src/event/event_epoll.c). Once open they stay. One more is needed for a moment once a second: it reads
-/// /proc/TID/stat of each thread that serves a concurrent queue (src/event/workqueue.c). So a process must not use its last descriptors.
+/// libdispatch (Swift 6.3) opens its epoll, its eventfd and a timerfd for each clock at their first use. If that fails, it ends
+/// the process by SIGILL or never fires a timer (src/event/event_epoll.c). Open descriptors stay open. Once a second it briefly
+/// needs one more: it reads /proc/TID/stat of each thread that serves a concurrent queue (src/event/workqueue.c). So a process
+/// must not use its last descriptors.
 package enum DispatchStart {
-    /// How many descriptors libdispatch takes: epoll, eventfd, three timers, and /proc/TID/stat.
+    /// The number of descriptors that libdispatch needs: epoll, eventfd, three timers, and /proc/TID/stat.
     package static let descriptors = 6
 
     private static let started: Void = {
@@ -19,10 +20,11 @@ package enum DispatchStart {
                 Unmanaged<DispatchSemaphore>.fromOpaque(context).takeRetainedValue().signal()
             }
         }
-        // The manager takes timers in their order: behind the last one the others have their descriptors. It takes about 1 ms.
+        // The manager thread handles timers in order: when the last one has fired, the others have their descriptors. That takes
+        // about 1 ms.
         _ = fired.wait(timeout: .now() + 5)
     }()
 
-    /// Opens them, once in a process. At least ``descriptors`` must be free.
+    /// Opens libdispatch's descriptors, once in a process. At least ``descriptors`` must be free.
     package static func run() { started }
 }

@@ -1,12 +1,12 @@
 internal import CLinux
 internal import Glibc
 
-/// An epoll loop for one thread: descriptors, one deadline, and a wake-up from other threads (epoll(7)).
+/// An epoll loop for one thread, with descriptors, one deadline, and a wake-up from other threads (epoll(7)).
 ///
-/// It decides nothing: its owner waits, reads the clock once, and acts on what is ready. A loop is used by the thread that
-/// created it; only its ``waker`` may be shared.
+/// The loop has no policy: its owner waits, reads the clock once, and handles the ready descriptors. Only the thread that
+/// created a loop may use it; only its ``waker`` may be shared.
 package struct EventLoop: ~Copyable {
-    /// What a descriptor is watched for. Errors and hang-ups are always reported.
+    /// The events for which a descriptor is watched. Errors and hang-ups are always reported.
     package struct Interest: OptionSet, Hashable, Sendable {
         package let rawValue: UInt32
         package init(rawValue: UInt32) { self.rawValue = rawValue }
@@ -16,7 +16,7 @@ package struct EventLoop: ~Copyable {
 
     /// A descriptor that is ready.
     package struct Ready: Hashable, Sendable {
-        /// The number given to ``add(_:interest:token:)``.
+        /// The number that was passed to ``add(_:interest:token:)``.
         package let token: UInt64
         private let events: UInt32
 
@@ -27,11 +27,11 @@ package struct EventLoop: ~Copyable {
 
         package var isReadable: Bool { events & netwatch_EPOLLIN != 0 }
         package var isWritable: Bool { events & netwatch_EPOLLOUT != 0 }
-        /// An error or a hang-up.
+        /// Whether the descriptor has an error or a hang-up.
         package var isBroken: Bool { events & (netwatch_EPOLLERR | netwatch_EPOLLHUP) != 0 }
     }
 
-    /// At most this many descriptors are reported at once; the others by the next wait, in turn.
+    /// The maximum number of descriptors that one wait reports; the next wait reports the others.
     package static let batch = 64
 
     package let waker: Waker
@@ -40,7 +40,7 @@ package struct EventLoop: ~Copyable {
     private var tokens = [UInt64](repeating: 0, count: EventLoop.batch)
     private static let wakeToken = UInt64.max
 
-    /// Opens the loop's two descriptors.
+    /// Creates a loop and opens its two descriptors.
     package init() throws(LoopError) {
         let waker = try Waker()
         let epoll = epoll_create1(netwatch_EPOLL_CLOEXEC)
@@ -56,29 +56,29 @@ package struct EventLoop: ~Copyable {
 
     deinit { close(epoll) }
 
-    /// Watches a descriptor; `token` (any number but `UInt64.max`) comes back with its events.
+    /// Watches a descriptor. Its events carry `token`, any number but `UInt64.max`.
     package func add(_ descriptor: Int32, interest: Interest, token: UInt64) throws(LoopError) {
         guard netwatch_epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, interest.rawValue, token) == 0 else {
             throw LoopError(call: "epoll_ctl", errno: errno)
         }
     }
 
-    /// Watches the descriptor for something else from now on.
+    /// Changes the events for which a descriptor is watched.
     package func change(_ descriptor: Int32, interest: Interest, token: UInt64) throws(LoopError) {
         guard netwatch_epoll_ctl(epoll, EPOLL_CTL_MOD, descriptor, interest.rawValue, token) == 0 else {
             throw LoopError(call: "epoll_ctl", errno: errno)
         }
     }
 
-    /// Stops watching a descriptor. Closing its last copy does the same.
+    /// Stops watching a descriptor. Closing its last copy has the same effect.
     package func remove(_ descriptor: Int32) {
         _ = netwatch_epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, 0, 0)
     }
 
     /// Waits until a descriptor is ready, the waker is woken, or `CLOCK_MONOTONIC` reaches `deadline` (`nil`: no deadline).
-    /// The deadline is rounded up to whole milliseconds, so that a turn never comes too early.
+    /// The deadline is rounded up to whole milliseconds, so that the wait never ends too early.
     ///
-    /// - Returns: what is ready; empty after a wake-up, a deadline or a signal.
+    /// - Returns: The ready descriptors; empty after a wake-up, a deadline or a signal.
     package mutating func wait(until deadline: Int64?) -> [Ready] {
         var milliseconds: Int32 = -1
         if let deadline {
@@ -100,7 +100,7 @@ package struct EventLoop: ~Copyable {
     }
 }
 
-/// A call that the system refused.
+/// The failure of a system call.
 package struct LoopError: Error, Hashable, Sendable {
     package let call: String
     package let errno: Int32
@@ -111,14 +111,14 @@ package struct LoopError: Error, Hashable, Sendable {
     }
 }
 
-/// `CLOCK_MONOTONIC` and its relatives in nanoseconds.
+/// Readings of `CLOCK_MONOTONIC` and related clocks in nanoseconds.
 package enum MonotonicClock {
     package static func now() -> Int64 { netwatch_clock_nanoseconds(netwatch_CLOCK_MONOTONIC) }
-    /// Nanoseconds since 1970.
+    /// Reads `CLOCK_REALTIME`: nanoseconds since 1970.
     package static func wallClock() -> Int64 { netwatch_clock_nanoseconds(netwatch_CLOCK_REALTIME) }
-    /// How long the machine has been suspended since boot: `CLOCK_BOOTTIME` − `CLOCK_MONOTONIC`.
+    /// Returns how long the machine has been suspended since boot: `CLOCK_BOOTTIME` − `CLOCK_MONOTONIC`.
     package static func timeSuspended() -> Int64 {
-        // Read in this order, the difference may be too large by what passes between, never too small.
+        // In this order of readings, the difference may be too large by the time between them, but never too small.
         let monotonic = netwatch_clock_nanoseconds(netwatch_CLOCK_MONOTONIC)
         return netwatch_clock_nanoseconds(netwatch_CLOCK_BOOTTIME) - monotonic
     }

@@ -1,43 +1,47 @@
 internal import Glibc
 
-/// Where threads that have left the process's network namespace, or its mounts, let others be woken.
+/// A thread that stays in the process's initial network namespace and mount namespace. Threads that have left these use it to
+/// wake others.
 ///
-/// A new thread is in the namespace of whoever makes it (clone(2)). Dispatch makes the threads of its queues, and with them those of
-/// Swift's tasks, on the thread that has something for them to do: a loop inside a namespace that resumed a task, or gave a queue a
-/// block, would leave behind threads of the process's pool that open every later socket in that namespace. So whatever may wake others
-/// is done by one thread that never left. It is where the first thread that left was made.
+/// A new thread inherits the namespaces of the thread that creates it (clone(2)). Dispatch creates the threads of its queues,
+/// and with them those of Swift's tasks, on the thread that submits work. If a loop inside another namespace resumed a task, or
+/// submitted a block, the process's pool would keep threads that open every later socket in that namespace. So one thread that
+/// never left does all work that may wake others. It is created by the first thread that leaves, before it leaves.
 package enum HomeThread {
     private static let worker = Locked<Worker?>(nil)
 
-    // Whether the present thread has left; its value is of no meaning.
+    // Set on a thread that has left; the value has no meaning.
     private static let mark: pthread_key_t = {
         var key = pthread_key_t()
         pthread_key_create(&key, nil)
         return key
     }()
 
-    /// Whether the present thread, or the one that made it, has left.
+    /// Whether the current thread, or the thread that created it, has left the initial namespaces.
     package static var isElsewhere: Bool { pthread_getspecific(mark) != nil }
 
-    /// To be called on a thread before it leaves, or that was made by one that has left.
+    /// Marks the current thread as one that leaves the initial namespaces. Call it before the thread leaves, or if the thread
+    /// that created it has left.
     package static func leave() throws(LoopThread.StartError) {
         guard !isElsewhere else { return }
-        // Whoever was made elsewhere has a maker that has called this: the worker is there, and is at home.
+        // If the creating thread has left, it has called this function, so the worker exists and is in the initial namespaces.
         try worker.withLock { worker throws(LoopThread.StartError) in
             if worker == nil { worker = try Worker(name: "home") }
         }
         pthread_setspecific(mark, UnsafeRawPointer(bitPattern: 1))
     }
 
-    /// Runs `body`, which wakes others: resumes a task, gives a queue a block, yields to a stream. On a thread that has not left that is
-    /// at once; otherwise soon, on one that has not, after what was asked for before by the same thread. It must not wait.
+    /// Runs `body`, which wakes others: it resumes a task, submits a block to a queue, or yields to a stream. It must not block.
+    ///
+    /// If the current thread has not left the initial namespaces, `body` runs at once. Otherwise it runs soon on the home
+    /// thread, after the earlier bodies of the same thread.
     package static func run(_ body: @escaping @Sendable () -> Void) {
         if isElsewhere { relay(body) } else { body() }
     }
 
-    /// As ``run(_:)`` on a thread that has left, whichever this one is: where what several threads ask for has to keep its order.
+    /// Runs `body` on the home thread, whether or not the current thread has left: bodies of several threads keep their order.
     package static func relay(_ body: @escaping @Sendable () -> Void) {
-        // There is none where nobody has left.
+        // The worker does not exist if no thread has left.
         if let worker = worker.withLock({ $0 }) { worker.run(body) } else { body() }
     }
 }

@@ -1,16 +1,17 @@
 public import Glibc
 
-// @unchecked: the value is touched only while the mutex is held, which the compiler cannot see.
+// @unchecked: the value is accessed only while the mutex is held, which the compiler cannot check.
 
-/// A value that only one thread at a time may use.
+/// A value that is protected by a mutex.
 ///
-/// The standard library's `Mutex` hands a contended lock over inside the kernel (FUTEX_LOCK_PI), where ThreadSanitizer cannot see
-/// it: the suite then reported races between critical sections of the same lock. It knows pthread_mutex_t.
+/// The standard library's `Mutex` passes a contended lock on inside the kernel (FUTEX_LOCK_PI), where ThreadSanitizer cannot
+/// see it. The test suite then reported races between critical sections of the same lock. ThreadSanitizer knows
+/// pthread_mutex_t.
 ///
-/// Copies of it are the same lock, with the same value.
+/// Copies share the mutex and the value.
 public struct Locked<Value: Sendable>: @unchecked Sendable {
-    /// Mutex and value in one piece of memory, whose address stays: pthread_mutex_init(3) allows no copies. Accesses through it are not
-    /// checked for exclusivity, which the lock gives.
+    /// The mutex and the value in one allocation, whose address does not change: pthread_mutex_init(3) allows no copies.
+    /// Accesses are not checked for exclusivity, which the lock guarantees.
     @usableFromInline
     final class Storage: ManagedBuffer<pthread_mutex_t, Value> {
         deinit {
@@ -23,7 +24,7 @@ public struct Locked<Value: Sendable>: @unchecked Sendable {
 
     @usableFromInline let storage: ManagedBuffer<pthread_mutex_t, Value>
 
-    /// A lock with its first value.
+    /// Creates a lock with its first value.
     @inlinable
     public init(_ value: Value) {
         storage = Storage.create(minimumCapacity: 1) { _ in pthread_mutex_t() }
@@ -33,10 +34,10 @@ public struct Locked<Value: Sendable>: @unchecked Sendable {
         }
     }
 
-    // Inlinable, because through a generic value's witnesses a short critical section takes a thousand instructions. And public, because
-    // Swift 6.2 leaves what is `package` uninlined in other modules; this one is in no product.
+    // Inlinable, because a short critical section takes a thousand instructions through a generic value's witnesses. Public,
+    // because Swift 6.2 does not inline `package` functions into other modules; this module is in no product.
 
-    /// Runs `body` with the value, alone. It must not come back for the same lock, do I/O or call a user's code.
+    /// Runs `body` with the value while the mutex is held. `body` must not take the same lock again, do I/O, or call user code.
     @inlinable
     public func withLock<Result, Failure: Error>(_ body: (inout Value) throws(Failure) -> Result) throws(Failure) -> Result {
         try storage.withUnsafeMutablePointers { (mutex, value) throws(Failure) -> Result in

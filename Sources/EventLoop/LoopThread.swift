@@ -1,21 +1,21 @@
 internal import CLinux
 internal import Glibc
 
-/// A thread of its own for a loop, inside a network namespace where one is named.
+/// A thread that runs one loop, inside a network namespace if one is given.
 ///
-/// A network namespace belongs to a thread (setns(2)), so whatever opens sockets in it runs on such a thread. What such a thread has
-/// for others to do it gives to ``HomeThread``.
+/// A network namespace belongs to a thread (setns(2)), so code that opens sockets in it runs on such a thread. To wake other
+/// threads, such a thread uses ``HomeThread``.
 package final class LoopThread: Sendable {
-    /// Why the thread could not do its work.
+    /// The reason why the thread could not start.
     package enum StartError: Error, Hashable, Sendable {
-        /// The namespace's file could not be opened or is no network namespace.
+        /// The namespace's file cannot be opened or is not a network namespace.
         case noNamespace(errno: Int32)
-        /// The namespace may not be entered.
+        /// The process has no permission to enter the namespace.
         case notPermitted
-        /// Another call failed.
+        /// Another system call failed.
         case system(LoopError)
 
-        /// What an errno of open(2) says of a namespace's file: a process without descriptors left says nothing of it.
+        /// Creates the error for an errno of open(2) on a namespace's file. EMFILE, for example, says nothing about the file.
         init(opening number: Int32) {
             switch number {
             case EACCES, EPERM: self = .notPermitted
@@ -25,16 +25,17 @@ package final class LoopThread: Sendable {
         }
     }
 
-    // Filled by the thread itself, read by whoever waits for it.
+    // Written by the new thread, read by the thread that waits for its start.
     private final class Start: Sendable {
         let result = Locked<Result<Void, StartError>?>(nil)
         let name: String
         let namespace: String?
         let prepare: @Sendable () throws(LoopError) -> () -> Void
         let signal: Waker
-        /// A thread is where its maker is.
+        /// Whether the creating thread has left the initial namespaces, which the new thread inherits.
         let isElsewhere = HomeThread.isElsewhere
-        /// Claimed by who gives the thread back to the system: itself at its end, or who waits for that.
+        /// Whether somebody has taken over the release of the thread's resources: the thread itself at its end, or the thread
+        /// that joins it.
         let isClaimed = Locked(false)
 
         init(
@@ -55,14 +56,14 @@ package final class LoopThread: Sendable {
     private let handle: pthread_t
     private let isClaimed: Locked<Bool>
 
-    /// Starts the thread and waits until `prepare` has run on it, inside the namespace; what `prepare` returns is then the
-    /// thread's work, and the thread ends with it.
+    /// Starts the thread and waits until `prepare` has run on it, inside the namespace. The thread then runs the closure that
+    /// `prepare` returned, and ends when the closure returns.
     ///
     /// - Parameters:
-    ///   - name: at most 15 bytes, for debuggers and `ps -L`.
-    ///   - namespace: the path of a network namespace's file; `nil` to stay in that of the caller.
-    ///   - prepare: makes the thread's work, on the thread.
-    /// - Throws: what the system refused, or what `prepare` threw.
+    ///   - name: The thread's name for debuggers and `ps -L`, at most 15 bytes.
+    ///   - namespace: The path of a network namespace's file; `nil` to stay in the caller's namespace.
+    ///   - prepare: Called on the new thread; returns the thread's work.
+    /// - Throws: The failed system call, or the error that `prepare` threw.
     package init(
         name: String, namespace: String?,
         prepare: @escaping @Sendable () throws(LoopError) -> () -> Void
@@ -77,7 +78,7 @@ package final class LoopThread: Sendable {
                 let start = Unmanaged<Start>.fromOpaque(argument)
                 let isClaimed = start.takeUnretainedValue().isClaimed
                 LoopThread.run(start.takeRetainedValue())
-                // Nobody may ever wait for it, though its LoopThread is still held.
+                // It may never be joined, even while its LoopThread is still referenced.
                 if LoopThread.claim(isClaimed) { pthread_detach(pthread_self()) }
                 return nil
             }, Unmanaged.passRetained(start).toOpaque())
@@ -92,10 +93,10 @@ package final class LoopThread: Sendable {
         }
     }
 
-    /// Whether it is asked on the thread itself.
+    /// Whether the caller runs on this thread.
     package var isCurrent: Bool { pthread_equal(pthread_self(), handle) != 0 }
 
-    /// Waits for the end of the thread's work. From the thread itself it returns at once.
+    /// Waits for the end of the thread's work. On the thread itself it returns at once.
     package func join() {
         guard LoopThread.claim(isClaimed) else { return }
         if isCurrent {
@@ -109,7 +110,7 @@ package final class LoopThread: Sendable {
         if LoopThread.claim(isClaimed) { pthread_detach(handle) }
     }
 
-    /// - Returns: whether it had not been claimed.
+    /// - Returns: Whether it had not been claimed before.
     private static func claim(_ isClaimed: Locked<Bool>) -> Bool {
         isClaimed.withLock { isClaimed in
             defer { isClaimed = true }
@@ -118,10 +119,11 @@ package final class LoopThread: Sendable {
     }
 
     private static func run(_ start: Start) {
-        // Signals are the program's business: they go to the threads that it made itself.
+        // Signals are delivered to the threads that the program itself created.
         var all = sigset_t()
         sigfillset(&all)
-        // A thread's own crash is not: the kernel ends the process at once, without its handler, if the thread has blocked the signal.
+        // Crash signals stay unblocked: if a thread has blocked the signal, the kernel ends the process at once, without its
+        // handler.
         for number in [SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS] { sigdelset(&all, number) }
         pthread_sigmask(SIG_BLOCK, &all, nil)
         netwatch_set_thread_name(start.name)
@@ -133,9 +135,9 @@ package final class LoopThread: Sendable {
         do { work = try start.prepare() } catch { return start.finish(.failure(.system(error))) }
         start.finish(.success(()))
         work()
-        // The C library keeps what dlsym(3) said last until the very end of the thread, behind the point up to which LeakSanitizer knows the
-        // thread: it seemed lost where the program ended just then. Swift's runtime looks in vain for a function when it makes its first task.
-        // The second call frees it.
+        // glibc keeps the last error of dlsym(3) until the very end of the thread, when LeakSanitizer no longer knows the
+        // thread. If the program ended just then, the error looked leaked. Swift's runtime causes such an error when it creates
+        // its first task: it looks up a function that does not exist. The second call of dlerror(3) frees the error.
         for _ in 0..<2 { _ = dlerror() }
     }
 

@@ -1,10 +1,10 @@
-/// What other threads tell a loop, in order. Bounded by what they may have under way, not by itself.
+/// A queue of messages from other threads to a loop, in order. It has no limit of its own: the senders limit what they post.
 public final class Mailbox<Message: Sendable>: Sendable {
     @usableFromInline
     struct State: Sendable {
         @usableFromInline var messages: [Message] = []
         @usableFromInline var waker: Waker?
-        /// The loop looks again before it waits.
+        /// The loop checks the mailbox again before it waits.
         @usableFromInline var isAwake = false
         @usableFromInline var isClosed = false
     }
@@ -13,14 +13,14 @@ public final class Mailbox<Message: Sendable>: Sendable {
 
     package init() {}
 
-    /// Names the loop to be woken.
+    /// Sets the waker of the loop that reads the mailbox.
     package func attach(_ waker: Waker) { state.withLock { $0.waker = waker } }
 
     // Inlinable: see Locked.
 
-    /// Adds a message, and wakes the loop when it has none yet and does not look for itself.
+    /// Adds a message. Wakes the loop if the mailbox was empty and the loop does not check it before its next wait.
     ///
-    /// - Returns: false when the loop has ended; nobody will read the message then.
+    /// - Returns: `false` if the mailbox is closed; the message is discarded then.
     @discardableResult
     @inlinable
     public func post(_ message: Message) -> Bool {
@@ -33,7 +33,7 @@ public final class Mailbox<Message: Sendable>: Sendable {
         return isOpen
     }
 
-    /// Takes what is left; nothing is accepted any more.
+    /// Closes the mailbox and returns the remaining messages. Later messages are refused.
     package func close() -> [Message] {
         state.withLock { state in
             state.isClosed = true
@@ -42,8 +42,8 @@ public final class Mailbox<Message: Sendable>: Sendable {
         }
     }
 
-    /// Takes everything. `staysAwake`: the loop will ask ``mayWait()`` before it waits. Until then nobody wakes it: a wake-up of a loop
-    /// that is busy costs whoever posts a system call, and the loop two more.
+    /// Takes all messages. With `staysAwake`, the loop calls ``mayWait()`` before it waits, and no sender wakes it until then:
+    /// waking a busy loop costs the sender one system call and the loop two.
     package func takeAll(staysAwake: Bool = false) -> [Message] {
         state.withLock { state in
             state.isAwake = staysAwake
@@ -53,7 +53,7 @@ public final class Mailbox<Message: Sendable>: Sendable {
         }
     }
 
-    /// Whether nothing has come since ``takeAll(staysAwake:)``: then the next message wakes the loop.
+    /// Returns whether no message has arrived since ``takeAll(staysAwake:)``. If so, the next message wakes the loop.
     package func mayWait() -> Bool {
         state.withLock { state in
             state.isAwake = !state.messages.isEmpty

@@ -1,8 +1,8 @@
-/// Objects that are expensive to make and shared by equal keys, for as long as somebody holds them.
+/// A cache of expensive objects, shared by equal keys for as long as something else holds a strong reference to them.
 package final class WeakCache<Key: Hashable & Sendable, Object: AnyObject & Sendable>: Sendable {
-    // A class, not a struct: Swift 6.3.1 takes a dictionary's absent value for one that is there if it is a struct of a weak reference and an
-    // ObjectIdentifier, and crashes in swift_weakLoadStrong.
-    // @unchecked: a weak reference is read from any thread, and never set again.
+    // A class, not a struct: if the value is a struct of a weak reference and an ObjectIdentifier, Swift 6.3.1 treats a
+    // dictionary's absent value as present and crashes in swift_weakLoadStrong.
+    // @unchecked: the weak reference is read from any thread, and never assigned again.
     private final class Entry: @unchecked Sendable {
         private(set) weak var object: Object?
         let identifier: ObjectIdentifier
@@ -17,12 +17,12 @@ package final class WeakCache<Key: Hashable & Sendable, Object: AnyObject & Send
 
     package init() {}
 
-    /// The object for an equal key, if somebody holds one.
+    /// Returns the object for an equal key, if it is still alive.
     package func object(for key: Key) -> Object? { entries.withLock { $0[key]?.object } }
 
-    /// Adds an object, which calls ``remove(_:for:)`` when it is released.
+    /// Adds an object, whose deinit must call ``remove(_:for:)``.
     ///
-    /// - Returns: the object for the key: `object`, or another one if another thread was quicker.
+    /// - Returns: The object for the key: `object`, or another one if another thread was faster.
     package func insert(_ object: Object, for key: Key) -> Object {
         entries.withLock { entries in
             if let object = entries[key]?.object { return object }
@@ -31,8 +31,8 @@ package final class WeakCache<Key: Hashable & Sendable, Object: AnyObject & Send
         }
     }
 
-    /// Removes the entry of an object that is being released, unless another object has taken its place. The entry's object is not read under
-    /// the lock: releasing the last reference there would come back here and deadlock.
+    /// Removes the entry of an object that is being released, unless another object has replaced it. The entry's object is not
+    /// read under the lock: releasing the last reference there would call this function again and deadlock.
     package func remove(_ identifier: ObjectIdentifier, for key: Key) {
         entries.withLock { if $0[key]?.identifier == identifier { $0[key] = nil } }
     }

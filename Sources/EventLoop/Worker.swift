@@ -1,7 +1,6 @@
-/// A thread that does what may be slow: reading, writing, syncing and renaming files, a user's code. Jobs run one after another, in
-/// their order.
+/// A thread for slow work: reading, writing, syncing and renaming files, and user code. Jobs run one after another, in order.
 ///
-/// What is queued is bounded by those who queue it, each for itself.
+/// The queue has no limit of its own: each caller limits the jobs that it queues.
 package final class Worker: Sendable {
     package typealias Job = @Sendable () -> Void
 
@@ -13,8 +12,8 @@ package final class Worker: Sendable {
     private let mailbox = Mailbox<Message>()
     private let thread: LoopThread
 
-    /// - Parameter name: at most 15 bytes, for debuggers and `ps -L`.
-    /// - Throws: what the system refused.
+    /// - Parameter name: The thread's name for debuggers and `ps -L`, at most 15 bytes.
+    /// - Throws: The failed system call.
     package init(name: String) throws(LoopThread.StartError) {
         let waker: Waker
         do { waker = try Waker(blocks: true) } catch { throw .system(error) }
@@ -23,7 +22,7 @@ package final class Worker: Sendable {
         thread = try LoopThread(name: name, namespace: nil) { { Worker.work(mailbox, waker) } }
     }
 
-    /// What has been queued is still done.
+    /// Queued jobs still run.
     deinit { mailbox.post(.end) }
 
     package func run(_ job: @escaping Job) { mailbox.post(.job(job)) }

@@ -2,7 +2,7 @@ public import Foundation
 public import HTTPSession
 
 extension HTTPSessionError {
-    /// The code that URLSession would give on Apple's platforms.
+    /// The code that URLSession reports for this error on Apple's platforms.
     public var urlErrorCode: URLError.Code {
         switch code {
         case .cancelled: .cancelled
@@ -38,13 +38,13 @@ extension HTTPSessionError {
 }
 
 extension HTTPSessionError: CustomNSError {
-    /// The domain of URLSession's errors, whose code ``urlErrorCode`` is.
+    /// The domain of URLSession's errors, to which ``urlErrorCode`` belongs.
     public static var errorDomain: String { NSURLErrorDomain }
 
     /// The raw value of ``urlErrorCode``.
     public var errorCode: Int { urlErrorCode.rawValue }
 
-    /// The reason, the URL without secrets, and the error below this one.
+    /// The reason, the URL without secrets, and the underlying error.
     public var errorUserInfo: [String: Any] {
         var info: [String: Any] = [NSLocalizedDescriptionKey: reason]
         if let cause { info[NSLocalizedFailureReasonErrorKey] = "\(cause)" }

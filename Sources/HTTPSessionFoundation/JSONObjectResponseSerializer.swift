@@ -1,19 +1,19 @@
 public import Foundation
 public import HTTPSession
 
-/// The objects that `JSONSerialization` makes of a JSON body, for code that works with dictionaries of `Any`; `nil` for a body that is
-/// empty or a single space.
+/// A serializer that decodes a JSON body with `JSONSerialization`, for code that works with dictionaries of `Any`. The value is
+/// `nil` if the body is empty or a single space.
 public struct JSONObjectResponseSerializer: ResponseSerializer {
-    /// What a response must be; by default `JSONResponseSerializer.contentTypes`.
+    /// The conditions for an acceptable response; the default content types are `JSONResponseSerializer.contentTypes`.
     public var validation: ResponseValidation
-    /// How the text is read.
+    /// The options of `JSONSerialization`. Default: none.
     public var readingOptions: JSONSerialization.ReadingOptions
-    /// Whether members and elements that are null are left out, all the way down.
+    /// Whether null members and elements are removed at every level. Default: false.
     public var removesKeysWithNullValues: Bool
-    /// A change to the body before it is read.
+    /// The preprocessor that may change the body before it is decoded. Default: no change.
     public var preprocessor: DataPreprocessor
 
-    /// JSON of status 200 to 299, as it is, unless told otherwise.
+    /// Creates a serializer. By default it accepts statuses 200 to 299 and keeps null members.
     public init(
         validation: ResponseValidation = ResponseValidation(acceptableContentTypes: JSONResponseSerializer.contentTypes),
         readingOptions: JSONSerialization.ReadingOptions = [], removesKeysWithNullValues: Bool = false,
@@ -25,7 +25,7 @@ public struct JSONObjectResponseSerializer: ResponseSerializer {
         self.preprocessor = preprocessor
     }
 
-    /// The body's objects: dictionaries, arrays, strings, `NSNumber`, `NSNull`.
+    /// Decodes the body to dictionaries, arrays, strings, `NSNumber` and `NSNull`.
     public func decode(_ response: TransferResponse) throws -> sending Any? {
         let body = try preprocessor.preprocess(response.data)
         guard !body.isBlankJSON else { return nil }
@@ -33,9 +33,10 @@ public struct JSONObjectResponseSerializer: ResponseSerializer {
         return removesKeysWithNullValues ? Self.removingNullValues(from: object) : object
     }
 
-    /// `object` without dictionary keys and array elements that are `NSNull`, all the way down. Anything else stays as it is.
+    /// Returns `object` without the dictionary keys and array elements that are `NSNull`, at every level. Other values stay
+    /// unchanged.
     ///
-    /// `object` is what a JSON reader made: containers no deeper in each other than the reader allows.
+    /// `object` must come from a JSON reader, whose limit bounds the nesting of containers.
     public static func removingNullValues(from object: Any) -> Any {
         switch object {
         case let elements as [Any]: elements.filter { !($0 is NSNull) }.map(removingNullValues)

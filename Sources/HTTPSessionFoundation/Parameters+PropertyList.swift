@@ -2,8 +2,8 @@ internal import Foundation
 internal import HTTPSession
 
 extension Parameters {
-    /// The value as `PropertyListSerialization` takes it; `nil` for what a property list cannot hold: sets and null. At most
-    /// `Parameters.maximumDepth` deep.
+    /// The value as an object for `PropertyListSerialization`; `nil` if it contains a set or null, which property lists cannot
+    /// hold. Its depth is at most `Parameters.maximumDepth`.
     var propertyList: Any? {
         switch self {
         case .null, .set: return nil

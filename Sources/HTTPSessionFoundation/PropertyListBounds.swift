@@ -1,19 +1,20 @@
 import Foundation
 internal import HTTPSession
 
-/// Keeps property lists away from Foundation's readers that would end the process or take all its memory.
+/// The check that refuses property lists with which Foundation's readers would crash or use all memory.
 ///
-/// Foundation on Linux (Swift 6.3) crashes on binary lists with sets, unfolds a list of forty objects that each name the next twice into
-/// 2^40 objects, and its `PropertyListDecoder` recurses without limit. Needed until it does none of this.
+/// Foundation on Linux (Swift 6.3) crashes on binary lists with sets. It expands a list of forty objects, each of which
+/// references the next twice, into 2^40 objects. Its `PropertyListDecoder` recurses without limit. Needed until Foundation
+/// fixes these.
 enum PropertyListBounds {
-    /// Objects after unfolding, and containers in each other: far more than any server sends.
+    /// The limits of expanded objects and of nested containers, far above what servers send.
     static let maximumObjects = 1_000_000
     static let maximumDepth = 512
 
-    /// Throws for a list that is not to be read.
+    /// Throws if Foundation must not read the list.
     static func check(_ data: Data) throws { _ = try read(data, options: []) }
 
-    /// Reads a binary or an XML list.
+    /// Reads a binary list or an XML list.
     static func read(_ data: Data, options: PropertyListSerialization.ReadOptions) throws -> sending Any {
         if data.starts(with: Data("bplist".utf8)) {
             var walk = try BinaryWalk(data)
@@ -27,18 +28,18 @@ enum PropertyListBounds {
         return object
     }
 
-    /// Whether the first byte that is no space, byte order mark or half of a UTF-16 unit begins a tag. Foundation would read almost any
-    /// other text as a list in OpenStep's format.
+    /// Returns whether the first byte that is not a space, a byte order mark or half of a UTF-16 unit begins a tag. Foundation
+    /// would read almost any other text as a list in OpenStep's format.
     private static func looksLikeXML(_ data: Data) -> Bool {
         let before: Set<UInt8> = [0x00, 0x09, 0x0A, 0x0D, 0x20, 0xEF, 0xBB, 0xBF, 0xFE, 0xFF]
         return data.first { !before.contains($0) } == UInt8(ascii: "<")
     }
 
     private static var neither: HTTPSessionError {
-        HTTPSessionError(.cannotDecodeContent, "the body is no property list, neither binary nor XML")
+        HTTPSessionError(.cannotDecodeContent, "the body is not a property list, neither binary nor XML")
     }
 
-    /// A walk over the objects of a binary list that reads markers and references only. Format: CFBinaryPList.c in Foundation.
+    /// A traversal of a binary list's objects that reads only markers and references. Format: CFBinaryPList.c in Foundation.
     private struct BinaryWalk {
         let top: Int
         private let bytes: [UInt8]
@@ -49,7 +50,7 @@ enum PropertyListBounds {
         private var measured: [Int: Extent] = [:]
         private var open: Set<Int> = []
 
-        /// How much an object is when it is unfolded.
+        /// The size of an expanded object.
         struct Extent {
             var objects = 1
             var depth = 0
@@ -89,7 +90,7 @@ enum PropertyListBounds {
             return extent
         }
 
-        /// The objects that `object` names; none for a leaf. Dictionary keys must be strings.
+        /// Returns the objects that `object` references; none for a leaf. Dictionary keys must be strings.
         private func children(of object: Int) throws -> [Int] {
             guard object < count else { throw Self.broken }
             let entry = offsetTable + object * offsetSize
@@ -102,7 +103,8 @@ enum PropertyListBounds {
             case 0xA: isDictionary = false
             case 0xD: isDictionary = true
             default:
-                throw HTTPSessionError(.cannotDecodeContent, "the property list has a set or a reference, which are not read")
+                throw HTTPSessionError(
+                    .cannotDecodeContent, "the property list has a set or a reference, which are not supported")
             }
             let (length, first) = try containerLength(at: offset)
             let total = isDictionary ? length * 2 : length
@@ -121,7 +123,8 @@ enum PropertyListBounds {
             guard offset < offsetTable, (0x5...0x6).contains(bytes[offset] >> 4) else { throw Self.broken }
         }
 
-        /// The number of elements, and where they begin. 15 says that the number follows as an integer object.
+        /// Returns the number of elements and the offset of the first. A short count of 15 means that the number follows as an
+        /// integer object.
         private func containerLength(at offset: Int) throws -> (Int, Int) {
             let short = Int(bytes[offset] & 0xF)
             guard short == 0xF else { return (short, offset + 1) }

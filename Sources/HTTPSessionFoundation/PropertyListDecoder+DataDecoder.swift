@@ -2,6 +2,6 @@ public import Foundation
 public import HTTPSession
 
 extension PropertyListDecoder: DataDecoder {
-    /// Throws for a list that `PropertyListDecoder` is not to read: unlike `JSONDecoder`, it recurses as deep as the list is.
+    /// Throws if `PropertyListDecoder` must not read the list: unlike `JSONDecoder`, it recurses without a limit.
     public func check(_ data: Data) throws { try PropertyListBounds.check(data) }
 }

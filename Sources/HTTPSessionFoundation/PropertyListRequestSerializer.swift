@@ -2,14 +2,15 @@ public import Foundation
 public import HTTPSession
 import HTTPTypes
 
-/// Parameters as a property list; for methods without a body in the query, as `HTTPRequestSerializer` does it.
+/// A serializer that encodes parameters as a property list. For methods without a body it adds them to the query, as
+/// `HTTPRequestSerializer` does.
 public struct PropertyListRequestSerializer: RequestSerializer {
-    /// The fields, the methods and the options of every request.
+    /// The serializer that supplies the fields, methods and options of every request.
     public var base: HTTPRequestSerializer
-    /// XML or binary; nothing writes the OpenStep format.
+    /// The format: XML (the default) or binary. The OpenStep format is not supported.
     public var format: PropertyListSerialization.PropertyListFormat
 
-    /// A serializer of property lists over the rules of `base`.
+    /// Creates a serializer that follows the rules of `base`.
     public init(
         base: HTTPRequestSerializer = HTTPRequestSerializer(), format: PropertyListSerialization.PropertyListFormat = .xml
     ) {
@@ -17,12 +18,12 @@ public struct PropertyListRequestSerializer: RequestSerializer {
         self.format = format
     }
 
-    /// The serializer below.
+    /// The serializer for parameters in the query: ``base``.
     public var formSerializer: HTTPRequestSerializer { base }
 
-    /// Without parameters there is neither body nor `Content-Type`.
+    /// Encodes the parameters into the request. Without parameters it sets neither a body nor `Content-Type`.
     ///
-    /// Throws `HTTPSessionError.Code.cannotEncodeRequest` for what a property list cannot say: null and sets.
+    /// - Throws: `HTTPSessionError.Code.cannotEncodeRequest` for null and sets, which a property list cannot hold.
     public func encode(_ parameters: Parameters?, into request: TransferRequest) throws -> TransferRequest {
         guard !base.encodesParametersInURI(request.method) else { return try base.encode(parameters, into: request) }
         var request = base.applyingDefaults(to: request)

@@ -1,17 +1,17 @@
 public import Foundation
 public import HTTPSession
 
-/// The objects of a property list, binary or XML; `nil` for an empty body.
+/// A serializer that decodes a property list, binary or XML. The value is `nil` if the body is empty.
 public struct PropertyListResponseSerializer: ResponseSerializer {
-    /// What a response must be; by default ``contentTypes``.
+    /// The conditions for an acceptable response; the default content types are ``contentTypes``.
     public var validation: ResponseValidation
-    /// How the list is read.
+    /// The options of `PropertyListSerialization`. Default: none.
     public var readOptions: PropertyListSerialization.ReadOptions
 
-    /// What servers call a property list.
+    /// The content types of property lists.
     public static let contentTypes: Set<String> = ["application/x-plist"]
 
-    /// A property list of status 200 to 299, unless told otherwise.
+    /// Creates a serializer. By default it accepts statuses 200 to 299.
     public init(
         validation: ResponseValidation = ResponseValidation(acceptableContentTypes: contentTypes),
         readOptions: PropertyListSerialization.ReadOptions = []
@@ -20,7 +20,7 @@ public struct PropertyListResponseSerializer: ResponseSerializer {
         self.readOptions = readOptions
     }
 
-    /// The body's objects: dictionaries, arrays, strings, numbers, dates, data.
+    /// Decodes the body to dictionaries, arrays, strings, numbers, dates and data.
     public func decode(_ response: TransferResponse) throws -> sending Any? {
         guard !response.data.isEmpty else { return nil }
         return try PropertyListBounds.read(response.data, options: readOptions)

@@ -4,10 +4,11 @@ public import HTTPSession
 internal import HTTPTypes
 
 extension TransferRequest {
-    /// The request that a `URLRequest` describes, for code that makes or signs these.
+    /// Creates a request from a `URLRequest`, for code that creates or signs `URLRequest`s.
     ///
-    /// URL, method, fields and `httpBody` are taken over, and `timeoutInterval`, `allowsCellularAccess` and `httpShouldHandleCookies` if they
-    /// differ from their defaults. `Content-Length` is left out, because the session counts the body. Nothing is cached: `cachePolicy` has no effect.
+    /// The URL, method, fields and `httpBody` are copied. `timeoutInterval`, `allowsCellularAccess` and
+    /// `httpShouldHandleCookies` are copied if they differ from their defaults. `Content-Length` is omitted, because the
+    /// session counts the body. Responses are not cached: `cachePolicy` has no effect.
     ///
     /// - Throws: `HTTPSessionError.Code.invalidRequest` for a request without a URL, with a method or fields that HTTP does not
     ///   allow, or with an `httpBodyStream`: a stream cannot be sent twice (`RequestBody`).
@@ -34,13 +35,13 @@ extension TransferRequest {
     }
 
     private static let defaults = URLRequest(url: URL(fileURLWithPath: "/"))
-    /// The longest timeout of a request (`TransferRequest.Options`), which may be infinite in a URLRequest.
+    /// The longest timeout of a request (`TransferRequest.Options`). In a URLRequest it may be infinite.
     private static let tenYears = 315_360_000.0
 }
 
 extension URLRequest {
-    /// The `URLRequest` with the URL, the method, the fields, the body and the timeout of `request`. Several fields of a name become one, with
-    /// commas between their values, or semicolons between cookies.
+    /// Creates a `URLRequest` with the URL, the method, the fields, the body and the timeout of `request`. Several fields of
+    /// one name are combined, with commas between their values, or semicolons between cookies.
     ///
     /// - Throws: `HTTPSessionError.Code.invalidRequest` for a body that is not in memory.
     public init(_ request: TransferRequest) throws(HTTPSessionError) {

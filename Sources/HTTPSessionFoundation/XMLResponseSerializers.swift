@@ -1,47 +1,49 @@
 public import FoundationXML
 public import HTTPSession
 
-/// A parser for an XML body, which has not begun yet.
+/// A serializer that returns an `XMLParser` for an XML body. The parser has not started yet.
 ///
 /// The body is screened first, because FoundationXML on Linux (Swift 6.3) ends the process for some texts. A body with an internal DTD
 /// subset, a processing instruction without data, a malformed token, an unknown encoding, more than 256 levels of elements, 1,000 attributes
 /// of one element or 10,000,000 bytes throws `HTTPSessionError.Code.cannotDecodeContent`. The parser receives the text in UTF-8.
 ///
-/// Other mistakes (mismatched tags, unknown entities) show when the parser runs. Look at its `parserError` then: on Linux `parse()` is
-/// `true` for some texts that are no XML. External entities stay unread unless the parser is told otherwise.
+/// The parser itself reports other errors (mismatched tags, unknown entities). Check its `parserError` after `parse()`: on
+/// Linux `parse()` returns `true` for some texts that are not XML. External entities are not read unless the parser is
+/// configured to read them.
 public struct XMLParserResponseSerializer: ResponseSerializer {
-    /// What a response must be; by default ``contentTypes``.
+    /// The conditions for an acceptable response; the default content types are ``contentTypes``.
     public var validation: ResponseValidation
 
-    /// What servers call XML.
+    /// The content types of XML.
     public static let contentTypes: Set<String> = ["application/xml", "text/xml"]
 
-    /// XML of status 200 to 299, unless told otherwise.
+    /// Creates a serializer. By default it accepts statuses 200 to 299.
     public init(validation: ResponseValidation = ResponseValidation(acceptableContentTypes: contentTypes)) {
         self.validation = validation
     }
 
-    /// A new parser.
+    /// Creates a parser for the body.
     public func decode(_ response: TransferResponse) throws -> sending XMLParser {
         XMLParser(data: try XMLScreening.parserText(response.data))
     }
 }
 
-/// The document of an XML body.
+/// A serializer that decodes an XML body to an `XMLDocument`.
 ///
-/// Stricter than Foundation on Linux, which reads local files that a document names, and repairs text that is not well formed. The body
-/// must be well formed, and within the limits of ``XMLParserResponseSerializer``: no internal DTD subset, no processing instruction without
-/// data. Its declaration is replaced by one that says UTF-8.
+/// It is stricter than Foundation on Linux, which reads local files that a document names, and repairs text that is not well
+/// formed. The body must be well formed and within the limits of ``XMLParserResponseSerializer``: no internal DTD subset, no
+/// processing instruction without data. Its declaration is replaced by one for UTF-8.
 ///
-/// FoundationXML on Linux (Swift 6.3) never frees a document. A program that reads many takes ``XMLParserResponseSerializer``. It also ends
-/// the process when a program reads `prefix` of an element without one, or `dtd` of a document without a document type.
+/// FoundationXML on Linux (Swift 6.3) never frees a document: a program that reads many should use
+/// ``XMLParserResponseSerializer``. It also crashes if a program reads `prefix` of an element without one, or `dtd` of a
+/// document without a document type.
 public struct XMLDocumentResponseSerializer: ResponseSerializer {
-    /// What a response must be; by default ``XMLParserResponseSerializer/contentTypes``.
+    /// The conditions for an acceptable response; the default content types are ``XMLParserResponseSerializer/contentTypes``.
     public var validation: ResponseValidation
-    /// How the document is read. Options that load other documents (external entities, XInclude, validation) have no effect.
+    /// The options of `XMLDocument`. Options that load other documents (external entities, XInclude, validation) have no effect.
     public var options: XMLNode.Options
 
-    /// XML of status 200 to 299, unless told otherwise.
+    /// Creates a serializer. By default it accepts statuses 200 to 299.
     public init(
         validation: ResponseValidation = ResponseValidation(acceptableContentTypes: XMLParserResponseSerializer.contentTypes),
         options: XMLNode.Options = []
@@ -50,7 +52,7 @@ public struct XMLDocumentResponseSerializer: ResponseSerializer {
         self.options = options
     }
 
-    /// The document.
+    /// Decodes the body to a document.
     public func decode(_ response: TransferResponse) throws -> sending XMLDocument {
         let text = try XMLScreening.documentText(response.data)
         return try XMLDocument(data: text, options: options.subtracting(XMLScreening.loadingOptions))

@@ -7,13 +7,13 @@ internal import HTTPSession
 /// middle (a name above 50,000 bytes, a comment above 10,000,000, a character that XML lacks) and reads the remaining bytes as markup. The
 /// scanner therefore accepts no token whose end libxml2 could place elsewhere. Grammar: XML 1.0, fifth edition.
 struct XMLScanner {
-    /// Levels of nesting; libxml2 has the same limit for documents.
+    /// The maximum depth of nested elements; libxml2 has the same limit for documents.
     static let maximumDepth = 256
-    /// libxml2 stops at more than 10,000,000 bytes (`XML_MAX_LOOKUP_LIMIT`).
+    /// The maximum size: libxml2 stops at more than 10,000,000 bytes (`XML_MAX_LOOKUP_LIMIT`).
     static let maximumBytes = 10_000_000
-    /// libxml2 compares each attribute of an element with all before it: 100,000 attributes take 5 s.
+    /// The maximum number of attributes of an element: libxml2 compares each with all before it, and 100,000 attributes take 5 s.
     static let maximumAttributes = 1_000
-    /// Bytes of a name or of an identifier in a document type; libxml2 abandons them at 50,000.
+    /// The maximum bytes of a name, or of an identifier in a document type; libxml2 abandons them at 50,000.
     static let maximumNameLength = 10_000
 
     private let bytes: [UInt8]
@@ -61,16 +61,16 @@ struct XMLScanner {
 
     private mutating func scanInstruction() throws(HTTPSessionError) {
         let target = try scanName()
-        // A second XML declaration; libxml2 reads its name in any case of letters.
+        // A second XML declaration is malformed; libxml2 accepts its name in any case of letters.
         guard target.count != 3 || !target.elementsEqual("xml".utf8, by: { $0 | 0x20 == $1 }) else { throw Self.malformed }
         let isSpaced = skipSpaces()
         guard !skip("?>") else {
-            throw Self.refusal("the XML document has a processing instruction without data, which is not read")
+            throw Self.refusal("the XML document has a processing instruction without data, which is not supported")
         }
         guard isSpaced else { throw Self.malformed }
         let start = position
         try skipPast("?>")
-        // Markup inside of the data would count if libxml2 did not accept the target.
+        // If libxml2 did not accept the target, it would read markup inside the data.
         let data = bytes[start..<position]
         guard !zip(data, data.dropFirst()).contains(where: { $0 == UInt8(ascii: "<") && ($1 == 0x3F || $1 == 0x21) }) else {
             throw Self.malformed
@@ -85,9 +85,9 @@ struct XMLScanner {
     /// A document type without an internal subset: `<!DOCTYPE name SYSTEM "…">`, `<!DOCTYPE name PUBLIC "…" "…">` or `<!DOCTYPE name>`.
     private mutating func scanDocumentType() throws(HTTPSessionError) {
         guard let end = bytes[position...].firstIndex(of: UInt8(ascii: ">")) else { throw Self.malformed }
-        // Anywhere: libxml2 looks for the subset where an identifier that it refuses ends.
+        // At any position: libxml2 looks for the subset after an identifier that it refuses.
         if bytes[position..<end].contains(UInt8(ascii: "[")) {
-            throw Self.refusal("the XML document has an internal DTD subset, which is not read")
+            throw Self.refusal("the XML document has an internal DTD subset, which is not supported")
         }
         guard !bytes[position..<end].contains(UInt8(ascii: "<")), depth == 0, !hasRoot, !hasDocumentType, skipSpaces() else {
             throw Self.malformed
@@ -171,7 +171,8 @@ struct XMLScanner {
         try skipPast("'")
     }
 
-    /// The characters that XML permits (section 2.2). UTF-8 has no surrogates, so only controls, U+FFFE and U+FFFF are left to find.
+    /// Checks that all characters are permitted in XML (section 2.2). UTF-8 has no surrogates, so it checks controls, U+FFFE and
+    /// U+FFFF.
     private func checkCharacters() throws(HTTPSessionError) {
         for (index, byte) in bytes.enumerated() where byte < 0x20 || byte == 0xEF {
             let isPermitted = byte == 0xEF ? !bytes[index...].starts(with: [0xEF, 0xBF, 0xBE]) : Self.isSpace(byte)
@@ -181,7 +182,7 @@ struct XMLScanner {
 }
 
 extension XMLScanner {
-    private static let malformed = refusal("the body is no well-formed XML")
+    private static let malformed = refusal("the body is not well-formed XML")
 
     private static func refusal(_ reason: String) -> HTTPSessionError { HTTPSessionError(.cannotDecodeContent, reason) }
 
@@ -224,7 +225,7 @@ extension XMLScanner {
         }
     }
 
-    /// `NameStartChar` of section 2.3.
+    /// Returns whether the character is a `NameStartChar` (section 2.3).
     private static func isNameStart(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0x3A, 0x41...0x5A, 0x5F, 0x61...0x7A, 0xC0...0xD6, 0xD8...0xF6, 0xF8...0x2FF, 0x370...0x37D, 0x37F...0x1FFF: true
@@ -234,7 +235,7 @@ extension XMLScanner {
         }
     }
 
-    /// What `NameChar` adds to `NameStartChar`.
+    /// Returns whether the character is a `NameChar` but no `NameStartChar`.
     private static func isNameContinuation(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0x2D, 0x2E, 0x30...0x39, 0xB7, 0x300...0x36F, 0x203F...0x2040: true

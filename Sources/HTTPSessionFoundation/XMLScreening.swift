@@ -4,36 +4,38 @@ internal import HTTPSession
 
 /// The screening of an XML body before FoundationXML receives it.
 ///
-/// `XMLParser` and `XMLDocument` on Linux (Swift 6.3) end the process for some texts (``XMLScanner``). `XMLDocument` also reads the local
-/// files that a document's entities name, and silently repairs text that is not well formed. Needed until they do none of this.
+/// `XMLParser` and `XMLDocument` on Linux (Swift 6.3) crash for some texts (``XMLScanner``). `XMLDocument` also reads the local
+/// files that a document's entities name, and silently repairs text that is not well formed. Needed until Foundation fixes
+/// these.
 enum XMLScreening {
-    /// With `nodeLoadExternalEntitiesNever` Foundation sets every parser option but the one that it means.
+    /// The options that load other documents. With `nodeLoadExternalEntitiesNever`, Foundation sets every parser option except
+    /// the intended one.
     static let loadingOptions: XMLNode.Options = [
         .nodeLoadExternalEntitiesNever, .nodeLoadExternalEntitiesAlways, .nodeLoadExternalEntitiesSameOriginOnly,
         .documentXInclude, .documentValidate,
     ]
 
-    /// The text of `data` for an `XMLParser`, in UTF-8. Its XML declaration is replaced. The parser finds what is not well formed beyond
-    /// single tokens: missing and mismatched tags, unknown entities, repeated attributes.
+    /// Returns the text of `data` for an `XMLParser`, in UTF-8 with a new XML declaration. The parser itself detects errors
+    /// beyond single tokens: missing and mismatched tags, unknown entities, repeated attributes.
     static func parserText(_ data: Data) throws -> Data { try scanned(data).text }
 
-    /// The text of `data` for an `XMLDocument`: well-formed XML in UTF-8. Its XML declaration is replaced.
+    /// Returns the text of `data` for an `XMLDocument`: well-formed XML in UTF-8 with a new XML declaration.
     static func documentText(_ data: Data) throws -> Data {
         let (text, isComplete) = try scanned(data)
-        guard isComplete else { throw HTTPSessionError(.cannotDecodeContent, "the body is no well-formed XML") }
+        guard isComplete else { throw HTTPSessionError(.cannotDecodeContent, "the body is not well-formed XML") }
         let parser = XMLParser(data: text)
-        // Without a delegate the parser builds a tree, and reports less.
+        // Without a delegate the parser builds a tree, and reports fewer errors.
         let delegate = IgnoringDelegate()
         parser.delegate = delegate
         let isParsed = withExtendedLifetime(delegate) { parser.parse() }
         guard isParsed, parser.parserError == nil else {
-            throw HTTPSessionError(.cannotDecodeContent, "the body is no well-formed XML", underlying: parser.parserError)
+            throw HTTPSessionError(.cannotDecodeContent, "the body is not well-formed XML", underlying: parser.parserError)
         }
         return text
     }
 
-    /// The text in UTF-8, under a declaration that says so: libxml2 knows encodings (UTF-7, EBCDIC) in which `<` is another byte, and
-    /// guesses some by the first four bytes. The scanned bytes are the ones that it receives.
+    /// Returns the text in UTF-8, with a declaration of UTF-8. libxml2 knows encodings (UTF-7, EBCDIC) in which `<` is another
+    /// byte, and guesses some from the first four bytes. With the declaration, it reads exactly the bytes that were scanned.
     private static func scanned(_ data: Data) throws -> (text: Data, isComplete: Bool) {
         guard let text = try Charset.decode(data, as: try encoding(data)) else {
             throw HTTPSessionError(.cannotDecodeContent, "the XML document is not in the encoding that it names")
@@ -43,7 +45,7 @@ enum XMLScreening {
             guard let end = bytes.firstIndex(of: UInt8(ascii: ">")), bytes[end - 1] == UInt8(ascii: "?"),
                 !bytes[1..<end].contains(UInt8(ascii: "<"))
             else {
-                throw HTTPSessionError(.cannotDecodeContent, "the body is no well-formed XML")
+                throw HTTPSessionError(.cannotDecodeContent, "the body is not well-formed XML")
             }
             bytes.removeSubrange(...end)
         }
@@ -52,12 +54,13 @@ enum XMLScreening {
         return (Data("<?xml version=\"1.0\" encoding=\"UTF-8\"?>".utf8) + bytes, scanner.isComplete)
     }
 
-    /// Whether an XML declaration begins the text; `<?xml-stylesheet …?>` is an instruction.
+    /// Returns whether the text begins with an XML declaration; `<?xml-stylesheet …?>` is a processing instruction.
     private static func startsWithDeclaration(_ bytes: [UInt8]) -> Bool {
         bytes.count > 5 && bytes.starts(with: "<?xml".utf8) && [0x09, 0x0A, 0x0D, 0x20].contains(bytes[5])
     }
 
-    /// XML 1.0, appendix F, as far as ``Charset`` goes. A byte order mark outranks the declaration.
+    /// Detects the encoding (XML 1.0, appendix F), if ``Charset`` supports it. A byte order mark has priority over the
+    /// declaration.
     private static func encoding(_ data: Data) throws -> String.Encoding {
         switch Array(data.prefix(2)) {
         case [0xFE, 0xFF], [0xFF, 0xFE]: return .utf16

@@ -1,14 +1,14 @@
-/// How long to wait before the next try: exponential growth with full jitter, so that many clients which failed together do not
-/// come back together (Brooker: "Exponential Backoff and Jitter", 2015).
+/// The wait before the next attempt: exponential growth with full jitter, so that many clients that failed together do not retry
+/// together (Brooker: "Exponential Backoff and Jitter", 2015).
 package struct Backoff: Hashable, Sendable {
-    /// The longest wait before the second try, in nanoseconds.
+    /// The longest wait before the second attempt, in nanoseconds.
     package let baseNanoseconds: Int64
-    /// The longest wait ever, in nanoseconds.
+    /// The longest wait before any attempt, in nanoseconds.
     package let capNanoseconds: Int64
-    /// How many waits were drawn since the last success; counted to 63, where any base has long met its cap.
+    /// The number of waits that were drawn since the last success. It stops at 63, when any base has reached its cap.
     package private(set) var attempts = 0
 
-    /// A backoff at its beginning. A base below 1 counts as 1, a cap below the base as the base.
+    /// Creates a backoff without attempts. A base below 1 counts as 1, a cap below the base as the base.
     package init(baseNanoseconds: Int64, capNanoseconds: Int64) {
         self.baseNanoseconds = max(1, baseNanoseconds)
         self.capNanoseconds = max(self.baseNanoseconds, capNanoseconds)
@@ -16,18 +16,18 @@ package struct Backoff: Hashable, Sendable {
 
     /// The longest wait that the next draw can give: base · 2^attempts, at most the cap.
     package var ceilingNanoseconds: Int64 {
-        // A longer shift would push a set bit into the sign or out; the cap is below 2^63 in any case.
+        // A longer shift would move a set bit into the sign or beyond it; the cap is always below 2^63.
         guard attempts < baseNanoseconds.leadingZeroBitCount else { return capNanoseconds }
         return min(capNanoseconds, baseNanoseconds << Int64(attempts))
     }
 
-    /// The next wait: as far between zero and ``ceilingNanoseconds`` as `draw`, 64 random bits, is between 0 and its greatest.
+    /// Draws the next wait in nanoseconds: `draw`, 64 random bits, scaled to 0...``ceilingNanoseconds``.
     package mutating func next(draw: UInt64) -> Int64 {
         let choices = UInt64(ceilingNanoseconds) + 1
         attempts = min(attempts + 1, 63)
         return Int64(choices.multipliedFullWidth(by: draw).high)
     }
 
-    /// A success: the next wait is drawn from the base again.
+    /// Records a success: the next wait is drawn from the base again.
     package mutating func reset() { attempts = 0 }
 }

@@ -1,4 +1,5 @@
-/// Turns single results into a state that does not flap: down after so many failures in a row, up after so many successes.
+/// A filter that turns single results into a state that does not flap: down after a number of failures in a row, up after a
+/// number of successes in a row.
 ///
 /// ```
 ///              failAfter failures in a row
@@ -7,23 +8,23 @@
 ///              recoverAfter successes in a row
 /// ```
 package struct Hysteresis: Hashable, Sendable {
-    /// Failures in a row that make it down: 1 or more.
+    /// The number of failures in a row after which the state is down: 1 or more.
     package let failAfter: Int
-    /// Successes in a row that make it up: 1 or more.
+    /// The number of successes in a row after which the state is up: 1 or more.
     package let recoverAfter: Int
-    /// The state; `nil` while too few results were seen.
+    /// The state; `nil` until enough results were recorded.
     package private(set) var isUp: Bool?
 
     private var latest: Bool?
     private var streak = 0
 
-    /// A state still unknown. Thresholds below 1 count as 1.
+    /// Creates a filter whose state is unknown. Thresholds below 1 count as 1.
     package init(failAfter: Int, recoverAfter: Int) {
         self.failAfter = max(1, failAfter)
         self.recoverAfter = max(1, recoverAfter)
     }
 
-    /// Takes one result; returns the new state when this result changed it.
+    /// Records one result. Returns the new state if this result changed it.
     package mutating func record(success: Bool) -> Bool? {
         let threshold = success ? recoverAfter : failAfter
         streak = latest == success ? min(streak + 1, threshold) : 1
@@ -33,10 +34,10 @@ package struct Hysteresis: Hashable, Sendable {
         return success
     }
 
-    /// Whether the latest result speaks against the state, so that the next one is worth having soon.
-    package var isInDoubt: Bool { latest != isUp }
+    /// Whether the latest result contradicts the state, so that the next result is needed soon.
+    package var isContradicted: Bool { latest != isUp }
 
-    /// Forgets state and results.
+    /// Discards the state and the results.
     package mutating func reset() {
         self = Hysteresis(failAfter: failAfter, recoverAfter: recoverAfter)
     }

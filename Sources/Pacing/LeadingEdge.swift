@@ -1,27 +1,27 @@
-/// Lets the first request through at once, and after it at most one an interval.
+/// A rate limiter that grants the first request at once, and then at most one per interval.
 ///
 /// Requests that come too early share one pending run at the interval's end. Further requests do not move it, so the delay is
-/// bounded by the interval however many come. Times are nanoseconds of a monotonic clock.
+/// at most one interval for any number of requests. Times are nanoseconds of a monotonic clock.
 package struct LeadingEdge: Hashable, Sendable {
-    /// What to do about a request.
+    /// The answer to a request.
     package enum Answer: Hashable, Sendable {
-        /// Run it now.
+        /// The caller runs now.
         case now
-        /// Ask ``LeadingEdge/isDue(now:)`` at this time; that run stands for every request until then.
+        /// The caller asks ``LeadingEdge/isDue(now:)`` at this time. That run serves every request until then.
         case at(Int64)
     }
 
-    /// The least time between two runs, in nanoseconds.
+    /// The minimum time between two runs, in nanoseconds.
     package let intervalNanoseconds: Int64
-    /// When the pending run is due; `nil` when none is.
+    /// The time at which the pending run is due; `nil` if none is pending.
     package private(set) var pending: Int64?
 
     private var latestRun: Int64?
 
-    /// A limiter that has let nothing through yet. An interval below zero counts as zero.
+    /// Creates a limiter that has granted nothing yet. An interval below zero counts as zero.
     package init(intervalNanoseconds: Int64) { self.intervalNanoseconds = max(0, intervalNanoseconds) }
 
-    /// Asks for a run.
+    /// Requests a run.
     package mutating func request(now: Int64) -> Answer {
         guard let earliest = pending ?? earliestNext, now < earliest else {
             run(now)
@@ -31,7 +31,7 @@ package struct LeadingEdge: Hashable, Sendable {
         return .at(earliest)
     }
 
-    /// Whether the pending run is to be made now; it counts as made when the answer is yes.
+    /// Returns whether the pending run is due now. If so, it counts as made.
     package mutating func isDue(now: Int64) -> Bool {
         guard let pending, now >= pending else { return false }
         run(now)

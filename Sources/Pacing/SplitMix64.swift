@@ -1,12 +1,12 @@
 /// A small random number generator with a seed, so that a run can be repeated (Steele, Lea, Flood: "Fast splittable pseudorandom
-/// number generators", 2014). Not for secrets.
+/// number generators", 2014). It is not suitable for secrets.
 package struct SplitMix64: RandomNumberGenerator, Hashable, Sendable {
     private var state: UInt64
 
-    /// A generator whose numbers follow from `seed` alone.
+    /// Creates a generator whose numbers depend on `seed` alone.
     package init(seed: UInt64) { state = seed }
 
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     package mutating func next() -> UInt64 {
         state &+= 0x9e37_79b9_7f4a_7c15
         var mixed = state

@@ -42,7 +42,7 @@ final class SnapshotReader: Sendable {
     /// The maximum number of changes that are collected for a reader.
     static let limit = 10_000
 
-    private let place = ReaderPlace<Kernel.SnapshotUpdate>(isBehind: true)
+    private let place = ReaderSlot<Kernel.SnapshotUpdate>(isBehind: true)
     private let core: MonitorCore
 
     init(_ core: MonitorCore) { self.core = core }

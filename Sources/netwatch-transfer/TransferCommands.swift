@@ -1,7 +1,8 @@
 import ArgumentParser
 import Console
 
-/// The program that `netwatch get` and `netwatch put` become: transfers need libcurl and all of Foundation, which a monitor shall not have in memory.
+/// The program that `netwatch get` and `netwatch put` execute. Transfers need libcurl and all of Foundation, which a monitor must
+/// not load.
 @main
 struct TransferCommands: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -13,7 +14,7 @@ struct TransferCommands: ParsableCommand {
 
     static func main() { CommandProgram.main(run) }
 
-    /// Parses and runs; argument errors become failures with one line.
+    /// Parses the arguments and runs the command. Argument errors become failures with one line.
     static func run(_ arguments: [String]) throws { try CommandProgram.run(TransferCommands.self, arguments) }
 
     func run() throws { try CommandProgram.show(Self.helpMessage()) }

@@ -1,23 +1,23 @@
 import ArgumentParser
 import Console
 
-/// The program: the root of its commands.
+/// The program netwatch, the root of its commands.
 @main
 struct Netwatch: ParsableCommand {
     static let version = CommandProgram.version
 
     static let examples = """
-        netwatch watch                      what changes, until stopped
-        netwatch watch --json db:5432       the same and a server, for programs
-        netwatch status 192.0.2.7:22        once; exit code 0 when it answers
-        netwatch wait db:5432 -- ./start  runs a command when a server answers
-        netwatch get https://HOST/FILE      downloads, and goes on after outages and restarts
+        netwatch watch                      show changes until stopped
+        netwatch watch --json db:5432       also watch a server; JSON for programs
+        netwatch status 192.0.2.7:22        probe once; exit code 0 if it answers
+        netwatch wait db:5432 -- ./start    run a command when a server answers
+        netwatch get https://HOST/FILE      download, and continue after outages and restarts
         """
 
     static let configuration = CommandConfiguration(
         commandName: "netwatch",
-        abstract: "Says what this machine can reach over the network, as it changes, and why not.",
-        discussion: "\(examples)\n\nA TARGET is HOST:PORT, with IPv6 addresses in brackets. Nothing is probed that is not named.",
+        abstract: "Shows what this machine can reach over the network, reports changes, and explains failures.",
+        discussion: "\(examples)\n\nA TARGET is HOST:PORT, with IPv6 addresses in brackets. Only named targets are probed.",
         version: version,
         subcommands: [
             WatchCommand.self, StatusCommand.self, WaitCommand.self, GetCommand.self, PutCommand.self, RecordCommand.self,
@@ -25,12 +25,12 @@ struct Netwatch: ParsableCommand {
         ]
     )
 
-    /// Commands of the contract that come with later versions.
+    /// Commands of the contract that later versions will have.
     static let laterCommands: Set<String> = ["probe", "why", "serve", "history", "report", "config"]
 
     static func main() { CommandProgram.main(run) }
 
-    /// Parses and runs; argument errors become failures with one line.
+    /// Parses the arguments and runs the command. Argument errors become failures with one line.
     static func run(_ arguments: [String]) throws {
         if let name = arguments.first, !name.hasPrefix("-") { try checkCommand(name) }
         if let transfer = TransferProgram.arguments(of: arguments) { throw TransferProgram.replaceThisProgram(transfer) }
@@ -45,25 +45,25 @@ struct Netwatch: ParsableCommand {
     func run() throws {
         try CommandProgram.show(
             """
-            netwatch \(Self.version): what this machine can reach over the network, as it changes, and why not
+            netwatch \(Self.version): shows what this machine can reach over the network, reports changes, and explains failures
 
             \(Self.examples)
 
-            'netwatch --help' lists the commands, 'netwatch COMMAND --help' the options of one.
+            'netwatch --help' lists the commands, 'netwatch COMMAND --help' the options of a command.
             """)
     }
 
     private static func checkCommand(_ name: String) throws(Failure) {
         let known = configuration.subcommands.compactMap { $0.configuration.commandName } + ["help"]
         if laterCommands.contains(name) {
-            throw .usage(name, "this command comes with a later version; \(version) has \(known.joined(separator: ", "))")
+            throw .usage(name, "a later version will have this command; \(version) has \(known.joined(separator: ", "))")
         }
         if !known.contains(name) {
             throw .usage(name, "unknown command; the commands are \(known.joined(separator: ", "))")
         }
     }
 
-    /// Splits off what stands behind `--` of `wait`.
+    /// Splits off the command after `--` of `wait`.
     private static func splitProgram(_ arguments: [String]) throws(Failure) -> ([String], program: [String]) {
         guard arguments.first == "wait", let terminator = arguments.firstIndex(of: "--") else { return (arguments, []) }
         let program = Array(arguments[(terminator + 1)...])

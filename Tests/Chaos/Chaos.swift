@@ -3,10 +3,11 @@ import HTTPSessionTestKit
 import NetworkLab
 import Pacing
 
-/// Downloads and uploads over links that flap, from and to servers that restart, change their files and lie, by a client that is killed.
+/// The chaos test: a client that is repeatedly killed transfers files over links that flap. Its servers restart, change their
+/// files and send wrong ranges.
 ///
-/// `chaos [--OPTION NUMBER]…`, see ``options``; the seed is printed, and the end is a table. What is wrong in it makes the exit code 1, and so
-/// do fewer flaps and kills than were asked for.
+/// `chaos [--OPTION NUMBER]…`, see ``options``. It prints the seed, and at the end a table. The exit code is 1 if a transfer is
+/// wrong, or if there were fewer flaps and kills than requested.
 @main
 struct Chaos {
     var seed = UInt64.random(in: 0 ... .max)
@@ -14,28 +15,28 @@ struct Chaos {
     var uploads = 12
     var mebibytes = 4
     var kills = 8
-    /// How often the link in use has to flap at least.
+    /// The minimum number of flaps of the link in use.
     var flaps = 10
-    /// The longest time between two flaps.
+    /// The longest time between two flaps in milliseconds.
     var pause = 600
-    /// The longest life of a client that is killed.
+    /// The longest life of a client before it is killed, in milliseconds.
     var life = 3_000
-    /// Of each of the server's responses, and of each request's body.
+    /// The rate of each response and of each request's body in bytes per second.
     var rate = 1_000_000
-    /// The most that may be read of files that can be continued and do not change, in hundredths of their size.
+    /// The maximum bytes that may be read of files that can be continued and do not change, in percent of their size.
     var ratio = 115
 
     private static let options: [String: @Sendable (inout Chaos, Int) -> Void] = [
         "--downloads": { $0.downloads = $1 },
         "--uploads": { $0.uploads = $1 },
-        // The largest; the smallest has one.
+        // The size of the largest file; the smallest has 1 MiB.
         "--mebibytes": { $0.mebibytes = max(1, min($1, 100)) },
         "--kills": { $0.kills = $1 },
         "--flaps": { $0.flaps = $1 },
         // In milliseconds.
         "--pause": { $0.pause = max(60, $1) },
         "--life": { $0.life = max(200, $1) },
-        // In bytes a second.
+        // In bytes per second.
         "--rate": { $0.rate = max(10_000, $1) },
         // In percent.
         "--ratio": { $0.ratio = $1 },
@@ -74,66 +75,66 @@ struct Chaos {
         for name in ["files", "uploads", "server", "journal"] {
             try FileManager.default.createDirectory(atPath: folder.file(name), withIntermediateDirectories: true)
         }
-        let weather = try Weather()
+        let links = try FlappingUplinks()
         let files = try FaultyFiles(
-            plan(&random), seed: random.next(), bytesPerSecond: rate, namespace: weather.site.path)
+            plan(&random), seed: random.next(), bytesPerSecond: rate, namespace: links.site.path)
         let uploads = try FaultyUploads(
-            in: folder.file("server"), seed: random.next(), bytesPerSecond: rate, namespace: weather.site.path)
+            in: folder.file("server"), seed: random.next(), bytesPerSecond: rate, namespace: links.site.path)
         let manifest = try manifest(in: folder, files, uploads, &random)
         let seeds = (0..<4).map { _ in random.next() }
-        let trouble = [
-            Task { await weather.blow(seed: seeds[0], from: 50...pause) },
+        let faults = [
+            Task { await links.flap(seed: seeds[0], from: 50...pause) },
             Task { await restart("files", seed: seeds[1], files.restart) },
             Task { await restart("uploads", seed: seeds[2], uploads.restart) },
         ]
-        let killed = try await transfer(folder, weather, seed: seeds[3])
-        let past = weather.past
-        for task in trouble { task.cancel() }
-        for task in trouble { await task.value }
+        let killed = try await transfer(folder, links, seed: seeds[3])
+        let past = links.past
+        for task in faults { task.cancel() }
+        for task in faults { await task.value }
         files.stop()
         let table = try ChaosTable(manifest, files: files.files, uploads: uploads.result(manifest.uploads))
         print(
-            "chaos: \(past.flaps) flaps of the links, \(past.hits) of them of the one in use; \(past.changes) changes of the uplink;"
-                + " \(killed) kills; \(files.restarts) restarts of the files' server, \(uploads.restarts.count) of the uploads', of which"
-                + " \(uploads.restarts.inTheMiddle) with uploads in the middle; \((ContinuousClock.now - start).components.seconds) s"
+            "chaos: \(past.flaps) link flaps, \(past.hits) of the link in use; \(past.changes) changes of the uplink;"
+                + " \(killed) kills; \(files.restarts) restarts of the file server, \(uploads.restarts.count) of the upload server,"
+                + " \(uploads.restarts.duringUploads) of them during uploads; \((ContinuousClock.now - start).components.seconds) s"
         )
         print(table.text)
-        var objections = table.objections(percent: ratio)
-        for (what, count, asked) in [
+        var problems = table.problems(percent: ratio)
+        for (name, count, requested) in [
             ("flaps of the link in use", past.hits, flaps), ("kills", killed, kills), ("lives", table.lives, kills),
-            ("restarts of the files' server", files.restarts, 1),
-            ("restarts with uploads in the middle", uploads.restarts.inTheMiddle, self.uploads > 0 ? 1 : 0),
-        ] where count < asked {
-            objections.append("only \(count) \(what), where \(asked) were asked for")
+            ("restarts of the file server", files.restarts, 1),
+            ("restarts during uploads", uploads.restarts.duringUploads, self.uploads > 0 ? 1 : 0),
+        ] where count < requested {
+            problems.append("only \(count) \(name), but \(requested) were requested")
         }
-        for objection in objections { print("chaos: WRONG: \(objection)") }
-        return objections.isEmpty
+        for problem in problems { print("chaos: WRONG: \(problem)") }
+        return problems.isEmpty
     }
 
-    // MARK: What is transferred
+    // MARK: Files
 
     private func plan(_ random: inout SplitMix64) -> [FaultyFiles.File] {
-        let manners = FaultyFiles.Manner.allCases
+        let behaviors = FaultyFiles.Behavior.allCases
         return (0..<downloads).map { number in
-            FaultyFiles.File(number: number, manner: manners[number % manners.count], sizes: [size(&random)])
+            FaultyFiles.File(number: number, behavior: behaviors[number % behaviors.count], sizes: [size(&random)])
         }
     }
 
-    /// From 1 MiB to the largest, as many of each power of two.
+    /// Returns a size from 1 MiB to the largest, evenly distributed over the powers of two.
     private func size(_ random: inout SplitMix64) -> Int64 {
         Int64(exp2(Double.random(in: 20...(20 + log2(Double(mebibytes))), using: &random)))
     }
 
-    /// Every other round of manners is durable, and every other upload.
+    /// Writes the manifest. Every other download of each behavior, and every other upload, is durable.
     private func manifest(
         in folder: ScratchDirectory, _ files: FaultyFiles, _ uploads: FaultyUploads, _ random: inout SplitMix64
     ) throws -> Manifest {
-        let manners = FaultyFiles.Manner.allCases.count
+        let behaviors = FaultyFiles.Behavior.allCases.count
         let manifest = Manifest(
             downloads: files.files.map {
                 .init(
                     url: "http://203.0.113.9:\(files.port)/file/\($0.number)", file: folder.file("files/\($0.number)"),
-                    number: $0.number, isDurable: ($0.number % manners + $0.number / manners) % 2 == 0)
+                    number: $0.number, isDurable: ($0.number % behaviors + $0.number / behaviors) % 2 == 0)
             },
             uploads: (0..<self.uploads).map {
                 .init(
@@ -147,7 +148,7 @@ struct Chaos {
         return manifest
     }
 
-    // MARK: What happens to it
+    // MARK: Faults
 
     private func restart(_ name: String, seed: UInt64, _ body: (Duration) async throws -> Void) async {
         var random = SplitMix64(seed: seed)
@@ -155,22 +156,23 @@ struct Chaos {
             do {
                 try await body(.milliseconds(Int.random(in: 10...500, using: &random)))
             } catch {
-                print("chaos: the restart of the server of \(name): \(error)")
+                print("chaos: restart of the server of \(name): \(error)")
             }
         }
     }
 
-    /// Runs the client until it ends by itself; it is killed so many times before. - Returns: how many times it was.
-    private func transfer(_ folder: ScratchDirectory, _ weather: Weather, seed: UInt64) async throws -> Int {
+    /// Runs the client again and again, kills it ``kills`` times, and then lets it finish. - Returns: The number of kills.
+    private func transfer(_ folder: ScratchDirectory, _ links: FlappingUplinks, seed: UInt64) async throws -> Int {
         var random = SplitMix64(seed: seed)
         var killed = 0
         while true {
             var command = [CommandLine.arguments[0], "client", folder.file("manifest")]
             let isLast = killed >= kills
             let moment = Int.random(in: 100...life, using: &random)
-            // At any moment; or, some of them, between what a handler has done with an event and its acknowledgement, if one comes before.
+            // Some clients kill themselves between the handling of an event and its acknowledgement, if an event arrives before
+            // the kill.
             if !isLast, Int.random(in: 0..<4, using: &random) == 0 { command.append("\(Int.random(in: 1...2, using: &random))") }
-            let client = try Program(command, on: weather.client)
+            let client = try Program(command, on: links.client)
             if !isLast {
                 try await Task.sleep(for: .milliseconds(moment))
                 try? client.signal(SIGKILL)

@@ -5,14 +5,14 @@ import HTTPSessionJournal
 import HTTPTypes
 import Reachability
 
-/// The program that is killed: it transfers what its manifest says and its log does not call done, and knows nothing else of the past but
-/// what the durable session's journal says.
+/// The client that is killed. It transfers the files of its manifest that its log does not mark as done. It keeps no other
+/// state except the durable session's journal.
 struct ChaosClient {
     private let manifest: Manifest
     private let log: ChaosLog
     private let configuration: SessionConfiguration
     private let monitor: PathMonitor
-    /// The process kills itself when this event is in the log and has not been acknowledged; counted from 1.
+    /// The number of the event, counted from 1, after whose log line and before whose acknowledgement the process kills itself.
     private let lastEvent: Int?
 
     static func run(_ path: String, lastEvent: Int?) async throws {
@@ -28,7 +28,7 @@ struct ChaosClient {
         log.write("life")
         var configuration = SessionConfiguration.ephemeral
         configuration.insecureHTTP = .allowed
-        configuration.retryPolicy = ChaosClient.patient
+        configuration.retryPolicy = ChaosClient.retryPolicy
         configuration.requestTimeout = .seconds(10)
         configuration.connectTimeout = .seconds(3)
         self.configuration = configuration
@@ -36,7 +36,7 @@ struct ChaosClient {
         monitor = try PathMonitor()
     }
 
-    private static let patient = RetryPolicy(
+    private static let retryPolicy = RetryPolicy(
         maximumRetries: nil, baseDelay: .milliseconds(50), maximumDelay: .milliseconds(500))
 
     private static func protocolOf(_ upload: Manifest.Upload) -> UploadProtocol {
@@ -51,11 +51,11 @@ struct ChaosClient {
 
     // MARK: The session that ends with its process
 
-    /// - Returns: whether everything has ended as it should.
+    /// - Returns: Whether every transfer has succeeded.
     private func transfer() async throws -> Bool {
         let done = Set(try log.lines().filter { $0.first == "done" }.compactMap(\.last))
-        let ear = ChaosEar(log: log, isDurable: false)
-        let session = try HTTPSessionManager(configuration: configuration, reachability: monitor, monitors: [ear])
+        let eventMonitor = ChaosEventMonitor(log: log, isDurable: false)
+        let session = try HTTPSessionManager(configuration: configuration, reachability: monitor, monitors: [eventMonitor])
         var tasks: [(String, TransferTask)] = []
         for download in manifest.downloads where !download.isDurable && !done.contains(download.name) {
             let place = DownloadDestination(
@@ -74,7 +74,7 @@ struct ChaosClient {
                     session.uploadTask(for: request, resumableUsing: ChaosClient.protocolOf(upload), startsImmediately: false)
                 ))
         }
-        // In another order each time, so that none always comes last.
+        // In a random order, so that no task is always the last.
         tasks.shuffle()
         for (_, task) in tasks { task.resume() }
         var isGood = true
@@ -89,15 +89,15 @@ struct ChaosClient {
                 isGood = false
             }
         }
-        // What has been told is in the log.
+        // All events are in the log when the session has ended.
         session.finishTasksAndInvalidate()
-        for await _ in ear.over.stream { break }
+        for await _ in eventMonitor.ended.stream { break }
         return isGood
     }
 
     // MARK: The durable session
 
-    /// - Returns: whether there is nothing left.
+    /// - Returns: `true` when no task remains.
     private func transferDurably() async throws -> Bool {
         let (acknowledged, count) = (AsyncStream<Void>.makeStream(), Locked(0))
         var handlers = DurableHandlers()
@@ -119,9 +119,9 @@ struct ChaosClient {
         }
         let session = try DurableSession(
             identifier: "chaos", directory: URL(fileURLWithPath: manifest.journal), configuration: configuration,
-            handlers: handlers, reachability: monitor, monitors: [ChaosEar(log: log, isDurable: true)])
+            handlers: handlers, reachability: monitor, monitors: [ChaosEventMonitor(log: log, isDurable: true)])
         if let aside = session.setAside { log.write("failed journal it is damaged: \(aside.path)") }
-        // In this order: what is acknowledged in between is in the log.
+        // The tasks are read before the log: events acknowledged in between are in the log.
         let known = try await session.tasks
         for task in known { log.write("known \(String(decoding: task.context, as: UTF8.self)) \(task.id)") }
         try await makeTasks(session, Set(known.map { String(decoding: $0.context, as: UTF8.self) }))
@@ -132,20 +132,20 @@ struct ChaosClient {
         return true
     }
 
-    /// Those of the manifest that neither the journal nor the log knows.
+    /// Creates the tasks of the manifest that neither the journal nor the log contains.
     private func makeTasks(_ session: DurableSession, _ known: Set<String>) async throws {
         let lines = try log.lines()
         func names(_ word: String) -> Set<String> { Set(lines.filter { $0.first == word && $0.count > 1 }.map { $0[1] }) }
-        let (told, made) = (names("event"), names("made").union(names("known")))
+        let (delivered, made) = (names("event"), names("made").union(names("known")))
         func isNew(_ name: String) -> Bool {
-            if known.contains(name) || told.contains(name) { return false }
-            // It is not made again: that would hide the loss.
+            if known.contains(name) || delivered.contains(name) { return false }
+            // A missing task is not created again, because that would hide the loss.
             if made.contains(name) { log.write("missing \(name)") }
             return !made.contains(name)
         }
         for download in manifest.downloads.shuffled() where download.isDurable && isNew(download.name) {
             var request = try ChaosClient.request(download.url)
-            request.options.retryPolicy = ChaosClient.patient
+            request.options.retryPolicy = ChaosClient.retryPolicy
             let task = try await session.download(
                 request, to: DownloadDestination(URL(fileURLWithPath: download.file)), handler: "chaos",
                 context: Data(download.name.utf8))
@@ -153,7 +153,7 @@ struct ChaosClient {
         }
         for upload in manifest.uploads.shuffled() where upload.isDurable && isNew(upload.name) {
             var request = try ChaosClient.request(upload.url, file: upload.file)
-            request.options.retryPolicy = ChaosClient.patient
+            request.options.retryPolicy = ChaosClient.retryPolicy
             let task = try await session.upload(
                 request, resumably: ChaosClient.protocolOf(upload), handler: "chaos", context: Data(upload.name.utf8))
             log.write("made \(upload.name) \(task.id)")

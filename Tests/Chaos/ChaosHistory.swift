@@ -1,27 +1,27 @@
-/// What a client's log says of each transfer, over all of its lives.
+/// The history of each transfer, read from the log of all lives of the client.
 struct ChaosHistory {
-    /// How much of a response may not be in the file yet when the client is killed: what counts as read again.
+    /// The bytes of a response that may not be in the file yet when the client is killed. They are read twice.
     static let unwritten: Int64 = 128 << 10
 
-    /// Ends that the session which ends with its process has told.
+    /// The completions that the session without a journal has reported.
     private(set) var done: [String: Int] = [:]
-    /// The identifiers that a durable task has been seen under.
+    /// The identifiers of a durable task.
     private(set) var identifiers: [String: Set<String>] = [:]
-    /// Deliveries of a durable task's event; the identifier of each.
+    /// The identifiers of a durable task's delivered events.
     private(set) var events: [String: [String]] = [:]
-    /// Durable tasks whose events said something else than success, or that came again behind their acknowledgement.
+    /// The durable tasks whose events did not report success, or were delivered again after their acknowledgement.
     private(set) var wrong: Set<String> = []
-    /// Of responses' bodies.
+    /// The bytes read of response bodies.
     private(set) var bytes: [String: Int64] = [:]
     private(set) var lives = 0
     private(set) var failures: [String] = []
     private var acknowledged: Set<String> = []
     private let sizes: [String: Int64]
-    // Where the body began that is under way; and those that were when the client was killed.
+    // The offsets of the bodies that are being read, and of those that were being read when the client was killed.
     private var open: [String: Int64] = [:]
-    private var left: [String: Int64] = [:]
+    private var interrupted: [String: Int64] = [:]
 
-    /// `sizes`: of the files' last versions.
+    /// Reads the log. `sizes`: the sizes of the files' last versions.
     init(_ lines: [[String]], sizes: [String: Int64]) {
         self.sizes = sizes
         for words in lines { read(words) }
@@ -30,7 +30,7 @@ struct ChaosHistory {
     private mutating func read(_ words: [String]) {
         guard words.count >= 2 else {
             lives += 1
-            left.merge(open) { $1 }
+            interrupted.merge(open) { $1 }
             open = [:]
             return
         }
@@ -40,7 +40,7 @@ struct ChaosHistory {
             done[name, default: 0] += 1
             hasEnded(name)
         case "open":
-            if let before = left.removeValue(forKey: name) {
+            if let before = interrupted.removeValue(forKey: name) {
                 bytes[name, default: 0] += max(0, (number ?? 0) - before) + ChaosHistory.unwritten
             }
             open[name] = number
@@ -62,9 +62,9 @@ struct ChaosHistory {
         }
     }
 
-    /// Of what a killed client had under way, nothing had to be read any more.
+    /// Counts the bytes of an interrupted body that was complete: nothing had to be read again.
     private mutating func hasEnded(_ name: String) {
-        guard let before = left.removeValue(forKey: name) else { return }
+        guard let before = interrupted.removeValue(forKey: name) else { return }
         bytes[name, default: 0] += max(0, (sizes[name] ?? 0) - before) + ChaosHistory.unwritten
     }
 }

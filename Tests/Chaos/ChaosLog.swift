@@ -2,17 +2,17 @@ import EventLoop
 import Foundation
 import HTTPSession
 
-/// The client's log, which survives it: a line each.
+/// The client's log, which survives a kill. Each event is one line.
 ///
-/// | line | says |
+/// | line | meaning |
 /// |---|---|
-/// | `life` | a process has begun |
-/// | `open NAME OFFSET`, `read NAME BYTES` | a response's body begins there; so much of it has been read |
-/// | `done NAME` | a transfer of the session that ends with its process has ended well |
-/// | `made NAME ID`, `known NAME ID` | the durable session has the task: from now on, or from a former life |
-/// | `event NAME ID OUTCOME`, `acknowledged NAME ID` | its handler has heard of the end; and has said so |
-/// | `missing NAME` | the durable session had it, and knows nothing of it |
-/// | `failed NAME WHY` | it ended otherwise than it should |
+/// | `life` | a process has started |
+/// | `open NAME OFFSET`, `read NAME BYTES` | a response's body begins at the offset; so many of its bytes were read |
+/// | `done NAME` | a transfer of the session without a journal has succeeded |
+/// | `made NAME ID`, `known NAME ID` | the durable session has the task: newly created, or from an earlier life |
+/// | `event NAME ID OUTCOME`, `acknowledged NAME ID` | the handler has received the event; and has acknowledged it |
+/// | `missing NAME` | the durable session had the task, and has lost it |
+/// | `failed NAME WHY` | the transfer has failed |
 final class ChaosLog: Sendable {
     private let path: String
     private let descriptor: Int32
@@ -25,19 +25,19 @@ final class ChaosLog: Sendable {
 
     deinit { close(descriptor) }
 
-    /// In one write, so that no line is cut by a kill.
+    /// Writes a line in one write(2), so that a kill cannot truncate it.
     func write(_ line: String) {
         let bytes = Array((line + "\n").utf8)
         _ = Glibc.write(descriptor, bytes, bytes.count)
     }
 
-    /// On the disk when this returns.
+    /// Writes a line and syncs it to the disk.
     func writeThrough(_ line: String) {
         write(line)
         fdatasync(descriptor)
     }
 
-    /// The words of every line so far.
+    /// Reads the words of all lines.
     func lines() throws -> [[String]] { try ChaosLog.lines(path) }
 
     static func lines(_ path: String) throws -> [[String]] {
@@ -46,15 +46,15 @@ final class ChaosLog: Sendable {
     }
 }
 
-/// Writes down what a session does with bodies, and which transfers it has ended where that is the end.
-struct ChaosEar: EventMonitor {
+/// An event monitor that logs the response bodies of a session and, without a journal, its successful transfers.
+struct ChaosEventMonitor: EventMonitor {
     let log: ChaosLog
-    /// An end that its journal does not know is none.
+    /// Whether the session has a journal. Its transfers count as done only by their events.
     let isDurable: Bool
-    /// Says when the session has ended.
-    let over = AsyncStream.makeStream(of: Void.self)
+    /// A stream that yields when the session has ended.
+    let ended = AsyncStream.makeStream(of: Void.self)
 
-    /// By what it asks for: a durable task has another number in each process.
+    /// Returns the name of a task, made from its request: a durable task has another number in each process.
     private func name(_ task: TransferTask) -> String {
         if case .file(let file) = task.request.body { return "u" + file.lastPathComponent }
         return "d" + task.request.url.lastPathComponent
@@ -69,7 +69,7 @@ struct ChaosEar: EventMonitor {
             log.write("read \(name(task)) \(transaction.countOfResponseBodyBytesReceived)")
         case .taskCompleted(let task, .success(let response)) where !isDurable && (200...299).contains(response.statusCode):
             log.write("done \(name(task))")
-        case .sessionInvalidated: over.continuation.yield()
+        case .sessionInvalidated: ended.continuation.yield()
         default: break
         }
     }

@@ -1,24 +1,25 @@
 import Foundation
 import HTTPSessionTestKit
 
-/// What became of every transfer: of a file, whether it is one version of those that the server has had; of an upload, whether the server
-/// has it; of both, who was told, and how many bytes it took.
+/// The results of all transfers: whether a downloaded file is one version of those on the server, whether the server has an
+/// upload, which events were delivered, and how many bytes were transferred.
 struct ChaosTable {
     struct Row {
         var count = 0
         var right = 0
-        /// Told to have ended well, and of no version; or told to have ended otherwise.
+        /// Reported as successful but with wrong bytes, or reported as failed.
         var wrong = 0
-        /// Never told to have ended, or a durable task that its journal has forgotten.
+        /// Never reported as ended, or a durable task that its journal has lost.
         var lost = 0
-        /// Told more than once, and not by one event with one identifier; or carried out more than once.
+        /// Reported more than once with different identifiers, or executed more than once.
         var twice = 0
-        /// Deliveries of an event that had been delivered: allowed until it is acknowledged.
+        /// Repeated deliveries of an event, which are allowed until it is acknowledged.
         var again = 0
         var size: Int64 = 0
-        /// Bytes of bodies, as the client counts them: with what a killed process may have read beyond its file.
+        /// The bytes of bodies as counted by the client, including those that a killed process may have read but not written.
         var read: Int64 = 0
-        /// The server's own count: acknowledged to it, and more than that, put on the way by it. Of uploads, read by it.
+        /// The server's counts: bytes that the client's kernel acknowledged, and bytes that were transmitted. For uploads, bytes
+        /// that were read.
         var acknowledged: Int64 = 0
         var transmitted: Int64 = 0
 
@@ -32,34 +33,34 @@ struct ChaosTable {
     }
 
     private(set) var rows: [(name: String, row: Row)] = []
-    /// The same transfers, by who had them.
+    /// The results by the session that had the transfers.
     private(set) var sessions: [(name: String, row: Row)] = []
     private let history: ChaosHistory
-    /// Of the files that can be continued and do not change.
+    /// The sum for the files that can be continued and do not change.
     private let continuable: Row
 
-    init(_ manifest: Manifest, files: [FaultyFiles.File], uploads: [Int: FaultyUploads.Came]) throws {
+    init(_ manifest: Manifest, files: [FaultyFiles.File], uploads: [Int: FaultyUploads.Outcome]) throws {
         let sizes = Dictionary(uniqueKeysWithValues: files.map { ("d\($0.number)", $0.sizes.last ?? 0) })
         let history = ChaosHistory(try ChaosLog.lines(manifest.log), sizes: sizes)
         self.history = history
-        let downloads = manifest.downloads.map { download -> (FaultyFiles.Manner, Bool, Row) in
+        let downloads = manifest.downloads.map { download -> (FaultyFiles.Behavior, Bool, Row) in
             let file = files[download.number]
-            var row = ChaosTable.judge(
+            var row = ChaosTable.row(
                 download.name, download.isDurable, isRight: ChaosTable.isVersion(file, download.file), history)
             (row.size, row.read) = (file.sizes.last ?? 0, history.bytes[download.name] ?? 0)
             (row.acknowledged, row.transmitted) = (file.acknowledged, file.transmitted)
-            return (file.manner, download.isDurable, row)
+            return (file.behavior, download.isDurable, row)
         }
         let sentUploads = manifest.uploads.map { upload -> (Bool, Row) in
-            let came = uploads[upload.number] ?? FaultyUploads.Came()
-            var row = ChaosTable.judge(upload.name, upload.isDurable, isRight: came.copies > 0 && came.isRight, history)
-            (row.size, row.transmitted) = (upload.size, came.bytes)
-            // Who is killed before it could write down that an upload is there, and has no journal, sends it anew.
-            if upload.isDurable, came.copies > 1 { row.twice += 1 }
+            let outcome = uploads[upload.number] ?? FaultyUploads.Outcome()
+            var row = ChaosTable.row(upload.name, upload.isDurable, isRight: outcome.copies > 0 && outcome.isRight, history)
+            (row.size, row.transmitted) = (upload.size, outcome.bytes)
+            // A client without a journal that is killed before it logs a completed upload sends it again.
+            if upload.isDurable, outcome.copies > 1 { row.twice += 1 }
             return (upload.isDurable, row)
         }
-        for manner in FaultyFiles.Manner.allCases {
-            rows.append(("downloads, \(manner)", downloads.filter { $0.0 == manner }.map(\.2).reduce(Row(), +)))
+        for behavior in FaultyFiles.Behavior.allCases {
+            rows.append(("downloads, \(behavior)", downloads.filter { $0.0 == behavior }.map(\.2).reduce(Row(), +)))
         }
         rows.append(("uploads, tus", sentUploads.map(\.1).reduce(Row(), +)))
         for isDurable in [false, true] {
@@ -69,14 +70,14 @@ struct ChaosTable {
         continuable = downloads.filter(\.0.isContinuable).map(\.2).reduce(Row(), +)
     }
 
-    private static func judge(_ name: String, _ isDurable: Bool, isRight: Bool, _ history: ChaosHistory) -> Row {
+    private static func row(_ name: String, _ isDurable: Bool, isRight: Bool, _ history: ChaosHistory) -> Row {
         let (done, events) = (history.done[name] ?? 0, history.events[name] ?? [])
-        let isTold = isDurable ? !events.isEmpty : done > 0
+        let isReported = isDurable ? !events.isEmpty : done > 0
         let isWrong = history.wrong.contains(name)
         let isTwice = isDurable ? (history.identifiers[name] ?? []).count > 1 || done > 0 : done > 1 || !events.isEmpty
         return Row(
-            count: 1, right: isTold && isRight && !isWrong ? 1 : 0, wrong: isTold && (!isRight || isWrong) ? 1 : 0,
-            lost: isTold ? 0 : 1, twice: isTwice ? 1 : 0, again: max(0, events.count - 1))
+            count: 1, right: isReported && isRight && !isWrong ? 1 : 0, wrong: isReported && (!isRight || isWrong) ? 1 : 0,
+            lost: isReported ? 0 : 1, twice: isTwice ? 1 : 0, again: max(0, events.count - 1))
     }
 
     private static func isVersion(_ file: FaultyFiles.File, _ path: String) -> Bool {
@@ -89,32 +90,34 @@ struct ChaosTable {
 
     var lives: Int { history.lives }
 
-    /// What is not as it should be. `percent`: how much may be read of files that can be continued and have not changed, of their size.
-    func objections(percent: Int) -> [String] {
+    /// Returns everything that is wrong. `percent`: the maximum bytes read of files that can be continued and have not changed,
+    /// in percent of their size.
+    func problems(percent: Int) -> [String] {
         let all = rows.map(\.row).reduce(Row(), +)
-        var objections = history.failures
-        if all.right != all.count || all.lost > 0 || all.wrong > 0 { objections.append("not everything is right") }
-        if all.twice > 0 { objections.append("something was told or done twice") }
-        // Both counts are of what arrived: the client's has what a killed process may have read beyond its file, the server's lacks what was
-        // not acknowledged before a connection ended. What the server sent to a dead link is in the table, and nobody has read it.
-        for (what, bytes) in [("were read", continuable.read), ("were acknowledged", continuable.acknowledged)]
+        var problems = history.failures
+        if all.right != all.count || all.lost > 0 || all.wrong > 0 { problems.append("some transfers are wrong or lost") }
+        if all.twice > 0 { problems.append("some transfers were reported or executed twice") }
+        // Both counts cover bytes that arrived. The client's includes bytes that a killed process may have read but not
+        // written; the server's lacks bytes that were not acknowledged before a connection ended. Bytes sent to a dead link are
+        // only in the table.
+        for (verb, bytes) in [("were read", continuable.read), ("were acknowledged", continuable.acknowledged)]
         where bytes * 100 > continuable.size * Int64(percent) {
-            objections.append("\(bytes) bytes \(what) of files that have \(continuable.size), and may be continued")
+            problems.append("\(bytes) bytes \(verb) of continuable files with \(continuable.size) bytes")
         }
-        // Or they count nothing: less than all of it makes no file.
+        // Fewer bytes than the size would mean that the counters do not work.
         if continuable.transmitted < continuable.size || continuable.read < continuable.size {
-            objections.append(
-                "\(continuable.transmitted) bytes sent, \(continuable.read) read, where there are \(continuable.size)")
+            problems.append(
+                "\(continuable.transmitted) bytes sent, \(continuable.read) read of \(continuable.size)")
         }
         if continuable.acknowledged * 10 < continuable.size * 8 {
-            objections.append("only \(continuable.acknowledged) bytes acknowledged, where there are \(continuable.size)")
+            problems.append("only \(continuable.acknowledged) bytes acknowledged of \(continuable.size)")
         }
-        return objections
+        return problems
     }
 
     var text: String {
         var lines = ["                        files  right  wrong  lost  twice  again      MiB   read  acked   sent"]
-        // Bytes that are counted otherwise for uploads have no sum.
+        // Bytes are counted in another way for uploads, so there is no sum of them.
         let sums = ([("all", rows.map(\.row).reduce(Row(), +))] + sessions).map { name, row in
             var sum = row
             (sum.read, sum.acknowledged, sum.transmitted) = (0, 0, 0)

@@ -3,32 +3,33 @@ import Foundation
 import HTTPSessionTestKit
 import Pacing
 
-/// A server of many files that is cut off, changes them, lies and rests, by seeded draws.
+/// A server of many files that cuts connections, changes its files, sends wrong ranges and pauses, by seeded random draws.
 final class FaultyFiles: Sendable {
-    /// How the server is about one file.
-    enum Manner: Int, CaseIterable, Sendable {
+    /// The behavior of the server for one file.
+    enum Behavior: Int, CaseIterable, Sendable {
         case tagged, dated, early, unwell, slow
-        /// The file changes while it is being fetched: of another size, or of the same. By its tag, or by its date alone.
+        /// The file changes while it is being downloaded, with or without another size. It is identified by its tag, or only by
+        /// its date.
         case changing, redated
-        /// `Content-Range` lies now and then.
+        /// `Content-Range` is sometimes wrong.
         case lying
-        /// `Range` is not known.
+        /// `Range` is ignored.
         case ignoring
-        /// There is nothing by which parts could be put together.
+        /// There is no strong validator by which ranges could be combined.
         case weak, nameless
 
-        /// Whether its bytes need to come only once, but for what is under way when a connection dies.
-        var isContinuable: Bool { rawValue <= Manner.slow.rawValue }
+        /// Whether each byte needs to be transferred only once, except for bytes in flight when a connection dies.
+        var isContinuable: Bool { rawValue <= Behavior.slow.rawValue }
         var changes: Bool { self == .changing || self == .redated }
     }
 
     struct File: Sendable {
         let number: Int
-        let manner: Manner
-        /// The sizes of all versions there have been; the last is the present one.
+        let behavior: Behavior
+        /// The sizes of all versions; the last is the current one.
         var sizes: [Int64]
-        /// Bytes of responses' bodies that have left the server's kernel, and of these that the client's kernel has acknowledged, whichever
-        /// process was there for them.
+        /// The bytes of response bodies that the server's kernel has sent, and those that the client's kernel has acknowledged,
+        /// for all client processes.
         var transmitted: Int64 = 0
         var acknowledged: Int64 = 0
     }
@@ -58,7 +59,7 @@ final class FaultyFiles: Sendable {
 
     var files: [File] { state.withLock { $0.files } }
 
-    /// Ends all connections, and is back after a while.
+    /// Ends all connections, and restarts the server after a pause.
     func restart(after pause: Duration) async throws {
         stop()
         try? await Task.sleep(for: pause)
@@ -88,8 +89,9 @@ final class FaultyFiles: Sendable {
             state.withLock { state in
                 guard let number = number(in: request), state.files.indices.contains(number) else { return StubResponse(404) }
                 let file = state.files[number]
-                // What begins anew with each connection would never end: it comes within a second, if the machine can.
-                let needsHaste = !file.manner.isContinuable && !file.manner.changes
+                // A download that restarts with each connection would never end at the limited rate, so it is served within a
+                // second.
+                let needsHaste = !file.behavior.isContinuable && !file.behavior.changes
                 let speed = needsHaste ? max(bytesPerSecond, Int(file.sizes.last ?? 0)) : bytesPerSecond
                 return answer(request, number, &state).slow(bytesPerSecond: speed)
             }
@@ -100,24 +102,24 @@ final class FaultyFiles: Sendable {
 
     private static func answer(_ request: ReceivedRequest, _ number: Int, _ state: inout State) -> StubResponse {
         func chance(_ percent: UInt64) -> Bool { state.random.next() % 100 < percent }
-        let manner = state.files[number].manner
-        if manner.changes, state.files[number].sizes.count < 4, chance(25) {
+        let behavior = state.files[number].behavior
+        if behavior.changes, state.files[number].sizes.count < 4, chance(25) {
             let size = state.files[number].sizes.last ?? 0
             state.files[number].sizes.append(chance(50) ? size : size + Int64(state.random.next() % 100_000))
         }
-        if manner == .unwell, chance(20) { return StubResponse(503).field("Retry-After", "\(state.random.next() % 2)") }
+        if behavior == .unwell, chance(20) { return StubResponse(503).field("Retry-After", "\(state.random.next() % 2)") }
         let file = state.files[number]
         let (version, size) = (file.sizes.count - 1, file.sizes.last ?? 0)
-        var reply = body(of: file, request, version, size, lies: manner == .lying && chance(30))
+        var reply = body(of: file, request, version, size, lies: behavior == .lying && chance(30))
         let (start, count) = (size - reply.body.count, reply.body.count)
-        if manner == .slow, chance(20), count > 60_000 {
-            // At 10 KB a second for three seconds.
+        if behavior == .slow, chance(20), count > 60_000 {
+            // 10 KB per second for three seconds.
             let base = Manifest.base(file: number, version: version) + start
             reply.body.segments =
                 (0..<3).flatMap { [.pattern(from: base + $0 * 10_000, count: 10_000), .wait(.delay(.seconds(1)))] }
                 + [.pattern(from: base + 30_000, count: count - 30_000)]
         }
-        if manner == .early ? chance(50) : chance(8), count > 1 {
+        if behavior == .early ? chance(50) : chance(8), count > 1 {
             reply = reply.cut(
                 afterBodyBytes: Int64(state.random.next() % UInt64(count)), chance(50) ? .reset : .truncated)
         }
@@ -131,7 +133,7 @@ final class FaultyFiles: Sendable {
         let date = HTTPDateText.at(784_111_777 + version * 10)
         var fields: [(String, String)] = [("Date", HTTPDateText.at(784_200_000))]
         var validator: String?
-        switch file.manner {
+        switch file.behavior {
         case .tagged, .early, .unwell, .slow, .changing, .lying, .ignoring: validator = "\"\(file.number)-\(version)\""
         case .dated, .redated: validator = date
         case .weak: fields.append(("ETag", "W/\"\(file.number)\""))
@@ -141,7 +143,7 @@ final class FaultyFiles: Sendable {
         let isSame = request["if-none-match"] ?? request["if-modified-since"]
         if let isSame, isSame == validator { return fields.reduce(StubResponse(304)) { $0.field($1.0, $1.1) } }
         var reply = StubResponse(body: StubBody([.pattern(from: base, count: size)]))
-        if file.manner != .ignoring, let validator, let range = request["range"], request["if-range"] == validator,
+        if file.behavior != .ignoring, let validator, let range = request["range"], request["if-range"] == validator,
             let start = Int64(range.dropFirst("bytes=".count).dropLast()), start < size
         {
             reply = StubResponse(206, body: StubBody([.pattern(from: base + start, count: size - start)]))
@@ -152,7 +154,7 @@ final class FaultyFiles: Sendable {
     }
 }
 
-/// IMF-fixdate (RFC 9110 section 5.6.7) of seconds since 1970.
+/// The IMF-fixdate (RFC 9110 section 5.6.7) of a time in seconds since 1970.
 enum HTTPDateText {
     static func at(_ seconds: Int) -> String {
         let formatter = DateFormatter()

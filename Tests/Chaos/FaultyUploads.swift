@@ -3,27 +3,28 @@ import Foundation
 import HTTPSessionTestKit
 import Pacing
 
-/// A tus server that is cut off, refuses, is silent and restarts, by seeded draws. Its uploads are on the disk, and nothing else outlives it.
+/// A tus server that cuts connections, refuses, stays silent and restarts, by seeded random draws. Only its uploads on the disk
+/// survive a restart.
 final class FaultyUploads: Sendable {
-    /// What came of one upload, whichever of the server's uploads it went to.
-    struct Came: Sendable {
-        /// How often it is there as a whole; and whether all of these are what was sent.
+    /// The result of one upload, over all of the server's resources for it.
+    struct Outcome: Sendable {
+        /// The number of complete copies, and whether all of them have the right bytes.
         var copies = 0
         var isRight = true
-        /// Of bodies that were read.
+        /// The bytes of bodies that were read.
         var bytes: Int64 = 0
     }
 
     struct Restarts: Sendable {
         var count = 0
-        /// Those that found an upload half there.
-        var inTheMiddle = 0
+        /// The restarts while an upload was incomplete.
+        var duringUploads = 0
     }
 
     private struct State: Sendable {
         var server: UploadServer?
         var random: SplitMix64
-        /// Of bodies that former servers have read, by the server's number of the upload.
+        /// The bytes of bodies that earlier servers have read, by the path of the upload.
         var bytes: [String: Int64] = [:]
         var restarts = Restarts()
     }
@@ -47,7 +48,7 @@ final class FaultyUploads: Sendable {
     }
 
     private static func start(_ options: UploadServer.Options, _ state: Locked<State>) throws -> UploadServer {
-        // The closure must not keep the server that has it.
+        // The closure must not retain the server that owns it.
         let draws = Locked(state.withLock { SplitMix64(seed: $0.random.next()) })
         return try UploadServer(.tus, options: options) { _ in
             let (draw, size) = draws.withLock { ($0.next() % 100, Int64($0.next() % 1_000_000)) }
@@ -60,21 +61,21 @@ final class FaultyUploads: Sendable {
         }
     }
 
-    /// Ends all connections and forgets everything but the disk; is back after a while.
+    /// Ends all connections, and starts a new server with the same directory after a pause.
     func restart(after pause: Duration) async throws {
-        let isInTheMiddle = stop()
+        let isDuringUpload = stop()
         try? await Task.sleep(for: pause)
         let next = try FaultyUploads.start(options, state)
         state.withLock { state in
             state.server = next
             state.restarts.count += 1
-            if isInTheMiddle { state.restarts.inTheMiddle += 1 }
+            if isDuringUpload { state.restarts.duringUploads += 1 }
         }
     }
 
     var restarts: Restarts { state.withLock { $0.restarts } }
 
-    /// - Returns: whether there was an upload of which only a part had come.
+    /// - Returns: Whether an upload was incomplete.
     @discardableResult
     func stop() -> Bool {
         guard let server = state.withLock({ $0.server.take() }) else { return false }
@@ -86,28 +87,28 @@ final class FaultyUploads: Sendable {
         return server.uploads.contains { $0.count > 0 && $0.count < $0.length ?? 0 }
     }
 
-    /// What has come of the manifest's uploads, by their numbers: read from the disk by a server that knows nothing else.
-    func result(_ uploads: [Manifest.Upload]) throws -> [Int: Came] {
+    /// Returns the results of the manifest's uploads by their numbers, read from the disk by a new server.
+    func result(_ uploads: [Manifest.Upload]) throws -> [Int: Outcome] {
         stop()
         let expected = Dictionary(uniqueKeysWithValues: uploads.map { ($0.number, $0) })
         let bytes = state.withLock { $0.bytes }
         var options = options
         options.address = .loopback
         options.namespace = nil
-        var result: [Int: Came] = [:]
+        var result: [Int: Outcome] = [:]
         for (index, upload) in try UploadServer(.tus, options: options).uploads.enumerated() {
             let field = upload.fields.first { $0.name.lowercased() == "upload-metadata" }?.value.split(separator: " ").last
             guard let data = field.flatMap({ Data(base64Encoded: String($0)) }),
                 let number = Int(String(decoding: data, as: UTF8.self)),
                 let upload = expected[number].map({ (wanted: $0, found: upload) })
             else { continue }
-            var came = result[number] ?? Came()
-            came.bytes += bytes["/uploads/\(index + 1)"] ?? 0
+            var outcome = result[number] ?? Outcome()
+            outcome.bytes += bytes["/uploads/\(index + 1)"] ?? 0
             if upload.found.count == upload.found.length {
-                came.copies += 1
-                came.isRight = came.isRight && Data(upload.found.bytes) == Manifest.bytes(upload: upload.wanted)
+                outcome.copies += 1
+                outcome.isRight = outcome.isRight && Data(upload.found.bytes) == Manifest.bytes(upload: upload.wanted)
             }
-            result[number] = came
+            result[number] = outcome
         }
         return result
     }

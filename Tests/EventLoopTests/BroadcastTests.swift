@@ -3,7 +3,7 @@ import Testing
 
 @testable import EventLoop
 
-/// A number that knows what it stands for.
+/// A number with the count of merged values.
 private struct Count: Coalescing, Equatable {
     var value: Int
     var missed = 0
@@ -16,21 +16,21 @@ private struct Count: Coalescing, Equatable {
 }
 
 @Suite struct BroadcastTests {
-    @Test func `the present comes first, marked as such`() async {
+    @Test func `the latest value comes first, marked as initial`() async {
         let broadcast = Broadcast<Count>()
         broadcast.publish(Count(value: 1))
         let subscription = broadcast.subscribe()
         #expect(await subscription.next() == Count(value: 1, isFirst: true))
     }
 
-    @Test func `a slow reader gets one value for all that it missed`() async {
+    @Test func `a slow reader receives one merged value for all that it missed`() async {
         let broadcast = Broadcast<Count>()
         let subscription = broadcast.subscribe()
         for value in 1...5 { broadcast.publish(Count(value: value)) }
         #expect(await subscription.next() == Count(value: 5, missed: 4))
     }
 
-    @Test func `each subscriber has its own place`() async {
+    @Test func `each subscriber has its own slot`() async {
         let broadcast = Broadcast<Count>()
         let (fast, slow) = (broadcast.subscribe(), broadcast.subscribe())
         broadcast.publish(Count(value: 1))
@@ -40,7 +40,7 @@ private struct Count: Coalescing, Equatable {
         #expect(await slow.next() == Count(value: 2, missed: 1))
     }
 
-    @Test func `a waiting reader ends with its task`() async {
+    @Test func `canceling the task ends a waiting reader`() async {
         let broadcast = Broadcast<Count>()
         let subscription = broadcast.subscribe()
         let reader = Task { await subscription.next() }
@@ -48,7 +48,7 @@ private struct Count: Coalescing, Equatable {
         #expect(await reader.value == nil)
     }
 
-    @Test func `what waits is delivered before the end`() async {
+    @Test func `the available value is delivered before the end`() async {
         let broadcast = Broadcast<Count>()
         let subscription = broadcast.subscribe()
         broadcast.publish(Count(value: 1))
@@ -58,15 +58,15 @@ private struct Count: Coalescing, Equatable {
         #expect(await broadcast.subscribe().next()?.value == 1)
     }
 
-    @Test func `the present is left out where it is not wanted`() {
+    @Test func `a subscription without the latest value starts empty`() {
         let broadcast = Broadcast(Count(value: 1))
-        let subscription = broadcast.subscribe(withPresent: false)
+        let subscription = broadcast.subscribe(includingLatest: false)
         #expect(!subscription.hasValue && broadcast.subscriberCount == 1)
         broadcast.publish(Count(value: 2))
         #expect(subscription.take() == Count(value: 2))
     }
 
-    @Test func `callbacks never overlap, also on a concurrent queue, and the last value comes`() async {
+    @Test func `callbacks never overlap on a concurrent queue, and the last value is delivered`() async {
         let broadcast = Broadcast<Count>()
         let seen = Seen()
         let queue = DispatchQueue(label: "concurrent", attributes: .concurrent)
@@ -80,7 +80,7 @@ private struct Count: Coalescing, Equatable {
         callback.end()
     }
 
-    @Test func `a callback is called with the present, with what waits, and last with what its end says`() {
+    @Test func `a callback receives the latest value, coalesced values, and its final value`() {
         let broadcast = Broadcast(Count(value: 1))
         let jobs = Locked<[@Sendable () -> Void]>([])
         let seen = Seen()
@@ -105,7 +105,7 @@ private struct Count: Coalescing, Equatable {
     }
 }
 
-/// What a callback saw, and how many calls ran at once at most.
+/// The last value that a callback received, and the maximum number of concurrent calls.
 private final class Seen: Sendable {
     private struct State: Sendable {
         var last = 0
@@ -133,7 +133,7 @@ private final class Seen: Sendable {
         if let waiter { waiter.0.resume(returning: waiter.1) }
     }
 
-    /// Waits until the value has been seen; gives the number of calls that ran at once at most.
+    /// Waits until the value has been received. Returns the maximum number of concurrent calls.
     func wait(for value: Int) async -> Int {
         await withCheckedContinuation { continuation in
             let most = state.withLock { state -> Int? in

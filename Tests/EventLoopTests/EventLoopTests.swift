@@ -10,19 +10,19 @@ import Testing
         #expect(loop.wait(until: nil).isEmpty)
     }
 
-    @Test func `a passed deadline does not wait`() throws {
+    @Test func `a wait with a passed deadline returns at once`() throws {
         var loop = try EventLoop()
         #expect(loop.wait(until: MonotonicClock.now() - 1).isEmpty)
     }
 
-    @Test func `a deadline is never early`() throws {
+    @Test func `a wait never ends before its deadline`() throws {
         var loop = try EventLoop()
         let deadline = MonotonicClock.now() + 3_100_000
         #expect(loop.wait(until: deadline).isEmpty)
         #expect(MonotonicClock.now() >= deadline)
     }
 
-    @Test func `a readable descriptor comes back with its token`() throws {
+    @Test func `a readable descriptor is reported with its token`() throws {
         var loop = try EventLoop()
         var ends: [Int32] = [0, 0]
         #expect(pipe(&ends) == 0)
@@ -60,7 +60,7 @@ import Testing
         #expect(mailbox.takeAll() == [1])
     }
 
-    @Test func `a loop that looks again is not woken, and does not wait`() {
+    @Test func `a loop that stays awake is not woken and does not wait`() {
         #expect(mailbox.takeAll(staysAwake: true) == [])
         mailbox.post(1)
         #expect(!isWoken)
@@ -68,7 +68,7 @@ import Testing
         #expect(mailbox.takeAll(staysAwake: true) == [1])
     }
 
-    @Test func `a loop that waits is woken`() {
+    @Test func `a waiting loop is woken`() {
         #expect(mailbox.takeAll(staysAwake: true) == [])
         #expect(mailbox.mayWait())
         mailbox.post(1)
@@ -77,7 +77,7 @@ import Testing
 }
 
 @Suite struct LoopThreadTests {
-    @Test func `the work runs after its preparation and ends with it`() throws {
+    @Test func `the thread runs the prepared work and ends after it`() throws {
         let done = try Waker()
         let thread = try LoopThread(name: "test", namespace: nil) { { done.wake() } }
         thread.join()
@@ -85,13 +85,13 @@ import Testing
         #expect(poll(&poller, 1, 0) == 1)
     }
 
-    @Test func `a namespace that does not exist is an error of the starter`() {
+    @Test func `a namespace that does not exist is an error at the start`() {
         #expect(throws: LoopThread.StartError.noNamespace(errno: ENOENT)) {
             try LoopThread(name: "test", namespace: "/run/netns/there-is-none") { {} }
         }
     }
 
-    @Test func `only what is wrong with the path says that there is no namespace`() {
+    @Test func `only errors of the path count as a missing namespace`() {
         for number in [ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG] {
             #expect(LoopThread.StartError(opening: number) == .noNamespace(errno: number))
         }
@@ -101,13 +101,13 @@ import Testing
         for number in [EACCES, EPERM] { #expect(LoopThread.StartError(opening: number) == .notPermitted) }
     }
 
-    @Test func `a file that is no namespace is an error of the starter`() {
+    @Test func `a file that is not a namespace is an error at the start`() {
         #expect(throws: LoopThread.StartError.noNamespace(errno: EINVAL)) {
             try LoopThread(name: "test", namespace: "/dev/null") { {} }
         }
     }
 
-    @Test func `what a thread that has left has others do is done at home, in its order`() throws {
+    @Test func `a thread in another namespace wakes others through the home thread, in order`() throws {
         let seen = Locked<[String]>([])
         let done = try Waker(blocks: true)
         let note: @Sendable (String) -> Void = { name in
@@ -119,7 +119,7 @@ import Testing
                 try? HomeThread.leave()
                 note("left")
                 HomeThread.run { note("first") }
-                // Threads that it makes are where it is.
+                // A thread that it creates is in the same namespace.
                 let other = try? LoopThread(name: "other", namespace: nil) {
                     {
                         note("made")
@@ -138,7 +138,7 @@ import Testing
         #expect(words.filter { $0.hasPrefix("first") || $0.hasPrefix("second") } == ["first at home", "second at home"])
     }
 
-    @Test func `a failed preparation is an error of the starter`() {
+    @Test func `a failed preparation is an error at the start`() {
         #expect(throws: LoopThread.StartError.system(LoopError(call: "socket", errno: EMFILE))) {
             try LoopThread(name: "test", namespace: nil) { () throws(LoopError) in throw LoopError(call: "socket", errno: EMFILE)
             }

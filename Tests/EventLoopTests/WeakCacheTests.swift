@@ -5,7 +5,7 @@ import Testing
 @Suite struct WeakCacheTests {
     private final class Object: Sendable {}
 
-    @Test func `an object is shared while somebody holds it`() {
+    @Test func `an object is shared while it is referenced`() {
         let cache = WeakCache<Int, Object>()
         var object: Object? = cache.insert(Object(), for: 1)
         #expect(cache.object(for: 1) === object && cache.object(for: 2) == nil)
@@ -13,7 +13,7 @@ import Testing
         #expect(cache.object(for: 1) == nil)
     }
 
-    @Test func `the first of two objects for a key stays, and the end of the second does not remove it`() {
+    @Test func `the first of two objects for a key stays when the second is released`() {
         let cache = WeakCache<Int, Object>()
         let (first, second) = (Object(), Object())
         #expect(cache.insert(first, for: 1) === first)

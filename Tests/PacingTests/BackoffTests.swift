@@ -2,7 +2,7 @@ import Pacing
 import Testing
 
 @Suite struct BackoffTests {
-    @Test func `the greatest draws double up to the cap, and a success starts over`() {
+    @Test func `the longest waits double up to the cap, and a success resets them`() {
         var backoff = Backoff(baseNanoseconds: 100, capNanoseconds: 1000)
         let waits = (1...6).map { _ in backoff.next(draw: .max) }
         #expect(waits == [100, 200, 400, 800, 1000, 1000])
@@ -11,7 +11,7 @@ import Testing
         #expect(backoff.next(draw: .max) == 100)
     }
 
-    @Test func `the wait is as far between zero and the ceiling as the draw is between its ends`() {
+    @Test func `the wait scales linearly with the draw`() {
         var backoff = Backoff(baseNanoseconds: 1000, capNanoseconds: 1000)
         #expect(backoff.next(draw: 0) == 0)
         #expect(backoff.next(draw: .max / 2) == 500)
@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test(arguments: [1, 3, 1 << 61, 1 << 62, Int64.max])
-    func `no base overflows, however many tries`(base: Int64) {
+    func `no base overflows after any number of attempts`(base: Int64) {
         var backoff = Backoff(baseNanoseconds: base, capNanoseconds: .max)
         var latest: Int64 = 0
         for _ in 0..<200 {
@@ -31,13 +31,13 @@ import Testing
         #expect(latest == .max)
     }
 
-    @Test func `senseless limits are mended`() {
+    @Test func `invalid limits are corrected`() {
         var backoff = Backoff(baseNanoseconds: -5, capNanoseconds: -7)
         #expect(backoff.next(draw: .max) == 1)
         #expect(backoff.next(draw: .max) == 1)
     }
 
-    @Test func `random draws stay within the ceiling and use its whole width`() {
+    @Test func `random waits cover the range from zero to the ceiling`() {
         let seed = UInt64.random(in: .min ... .max)
         var random = SplitMix64(seed: seed)
         var backoff = Backoff(baseNanoseconds: 4, capNanoseconds: 4)

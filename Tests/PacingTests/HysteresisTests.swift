@@ -2,23 +2,23 @@ import Pacing
 import Testing
 
 @Suite struct HysteresisTests {
-    /// Runs results (`+` success, `-` failure) and notes each change: `+` up, `-` down, `.` none.
+    /// Records results (`+` success, `-` failure) and returns each change: `+` up, `-` down, `.` none.
     private func transcript(_ results: String, failAfter: Int, recoverAfter: Int) -> String {
         var state = Hysteresis(failAfter: failAfter, recoverAfter: recoverAfter)
         return String(results.map { state.record(success: $0 == "+").map { $0 ? "+" : "-" } ?? "." })
     }
 
-    @Test func `two failures make it down, one success up`() {
+    @Test func `two failures make the state down, one success up`() {
         #expect(transcript("+-+--+--", failAfter: 2, recoverAfter: 1) == "+...-+.-")
     }
 
-    @Test func `from unknown it needs as many results as later`() {
+    @Test func `an unknown state needs as many results as a known one`() {
         #expect(transcript("--", failAfter: 2, recoverAfter: 1) == ".-")
         #expect(transcript("+++", failAfter: 1, recoverAfter: 3) == "..+")
         #expect(transcript("+-+-+-", failAfter: 2, recoverAfter: 2) == "......")
     }
 
-    @Test func `a change is told once`() {
+    @Test func `a change is reported once`() {
         #expect(transcript("----++++", failAfter: 2, recoverAfter: 3) == ".-....+.")
     }
 
@@ -26,20 +26,20 @@ import Testing
         #expect(transcript("-+-", failAfter: 0, recoverAfter: -3) == "-+-")
     }
 
-    @Test func `a result against the state is a doubt until it is confirmed or refuted`() {
+    @Test func `a result against the state contradicts it until it is confirmed or refuted`() {
         var state = Hysteresis(failAfter: 2, recoverAfter: 1)
-        #expect(!state.isInDoubt)
+        #expect(!state.isContradicted)
         #expect(state.record(success: false) == nil)
-        #expect(state.isInDoubt)
+        #expect(state.isContradicted)
         #expect(state.record(success: true) == true)
-        #expect(!state.isInDoubt)
+        #expect(!state.isContradicted)
         #expect(state.record(success: false) == nil)
-        #expect(state.isInDoubt)
+        #expect(state.isContradicted)
         #expect(state.record(success: false) == false)
-        #expect(!state.isInDoubt)
+        #expect(!state.isContradicted)
     }
 
-    @Test func `after a reset it is unknown and a streak begins anew`() {
+    @Test func `after a reset the state is unknown and the streak restarts`() {
         var state = Hysteresis(failAfter: 2, recoverAfter: 1)
         #expect(state.record(success: true) == true)
         #expect(state.record(success: false) == nil)

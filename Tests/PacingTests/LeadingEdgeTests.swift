@@ -2,7 +2,7 @@ import Pacing
 import Testing
 
 @Suite struct LeadingEdgeTests {
-    @Test func `the first runs at once, the second after the interval, a late third at once`() {
+    @Test func `the first request runs at once, the second after the interval, a late third at once`() {
         var limiter = LeadingEdge(intervalNanoseconds: 100)
         #expect(limiter.request(now: 7) == .now)
         #expect(limiter.request(now: 50) == .at(107))
@@ -12,7 +12,7 @@ import Testing
         #expect(limiter.request(now: 207) == .now)
     }
 
-    @Test func `requests under a pending run neither move it nor add to it`() {
+    @Test func `requests during a pending run neither move it nor add a run`() {
         var limiter = LeadingEdge(intervalNanoseconds: 100)
         #expect(limiter.request(now: 0) == .now)
         for now in stride(from: Int64(1), to: 100, by: 1) { #expect(limiter.request(now: now) == .at(100)) }
@@ -20,7 +20,7 @@ import Testing
         #expect(limiter.pending == nil)
     }
 
-    @Test func `a request after the deadline runs at once and stands for the pending one`() {
+    @Test func `a request after the deadline runs at once and replaces the pending run`() {
         var limiter = LeadingEdge(intervalNanoseconds: 100)
         #expect(limiter.request(now: 0) == .now)
         #expect(limiter.request(now: 10) == .at(100))
@@ -35,7 +35,7 @@ import Testing
         #expect(limiter.request(now: 5) == .now)
     }
 
-    @Test func `an interval beyond the end of time waits for ever`() {
+    @Test func `an interval beyond the end of time never becomes due`() {
         var limiter = LeadingEdge(intervalNanoseconds: .max)
         #expect(limiter.request(now: 5) == .now)
         #expect(limiter.request(now: 6) == .at(.max))

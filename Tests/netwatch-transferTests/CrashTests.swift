@@ -3,13 +3,13 @@ import Glibc
 import NetworkLab
 import Testing
 
-/// Crashes of both programs: their exit status as a shell sees it, and their report. Under sanitizers the programs leave crashes to them.
+/// Crashes of both programs: their exit status in a shell, and their report. Under sanitizers, the sanitizers report crashes.
 @Suite(.skippedUnderSanitizers, .timeLimit(.minutes(10))) struct CrashTests {
     enum Command: String, CaseIterable {
         case watch, get
 
-        /// Runs until somebody ends it: nobody listens at port 1.
-        var words: [String] {
+        /// The arguments of a command that never ends by itself: port 1 is closed.
+        var arguments: [String] {
             switch self {
             case .watch: ["watch", "--json"]
             case .get: ["get", "--json", "http://127.0.0.1:1/crash"]
@@ -24,8 +24,10 @@ import Testing
     @Test(
         arguments: Command.allCases,
         [(SIGILL, "SIGILL"), (SIGTRAP, "SIGTRAP"), (SIGABRT, "SIGABRT"), (SIGSEGV, "SIGSEGV"), (SIGQUIT, "SIGQUIT")])
-    func aCrashSignalEndsTheProgramWithin1sWithABacktrace(command: Command, signal: (number: Int32, name: String)) throws {
-        let program = try folder.run(command.words)
+    func `a crash signal ends the program within 1 s with a backtrace`(
+        command: Command, signal: (number: Int32, name: String)
+    ) throws {
+        let program = try folder.run(command.arguments)
         _ = try program.nextLine()
         let start = ContinuousClock.now
         try program.signal(signal.number)
@@ -39,9 +41,9 @@ import Testing
     }
 
     @Test(arguments: Command.allCases, [SIGSEGV, SIGQUIT])
-    func aCrashOnATerminalAsksNothing(command: Command, number: Int32) throws {
+    func `a crash on a terminal asks no question`(command: Command, number: Int32) throws {
         let program = try folder.run(
-            command.words, environment: ["TERM": "xterm", "SWIFT_BACKTRACE": nil], input: .terminal, output: .terminal,
+            command.arguments, environment: ["TERM": "xterm", "SWIFT_BACKTRACE": nil], input: .terminal, output: .terminal,
             errors: .output)
         _ = try program.nextLine()
         let start = ContinuousClock.now
@@ -51,7 +53,7 @@ import Testing
         #expect(try program.remainingLines().contains { $0.hasPrefix("netwatch: ") && $0.contains("SIG") })
     }
 
-    /// A fault in the program's own code, injected on SIGUSR1: its exit status, and the words of its report.
+    /// A fault that is injected into the program on SIGUSR1, with its exit status and its report.
     enum Fault: String, CaseIterable {
         case null, trap, abort, recursion, thread, loop
 
@@ -63,13 +65,13 @@ import Testing
             }
         }
 
-        var words: String {
+        var report: String {
             switch self {
             case .null: "netwatch: crashed: SIGSEGV at address 0x10 in thread netwatch"
             case .recursion: "netwatch: crashed: SIGSEGV at address 0x"
             case .thread: "netwatch: crashed: SIGSEGV at address 0x10 in thread other"
             case .trap: "netwatch: crashed: SIGILL in thread netwatch"
-            // Sent to the monitor's thread, which leaves all other signals to the program.
+            // Sent to the monitor's thread, which blocks all signals except crash signals.
             case .loop: "netwatch: crashed: SIGILL in thread netwatch"
             case .abort: "netwatch: crashed: SIGABRT in thread netwatch"
             }
@@ -77,19 +79,19 @@ import Testing
     }
 
     @Test(.requires("/usr/bin/cc"), arguments: Command.allCases, Fault.allCases)
-    func aCrashInTheProgramItselfEndsItWithItsSignalAndABacktrace(command: Command, fault: Fault) throws {
+    func `a crash in the program ends it by its signal with a backtrace`(command: Command, fault: Fault) throws {
         let library = try Self.library.get()
         let program = try folder.run(
-            command.words, environment: ["LD_PRELOAD": library.file("fault.so"), "FAULT": fault.rawValue])
+            command.arguments, environment: ["LD_PRELOAD": library.file("fault.so"), "FAULT": fault.rawValue])
         _ = try program.nextLine()
         try program.signal(SIGUSR1)
         #expect(try program.wait(within: .seconds(20)) == 128 + fault.number, "\(program.ending)")
-        #expect(program.standardError.contains(fault.words), "\(program.ending)")
+        #expect(program.standardError.contains(fault.report), "\(program.ending)")
         if fault != .loop { #expect(program.standardError.contains("/fault.so+0x"), "\(program.ending)") }
     }
 
-    @Test func aCrashWhoseReportNobodyReadsEndsTheProgramAllTheSame() throws {
-        // A pipe that is full takes no report: the program waits for half a second.
+    @Test func `a crash ends the program although nobody reads the report`() throws {
+        // A full pipe blocks the report: the program waits for half a second.
         let script = "mkfifo pipe; exec 3<>pipe; head -c 65536 /dev/zero >&3; exec \"$0\" watch --json 2>&3"
         let program = try Program(["sh", "-c", script, Programs.netwatch], directory: folder.path)
         _ = try program.nextLine()
@@ -99,7 +101,7 @@ import Testing
         #expect(start.duration(to: .now) < .seconds(1))
     }
 
-    @Test func sigquitThatAShellIgnoresEndsTheProgramAndStaysIgnoredForTheCommandOfWait() throws {
+    @Test func `SIGQUIT ignored by a shell ends the program and stays ignored for the command of wait`() throws {
         let program = try Program(["sh", "-c", "trap '' QUIT; exec \"$0\" watch --json", Programs.netwatch])
         _ = try program.nextLine()
         try program.signal(SIGQUIT)
@@ -147,11 +149,11 @@ import Testing
         try Data(source.utf8).write(to: URL(fileURLWithPath: directory.file("fault.c")))
         let options = ["-O0", "-shared", "-fPIC", "-w", "-pthread"]
         let compiler = try Program(["/usr/bin/cc"] + options + ["-o", directory.file("fault.so"), directory.file("fault.c")])
-        guard try compiler.wait() == 0 else { throw CompilationError(words: compiler.standardError) }
+        guard try compiler.wait() == 0 else { throw CompilationError(message: compiler.standardError) }
         return directory
     }
 
     struct CompilationError: Error {
-        let words: String
+        let message: String
     }
 }

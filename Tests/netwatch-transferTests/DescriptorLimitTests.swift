@@ -3,22 +3,23 @@ import HTTPSessionTestKit
 import NetworkLab
 import Testing
 
-/// Both programs with few descriptors (RLIMIT_NOFILE): each ends with a code of its own and one line, never by a trap, and never hangs.
+/// Both programs with few descriptors (RLIMIT_NOFILE): each fails with an exit code and one line, never by a trap, and never
+/// hangs.
 @Suite(.timeLimit(.minutes(10))) struct DescriptorLimitTests {
     private let folder: ProgramFolder
 
     init() throws { folder = try ProgramFolder() }
 
-    private func run(_ words: [String], limit: Int) throws -> Program {
-        // LeakSanitizer opens descriptors when the program ends, and there are none.
+    private func run(_ arguments: [String], limit: Int) throws -> Program {
+        // LeakSanitizer would need descriptors at the end of the program.
         try Program(
-            ["sh", "-c", "ulimit -n \(limit); exec \"$@\"", "sh", Programs.netwatch] + words,
+            ["sh", "-c", "ulimit -n \(limit); exec \"$@\"", "sh", Programs.netwatch] + arguments,
             environment: ["ASAN_OPTIONS": "detect_leaks=0", "http_proxy": nil, "XDG_STATE_HOME": folder.state.path],
             directory: folder.path)
     }
 
     @Test(arguments: ["get", "put"])
-    func atEveryDescriptorLimitATransferCompletesOrEndsWithOneLine(command: String) throws {
+    func `at every descriptor limit a transfer completes or fails with one line`(command: String) throws {
         let server = try TestServer { request in StubResponse(request.method == "PUT" ? 201 : 200, body: .pattern(10_000)) }
         try folder.make("source", size: 10_000)
         var completed: [Int] = []
@@ -26,16 +27,17 @@ import Testing
         let limits = Array(stride(from: 4, through: 50, by: Sanitizer.isUsed ? 4 : 1))
         for limit in limits {
             let url = server.url("/file").absoluteString
-            let words = command == "get" ? ["get", "-q", "-o", "file", url] : ["put", "-q", "--protocol", "put", "source", url]
-            let program = try run(words, limit: limit)
+            let arguments =
+                command == "get" ? ["get", "-q", "-o", "file", url] : ["put", "-q", "--protocol", "put", "source", url]
+            let program = try run(arguments, limit: limit)
             let code = try program.wait(within: .seconds(60))
             #expect([0, 71].contains(code), "limit \(limit): \(program.ending)")
             let lines = program.standardError.split(separator: "\n")
             #expect(lines.count == (code == 0 ? 0 : 1) && lines.allSatisfy { $0.hasPrefix("netwatch: ") }, "\(program.ending)")
             if code == 0 { completed.append(limit) }
         }
-        // The lowest limit depends on what the test's own environment leaves open. From there on nothing fails, but for what other threads have
-        // open for a moment when the session counts.
+        // The lowest limit depends on the descriptors that the test's environment leaves open. Above it no transfer fails,
+        // except for a margin of descriptors that other threads have open while the session counts.
         let lowest = try #require(completed.first)
         #expect(Set(completed).isSuperset(of: limits.filter { $0 >= lowest + 3 }) && lowest <= 48, "\(completed)")
     }
@@ -46,9 +48,9 @@ import Testing
             ["wait", "--timeout", "20ms", "127.0.0.1:1"],
             ["record", "--for", "20ms", "recording"], ["schema"], ["--version"],
         ])
-    func atADescriptorLimitEveryOtherCommandEndsInOrder(words: [String]) throws {
+    func `at a descriptor limit every other command ends in order`(arguments: [String]) throws {
         for limit in [4, 6, 8, 10, 11, 12, 13, 14, 15, 16, 20, 32] {
-            let program = try run(words, limit: limit)
+            let program = try run(arguments, limit: limit)
             let code = try program.wait(within: .seconds(60))
             #expect([0, 1, 71, 73, 124].contains(code), "limit \(limit): \(program.ending)")
             #expect(program.standardError.split(separator: "\n").count <= 1, "limit \(limit): \(program.ending)")
@@ -56,7 +58,7 @@ import Testing
     }
 
     @Test(arguments: [48, 64, 128])
-    func atADescriptorLimit64DownloadsAtATimeWaitForEachOther(limit: Int) throws {
+    func `at a descriptor limit 64 parallel downloads wait for each other`(limit: Int) throws {
         let server = try TestServer { _ in StubResponse(body: .pattern(10_000)) }
         let urls = (0..<64).map { server.url("/file\($0)").absoluteString }
         let program = try run(["get", "-q", "--parallel", "64", "-d", "files"] + urls, limit: limit)

@@ -31,7 +31,7 @@ import Testing
         try #require(chmod(folder.file("shared"), mode) == 0)
         try link("shared/planted", to: folder.file("victim"), owner: 1)
         try link("shared/relative", to: "../victim", owner: 1)
-        // One's own, which leads to the other one.
+        // The user's own link, which leads to the other user's.
         try link("own", to: "shared/planted", owner: geteuid())
         for name in ["shared/planted", "shared/relative", "own"] {
             let error = #expect(throws: Failure.self) { try prepare(name) }
@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test func `a symbolic link of one's own, or in a directory that only its owner writes to, is followed`() throws {
+    @Test func `a symbolic link of one's own, or in a directory not writable by others, is followed`() throws {
         try #require(chmod(folder.file("shared"), 0o1777) == 0)
         try link("shared/own", to: "../victim", owner: geteuid())
         try link("foreign", to: "victim", owner: 1)

@@ -26,20 +26,20 @@ import Testing
     }
 
     @Test(
-        "an SSL_CERT_FILE without a certificate is an error, and the system's authorities do not take its place",
+        "an SSL_CERT_FILE without a certificate is an error, without fallback to the system's authorities",
         arguments: [
             ("missing.pem", "cannot read 'missing.pem': No such file or directory"), ("", "it is set and empty"),
             ("empty.pem", "'empty.pem' has no certificate"), ("text.pem", "'text.pem' has no certificate"),
             ("folder", "cannot read 'folder': Is a directory"), ("loop", "cannot read 'loop': Too many levels of symbolic links"),
         ])
-    func file(_ file: String, objection: String) throws {
+    func file(_ file: String, reason: String) throws {
         try write("", to: "empty.pem")
         try write("no certificate\n", to: "text.pem")
         try FileManager.default.createDirectory(atPath: folder.file("folder"), withIntermediateDirectories: true)
         try FileManager.default.createSymbolicLink(atPath: folder.file("loop"), withDestinationPath: "loop")
         let program = try get(file: file, directory: nil)
         #expect(try program.wait() == 66, "\(program.ending)")
-        #expect(program.standardError.hasPrefix("netwatch: get: SSL_CERT_FILE: \(objection)"), "\(program.ending)")
+        #expect(program.standardError.hasPrefix("netwatch: get: SSL_CERT_FILE: \(reason)"), "\(program.ending)")
         #expect(program.standardError.split(separator: "\n").count == 1)
         #expect(server.requests.isEmpty && folder.content("answer") == nil)
     }
@@ -51,14 +51,14 @@ import Testing
             ("unhashed", "'unhashed' has no certificate under the name of its hash"),
             ("hashed:missing", "cannot read 'missing': No such file or directory"),
         ])
-    func directory(_ directory: String, objection: String) throws {
+    func directory(_ directory: String, reason: String) throws {
         try makeDirectories()
         let program = try get(file: nil, directory: directory)
         #expect(try program.wait() == 66, "\(program.ending)")
-        #expect(program.standardError.hasPrefix("netwatch: get: SSL_CERT_DIR: \(objection)"), "\(program.ending)")
+        #expect(program.standardError.hasPrefix("netwatch: get: SSL_CERT_DIR: \(reason)"), "\(program.ending)")
     }
 
-    @Test("a server is trusted by the authorities of SSL_CERT_FILE or SSL_CERT_DIR, and by no others beside them")
+    @Test("only the authorities of SSL_CERT_FILE and SSL_CERT_DIR are trusted")
     func trusted() throws {
         try makeDirectories()
         try write(SelfSignedCertificate(names: ["other.example"]).certificate, to: "other.pem")

@@ -4,41 +4,41 @@ import HTTPSessionTestKit
 
 @testable import HTTPSession
 
-/// A server with one file, which it serves as a good server does, or as it is told.
+/// A server with one file, whose behavior the test controls.
 final class FileSource: Sendable {
-    struct Behaviour: Sendable {
+    struct Behavior: Sendable {
         var tag = "\"1\""
-        /// A reply stops after so many bytes of the file, until ``FileSource/release()``.
+        /// The number of bytes of the file after which a response stops until ``FileSource/release()``.
         var stopsAt: Int64?
         var bytesPerSecond: Int?
-        /// So many requests are answered with 503.
+        /// The number of requests that are answered with 503.
         var failures = 0
     }
 
     let server: TestServer
-    private let behaviour: Locked<Behaviour>
+    private let behavior: Locked<Behavior>
     private let size: Int64
     private let gate: Gate
 
     init(size: Int64, at address: ListeningAddress = .loopback, namespace: String? = nil) throws {
-        let behaviour = Locked(Behaviour())
+        let behavior = Locked(Behavior())
         let gate = try Gate()
-        self.behaviour = behaviour
+        self.behavior = behavior
         self.size = size
         self.gate = gate
         var options = TestServer.Options()
         options.namespace = namespace
         server = try TestServer(at: address, options: options) { request in
-            let present = behaviour.withLock { behaviour in
-                defer { behaviour.failures = max(0, behaviour.failures - 1) }
-                return behaviour
+            let present = behavior.withLock { behavior in
+                defer { behavior.failures = max(0, behavior.failures - 1) }
+                return behavior
             }
             if request.path == "/missing" { return StubResponse(404) }
             if present.failures > 0 { return StubResponse(503) }
             if request["if-none-match"] == present.tag { return StubResponse(304, fields: ["ETag": present.tag]) }
             let start = request["range"].flatMap { Int64($0.dropFirst("bytes=".count).dropLast()) } ?? 0
-            let isPart = start > 0 && request["if-range"] ?? present.tag == present.tag
-            let first = isPart ? start : 0
+            let isPartialContent = start > 0 && request["if-range"] ?? present.tag == present.tag
+            let first = isPartialContent ? start : 0
             var body = StubBody.pattern(size)
             body.segments = [.pattern(from: first, count: size - first)]
             if let stop = present.stopsAt, first < stop {
@@ -46,24 +46,24 @@ final class FileSource: Sendable {
                     .pattern(from: first, count: stop - first), .wait(.gate(gate)), .pattern(from: stop, count: size - stop),
                 ]
             }
-            var reply = StubResponse(isPart ? 206 : 200, fields: ["ETag": present.tag], body: body)
-            if isPart { reply = reply.field("Content-Range", "bytes \(first)-\(size - 1)/\(size)") }
+            var reply = StubResponse(isPartialContent ? 206 : 200, fields: ["ETag": present.tag], body: body)
+            if isPartialContent { reply = reply.field("Content-Range", "bytes \(first)-\(size - 1)/\(size)") }
             if let speed = present.bytesPerSecond { reply = reply.slow(bytesPerSecond: speed) }
             return reply
         }
     }
 
-    func change(_ change: (inout Behaviour) -> Void) { behaviour.withLock { change(&$0) } }
+    func change(_ change: (inout Behavior) -> Void) { behavior.withLock { change(&$0) } }
 
-    /// Lets the replies go on that have stopped.
+    /// Lets stopped responses continue.
     func release() { gate.open() }
 
     var url: String { server.origin + "/big.bin" }
-    var whole: Data { Data(StubBody.patternBytes(from: 0, count: Int(size))) }
+    var content: Data { Data(StubBody.patternBytes(from: 0, count: Int(size))) }
 
     var digest: String {
         get throws {
-            guard let digest = ContentDigest.sha256(of: whole) else { throw CancellationError() }
+            guard let digest = ContentDigest.sha256(of: content) else { throw CancellationError() }
             return digest.hexadecimal
         }
     }

@@ -3,14 +3,15 @@ import HTTPSessionTestKit
 import NetworkLab
 import Testing
 
-/// The causes that `get` names where no connection can be made: those that `status` names for the same targets.
+/// The causes that `get` reports without a connection. They must be those that `status` reports for the same targets.
 @Suite(.serialized, .requiresNamespaces, .requiresMounts, .timeLimit(.minutes(20))) struct GetCauseLabTests {
     private let client: LabHost
     private let site: LabHost
     private let folder: ScratchDirectory
     private let resolver: SilentResolver
 
-    /// 10.9.1.77 is on the link and silent, 203.0.113.10 is behind a silent gateway, port 81 of 10.9.1.1 drops, port 82 refuses.
+    /// Prepares the faults: 10.9.1.77 is on the link and silent, 203.0.113.10 is behind a silent gateway, port 81 of 10.9.1.1
+    /// drops packets, port 82 refuses connections.
     init() throws {
         let uplinks = try Uplinks("up0")
         (client, site) = (uplinks.client, uplinks.site)
@@ -45,10 +46,10 @@ import Testing
         Fault(testDescription: "refusing proxy", target: "203.0.113.9:80", cause: "refused", proxy: "10.9.1.1:3128"),
     ]
 
-    private func run(_ words: [String], proxy: String? = nil, errors: Program.Errors = .file) throws -> Program {
+    private func run(_ arguments: [String], proxy: String? = nil, errors: Program.Errors = .file) throws -> Program {
         let script = "mount --bind \"$1\" /etc/resolv.conf && shift && exec \"$@\""
         return try Program(
-            ["unshare", "--mount", "sh", "-c", script, "sh", folder.file("resolv.conf"), try Programs.netwatch] + words,
+            ["unshare", "--mount", "sh", "-c", script, "sh", folder.file("resolv.conf"), try Programs.netwatch] + arguments,
             on: client,
             environment: ["http_proxy": proxy.map { "http://\($0)" }, "https_proxy": nil, "all_proxy": nil, "no_proxy": nil],
             directory: folder.path, errors: errors)
@@ -71,8 +72,8 @@ import Testing
         var cause: Cause?
     }
 
-    /// All at a time: each takes as long as a probe does.
-    @Test func `get without a connection reports the cause that status reports, also while it retries`() throws {
+    /// All programs run in parallel, because each takes as long as a probe.
+    @Test func `get without a connection reports the same cause as status, also while it retries`() throws {
         let programs = try Self.faults.map { fault in
             (
                 fault,
@@ -94,8 +95,8 @@ import Testing
             let causes = Set(records.compactMap(\.cause).map { "\($0.layer)/\($0.code)" })
             #expect(causes == ["\(cause.layer)/\(cause.code)"], "\(fault.testDescription): \(lines)")
             for line in lines {
-                let told = try JSONDecoder().decode(ProxyLine.self, from: Data(line.utf8)).cause
-                #expect(told == nil || told?.evidence.proxy == fault.proxy, "\(fault.testDescription): \(line)")
+                let cause = try JSONDecoder().decode(ProxyLine.self, from: Data(line.utf8)).cause
+                #expect(cause == nil || cause?.evidence.proxy == fault.proxy, "\(fault.testDescription): \(line)")
             }
             if let proxy = fault.proxy { #expect(get.standardError.contains("the proxy \(proxy) ")) }
             let isForeign = ["Failed to connect", "milliseconds", "curl", "Could", "timed out after 8s: timed"]
@@ -104,7 +105,7 @@ import Testing
         }
     }
 
-    @Test func `a server that accepts and leaves the TLS handshake unanswered is a handshake timeout`() throws {
+    @Test func `a server that never answers the TLS handshake is a handshake timeout`() throws {
         let server = try site.serve(at: "10.9.1.1")
         let get = try run(["get", "--json", "--timeout", "4s", "https://10.9.1.1:\(server.port)/a"])
         let records = try get.remainingLines().map(TransferLine.init)

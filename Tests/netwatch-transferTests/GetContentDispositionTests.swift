@@ -43,7 +43,7 @@ import Testing
         #expect(folder.names == ["download"])
     }
 
-    @Test func `a response that suggests no name leaves that of the URL`() throws {
+    @Test func `a response without a suggested name keeps the name from the URL`() throws {
         let server = try server()
         #expect(try get("-q", "\(server.origin)/download").wait() == 0)
         #expect(folder.names == ["download"])
@@ -54,8 +54,8 @@ import Testing
         ("a%0a%1b[2J%C2%9B%E2%80%AE", "a__[2J__"), ("..", "download"), ("", "download"), ("C%3A%5Ctemp%5Ca.txt", "a.txt"),
         (String(repeating: "a", count: 10_000) + ".txt", String(repeating: "a", count: 196) + ".txt"),
     ])
-    func `a harmful name of Content-Disposition is made harmless`(_ suggested: String, _ name: String) throws {
-        // In the field and not in the query, which has no control bytes either.
+    func `an unsafe name in Content-Disposition is made safe`(_ suggested: String, _ name: String) throws {
+        // The name is in the field and not in the query, which cannot have control bytes.
         let server = try TestServer { _ in
             StubResponse(
                 fields: ["Content-Disposition": "attachment; filename*=UTF-8''\(suggested.replacing("[", with: "%5B"))"],
@@ -69,7 +69,7 @@ import Testing
         let names = try FileManager.default.contentsOfDirectory(atPath: folder.file("inner"))
         #expect(names == [name])
         #expect(try TransferLine(last).file?.hasSuffix("/inner/\(name)") == true)
-        // What is harmless stays as it is.
+        // A safe name stays unchanged.
         #expect(FileName.safe(name) == name)
     }
 
@@ -77,7 +77,7 @@ import Testing
         try Data("mine".utf8).write(to: URL(fileURLWithPath: folder.file("report.pdf")))
         let gate = try Gate()
         let server = try TestServer { _ in
-            // The first byte has to suffice.
+            // The download must fail at the first byte.
             var body = StubBody.pattern(1_000_000)
             body.segments = [.pattern(from: 0, count: 10), .wait(.gate(gate)), .pattern(from: 10, count: 999_990)]
             return StubResponse(fields: ["Content-Disposition": "attachment; filename=report.pdf", "ETag": "\"1\""], body: body)
@@ -90,7 +90,7 @@ import Testing
         gate.open()
     }
 
-    @Test func `two URLs whose Content-Disposition is the same do not overwrite one another`() async throws {
+    @Test func `two URLs with the same Content-Disposition do not overwrite each other`() async throws {
         let gate = try Gate()
         let server = try TestServer { request in
             var body = StubBody(stringLiteral: "")
@@ -98,7 +98,7 @@ import Testing
             return StubResponse(fields: ["Content-Disposition": "attachment; filename=x"], body: body)
         }
         let program = try get("-q", "\(server.origin)/download?id=1", "\(server.origin)/download?id=2")
-        // Both have been asked for while neither name is taken.
+        // Both are requested before either name is used.
         _ = try await server.awaitRequests(2)
         gate.open()
         #expect(try program.wait() == 1, "\(program.ending)")
@@ -106,7 +106,7 @@ import Testing
         #expect(["/download?id=1", "/download?id=2"].contains(text("x")))
     }
 
-    @Test func `a killed download of a file that its server names is continued under that name`() async throws {
+    @Test func `a killed download with a server-suggested name is continued under that name`() async throws {
         let gate = try Gate()
         let server = try TestServer { request in
             let start = request["range"].flatMap { Int64($0.dropFirst("bytes=".count).dropLast()) }

@@ -5,19 +5,20 @@ import NetworkLab
 import Pacing
 import Testing
 
-/// What the built program continues after signals, kills and stops.
+/// The continuation of downloads by the built program after signals, SIGKILL and SIGTSTP.
 @Suite(.serialized, .timeLimit(.minutes(20))) struct GetContinuationTests {
     private let folder: ProgramFolder
 
     init() throws { folder = try ProgramFolder() }
 
-    @Test(arguments: [SIGINT, SIGTERM, SIGHUP]) func aSignalKeepsThePartAndSaysHowToGoOn(number: Int32) async throws {
+    @Test(arguments: [SIGINT, SIGTERM, SIGHUP])
+    func `a signal keeps the partial file and reports how to continue`(number: Int32) async throws {
         let source = try FileSource(size: 1_000_000)
         source.change { $0.stopsAt = 600_000 }
         let program = try folder.get(source.url, environment: ["TERM": "dumb"], output: .terminal, errors: .output)
         _ = try program.nextLine { $0.contains("big.bin: from ") }
         try await source.server.awaitSeen { $0.sentBodyBytes >= 600_000 }
-        try await awaitPart(of: 600_000)
+        try await awaitPartialFile(of: 600_000)
         try program.signal(number)
         let line = try program.nextLine { $0.contains("stopped") }
         #expect(line == "netwatch: get: stopped: 60 % (585.9 KiB) of big.bin is kept; run the same command again to continue\r")
@@ -28,65 +29,66 @@ import Testing
         let again = try folder.get(source.url)
         #expect(try again.wait() == 0, "\(again.ending)")
         #expect(again.standardError.contains("big.bin: continued at 60 % (585.9 KiB of 976.5 KiB)\n"))
-        #expect(folder.content("big.bin") == source.whole)
+        #expect(folder.content("big.bin") == source.content)
         #expect(folder.names == ["big.bin"])
         #expect(source.server.requests.last?["range"] == "bytes=600000-")
     }
 
-    /// What has been received lies in memory until the next 128 KiB are there: what the server has sent may not be in the file.
-    private func awaitPart(of size: Int64) async throws {
+    /// Waits for a partial file of about `size` bytes. Received bytes stay in memory until 128 KiB are complete, so the file
+    /// may have fewer bytes than the server has sent.
+    private func awaitPartialFile(of size: Int64) async throws {
         let end = ContinuousClock.now + .seconds(20)
-        // The last piece comes with the end only.
+        // The last bytes are written only at the end.
         while ContinuousClock.now < end, (folder.content("big.bin.netwatch-part")?.count ?? 0) < Int(size) - (128 << 10) {
             await Task.yield()
         }
     }
 
-    @Test func onRequestItBeginsAnew() async throws {
+    @Test func `--no-continue restarts a download`() async throws {
         let source = try FileSource(size: 1_000_000)
-        try await leavePart(source)
+        try await leavePartialFile(source)
         #expect(try folder.get("-q", "--no-continue", source.url).wait() == 0)
-        #expect(folder.content("big.bin") == source.whole)
+        #expect(folder.content("big.bin") == source.content)
         #expect(source.server.requests.last?["range"] == nil)
     }
 
-    /// Leaves a part of 400,000 bytes.
-    private func leavePart(_ source: FileSource, _ arguments: String...) async throws {
+    /// Leaves a partial file of 400,000 bytes.
+    private func leavePartialFile(_ source: FileSource, _ arguments: String...) async throws {
         source.change { $0.stopsAt = 400_000 }
         let program = try folder.run(["get", "-q"] + arguments + [source.url])
         try await source.server.awaitSeen { $0.sentBodyBytes >= 400_000 }
-        try await awaitPart(of: 400_000)
+        try await awaitPartialFile(of: 400_000)
         try program.signal(SIGINT)
         #expect(try program.wait() == 128 + SIGINT, "\(program.ending)")
         source.change { $0.stopsAt = nil }
     }
 
-    @Test func anotherURLContinuesWhereTheDigestIsTheSame() async throws {
+    @Test func `another URL with the same digest continues the partial file`() async throws {
         let source = try FileSource(size: 1_000_000)
         let digest = try source.digest
-        try await leavePart(source, "--sha256", digest)
+        try await leavePartialFile(source, "--sha256", digest)
         source.change { $0.tag = "\"other\"" }
         let program = try folder.get("-q", "--sha256", digest, "-o", "big.bin", source.server.origin + "/mirror")
         #expect(try program.wait() == 0, "\(program.ending)")
-        #expect(folder.content("big.bin") == source.whole)
+        #expect(folder.content("big.bin") == source.content)
         #expect(source.server.requests.last?["range"] == "bytes=400000-")
     }
 
-    @Test func anotherVersionBeginsAnew() async throws {
+    @Test func `another version of the file restarts the download`() async throws {
         let source = try FileSource(size: 1_000_000)
-        try await leavePart(source)
+        try await leavePartialFile(source)
         source.change { $0.tag = "\"other\"" }
         #expect(try folder.get("-q", source.url).wait() == 0)
-        #expect(folder.content("big.bin") == source.whole)
+        #expect(folder.content("big.bin") == source.content)
     }
 
-    @Test func killedAtRandomMomentsItStillFinishes() async throws {
+    @Test func `a download killed at random moments still finishes`() async throws {
         let seed = UInt64.random(in: 0 ... .max)
         var random = SplitMix64(seed: seed)
         let size: Int64 = 16 << 20
         let source = try FileSource(size: size)
         for run: Int64 in 1...5 {
-            // However late the kill comes, a sixth is left for every run after this one.
+            // However late the kill is, one sixth of the file remains for each further run.
             source.change { ($0.bytesPerSecond, $0.stopsAt) = (8 << 20, size / 6 * run) }
             let before = source.server.seen.sentBodyBytes
             let point = Int64.random(in: 0..<(size / 6), using: &random)
@@ -97,7 +99,7 @@ import Testing
         }
         source.change { ($0.bytesPerSecond, $0.stopsAt) = (nil, nil) }
         #expect(try folder.get("-q", "--sha256", try source.digest, source.url).wait() == 0, "seed \(seed)")
-        #expect(folder.content("big.bin") == source.whole, "seed \(seed)")
+        #expect(folder.content("big.bin") == source.content, "seed \(seed)")
         try await source.server.awaitOpenConnections(0)
         let ratio = Double(source.server.seen.sentBodyBytes) / Double(size)
         print("get, killed 5 times (seed \(seed)): the server sent \(ratio) times the size")
@@ -105,7 +107,7 @@ import Testing
         #expect(folder.names == ["big.bin"])
     }
 
-    @Test func stoppedAndContinuedByItsShellItFinishes() async throws {
+    @Test func `a download stopped and continued by its shell finishes`() async throws {
         let source = try FileSource(size: 1_000_000)
         source.change { $0.stopsAt = 500_000 }
         let program = try folder.get(
@@ -119,7 +121,7 @@ import Testing
         source.release()
         _ = try program.nextLine { $0.contains(" big.bin  976.5 KiB in ") }
         #expect(try program.wait() == 0, "\(program.ending)")
-        #expect(folder.content("big.bin") == source.whole)
+        #expect(folder.content("big.bin") == source.content)
     }
 
     private func state(of process: Int32) -> String? {

@@ -4,7 +4,7 @@ import HTTPSessionTestKit
 import NetworkLab
 import Testing
 
-/// The built program in a host of its own, whose only uplink goes and comes. The server is at 203.0.113.9 behind it.
+/// The built program in a network namespace whose only uplink fails and returns. The server is at 203.0.113.9 behind the uplink.
 @Suite(.serialized, .requiresNamespaces, .timeLimit(.minutes(20))) struct GetLabTests {
     private let client: LabHost
     private let site: LabHost
@@ -30,7 +30,7 @@ import Testing
 
     private var file: Data? { try? Data(contentsOf: URL(fileURLWithPath: folder.file("big.bin"))) }
 
-    @Test func aCableThatIsPulledIsWaitedForInWords() async throws {
+    @Test func `get reports that it waits when the carrier is lost, and continues`() async throws {
         source.change { $0.stopsAt = 500_000 }
         let program = try get(environment: ["TERM": "dumb"], output: .terminal, errors: .output)
         _ = try program.nextLine { $0.contains("big.bin: from ") }
@@ -44,12 +44,13 @@ import Testing
         try site.ip("link set up0 up")
         _ = try program.nextLine(within: .seconds(60)) { $0.contains("big.bin: continued at ") }
         #expect(try program.wait(within: .seconds(60)) == 0, "\(program.ending)")
-        #expect(file == source.whole)
+        #expect(file == source.content)
         source.release()
     }
 
-    /// The README's example: the same command, before and after the cable is pulled and the process killed; standard error is a pipe.
-    @Test func theSameCommandFinishesWhatACableAndAKillHaveInterrupted() async throws {
+    /// README's example: the same command before and after the carrier is lost and the process is killed. Standard error is a
+    /// pipe.
+    @Test func `the same command finishes a download interrupted by carrier loss and SIGKILL`() async throws {
         source.change { $0.stopsAt = 400_000 }
         let first = try get(errors: .output)
         #expect(try first.nextLine() == "big.bin: from \(source.url)")
@@ -74,20 +75,20 @@ import Testing
         #expect(lines[0] == "big.bin: from \(source.url)")
         #expect(lines[1].contains(/^big.bin: continued at \d+ % \(.* of 976.5 KiB\)$/))
         #expect(lines[2].contains(/^big.bin: .* of 976.5 KiB in .*s, .*\/s$/))
-        #expect(file == source.whole)
-        // Each has gone on behind the one before it.
+        #expect(file == source.content)
+        // Each request continues after the previous one.
         let starts = source.server.requests.map { Int64($0["range"]?.filter(\.isNumber) ?? "") ?? 0 }
         #expect(starts.count == 3 && starts[0] == 0 && starts[1] > 0 && starts[2] >= starts[1], "\(starts)")
         source.release()
     }
 
-    @Test func aProgramLearnsTheLayerThatIsMissing() async throws {
+    @Test func `records name the layer of the missing network`() async throws {
         source.change { $0.stopsAt = 500_000 }
         let program = try get("--json")
-        // Of what the server has sent, something has come.
+        // Wait until some of the sent bytes have arrived.
         _ = try program.nextLine { !$0.contains(#""received":0,"#) }
         try client.ip("addr flush dev up0")
-        // The connection may be gone before the path's change has been heard: then one more attempt finds the network away.
+        // The connection may be lost before the path's change is reported. Then one more attempt finds the network missing.
         let waiting = try TransferLine(program.nextLine { $0.contains(#""state":"waiting""#) && !$0.contains(#""attempt":0"#) })
         #expect(waiting.cause != nil && ["address", "route"].contains(waiting.cause?.layer))
         source.change { $0.stopsAt = nil }
@@ -97,18 +98,18 @@ import Testing
         #expect(try program.wait() == 0, "\(program.ending)")
         #expect(lines.last?.state == "finished")
         #expect((lines.last?.resumed_from ?? 0) > 0)
-        #expect(file == source.whole)
+        #expect(file == source.content)
         source.release()
     }
 
-    @Test func outOfTimeItSaysWhatItWaitedFor() throws {
+    @Test func `a timeout names the missing network layer`() throws {
         try client.ip("route del default")
         let program = try get("-q", "--timeout", "2s")
         #expect(try program.wait(within: .seconds(60)) == 1, "\(program.ending)")
         #expect(program.standardError.hasPrefix("netwatch: \(source.url): timed out after 2s: route: "))
     }
 
-    @Test func aDiskThatIsFullHasItsCode() throws {
+    @Test func `a full disk exits with 74`() throws {
         let small = try FileSource(size: 4 << 20)
         let script = "mount -t tmpfs -o size=1m none \"$1\" && cd \"$1\" && exec \"$0\" get -q \"$2\""
         let program = try Program(
@@ -118,7 +119,7 @@ import Testing
         #expect(program.standardError.contains(": No space left on device"))
     }
 
-    @Test func namespacesThatAreNoneHaveTheirCode() throws {
+    @Test func `an unknown network namespace exits with 66`() throws {
         let program = try Program(
             [try Programs.netwatch, "get", "--netns", "netwatch-no-such", "http://h/x"], directory: folder.path)
         #expect(try program.wait() == 66, "\(program.ending)")

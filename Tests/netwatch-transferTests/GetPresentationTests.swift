@@ -4,13 +4,13 @@ import HTTPSessionTestKit
 import NetworkLab
 import Testing
 
-/// What people and programs see of the built program.
+/// The output of the built program for people and for programs.
 @Suite(.serialized, .timeLimit(.minutes(20))) struct GetPresentationTests {
     private let folder: ProgramFolder
 
     init() throws { folder = try ProgramFolder() }
 
-    @Test func aTerminalGetsALineThatIsDrawnAgain() async throws {
+    @Test func `a terminal shows a progress line that is redrawn`() async throws {
         let source = try FileSource(size: 4_000_000)
         source.change { $0.stopsAt = 2_000_000 }
         let program = try folder.get(
@@ -25,14 +25,14 @@ import Testing
         #expect(try program.wait() == 0, "\(program.ending)")
     }
 
-    @Test func aTerminalThatCannotMoveItsCursorGetsLines() throws {
+    @Test func `a dumb terminal shows permanent lines`() throws {
         let source = try FileSource(size: 1_000)
         let program = try folder.get(source.url, environment: ["TERM": "dumb"], output: .terminal, errors: .output)
         let lines = try program.remainingLines()
         #expect(lines.count == 2 && !lines.contains { $0.contains("\u{1b}") })
     }
 
-    @Test func aServerInTroubleIsAskedAgain() throws {
+    @Test func `status 503 is retried`() throws {
         let source = try FileSource(size: 1_000)
         source.change { $0.failures = 2 }
         let program = try folder.get("--json", source.url)
@@ -44,13 +44,13 @@ import Testing
         #expect(records.last?.attempt == 3)
     }
 
-    @Test func standardErrorNeedNotBeThere() throws {
+    @Test func `get works with standard error closed`() throws {
         let source = try FileSource(size: 1_000)
         #expect(try folder.get(source.url, errors: .closed).wait() == 0)
-        #expect(folder.content("big.bin") == source.whole)
+        #expect(folder.content("big.bin") == source.content)
     }
 
-    @Test func aReaderThatLeavesEndsItAsBySIGPIPE() async throws {
+    @Test func `closing the reader of records ends get by SIGPIPE`() async throws {
         let source = try FileSource(size: 1_000_000)
         source.change { $0.stopsAt = 500_000 }
         let program = try folder.get("--json", source.url)

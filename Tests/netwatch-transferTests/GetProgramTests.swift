@@ -4,17 +4,17 @@ import HTTPSessionTestKit
 import NetworkLab
 import Testing
 
-/// The built program: whole files, and the program itself.
+/// The built program `get`: complete files, and the program itself.
 @Suite(.serialized, .timeLimit(.minutes(20))) struct GetProgramTests {
     private let folder: ProgramFolder
 
     init() throws { folder = try ProgramFolder() }
 
-    @Test func aFileIsNamedAsTheURLEnds() async throws {
+    @Test func `a file is named after the last component of the URL's path`() async throws {
         let source = try FileSource(size: 100_000)
         let program = try folder.get("\(source.url)?version=2")
         #expect(try program.wait() == 0, "\(program.ending)")
-        #expect(folder.content("big.bin") == source.whole)
+        #expect(folder.content("big.bin") == source.content)
         let lines = program.standardError.split(separator: "\n")
         #expect(lines.first == "big.bin: from \(source.url)?version=2")
         #expect(lines.last?.hasPrefix("big.bin: 97.6 KiB in ") == true)
@@ -23,24 +23,24 @@ import Testing
         #expect(source.server.requests.first?["user-agent"] == "netwatch/0.1.0")
     }
 
-    @Test func severalURLsGoToADirectoryThatIsMade() throws {
+    @Test func `several URLs are downloaded to a directory that is created`() throws {
         let source = try FileSource(size: 5_000)
         let program = try folder.get(
             "-q", "-d", "a/b", "--parallel", "2", source.url, source.server.origin + "/two", source.server.origin + "/")
         #expect(try program.wait() == 0, "\(program.ending)")
         #expect(program.standardError == "")
-        for name in ["big.bin", "two", "index.html"] { #expect(folder.content("a/b/\(name)") == source.whole) }
+        for name in ["big.bin", "two", "index.html"] { #expect(folder.content("a/b/\(name)") == source.content) }
     }
 
-    @Test func oneOfSeveralFails() throws {
+    @Test func `one failed URL of several exits with 1`() throws {
         let source = try FileSource(size: 5_000)
         let program = try folder.get("-q", source.url, source.server.origin + "/missing")
         #expect(try program.wait() == 1, "\(program.ending)")
         #expect(program.standardError == "netwatch: \(source.server.origin)/missing: the server answered 404 Not Found\n")
-        #expect(folder.content("big.bin") == source.whole)
+        #expect(folder.content("big.bin") == source.content)
     }
 
-    @Test func noMoreThanAskedForAtATime() async throws {
+    @Test func `--parallel limits the downloads at a time`() async throws {
         let gate = try Gate()
         let server = try TestServer { _ in StubResponse(body: "x").held(by: gate) }
         let urls = ["a", "b", "c"].map { "\(server.origin)/\($0)" }
@@ -55,7 +55,7 @@ import Testing
         #expect(records.map(\.seq) == Array(0..<records.count))
     }
 
-    @Test func aTransferIsToldInRecords() throws {
+    @Test func `--json reports a transfer in records`() throws {
         let source = try FileSource(size: 2_000_000)
         source.change { $0.bytesPerSecond = 2_000_000 }
         let program = try folder.get("--json", source.url)
@@ -65,19 +65,19 @@ import Testing
         let last = try #require(records.last)
         #expect((last.state, last.received, last.total, last.attempt) == ("finished", 2_000_000, 2_000_000, 1))
         #expect(records.allSatisfy { $0.url == source.url })
-        // The beginning, the end, and twice a second between: loaded machines take longer.
+        // The first, the last, and two per second between them; a loaded machine takes longer.
         #expect(records.count >= 4)
     }
 
-    @Test func theRateIsLimited() throws {
+    @Test func `--limit-rate limits the rate`() throws {
         let source = try FileSource(size: 200_000)
         let start = ContinuousClock.now
         #expect(try folder.get("-q", "--limit-rate", "100k", source.url).wait() == 0)
         #expect(start.duration(to: .now) > .milliseconds(500))
-        #expect(folder.content("big.bin") == source.whole)
+        #expect(folder.content("big.bin") == source.content)
     }
 
-    @Test func anExistingFileIsReplacedByAWholeOneOnly() async throws {
+    @Test func `an existing file is replaced only by a complete one`() async throws {
         try "old".write(toFile: folder.file("big.bin"), atomically: true, encoding: .utf8)
         let source = try FileSource(size: 1_000_000)
         source.change { $0.stopsAt = 400_000 }
@@ -89,12 +89,12 @@ import Testing
         #expect(folder.content("big.bin") == Data("old".utf8))
         source.change { $0.stopsAt = nil }
         #expect(try folder.get("-q", source.url).wait() == 0)
-        #expect(folder.content("big.bin") == source.whole)
+        #expect(folder.content("big.bin") == source.content)
     }
 
     // MARK: The program itself
 
-    @Test(arguments: [["get", "--help"], ["help", "get"]]) func helpShowsTheOptions(arguments: [String]) throws {
+    @Test(arguments: [["get", "--help"], ["help", "get"]]) func `help shows the options`(arguments: [String]) throws {
         let program = try Program([try Programs.netwatch] + arguments)
         let text = try program.remainingLines().joined(separator: "\n")
         #expect(try program.wait() == 0, "\(program.ending)")
@@ -103,14 +103,14 @@ import Testing
         }
     }
 
-    @Test func withoutTheOtherProgramItSaysSo() throws {
+    @Test func `a missing transfer program is reported with its searched paths`() throws {
         let copy = folder.file("netwatch")
         try FileManager.default.copyItem(atPath: try Programs.netwatch, toPath: copy)
         let program = try Program([copy, "get", "http://127.0.0.1:1/x"], directory: folder.path)
         #expect(try program.wait() == 69, "\(program.ending)")
         #expect(
             program.standardError
-                == "netwatch: get: the program netwatch-transfer is missing: looked for \(copy)-transfer and "
+                == "netwatch: get: the program netwatch-transfer is missing: searched \(copy)-transfer and "
                 + "\(folder.path)/../libexec/netwatch/netwatch-transfer; install it beside netwatch\n")
         try FileManager.default.createDirectory(atPath: folder.file("bin"), withIntermediateDirectories: true)
         try FileManager.default.createDirectory(atPath: folder.file("libexec/netwatch"), withIntermediateDirectories: true)

@@ -23,7 +23,7 @@ import Testing
         #expect(again.standardError == "big.bin: from \(source.url)\nbig.bin: complete and unchanged, 976.5 KiB\n")
         #expect(source.server.requests.map { $0["if-none-match"] } == [nil, "\"1\""])
         #expect(try inode() == before && folder.names == ["big.bin"])
-        // The person who says that it is to be downloaded gets a new one.
+        // --no-continue downloads it again.
         #expect(try folder.get("-q", "--no-continue", source.url).wait() == 0)
         #expect(try inode() != before)
         source.change { $0.tag = "\"2\"" }
@@ -50,10 +50,10 @@ import Testing
         #expect(try terminal.wait() == 0)
     }
 
-    @Test func `with --sha256 an existing file that has the digest needs no request`() throws {
+    @Test func `with --sha256 an existing file with the digest needs no request`() throws {
         let source = try FileSource(size: 1_000_000)
         let digest = try source.digest
-        try source.whole.write(to: URL(fileURLWithPath: folder.file("big.bin")))
+        try source.content.write(to: URL(fileURLWithPath: folder.file("big.bin")))
         let before = try inode()
         let program = try folder.get("--sha256", digest, "--json", source.url)
         let records = try program.remainingLines().map(TransferLine.init)
@@ -62,15 +62,15 @@ import Testing
         #expect((last.state, last.unchanged, last.received, last.attempt) == ("finished", true, 1_000_000, 0))
         #expect(source.server.requests.isEmpty)
         #expect(try inode() == before && folder.names == ["big.bin"])
-        // Another digest, or another wish, and it is downloaded.
+        // With --no-continue, or with another content, it is downloaded.
         #expect(try folder.get("-q", "--sha256", digest, "--no-continue", source.url).wait() == 0)
         #expect(try inode() != before && source.server.requests.count == 1)
         try Data("other".utf8).write(to: URL(fileURLWithPath: folder.file("big.bin")))
         #expect(try folder.get("-q", "--sha256", digest, source.url).wait() == 0)
-        #expect(folder.content("big.bin") == source.whole && source.server.requests.count == 2)
+        #expect(folder.content("big.bin") == source.content && source.server.requests.count == 2)
     }
 
-    @Test func `a file system without attributes is no error and the file is downloaded again`() throws {
+    @Test func `without file attributes the file is downloaded again, without an error`() throws {
         let source = try FileSource(size: 5_000)
         // ramfs takes no attributes of users.
         let script = "mount -t ramfs none \"$1\" && cd \"$1\" && \"$0\" get -q \"$2\" && exec \"$0\" get \"$2\""
@@ -81,7 +81,7 @@ import Testing
         #expect(source.server.requests.map { $0["if-none-match"] } == [nil, nil])
     }
 
-    @Test func `a file of another URL is not taken for unchanged`() throws {
+    @Test func `a file from another URL does not count as unchanged`() throws {
         let source = try FileSource(size: 5_000)
         #expect(try folder.get("-q", source.url).wait() == 0)
         #expect(try folder.get("-q", "-o", "big.bin", source.server.origin + "/other").wait() == 0)

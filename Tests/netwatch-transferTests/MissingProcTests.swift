@@ -3,22 +3,22 @@ import HTTPSessionTestKit
 import NetworkLab
 import Testing
 
-/// The programs where /proc is not mounted, as in a chroot.
+/// The programs without /proc, as in a chroot.
 @Suite(.requiresMounts, .skippedUnderAddressSanitizer, .timeLimit(.minutes(10))) struct MissingProcTests {
     private let folder: ProgramFolder
 
     init() throws { folder = try ProgramFolder() }
 
-    /// Runs a command with /proc covered.
-    private func run(_ words: [String]) throws -> Program {
+    /// Runs a command with an empty file system over /proc.
+    private func run(_ arguments: [String]) throws -> Program {
         let cover = "mount -t tmpfs none /proc && exec \"$@\""
         return try Program(
-            ["unshare", "--mount", "sh", "-c", cover, "sh"] + words,
+            ["unshare", "--mount", "sh", "-c", cover, "sh"] + arguments,
             environment: ["XDG_STATE_HOME": folder.state.path, "http_proxy": nil], directory: folder.path)
     }
 
-    private func netwatch(_ words: String) throws -> Program {
-        try run([Programs.netwatch] + words.split(separator: " ").map(String.init))
+    private func netwatch(_ arguments: String) throws -> Program {
+        try run([Programs.netwatch] + arguments.split(separator: " ").map(String.init))
     }
 
     @Test(arguments: [
@@ -27,37 +27,37 @@ import Testing
         ("put /etc/passwd", 64, nil),
         ("get --json --timeout 50ms http://127.0.0.1:1/a", 1, #"{"v":1,"seq":0,"#),
     ])
-    func withoutProcACommandDoesWhatItsArgumentsSay(words: String, code: Int32, output: String?) throws {
-        let program = try netwatch(words)
+    func `without /proc each command works`(arguments: String, code: Int32, output: String?) throws {
+        let program = try netwatch(arguments)
         let line = try program.nextLine()
         #expect(try program.wait() == code, "\(program.ending)")
         if let output { #expect(line?.hasPrefix(output) == true) } else { #expect(line == nil) }
     }
 
     @Test(arguments: [("true", 0), ("false", 1), ("/nonexistent", 127)])
-    func withoutProcWaitRunsItsCommandAndExitsWithItsCode(command: String, code: Int32) throws {
+    func `without /proc wait runs its command and exits with its code`(command: String, code: Int32) throws {
         let server = try TestServer { _ in StubResponse() }
         let program = try netwatch("wait 127.0.0.1:\(server.port) -- \(command)")
         #expect(try program.wait() == code, "\(program.ending)")
     }
 
-    @Test func withoutProcTheTransferProgramOfTheWorkingDirectoryIsNeverRun() throws {
+    @Test func `without /proc a transfer program in the working directory is never run`() throws {
         try Data("#!/bin/sh\necho planted\n".utf8).write(to: URL(fileURLWithPath: folder.file("netwatch-transfer")))
         try FileManager.default.setAttributes(
             [.posixPermissions: 0o755], ofItemAtPath: folder.file("netwatch-transfer"))
-        // argv[0] is bare; the path that the program is executed by is not.
+        // argv[0] has no slash, but the executed path has one.
         let named = try run(["bash", "-c", "exec -a netwatch \"$0\" get --version", Programs.netwatch])
         #expect(try named.remainingLines() == ["0.1.0"])
         #expect(try named.wait() == 0, "\(named.ending)")
-        // Both are bare.
+        // Neither has a slash.
         try FileManager.default.createSymbolicLink(
             atPath: folder.file("netwatch"), withDestinationPath: Programs.netwatch)
         let bare = try run(["/usr/bin/python3", "-c", "import os; os.execv('netwatch', ['netwatch', 'get', '--version'])"])
         #expect(try bare.remainingLines() == [])
         #expect(try bare.wait() == 69, "\(bare.ending)")
-        // A sanitizer says on a line of its own that it misses /proc too.
+        // A sanitizer reports the missing /proc on a separate line.
         let lines = bare.standardError.split(separator: "\n").filter { !$0.hasPrefix("==") }
-        let expected = "netwatch: get: without /proc this program does not know its own folder; "
+        let expected = "netwatch: get: without /proc this program does not know its own directory; "
         #expect(lines.count == 1 && lines.first?.hasPrefix(expected) == true, "\(bare.ending)")
     }
 }

@@ -2,13 +2,13 @@ import HTTPSessionTestKit
 import NetworkLab
 import Testing
 
-/// When the program initializes OpenSSL. The dynamic linker tells of the first call of each function (ld.so(8), LD_DEBUG): symbols of a
-/// program are bound as they are called, those of Debian's libraries when they are loaded.
+/// The initialization of OpenSSL by the program. The dynamic linker reports the first call of each function (ld.so(8),
+/// LD_DEBUG): it binds the symbols of a program at their first call, those of Debian's libraries at their loading.
 @Suite(.timeLimit(.minutes(5))) struct OpenSSLStartTests {
     private func initializes(_ program: Program) throws -> Bool {
         #expect(try program.wait() == 0)
         let lines = program.standardError.split(separator: "\n").filter { $0.contains("/netwatch-transfer [0] to ") }
-        // The linker was asked.
+        // The linker has reported bindings.
         #expect(!lines.isEmpty)
         return lines.contains { $0.contains("`OPENSSL_init_crypto'") }
     }

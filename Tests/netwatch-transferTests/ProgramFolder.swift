@@ -2,11 +2,11 @@ import Foundation
 import HTTPSessionTestKit
 import NetworkLab
 
-/// A directory in which the built program runs, as a shell starts it: `netwatch get` and `netwatch put`, which become the program that
-/// transfers.
+/// A directory in which the built program runs, started as a shell does: `netwatch get` and `netwatch put`, which execute the
+/// transfer program.
 struct ProgramFolder {
     let scratch: ScratchDirectory
-    /// Where the program keeps what a later run goes on from.
+    /// The directory of the state that a later run continues.
     let state: ScratchDirectory
 
     init() throws { (scratch, state) = (try ScratchDirectory(), try ScratchDirectory()) }
@@ -21,9 +21,9 @@ struct ProgramFolder {
         try run(["get"] + arguments, environment: environment, output: output, errors: errors)
     }
 
-    /// `netwatch` with these words behind it, and no proxy of the environment's.
+    /// Starts `netwatch` with these arguments, without a proxy from the environment.
     func run(
-        _ words: [String], environment: [String: String?] = [:], input: Program.Input = .empty,
+        _ arguments: [String], environment: [String: String?] = [:], input: Program.Input = .empty,
         output: Program.Output = .pipe, errors: Program.Errors = .file
     ) throws -> Program {
         var variables: [String: String?] = [
@@ -31,13 +31,14 @@ struct ProgramFolder {
         ]
         variables.merge(environment) { $1 }
         return try Program(
-            [try Programs.netwatch] + words, environment: variables, directory: path, input: input, output: output, errors: errors
+            [try Programs.netwatch] + arguments, environment: variables, directory: path, input: input, output: output,
+            errors: errors
         )
     }
 
     func put(_ arguments: String...) throws -> Program { try run(["put"] + arguments) }
 
-    /// Makes a file of so many bytes, as ``StubBody/patternBytes(from:count:)`` has them.
+    /// Creates a file with `size` bytes of ``StubBody/patternBytes(from:count:)``.
     @discardableResult
     func make(_ name: String, size: Int) throws -> [UInt8] {
         let bytes = StubBody.patternBytes(from: 0, count: size)

@@ -8,7 +8,7 @@ import Testing
 
 @testable import HTTPSession
 
-/// What the built program goes on from after signals and kills: `netwatch put`.
+/// The continuation of uploads by the built program `netwatch put` after signals and SIGKILL.
 @Suite(.serialized, .timeLimit(.minutes(20))) struct PutContinuationTests {
     private let folder: ProgramFolder
     private let gate: Gate
@@ -18,7 +18,7 @@ import Testing
         gate = try Gate()
     }
 
-    /// Takes 400,000 bytes of the first body, and no more until its client is gone.
+    /// Starts a server that reads 400,000 bytes of the first body, and no more until its client has ended.
     private func server(_ dialect: UploadServer.Dialect) throws -> UploadServer {
         try UploadServer(dialect) { [gate] turn in
             guard ["PUT", "PATCH"].contains(turn.request.method), turn.stored ?? 0 == 0 else { return nil }
@@ -34,11 +34,11 @@ import Testing
     }
     private var state: String { folder.state.file("netwatch/uploads") }
 
-    /// The first run, killed in the middle.
-    private func killOne(_ server: UploadServer, _ arguments: String...) async throws {
+    /// Starts a first run and kills it in the middle.
+    private func startAndKill(_ server: UploadServer, _ arguments: String...) async throws {
         let program = try folder.run(["put", "-q"] + arguments + ["film", server.url.absoluteString])
         try await server.awaitBodyBytes(400_000)
-        // The draft's place comes while the body is on its way.
+        // With the draft, the upload's URL arrives while the body is sent.
         while try notes.isEmpty || note().isEmpty { await Task.yield() }
         try program.signal(SIGKILL)
         #expect(try program.wait() == 128 + SIGKILL, "\(program.ending)")
@@ -47,41 +47,41 @@ import Testing
     }
 
     @Test(arguments: [UploadServer.Dialect.tus, .draft])
-    func killedAndGivenTheSameCommandItSendsTheRest(dialect: UploadServer.Dialect) async throws {
+    func `after SIGKILL the same command sends the remaining bytes`(dialect: UploadServer.Dialect) async throws {
         let server = try server(dialect)
-        // More than both kernels hold on the way: what has left is not all.
+        // Larger than both kernels' socket buffers, so that not all bytes are sent.
         let bytes = try folder.make("film", size: 20_000_000)
-        try await killOne(server)
+        try await startAndKill(server)
         let before = server.requests.count
         let program = try folder.put("film", server.url.absoluteString)
         #expect(try program.wait() == 0, "\(program.ending)")
         #expect(program.standardError.contains(/film: continued at [1-9]\d? % \(/))
-        // Neither is it asked what it speaks, nor is an upload made.
+        // It sends no OPTIONS, and creates no upload.
         #expect(server.requests.dropFirst(before).first?.method == "HEAD")
         #expect(server.uploads.map(\.bytes) == [bytes])
         #expect(notes.isEmpty)
     }
 
-    /// Its size and name are what they were.
+    /// The size and the name stay the same.
     @Test(arguments: [UploadServer.Dialect.tus, .draft])
-    func aFileThatHasChangedIsSentFromItsBeginning(dialect: UploadServer.Dialect) async throws {
+    func `a changed file is sent from the beginning`(dialect: UploadServer.Dialect) async throws {
         let server = try server(dialect)
         try folder.make("film", size: 1_000_000)
-        try await killOne(server)
+        try await startAndKill(server)
         let bytes = StubBody.patternBytes(from: 7, count: 1_000_000)
         try Data(bytes).write(to: URL(fileURLWithPath: folder.file("film")))
         #expect(try folder.put("-q", "film", server.url.absoluteString).wait() == 0)
         #expect(server.uploads.count == 2 && server.uploads.last?.bytes == bytes)
     }
 
-    /// Writes into the file until its change time is another one, and sets its modification time back.
+    /// Writes to the file until its change time differs, and restores its modification time.
     private func alter(_ name: String, _ bytes: [UInt8]) throws {
         let path = folder.file(name)
         let before = try FileVersion(path)
         var old = stat()
         try #require(stat(path, &old) == 0)
         let end = ContinuousClock.now + .seconds(10)
-        // The clock of inodes advances by ticks of a few milliseconds.
+        // The clock of inodes advances in ticks of a few milliseconds.
         while try FileVersion(path) == before, ContinuousClock.now < end {
             let descriptor = open(path, O_WRONLY)
             defer { close(descriptor) }
@@ -95,12 +95,12 @@ import Testing
     }
 
     @Test(arguments: [UploadServer.Dialect.tus, .draft])
-    func `killed, the file changed and its mtime restored, no upload is a mixture of both`(_ dialect: UploadServer.Dialect)
+    func `a file changed after SIGKILL with its mtime restored is never mixed`(_ dialect: UploadServer.Dialect)
         async throws
     {
         let server = try server(dialect)
         let old = try folder.make("film", size: 20_000_000)
-        try await killOne(server)
+        try await startAndKill(server)
         let new = StubBody.patternBytes(from: 7, count: 20_000_000)
         try alter("film", new)
         let program = try folder.put("film", server.url.absoluteString)
@@ -113,9 +113,9 @@ import Testing
         #expect(notes.isEmpty)
     }
 
-    /// As if the file's version said nothing: the part that the first run has sent is of another file.
+    /// Simulates a change that the file's version does not show: the bytes that the first run sent belong to another content.
     @Test(arguments: [UploadServer.Dialect.tus, .draft])
-    func `an upload whose digest at the server is another one fails and is begun anew`(_ dialect: UploadServer.Dialect)
+    func `an upload with a wrong digest at the server fails and restarts`(_ dialect: UploadServer.Dialect)
         async throws
     {
         let bytes = try folder.make("film", size: 1_000_000)
@@ -141,19 +141,19 @@ import Testing
         #expect(server.requests.last?["want-repr-digest"]?.contains("sha-256") == true)
     }
 
-    @Test func whoWantsToBeginAnewDoes() async throws {
+    @Test func `--no-continue restarts an upload`() async throws {
         let server = try server(.tus)
         let bytes = try folder.make("film", size: 1_000_000)
-        try await killOne(server)
+        try await startAndKill(server)
         #expect(try folder.put("-q", "--no-continue", "film", server.url.absoluteString).wait() == 0)
         #expect(server.uploads.count == 2 && server.uploads.last?.bytes == bytes)
         #expect(notes.isEmpty)
     }
 
-    @Test func anUploadThatItsServerHasForgottenIsMadeAnew() async throws {
+    @Test func `an upload that the server no longer has is created again`() async throws {
         let server = try server(.tus)
         let bytes = try folder.make("film", size: 1_000_000)
-        try await killOne(server)
+        try await startAndKill(server)
         let file = "\(state)/\(try #require(notes.first))"
         let text = try note()
         let place = try #require(text.firstMatch(of: /"place":"[^"]*\/(\d+)"/))
@@ -163,40 +163,40 @@ import Testing
         #expect(server.uploads.count == 2 && server.uploads.last?.bytes == bytes)
     }
 
-    @Test func aNoteThatIsNoneIsNoHindrance() async throws {
+    @Test func `an invalid upload note is ignored`() async throws {
         let server = try server(.tus)
         let bytes = try folder.make("film", size: 1_000_000)
-        try await killOne(server)
+        try await startAndKill(server)
         let file = "\(state)/\(try #require(notes.first))"
         try "{".write(toFile: file, atomically: false, encoding: .utf8)
         #expect(try folder.put("-q", "film", server.url.absoluteString).wait() == 0)
         #expect(server.uploads.last?.bytes == bytes)
     }
 
-    @Test func onlyItsOwnerReadsWhereAnUploadIs() async throws {
+    @Test func `an upload note is readable only by its owner`() async throws {
         let server = try server(.draft)
         try folder.make("film", size: 1_000_000)
-        try await killOne(server)
+        try await startAndKill(server)
         var found = stat()
         #expect(stat("\(state)/\(try #require(notes.first))", &found) == 0 && found.st_mode & 0o777 == 0o600)
         #expect(stat(state, &found) == 0 && found.st_mode & 0o777 == 0o700)
     }
 
-    @Test func twoRunsDoNotSendTheSameAtOnce() async throws {
+    @Test func `a second put of the same upload is refused`() async throws {
         let server = try server(.tus)
         let bytes = try folder.make("film", size: 1_000_000)
         let first = try folder.put("-q", "film", server.url.absoluteString)
         try await server.awaitBodyBytes(400_000)
         let second = try folder.put("-q", "film", server.url.absoluteString)
         #expect(try second.wait() == 73, "\(second.ending)")
-        #expect(second.standardError == "netwatch: put: film is being sent to \(server.url.absoluteString) already\n")
+        #expect(second.standardError == "netwatch: put: film is already being sent to \(server.url.absoluteString)\n")
         gate.open()
         #expect(try first.wait() == 0, "\(first.ending)")
         #expect(server.uploads.map(\.bytes) == [bytes])
         #expect(notes.isEmpty)
     }
 
-    @Test func withoutAPlaceForNotesItSendsAllTheSame() throws {
+    @Test func `put works without a directory for upload notes`() throws {
         let server = try UploadServer(.tus)
         let bytes = try folder.make("film", size: 300_000)
         let program = try folder.run(
@@ -205,7 +205,7 @@ import Testing
         #expect(server.uploads.map(\.bytes) == [bytes])
     }
 
-    @Test func whatIsTooOldIsRemoved() throws {
+    @Test func `old upload notes are removed`() throws {
         let server = try UploadServer(.tus)
         try folder.make("film", size: 1_000)
         try FileManager.default.createDirectory(atPath: state, withIntermediateDirectories: true)

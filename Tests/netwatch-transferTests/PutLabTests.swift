@@ -3,7 +3,7 @@ import HTTPSessionTestKit
 import NetworkLab
 import Testing
 
-/// `netwatch put` in a host of its own, whose only uplink goes and comes. The server is behind it.
+/// `netwatch put` in a network namespace whose only uplink fails and returns. The server is behind the uplink.
 @Suite(.serialized, .requiresNamespaces, .timeLimit(.minutes(20))) struct PutLabTests {
     private let uplinks: Uplinks
     private let folder: ProgramFolder
@@ -15,7 +15,7 @@ import Testing
     }
 
     @Test(arguments: [UploadServer.Dialect.tus, .draft])
-    func aCableThatIsPulledIsWaitedForAndTheRestSent(dialect: UploadServer.Dialect) async throws {
+    func `put waits after carrier loss and sends the remaining bytes`(dialect: UploadServer.Dialect) async throws {
         let gate = try Gate()
         var options = UploadServer.Options()
         (options.address, options.namespace) = (.ip(Uplinks.server, port: 0), uplinks.site.path)
@@ -35,7 +35,7 @@ import Testing
         _ = try program.nextLine(within: .seconds(60)) { $0.contains("film: continued at ") }
         #expect(try program.wait(within: .seconds(60)) == 0, "\(program.ending)")
         #expect(server.uploads.map(\.bytes) == [bytes])
-        // What was not lost has been read once.
+        // Bytes that were not lost are read once.
         #expect(server.bodyBytes < 4_000_000 + 1_000_000)
         gate.open()
     }

@@ -5,7 +5,7 @@ import HTTPSessionTestKit
 import NetworkLab
 import Testing
 
-/// The built program, as a shell starts it: `netwatch put`.
+/// The built program `netwatch put`, started as a shell does.
 @Suite(.serialized, .timeLimit(.minutes(20))) struct PutProgramTests {
     private let folder: ProgramFolder
 
@@ -13,7 +13,7 @@ import Testing
 
     // MARK: Protocols
 
-    @Test func aServerThatSpeaksTusIsSpokenToInIt() throws {
+    @Test func `--protocol auto uses tus if the server supports it`() throws {
         let server = try UploadServer(.tus)
         let bytes = try folder.make("film", size: 300_000)
         let program = try folder.put("film", server.url.absoluteString)
@@ -27,7 +27,7 @@ import Testing
         #expect(lines.count == 2)
     }
 
-    @Test func aServerThatSpeaksTheDraftIsSentTheFileAtOnce() throws {
+    @Test func `--protocol auto uses the draft if the server has no tus`() throws {
         let server = try UploadServer(.draft)
         let bytes = try folder.make("film", size: 300_000)
         #expect(try folder.put("-q", "film", server.url.absoluteString).wait() == 0)
@@ -36,7 +36,7 @@ import Testing
         #expect(server.uploads.map(\.isComplete) == [true])
     }
 
-    @Test func anotherServerIsSentAPlainPUT() throws {
+    @Test func `a server without resumable uploads receives a plain PUT`() throws {
         let server = try TestServer { $0.method == "OPTIONS" ? StubResponse(501) : StubResponse(201) }
         try folder.make("film", size: 300_000)
         #expect(try folder.put("-q", "film", server.origin + "/films/").wait() == 0)
@@ -46,7 +46,7 @@ import Testing
         #expect(server.requests.last?.bodyLength == 300_000)
     }
 
-    @Test func aProtocolThatIsNamedIsNotAskedFor() throws {
+    @Test func `an explicit --protocol sends no OPTIONS request`() throws {
         let server = try TestServer { _ in StubResponse(204) }
         try folder.make("film", size: 1_000)
         #expect(try folder.put("-q", "--protocol", "put", "film", server.origin + "/a").wait() == 0)
@@ -60,7 +60,7 @@ import Testing
         #expect(draft.requests.map(\.method) == ["PUT"])
     }
 
-    @Test(arguments: ["tus", "draft", "put"]) func anEmptyFileIsSent(dialect: String) throws {
+    @Test(arguments: ["tus", "draft", "put"]) func `an empty file is sent`(dialect: String) throws {
         try folder.make("empty", size: 0)
         if dialect == "put" {
             let server = try TestServer { _ in StubResponse(201) }
@@ -73,10 +73,10 @@ import Testing
         }
     }
 
-    // MARK: What goes on
+    // MARK: Continuation
 
     @Test(arguments: [UploadServer.Dialect.tus, .draft])
-    func whatWasCutGoesOnWhereTheServerIs(dialect: UploadServer.Dialect) throws {
+    func `a cut upload continues at the server's offset`(dialect: UploadServer.Dialect) throws {
         let cuts = Locked(0)
         let server = try UploadServer(dialect) { turn in
             guard ["PUT", "PATCH"].contains(turn.request.method) else { return nil }
@@ -100,9 +100,9 @@ import Testing
         #expect(records.contains { $0.state == "backing_off" && $0.cause?.layer == "tcp" })
     }
 
-    @Test func aPlainPUTThatIsCutBeginsAnew() throws {
+    @Test func `a cut plain PUT restarts`() throws {
         var options = TestServer.Options()
-        // Its body is on the way then.
+        // The body is being sent then.
         options.onHead = { $0.arrival == 1 ? .end(.reset) : .readBody() }
         let server = try TestServer(options: options) { _ in StubResponse(201) }
         try folder.make("film", size: 5_000_000)
@@ -113,7 +113,7 @@ import Testing
         #expect(server.requests.last?.bodyLength == 5_000_000)
     }
 
-    @Test func aServerInTroubleIsAskedAgain() throws {
+    @Test func `status 503 is retried`() throws {
         let server = try TestServer { StubResponse($0.arrival <= 2 ? 503 : 201) }
         try folder.make("film", size: 1_000)
         let program = try folder.put("--json", "film", server.origin + "/a")
@@ -123,7 +123,7 @@ import Testing
         #expect(records.last?.state == "finished")
     }
 
-    @Test func aSignalEndsItAndSaysSo() async throws {
+    @Test func `a signal ends put and reports that bytes are kept`() async throws {
         let gate = try Gate()
         let server = try UploadServer(.tus) { turn in
             turn.request.method == "PATCH" ? .hold(afterBodyBytes: 100_000, .gate(gate)) : nil
@@ -135,13 +135,13 @@ import Testing
         #expect(try program.wait() == 128 + SIGTERM, "\(program.ending)")
         #expect(
             program.standardError.hasSuffix(
-                "netwatch: put: stopped: what the server has is kept; run the same command again to continue\n"))
+                "netwatch: put: stopped: the bytes on the server are kept; run the same command again to continue\n"))
         gate.open()
     }
 
-    // MARK: What goes wrong
+    // MARK: Failures
 
-    @Test(arguments: ["auto", "draft", "put"]) func aServerThatSaysNoEndsIt(dialect: String) throws {
+    @Test(arguments: ["auto", "draft", "put"]) func `status 403 fails put at once`(dialect: String) throws {
         let server = try TestServer { _ in StubResponse(403) }
         try folder.make("film", size: 1_000)
         let program = try folder.put("-q", "--protocol", dialect, "film", server.origin + "/a")
@@ -149,7 +149,7 @@ import Testing
         #expect(program.standardError == "netwatch: \(server.origin)/a: the server answered 403 Forbidden\n")
     }
 
-    @Test func aServerWithoutTusIsNone() throws {
+    @Test func `--protocol tus fails if the server has no tus`() throws {
         let server = try TestServer { _ in StubResponse(201, fields: ["Location": "/x"]) }
         try folder.make("film", size: 1_000)
         let program = try folder.put("-q", "--protocol", "tus", "film", server.origin + "/a")
@@ -157,7 +157,7 @@ import Testing
         #expect(program.standardError.contains("the server speaks no tus, and not 1.0.0"))
     }
 
-    @Test func outOfTimeItSaysSo() throws {
+    @Test func `a timeout of put is reported`() throws {
         let server = try TestServer { _ in .never }
         try folder.make("film", size: 1_000)
         let program = try folder.put("-q", "--timeout", "1s", "film", server.origin + "/a")
@@ -165,19 +165,19 @@ import Testing
         #expect(program.standardError == "netwatch: \(server.origin)/a: timed out after 1s\n")
     }
 
-    @Test func whatCannotBeSentIsToldBeforeAnythingIsAsked() throws {
+    @Test func `a file that cannot be sent is reported before the first request`() throws {
         let server = try TestServer { _ in StubResponse(201) }
         try folder.make("film", size: 1)
         try FileManager.default.createDirectory(atPath: folder.file("directory"), withIntermediateDirectories: false)
         try #require(mkfifo(folder.file("pipe"), 0o600) == 0)
         let url = server.origin + "/a"
-        for (arguments, code, words) in [
+        for (arguments, code, message) in [
             (["none", url], 66, "none: cannot read: No such file or directory"),
             (["film/x", url], 66, "film/x: cannot read: Not a directory"),
             (["directory", url], 66, "directory: cannot send: it is a directory; put sends one file"),
             (
                 ["pipe", url], 66,
-                "pipe: cannot send: it is no regular file, and cannot be read again after an outage; write it to a file first"
+                "pipe: cannot send: it is not a regular file, and cannot be read again after an outage; write it to a file first"
             ),
             (["-", url], 64, "FILE '-': standard input cannot be sent again after an outage; write it to a file first"),
             (["film"], 64, "put: the URL is missing; write: netwatch put FILE URL"),
@@ -190,12 +190,12 @@ import Testing
         ] as [([String], Int32, String)] {
             let program = try folder.run(["put"] + arguments)
             #expect(try program.wait() == code, "\(arguments)")
-            #expect(program.standardError == "netwatch: \(words)\n")
+            #expect(program.standardError == "netwatch: \(message)\n")
         }
         #expect(server.requests.isEmpty)
     }
 
-    @Test func theRateIsLimited() throws {
+    @Test func `--limit-rate limits the rate`() throws {
         let server = try TestServer { _ in StubResponse(201) }
         try folder.make("film", size: 200_000)
         let start = ContinuousClock.now
@@ -203,7 +203,7 @@ import Testing
         #expect(start.duration(to: .now) > .milliseconds(500))
     }
 
-    @Test(arguments: [["put", "--help"], ["help", "put"]]) func helpShowsTheOptions(arguments: [String]) throws {
+    @Test(arguments: [["put", "--help"], ["help", "put"]]) func `help shows the options`(arguments: [String]) throws {
         let program = try folder.run(arguments)
         let text = try program.remainingLines().joined(separator: "\n")
         #expect(try program.wait() == 0, "\(program.ending)")

@@ -4,7 +4,7 @@ import Testing
 
 @testable import netwatch_transfer
 
-/// Where an upload is, as long as its file is the one that it was begun with.
+/// The note of an upload's URL, which is valid as long as the file does not change.
 @Suite struct UploadNoteTests {
     private let folder: ScratchDirectory
     private let place: URL
@@ -23,19 +23,19 @@ import Testing
         return try #require(try UploadNote(plan, environment: ["XDG_STATE_HOME": folder.file("state")]))
     }
 
-    @Test func aFileThatIsReplacedWithinARunIsBegunAnew() async throws {
+    @Test func `a file replaced within a run restarts its upload`() async throws {
         try write("film", "one")
         let note = try note(of: "film")
-        #expect(note.placeOfPresentFile() == nil)
+        #expect(note.placeOfCurrentFile() == nil)
         note.note(place, .tus)
-        #expect(note.placeOfPresentFile() == place && !note.hasChanged)
+        #expect(note.placeOfCurrentFile() == place && !note.hasChanged)
         try write("film", "two")
         #expect(note.hasChanged)
-        #expect(note.placeOfPresentFile() == nil && !note.hasChanged)
-        await note.settle()
+        #expect(note.placeOfCurrentFile() == nil && !note.hasChanged)
+        await note.waitUntilWritten()
     }
 
-    @Test func aLinkThatLeadsToAnotherFileIsBegunAnew() async throws {
+    @Test func `a symbolic link to another file restarts the upload`() async throws {
         try write("one", "one")
         try write("two", "two")
         try FileManager.default.createSymbolicLink(atPath: folder.file("film"), withDestinationPath: folder.file("one"))
@@ -43,37 +43,37 @@ import Testing
         note.note(place, .draft)
         try FileManager.default.removeItem(atPath: folder.file("film"))
         try FileManager.default.createSymbolicLink(atPath: folder.file("film"), withDestinationPath: folder.file("two"))
-        #expect(note.placeOfPresentFile() == nil)
-        await note.settle()
+        #expect(note.placeOfCurrentFile() == nil)
+        await note.waitUntilWritten()
     }
 
-    @Test func whatIsNotedIsKnownToTheNextRun() async throws {
+    @Test func `a noted upload is known to the next run`() async throws {
         try write("film", "one")
         do {
             let first = try note(of: "film")
             first.note(place, .tus)
-            await first.settle()
+            await first.waitUntilWritten()
             first.close()
         }
         let second = try note(of: "film")
         #expect(second.known?.dialect == .tus)
-        #expect(second.placeOfPresentFile() == place)
+        #expect(second.placeOfCurrentFile() == place)
         second.forget()
         #expect(!second.hasPlace)
     }
 
-    // MARK: Notes of others
+    // MARK: Notes of other users
 
     enum Plant: CaseIterable {
         case hardLink, symbolicLink, groupWritable, othersWritable
     }
 
-    @Test(arguments: Plant.allCases) func `a planted upload note is neither used nor touched`(_ plant: Plant) async throws {
+    @Test(arguments: Plant.allCases) func `a planted upload note is neither used nor modified`(_ plant: Plant) async throws {
         try write("film", "one")
         do {
             let first = try note(of: "film")
             first.note(place, .tus)
-            await first.settle()
+            await first.waitUntilWritten()
             first.close()
         }
         let state = folder.file("state/netwatch/uploads")

@@ -4,9 +4,9 @@ import Testing
 
 @testable import netwatch
 
-/// The built program in a host of its own.
+/// The built program in a separate network namespace.
 @Suite(.requiresNamespaces, .timeLimit(.minutes(20))) struct ProgramLabTests {
-    /// A host with an uplink to a router that stays alive with it.
+    /// A host with an uplink to a router.
     private struct Place {
         let lab = Lab()
         let host: LabHost
@@ -42,7 +42,7 @@ import Testing
         try JSONDecoder().decode(Line.self, from: Data(try #require(line).utf8))
     }
 
-    @Test func aDefaultRouteThatComesAndGoesIsTold() throws {
+    @Test func `a default route that is added and removed is reported`() throws {
         let place = try Place()
         let program = try place.netwatch("watch", "--json", "--count", "2")
         #expect(try decode(program.nextLine()).type == "hello")
@@ -56,7 +56,7 @@ import Testing
         #expect(program.standardError == "")
     }
 
-    @Test func hooksRunOnChanges() throws {
+    @Test func `hooks run on changes`() throws {
         let place = try Place()
         let directory = try Directory()
         let command = "cat >> \(directory.path)/records; echo $NETWATCH_STATUS $NETWATCH_INTERFACE >> \(directory.path)/runs"
@@ -70,10 +70,10 @@ import Testing
         #expect(directory.text("runs") == "satisfied up0\n")
     }
 
-    @Test(arguments: [SIGTERM, SIGINT]) func aSecondSignalKillsARunningHookToo(number: Int32) throws {
+    @Test(arguments: [SIGTERM, SIGINT]) func `a second signal also kills a running hook`(number: Int32) throws {
         for attempt in 1...3 {
             let program = try endTwiceDuringAHook(by: number)
-            // On a loaded machine, the hook's second of grace may be over first.
+            // On a loaded machine, the hook's grace of one second may end first.
             if attempt == 3 || !program.standardError.contains("still ran at the end") {
                 #expect(program.standardError == "")
                 return
@@ -86,7 +86,7 @@ import Testing
         let directory = try Directory()
         let fifo = "\(directory.path)/alive"
         try #require(mkfifo(fifo, 0o600) == 0)
-        // The hook and its child hold the FIFO open for writing: its reader sees the end of both.
+        // The hook and its child hold the FIFO open for writing, so its reader reaches the end when both have ended.
         let command = "exec 3> \(fifo); trap '' TERM INT; sleep 30 & echo ready >&3; wait"
         let program = try place.netwatch("watch", "--json", "--exec", command)
         _ = try program.nextLine()
@@ -95,7 +95,7 @@ import Testing
         defer { fclose(reader) }
         #expect(fgetc(reader) == Int32(UInt8(ascii: "r")))
         try program.signal(number)
-        // The program has taken the first signal when it no longer blocks it.
+        // When the program no longer blocks the signal, it has handled the first one.
         while !isUnblocked(number, program.processID) {}
         try program.signal(number)
         #expect(try program.wait() == 128 + number, "\(program.ending)")
@@ -111,7 +111,7 @@ import Testing
         return mask.map { $0 & 1 << UInt64(number - 1) == 0 } ?? true
     }
 
-    @Test func waitEndsWhenThePathIsThereAndRunsTheCommand() throws {
+    @Test func `wait ends when the path is satisfied and runs the command`() throws {
         let place = try Place()
         let program = try Program(
             [try Programs.netwatch, "wait", "--netns", try #require(place.host.name), "--", "sh", "-c", "echo ran; exit 7"])
@@ -121,7 +121,7 @@ import Testing
         #expect(program.standardError == "")
     }
 
-    @Test func waitTimesOutWithTheReasonWhileNothingHappens() throws {
+    @Test func `wait times out with the reason without any event`() throws {
         let place = try Place()
         let program = try place.netwatch("wait", "--timeout", "300ms")
         #expect(try program.wait() == 124, "\(program.ending)")
@@ -129,16 +129,16 @@ import Testing
         #expect(try program.remainingLines() == [])
     }
 
-    @Test func waitNamesWhatTheProbesMetBeforeTheVerdict() throws {
+    @Test func `wait names the cause of failed probes before the target is down`() throws {
         let place = try Place()
         let program = try place.netwatch("wait", "--timeout", "1s", "--fail-after", "50", "127.0.0.1:5")
         #expect(try program.wait() == 124, "\(program.ending)")
         #expect(program.standardError.hasPrefix("netwatch: wait: timed out after 1s: 127.0.0.1:5: tcp/refused: "))
     }
 
-    @Test func waitInTheBackgroundOfAScriptHeedsSIGINT() throws {
+    @Test func `SIGINT ends wait in the background of a script`() throws {
         let place = try Place()
-        // As a shell without job control starts it.
+        // SIGINT is ignored, as in a background job of a shell without job control.
         let program = try Program(
             ["sh", "-c", "trap '' INT; exec \"$0\" wait --netns \"$1\"", try Programs.netwatch, try #require(place.host.name)])
         var code: Int32?
@@ -149,7 +149,7 @@ import Testing
         #expect(code == 128 + SIGINT)
     }
 
-    @Test func waitLeavesTheCommandTheSignalsThatItFound() throws {
+    @Test func `the command of wait inherits ignored signals`() throws {
         let place = try Place()
         try place.host.ip("route add default via 192.0.2.1")
         let script = "trap '' INT; exec \"$0\" wait --netns \"$1\" -- grep SigIgn /proc/self/status"
@@ -159,20 +159,20 @@ import Testing
         #expect(try program.wait() == 0, "\(program.ending)")
     }
 
-    @Test func theStatusOfATargetIsItsFirstRecord() throws {
+    @Test func `the status of a target is its first record`() throws {
         let place = try Place()
         let program = try place.netwatch("status", "--json", "127.0.0.1:5")
         #expect(try program.remainingLines().first?.contains(#""initial":true}"#) == true)
         #expect(try program.wait() == 1, "\(program.ending)")
     }
 
-    @Test func aRecordingIsWholeAfterItsCountAndAfterTheNamespace() throws {
+    @Test func `a recording is complete after --count and after its namespace is deleted`() throws {
         let place = try Place()
         let directory = try Directory()
         let file = "\(directory.path)/recording"
         func expectWhole(_ lines: [String]) throws {
             let replay = try Program([try Programs.netwatch, "replay", "--json", file])
-            // The recorder may have heard more than it was asked to tell.
+            // The recording may have more events than the requested number of records.
             #expect(try Array(replay.remainingLines().prefix(lines.count)) == lines)
             #expect(try replay.wait() == 0, "\(replay.ending)")
         }
@@ -191,7 +191,7 @@ import Testing
         try expectWhole(lines)
     }
 
-    @Test func statusIsPrintedWhateverTheExitCode() throws {
+    @Test func `status is printed for every exit code`() throws {
         let place = try Place()
         let unsatisfied = try place.netwatch("status", "--json")
         #expect(try unsatisfied.remainingLines().count == 1)
@@ -202,7 +202,7 @@ import Testing
         #expect(try satisfied.wait() == 0, "\(satisfied.ending)")
     }
 
-    @Test func theEndOfTheNamespaceIsTheEnd() throws {
+    @Test func `deleting the namespace ends watch`() throws {
         let place = try Place()
         let program = try place.netwatch("watch", "--json")
         #expect(try decode(program.nextLine()).type == "hello")
@@ -210,6 +210,6 @@ import Testing
         let lines = try program.remainingLines()
         #expect(try decode(lines.last).cause?.code == "no-interface")
         #expect(try program.wait() == 1, "\(program.ending)")
-        #expect(program.standardError.hasSuffix(": it is gone, there is nothing left to watch\n"))
+        #expect(program.standardError.hasSuffix(": it no longer exists, so there is nothing to watch\n"))
     }
 }

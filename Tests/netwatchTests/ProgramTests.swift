@@ -3,7 +3,7 @@ import Glibc
 import NetworkLab
 import Testing
 
-/// The built program, as a shell starts it. It only looks at this machine.
+/// The built program, started as a shell does. It only reads the state of this machine.
 @Suite(.timeLimit(.minutes(20))) struct ProgramTests {
     private func netwatch(
         _ arguments: String..., environment: [String: String?] = [:], input: Program.Input = .empty,
@@ -12,7 +12,7 @@ import Testing
         try Program([try Programs.netwatch] + arguments, environment: environment, input: input, output: output)
     }
 
-    @Test func aReaderThatLeavesEndsItAsBySIGPIPE() throws {
+    @Test func `closing the reader ends watch by SIGPIPE`() throws {
         let program = try netwatch("watch", "--json")
         #expect(try program.nextLine()?.hasPrefix(#"{"v":1,"seq":0,"#) == true)
         program.closeOutput()
@@ -20,7 +20,7 @@ import Testing
         #expect(program.standardError == "")
     }
 
-    @Test(arguments: [SIGINT, SIGTERM, SIGHUP]) func aSignalEndsItAsThatSignalDoes(number: Int32) throws {
+    @Test(arguments: [SIGINT, SIGTERM, SIGHUP]) func `a signal ends watch by that signal`(number: Int32) throws {
         let program = try netwatch("watch")
         #expect(try program.nextLine()?.contains(" hello ") == true)
         try program.signal(number)
@@ -28,20 +28,21 @@ import Testing
         #expect(program.standardError == "")
     }
 
-    @Test(arguments: ["watch", "status", "schema", "--help"]) func closedOutputIsAnError(command: String) throws {
+    @Test(arguments: ["watch", "status", "schema", "--help"])
+    func `a closed standard output is an error`(command: String) throws {
         let program = try netwatch(command, output: .closed)
         #expect(try program.wait() == 74, "\(program.ending)")
         #expect(program.standardError == "netwatch: standard output: closed, or not open for writing\n")
     }
 
-    @Test func filesAndNothingTakeTheStream() throws {
+    @Test func `a file and /dev/null receive the stream`() throws {
         let program = try netwatch("watch", "--for", "100ms", "--json", output: .file)
         #expect(try program.wait() == 0, "\(program.ending)")
         #expect(program.output.split(separator: "\n").count >= 1)
         #expect(try netwatch("watch", "--for", "100ms", output: .null).wait() == 0)
     }
 
-    @Test func onATerminalItIsAlignedAndColoured() throws {
+    @Test func `output on a terminal is aligned and colored`() throws {
         let program = try netwatch(
             "watch", "--for", "100ms", environment: ["TERM": "xterm", "LC_ALL": "C.UTF-8", "NO_COLOR": nil], output: .terminal)
         #expect(try program.nextLine()?.contains("netwatch 0.1.0 · this machine") == true)
@@ -50,7 +51,7 @@ import Testing
         #expect(try plain.remainingLines().contains { $0.contains("\u{1b}") } == false)
     }
 
-    @Test func aReplayIsTheIdenticalStream() throws {
+    @Test func `a replay writes the identical stream`() throws {
         let directory = try Directory()
         let file = "\(directory.path)/recording"
         let recorder = try netwatch("record", "--json", "--for", "300ms", file)
@@ -94,7 +95,7 @@ import Testing
     }
 
     @Test func `a recording on standard output replaces the records and can be replayed from a pipe`() throws {
-        // The hello is not counted, and nothing changes here: the record that ends it is the target's first.
+        // The hello is not counted and no event occurs, so the target's first record ends the stream.
         let script = "\"$0\" record --json --count 1 - 127.0.0.1:9 | \"$0\" replay --json -"
         let program = try Program(["sh", "-c", script, try Programs.netwatch])
         let lines = try program.remainingLines()
@@ -116,7 +117,7 @@ import Testing
         #expect(directory.text("recording2").contains("netwatch_recording_end"))
     }
 
-    @Test(arguments: [SIGINT, SIGTERM]) func aRecordingThatASignalEndsIsWhole(number: Int32) throws {
+    @Test(arguments: [SIGINT, SIGTERM]) func `a recording that a signal ends is complete`(number: Int32) throws {
         let directory = try Directory()
         let file = "\(directory.path)/recording"
         let recorder = try netwatch("record", "--json", file)
@@ -129,12 +130,12 @@ import Testing
         #expect(try replay.wait() == 0, "\(replay.ending)")
     }
 
-    @Test func aRecordingWhoseWriterWasKilledSaysSoAfterAllThatItHolds() throws {
+    @Test func `replay of a recording cut by SIGKILL writes its records and reports the cut`() throws {
         let directory = try Directory()
         let file = "\(directory.path)/recording"
         let recorder = try netwatch("record", "--json", file)
         let hello = try recorder.nextLine()
-        // The hello is of a turn that ends; each turn is written as a whole, soon after.
+        // The hello belongs to a turn that has ended. Each turn is written completely, soon after its end.
         let end = ContinuousClock.now + .seconds(20)
         var held: String?
         while held == nil, ContinuousClock.now < end {
@@ -152,10 +153,11 @@ import Testing
         #expect(replay.standardError == "netwatch: \(file): line \(count + 1): is missing: the recording ends early\n")
     }
 
-    @Test func aRecordingThatTheDiskDoesNotTakeIsNotWhole() throws {
+    @Test func `a recording that cannot be written to its end is reported as incomplete`() throws {
         let directory = try Directory()
         let file = "\(directory.path)/recording"
-        // Limited once it runs, because ThreadSanitizer's own start needs large files. More than the limit is EFBIG instead of a signal.
+        // The limit is set while the program runs, because ThreadSanitizer's start needs large files. Beyond the limit, writing
+        // fails with EFBIG instead of a signal.
         let script = "trap '' XFSZ; exec \"$0\" record --json \(file)"
         let recorder = try Program(["sh", "-c", script, try Programs.netwatch])
         _ = try recorder.nextLine()
@@ -166,7 +168,7 @@ import Testing
         #expect(try netwatch("replay", "--json", file).wait() == 65)
     }
 
-    @Test func aDamagedRecordingNamesTheLineAndKeepsWhatCameBefore() throws {
+    @Test func `a damaged recording names its line and keeps earlier records`() throws {
         let directory = try Directory()
         let file = "\(directory.path)/recording"
         let recorder = try netwatch("record", "--json", "--for", "300ms", file)
@@ -180,7 +182,7 @@ import Testing
         #expect(program.standardError.split(separator: "\n").count == 1)
     }
 
-    @Test func filesThatCannotBeMadeOrFoundHaveTheirCodes() throws {
+    @Test func `files and namespaces that cannot be created or found have their exit codes`() throws {
         let recorder = try netwatch("record", "/nowhere/recording")
         #expect(try recorder.wait() == 73, "\(recorder.ending)")
         #expect(recorder.standardError == "netwatch: /nowhere/recording: cannot create: No such file or directory\n")
@@ -189,7 +191,7 @@ import Testing
         #expect(watcher.standardError.hasPrefix("netwatch: --netns netwatch-no-such: "))
     }
 
-    @Test func helpAndVersionGoToStandardOutput() throws {
+    @Test func `help and version go to standard output`() throws {
         #expect(try netwatch("--version").remainingLines() == ["0.1.0"])
         #expect(try netwatch().remainingLines().first?.hasPrefix("netwatch 0.1.0: ") == true)
         for arguments in [["--help"], ["watch", "--help"], ["help", "wait"]] {

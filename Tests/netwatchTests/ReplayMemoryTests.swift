@@ -3,19 +3,19 @@ import NetworkLab
 import Reachability
 import Testing
 
-/// The memory of a program that replays a recording without a turn.
+/// The memory of a program that replays a recording in which no turn ends.
 @Suite(.timeLimit(.minutes(20))) struct ReplayMemoryTests {
     private static let header =
         #"{"netwatch_recording":2,"program":"p","boot_id":"b","netns":null,"netns_inode":1,"selection":"any","families":[4,6]}"#
 
-    /// The largest resident size of a process so far, in bytes.
+    /// Returns the peak resident size of a process in bytes.
     private func peakMemory(of process: Int32) throws -> Int {
         let status = try String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8)
         let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") })
         return try #require(Int(line.split(separator: " ").dropFirst().first ?? "")) << 10
     }
 
-    // What the program has not read yet of the last lines fits into the pipe.
+    // The unread part of the last lines fits into the pipe.
     @Test(.skippedUnderSanitizers, arguments: [MonitorInput.pollDue, .datagram([0, 1, 2])])
     func `inputs before the first turn ends take no memory in a replay`(_ input: MonitorInput) throws {
         let moment = Moment(monotonicNanoseconds: 1_000_000_000, wallClockNanoseconds: 1_700_000_000_000_000_000)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import netwatch
 
-/// Values as the monitor would publish them, on a clock that starts at 2026-08-02T12:00:00Z.
+/// Sample values of a monitor, on a clock that starts at 2026-08-02T12:00:00Z.
 enum Samples {
     static func moment(_ seconds: Double) -> Moment {
         Moment(

@@ -1,25 +1,27 @@
-// A program's process as C alone knows it: the arguments that it was started with, and its end by a crash.
+// The parts of process control that need C: the program's arguments, its crash report, and its end by a signal.
 #ifndef NETWATCH_CPROCESS_H
 #define NETWATCH_CPROCESS_H
 
 #include <stdint.h>
 
-// The arguments that the kernel handed over, the program's name first. Swift's CommandLine reads /proc/self/cmdline and is empty without
-// /proc. The count is 0 where the C library passes no arguments to constructors.
+// The program's arguments, its name first. Swift's CommandLine reads /proc/self/cmdline and is empty without /proc. The count
+// is 0 if the C library passes no arguments to constructors.
 int netwatch_argument_count(void);
 char *const *netwatch_arguments(void);
 
-// The path that this program was executed by (getauxval(3), AT_EXECFN), or NULL. Unlike argv[0], it is not a name that the caller made up.
+// The path with which this program was executed (getauxval(3), AT_EXECFN), or NULL. Unlike argv[0], the caller cannot choose it
+// freely.
 const char *netwatch_executed_path(void);
 
-// Reports crashes and SIGQUIT in place of Swift's backtracer from now on: a few lines on descriptor 2, then the process ends by the signal,
-// at the latest half a second later.
+// Replaces Swift's backtracer: on a crash or SIGQUIT, the process writes a few lines to descriptor 2 and ends by the signal, at
+// most half a second later.
 void netwatch_report_crashes(void);
 
-// Ignores again those of these signals that the program's starter ignores: for the program that takes this one's place by exec.
+// Ignores again the crash signals that were ignored at the program's start, before exec replaces this program by another one.
 void netwatch_restore_ignored_crashes(void);
 
-// From now on the signal kills the process group of netwatch_kill_at_end and ends this process by the signal. 0: no group.
+// Installs a handler that kills the process group set by netwatch_kill_at_end (0: no group) and then ends this process by the
+// signal.
 void netwatch_end_at_signal(int number);
 void netwatch_kill_at_end(int32_t process_group);
 

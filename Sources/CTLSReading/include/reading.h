@@ -3,14 +3,14 @@
 
 #include <openssl/ssl.h>
 
-// Connections of this context end when they keep their reader busy with nothing; reading.c says how and why.
+// Limits how long a connection of this context may keep its reader busy without progress; see reading.c.
 void netwatch_tls_limit_reading(SSL_CTX *context);
 
-// The calling thread enters libcurl, which may read connections; and it has returned.
+// Called before and after a call into libcurl that may read connections, on the calling thread.
 void netwatch_tls_reading_begins(void);
 void netwatch_tls_reading_ends(void);
 
-// Something that was read has come out of libcurl.
+// Called when libcurl has delivered data that it read.
 void netwatch_tls_note_progress(void);
 
 #endif

@@ -1,28 +1,29 @@
 package import ArgumentParser
 
-/// A program of commands: help goes to standard output, every error is one line on standard error.
+/// The frame of a program with commands: it writes help to standard output, and each error as one line to standard error.
 package enum CommandProgram {
-    /// That of both programs.
+    /// The version of both programs.
     package static let version = "0.1.0"
 
-    /// Runs the program with its arguments, and ends it with the code of what it throws.
+    /// Runs the program with its arguments, and exits with the code of the error that it throws.
     package static func main(_ run: ([String]) throws -> Void) {
         OpenDescriptors.prepare()
         ProgramStart.reportCrashes()
         do {
             try run(try ProgramStart.arguments())
         } catch let failure as Failure {
-            StandardError.say(failure)
+            StandardError.report(failure)
             OpenDescriptors.exit(failure.code)
         } catch let exit as SilentExit {
             OpenDescriptors.exit(exit.code)
         } catch {
-            StandardError.say(Failure(ExitCode.internalError, "internal error: \(error)"))
+            StandardError.report(Failure(ExitCode.internalError, "internal error: \(error)"))
             OpenDescriptors.exit(ExitCode.internalError)
         }
     }
 
-    /// Parses and runs a command of `root`; argument errors become failures with one line. `prepare` completes the parsed command.
+    /// Parses and runs a command of `root`. Argument errors become failures with one line. `prepare` may change the parsed
+    /// command.
     package static func run<Root: ParsableCommand>(
         _ root: Root.Type, _ arguments: [String],
         prepare: (any ParsableCommand) -> any ParsableCommand = { $0 }
@@ -40,12 +41,12 @@ package enum CommandProgram {
         do {
             try running.run()
         } catch  where !(error is Failure) && !(error is SilentExit) && root.exitCode(for: error).isSuccess {
-            // The built-in help command asks for help by an error.
+            // The built-in help command throws an error to request help.
             try show(root.fullMessage(for: error))
         }
     }
 
-    /// The parser's sentence as our line.
+    /// Converts the parser's message to one line in the program's format.
     package static func usageFailure(_ message: String, command: String?) -> Failure {
         let command = command.flatMap { $0.hasPrefix("-") ? nil : $0 }
         var why = message.split(separator: "\n").joined(separator: " ")
@@ -55,7 +56,7 @@ package enum CommandProgram {
         return .usage(command ?? "usage", why.hasSuffix("?") ? "\(why) See '\(help)'" : "\(why); see '\(help)'")
     }
 
-    /// Writes a text to standard output.
+    /// Writes a text to standard output, followed by a newline.
     package static func show(_ text: String) throws {
         let output = try StandardOutput()
         output.append(line: Array(text.utf8))

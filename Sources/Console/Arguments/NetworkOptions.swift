@@ -2,18 +2,18 @@ package import ArgumentParser
 import FoundationEssentials
 package import Reachability
 
-/// Options that say which part of the network is looked at.
+/// The options that select a network namespace, an interface and address families.
 package struct NetworkOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("In this network namespace: a name that 'ip netns' knows, or a path.", valueName: "name"))
+    @Option(help: ArgumentHelp("Use this network namespace: a name that 'ip netns' lists, or a path.", valueName: "name"))
     package var netns: String?
 
-    @Option(help: ArgumentHelp("Use this interface only; an alternative name serves too.", valueName: "if"))
+    @Option(help: ArgumentHelp("Use only this interface; alternative names are accepted.", valueName: "if"))
     package var interface: String?
 
-    @Flag(name: .customShort("4"), help: "IPv4 only.")
+    @Flag(name: .customShort("4"), help: "Use only IPv4.")
     package var onlyIPv4 = false
 
-    @Flag(name: .customShort("6"), help: "IPv6 only.")
+    @Flag(name: .customShort("6"), help: "Use only IPv6.")
     package var onlyIPv6 = false
 
     package init() {}
@@ -36,7 +36,7 @@ package struct NetworkOptions: ParsableArguments {
             configuration.namespace = NetworkNamespace(netns)
         }
         if let interface {
-            // The kernel's own rule for names (dev_valid_name), in the length that an alternative name may have (ALTIFNAMSIZ).
+            // The kernel's rule for names (dev_valid_name), with the maximum length of an alternative name (ALTIFNAMSIZ).
             let isValid =
                 (1...127).contains(interface.utf8.count) && interface != "." && interface != ".."
                 && !interface.utf8.contains { $0 == 0x2f || $0 == 0x3a || $0 == 0x20 || (9...13).contains($0) }

@@ -1,5 +1,5 @@
 extension TimeSpan {
-    /// The duration that an option was given, `nil` where it was not.
+    /// Parses the duration of an option; `nil` if the option was not given.
     package static func option(_ name: String, _ text: String?) throws(Failure) -> Duration? {
         guard let text else { return nil }
         do {

@@ -1,9 +1,9 @@
 import CLinux
 package import Reachability
 
-/// The readings of the clocks; nothing in `Output/` takes one.
+/// The clocks. Code in `Output/` does not read them: it receives times as arguments.
 package enum Clock {
-    /// `CLOCK_MONOTONIC`, nanoseconds.
+    /// The time of `CLOCK_MONOTONIC` in nanoseconds.
     package static var nanoseconds: Int64 { netwatch_clock_nanoseconds(netwatch_CLOCK_MONOTONIC) }
 
     package static var now: Moment { Moment.now }

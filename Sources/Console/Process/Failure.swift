@@ -2,7 +2,7 @@ import FoundationEssentials
 import Glibc
 package import Reachability
 
-/// The program's exit codes: sysexits.h and what shells and timeout(1) use.
+/// The program's exit codes: those of sysexits.h, and those that shells and timeout(1) use.
 package enum ExitCode {
     package static let holds: Int32 = 0
     package static let doesNotHold: Int32 = 1
@@ -21,10 +21,10 @@ package enum ExitCode {
     package static let commandNotFound: Int32 = 127
 }
 
-/// Why the program ends with a code other than 0: one line on standard error.
+/// The reason why the program ends with a code other than 0: one line on standard error.
 package struct Failure: Error, Hashable {
     package let code: Int32
-    /// `WHAT: WHY`, with the way out where there is one.
+    /// The message, `WHAT: WHY`, with the remedy if there is one.
     package let message: String
 
     package init(_ code: Int32, _ message: String) {
@@ -32,9 +32,9 @@ package struct Failure: Error, Hashable {
         self.message = message
     }
 
-    /// A mistake on the command line.
-    package static func usage(_ what: String, _ why: String) -> Failure {
-        Failure(ExitCode.usage, "\(what): \(why)")
+    /// Creates the failure for an error on the command line.
+    package static func usage(_ subject: String, _ reason: String) -> Failure {
+        Failure(ExitCode.usage, "\(subject): \(reason)")
     }
 
     package init(_ error: MonitorError) {
@@ -57,11 +57,11 @@ package struct Failure: Error, Hashable {
         }
     }
 
-    /// The line for standard error: whatever the parts held, it is one line and harmless to a terminal.
+    /// The line for standard error, without newlines and control characters.
     package var line: String { TextStyle.printable("netwatch: \(message.split(separator: "\n").joined(separator: " "))") }
 }
 
-/// Ends the program with a code and without a word: the output has said it.
+/// Ends the program with a code and without a message, because the output has already reported the reason.
 package struct SilentExit: Error, Hashable {
     package let code: Int32
 

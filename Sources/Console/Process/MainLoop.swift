@@ -2,28 +2,28 @@ package import EventLoop
 import Glibc
 import Reachability
 
-/// The wait of a program's main thread: for what other threads hand to it, for signals, for the readers of what it writes, and for what
-/// else it watches.
+/// The wait of a program's main thread for wake-ups by other threads, for signals, for the readers of its output, and for further
+/// descriptors.
 package struct MainLoop {
     private let waker: Waker
     private let signals: Signals?
 
-    /// `waker`: what other threads wake the main thread with.
+    /// Creates a loop. Other threads wake the main thread with `waker`.
     package init(_ waker: Waker, signals: Signals? = nil) {
         self.waker = waker
         self.signals = signals
     }
 
-    /// Wakes the main thread.
+    /// Creates the waker with which other threads wake the main thread.
     ///
-    /// - Throws: ``Failure`` with code 71 where the system gives no descriptor.
+    /// - Throws: ``Failure`` with code 71 if the system has no descriptor left.
     package static func makeWaker() throws(Failure) -> Waker {
         do { return try Waker() } catch { throw Failure(ExitCode.system, "\(error.call): \(errorText(error.errno))") }
     }
 
-    /// What has ended a wait.
+    /// The result of a wait.
     package struct Turn {
-        /// The signal that has come.
+        /// The signal that arrived, if any.
         package let signal: Int32?
         private let polling: Polling
 
@@ -32,18 +32,19 @@ package struct MainLoop {
             self.signal = signal
         }
 
-        /// Writes as much as fits, if something does. - Returns: why the output takes no more.
+        /// Writes one chunk if the output is ready. - Returns: The reason why the output accepts no more, else `nil`.
         package func write(_ output: StandardOutput?, at place: Int?) -> StandardOutput.Outcome? {
             guard let output, polling.isReady(place) else { return nil }
             if polling.has(Int32(POLLNVAL), at: place) { return .failed(errno: EBADF) }
-            // A terminal that hangs up, or a pipe without a reader. What is pending has nowhere to go.
+            // A terminal hung up, or a pipe has no reader: pending bytes cannot be written.
             if polling.has(Int32(POLLERR | POLLHUP), at: place) { return .readerGone }
             let outcome = output.write()
             return outcome == .wrote ? nil : outcome
         }
     }
 
-    /// Waits once, at most until the deadline (nanoseconds on the monotonic clock; `nil`: for ever). `watch` adds what else ends the wait.
+    /// Waits once, at most until the deadline (nanoseconds on the monotonic clock; `nil` for no limit). `watch` adds further
+    /// descriptors.
     package func wait(until deadline: Int64?, _ watch: (inout Polling) -> Void = { _ in }) -> Turn {
         var polling = Polling()
         _ = polling.add(waker.descriptor, Int32(POLLIN))
@@ -56,6 +57,6 @@ package struct MainLoop {
 }
 
 extension StandardOutput {
-    /// Adds its descriptor: without anything to write, poll(2) still tells that the reader is gone.
+    /// Adds the descriptor. If nothing is pending, poll(2) still reports that the reader is gone.
     package func watch(_ polling: inout Polling) -> Int { polling.add(descriptor, pendingCount > 0 ? Int32(POLLOUT) : 0) }
 }

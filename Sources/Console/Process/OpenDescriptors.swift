@@ -1,13 +1,13 @@
 import CLinux
 import Glibc
 
-/// What the program is started with: its standard descriptors and what is done with SIGPIPE.
+/// The program's standard descriptors and its disposition of SIGPIPE.
 package enum OpenDescriptors {
-    /// Whether whoever started us ignores SIGPIPE; what we start must find it as we did.
+    /// Whether SIGPIPE was ignored at the start. Programs that replace this one must inherit the same disposition.
     private static let ignoredPipeSignal = netwatch_signal_is_ignored(SIGPIPE) != 0
 
-    /// Ignores SIGPIPE, so that writing fails with EPIPE, and fills closed standard descriptors, so that no socket or file gets
-    /// their numbers. They are filled the wrong way round: using them fails still.
+    /// Ignores SIGPIPE, so that writing fails with EPIPE. Opens closed standard descriptors, so that no socket or file gets
+    /// their numbers. They are opened for the opposite direction, so using them still fails.
     package static func prepare() {
         _ = ignoredPipeSignal
         netwatch_signal_ignore(SIGPIPE)
@@ -16,12 +16,12 @@ package enum OpenDescriptors {
         }
     }
 
-    /// Replaces the program by a command, which is searched for in PATH; returns only on failure, with its errno.
+    /// Replaces the program by a command, which is searched in PATH. Returns only on failure, with the errno.
     package static func execute(_ command: [String]) -> Int32 {
         if !ignoredPipeSignal { netwatch_signal_default(SIGPIPE) }
         ProgramStart.restoreIgnoredCrashes()
         let arguments: [UnsafeMutablePointer<CChar>?] = command.map { strdup($0) } + [nil]
-        // Comes back only when it failed.
+        // execvp(3) returns only if it failed.
         defer { for argument in arguments { free(argument) } }
         execvp(command[0], arguments)
         return errno

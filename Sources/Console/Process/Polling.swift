@@ -1,23 +1,23 @@
 import Glibc
 
-/// poll(2) over a few descriptors, with a deadline on `CLOCK_MONOTONIC`.
+/// A call of poll(2) for a few descriptors, with a deadline on `CLOCK_MONOTONIC`.
 package struct Polling {
     private var entries: [pollfd] = []
 
     package init() {}
 
-    /// Adds a descriptor; its place among the results.
+    /// Adds a descriptor. Returns its index among the results.
     package mutating func add(_ descriptor: Int32, _ events: Int32) -> Int {
         entries.append(pollfd(fd: descriptor, events: Int16(truncatingIfNeeded: events), revents: 0))
         return entries.count - 1
     }
 
-    /// Waits until something happens or the deadline (nanoseconds, `nil` for none) is over.
+    /// Waits until an event arrives or the deadline has passed (nanoseconds; `nil` for no deadline).
     package mutating func wait(until deadline: Int64?) {
         var milliseconds: Int32 = -1
         if let deadline {
             let left = max(0, deadline - Clock.nanoseconds)
-            // Rounded up: woken a fraction too early, the loop would spin.
+            // Rounded up: after a wake-up slightly too early, the loop would spin.
             milliseconds = Int32(clamping: left / 1_000_000 + (left % 1_000_000 > 0 ? 1 : 0))
         }
         if poll(&entries, nfds_t(entries.count), milliseconds) < 0 {
@@ -25,7 +25,7 @@ package struct Polling {
         }
     }
 
-    /// Whether anything happened on the descriptor at this place.
+    /// Returns whether the descriptor at this index has an event.
     package func isReady(_ place: Int?) -> Bool { place.map { entries[$0].revents != 0 } ?? false }
 
     package func has(_ events: Int32, at place: Int?) -> Bool {

@@ -2,16 +2,16 @@ internal import CProcess
 import Glibc
 import Reachability
 
-/// The start of the process: its arguments and its path, also without /proc, and the report of its crashes.
+/// The program's arguments and its path, also without /proc, and its crash reports.
 package enum ProgramStart {
-    /// The arguments behind the program's name.
+    /// Returns the arguments after the program's name.
     ///
-    /// `CommandLine` reads /proc/self/cmdline and is empty where /proc is not mounted, as if the user had typed nothing.
-    /// - Throws: ``Failure`` with code 71 where neither C nor /proc has them.
+    /// `CommandLine` reads /proc/self/cmdline. If /proc is not mounted it is empty, as if the user had given no arguments.
+    /// - Throws: ``Failure`` with code 71 if neither the C library nor /proc has them.
     package static func arguments() throws(Failure) -> [String] {
         let arguments = argumentsOfC ?? CommandLine.arguments
         guard !arguments.isEmpty else {
-            throw Failure(ExitCode.system, "arguments: the system does not hand them over; mount /proc")
+            throw Failure(ExitCode.system, "arguments: the system does not provide them; mount /proc")
         }
         return Array(arguments.dropFirst())
     }
@@ -21,8 +21,8 @@ package enum ProgramStart {
         return (0..<Int(netwatch_argument_count())).compactMap { index in values[index].map { String(cString: $0) } }
     }
 
-    /// The path of this program: that of its file where /proc has it, else the path that it was executed by, which may be relative.
-    /// Empty where neither is known. Never `argv[0]`, which is whatever the caller likes.
+    /// The path of this program: the path of its file if /proc has it, else the path with which it was executed, which may be
+    /// relative. Empty if neither is known. `argv[0]` is not used, because the caller may set it to anything.
     package static var executable: String {
         var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = readlink("/proc/self/exe", &buffer, buffer.count)
@@ -30,9 +30,10 @@ package enum ProgramStart {
         return netwatch_executed_path().map { String(cString: $0) } ?? ""
     }
 
-    /// Writes a short backtrace to standard error when the program crashes or receives SIGQUIT; it ends by the signal within a second.
+    /// Installs the crash reports: on a crash or SIGQUIT the program writes a short backtrace to standard error, and ends by
+    /// the signal within a second.
     package static func reportCrashes() { netwatch_report_crashes() }
 
-    /// Hands the signals to a program that takes this one's place as this one's starter had set them.
+    /// Restores the dispositions of crash signals at the start, before another program replaces this one.
     static func restoreIgnoredCrashes() { netwatch_restore_ignored_crashes() }
 }

@@ -2,22 +2,23 @@ import CLinux
 import Glibc
 import Reachability
 
-/// A descriptor to write lines to without ever waiting for its reader: bytes are kept until poll(2) says that some fit.
+/// A buffered writer of lines that never waits for its reader: bytes stay in the buffer until poll(2) reports that some can be
+/// written.
 package final class StandardOutput {
     package enum Outcome: Hashable {
         case wrote
-        /// Nobody reads any more (EPIPE).
+        /// The reader is gone (EPIPE).
         case readerGone
         case failed(errno: Int32)
     }
 
     package let descriptor: Int32
-    /// How much is written at once. poll(2) says of a pipe or terminal only that PIPE_BUF bytes fit.
+    /// The maximum bytes of one write. For a pipe or a terminal, poll(2) guarantees only that PIPE_BUF bytes can be written.
     private let chunk: Int
     private var pending: [UInt8] = []
     private var written = 0
 
-    /// - Throws: ``Failure`` with code 74 when the descriptor is closed or not open for writing.
+    /// - Throws: ``Failure`` with code 74 if the descriptor is closed or not open for writing.
     package init(descriptor: Int32 = 1) throws(Failure) {
         self.descriptor = descriptor
         let flags = fcntl(descriptor, F_GETFL)
@@ -37,10 +38,10 @@ package final class StandardOutput {
         pending.append(UInt8(ascii: "\n"))
     }
 
-    /// What is no line: a terminal's picture.
+    /// Appends text without a newline, for the display of a terminal.
     package func append(_ text: String) { pending.append(contentsOf: text.utf8) }
 
-    /// Writes one chunk; to be called when poll(2) said that the descriptor is writable.
+    /// Writes one chunk. Call it when poll(2) has reported that the descriptor is writable.
     package func write() -> Outcome {
         guard pendingCount > 0 else { return .wrote }
         let count = pending.withUnsafeBytes { bytes in
@@ -66,9 +67,9 @@ package final class StandardOutput {
         }
     }
 
-    /// Writes everything, waiting for the reader: for documents and replays, which have nothing else to do.
+    /// Writes all pending bytes and waits for the reader, for documents and replays.
     ///
-    /// - Throws: ``Failure`` with code 74. Where nobody reads any more, the program ends as by SIGPIPE.
+    /// - Throws: ``Failure`` with code 74. If the reader is gone, the program ends by SIGPIPE.
     package func flush() throws(Failure) {
         while pendingCount > 0 {
             var polling = Polling()

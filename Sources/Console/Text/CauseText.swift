@@ -1,12 +1,12 @@
 package import Reachability
 
 extension Cause {
-    /// `LAYER/CODE: DETAIL`, in one line without control characters.
+    /// The cause as `LAYER/CODE: DETAIL`, in one line without control characters.
     package var sentence: String { TextStyle.printable("\(layer.rawValue)/\(code.rawValue): \(detail)") }
 }
 
 extension JSONWriter {
-    /// The member `cause`: an object, or null.
+    /// Writes the member `cause`: an object, or null.
     package mutating func member(_ cause: Cause?) {
         key("cause")
         guard let cause else { return null() }

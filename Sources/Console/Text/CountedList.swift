@@ -1,18 +1,18 @@
-/// The items of a list that fit, and how many there are besides: what is left out is counted, never cut off.
+/// A text that lists as many items as fit, and counts the others. Items are never truncated.
 package struct CountedList {
     package var items: [String]
     package var separator: String
-    /// At most so many items are listed.
+    /// The maximum number of listed items.
     package var limit = Int.max
-    /// The noun of one item, and of several.
+    /// The noun for one item and for several.
     package var noun: (one: String, several: String)
 
     package init(_ items: [String], separator: String = " ", limit: Int = .max, noun: (one: String, several: String)) {
         (self.items, self.separator, self.limit, self.noun) = (items, separator, limit, noun)
     }
 
-    /// The list in at most so many columns: `a b and 3 more`. `5 addresses` where not even one item fits beside the count; that, and a
-    /// single item, may be longer than the columns.
+    /// Returns the list in at most `columns` columns: `a b and 3 more`, or `5 addresses` if not even one item fits beside the
+    /// count. That form, and a single item, may be longer than `columns`.
     package func text(columns: Int = .max) -> String {
         var listed = min(items.count, limit)
         while listed > 0 {

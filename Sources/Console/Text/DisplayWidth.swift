@@ -1,12 +1,12 @@
-/// How many columns of a terminal text takes (Unicode Standard Annex 11, as wcwidth(3) has it), and text made to fit.
+/// The width of text in terminal columns (Unicode Standard Annex 11, as in wcwidth(3)), and text fitted to a width.
 package enum DisplayWidth {
-    /// The columns that the text takes. It shall be ``harmless(_:isUnicode:)``.
+    /// Returns the width of the text in columns. The text must be ``harmless(_:isUnicode:)``.
     package static func columns(_ text: String) -> Int {
         text.unicodeScalars.reduce(0) { $0 + columns($1) }
     }
 
-    /// The text without what a terminal would act on or show out of its place: control characters, marks of direction, joiners. Where the
-    /// terminal shows ASCII only, other characters are question marks.
+    /// Returns the text with a replacement for control characters, marks of direction and joiners, which a terminal would
+    /// interpret or display in another place. If the terminal displays only ASCII, question marks replace all other characters.
     package static func harmless(_ text: String, isUnicode: Bool) -> String {
         func isFine(_ scalar: Unicode.Scalar) -> Bool {
             !UnsafeCharacters.contain(scalar) && (scalar.isASCII || (isUnicode && hasKnownWidth(scalar)))
@@ -16,7 +16,7 @@ package enum DisplayWidth {
         return String(String.UnicodeScalarView(text.unicodeScalars.map { isFine($0) ? $0 : mark }))
     }
 
-    /// The text cut to so many columns, with an ellipsis in place of what is missing.
+    /// Returns the text truncated to `columns` columns, with an ellipsis for the missing part.
     package static func cut(_ text: String, to columns: Int, isUnicode: Bool) -> String {
         guard self.columns(text) > columns else { return text }
         let ellipsis = isUnicode ? "…" : "..."
@@ -31,7 +31,8 @@ package enum DisplayWidth {
         return String(kept) + ellipsis
     }
 
-    /// A line with colors (``TextStyle/paint(_:_:)-(_,Color)``) cut to so many columns; colors take none, and end with the line.
+    /// Returns a line with colors (``TextStyle/paint(_:_:)-(_,Color)``) truncated to `columns` columns. Colors have no width,
+    /// and are reset at the end of a truncated line.
     package static func cutPainted(_ line: String, to columns: Int, isUnicode: Bool) -> String {
         var (plain, isEscape) = (String.UnicodeScalarView(), false)
         for scalar in line.unicodeScalars {
@@ -39,11 +40,11 @@ package enum DisplayWidth {
             if !isEscape { plain.append(scalar) }
             if scalar == "m" { isEscape = false }
         }
-        let whole = String(plain)
-        guard self.columns(whole) > columns else { return line }
+        let plainText = String(plain)
+        guard self.columns(plainText) > columns else { return line }
         let ellipsis = isUnicode ? "…" : "..."
-        guard whole.unicodeScalars.count < line.unicodeScalars.count, columns > ellipsis.unicodeScalars.count else {
-            return cut(whole, to: columns, isUnicode: isUnicode)
+        guard plainText.unicodeScalars.count < line.unicodeScalars.count, columns > ellipsis.unicodeScalars.count else {
+            return cut(plainText, to: columns, isUnicode: isUnicode)
         }
         var left = columns - ellipsis.unicodeScalars.count
         var kept = String.UnicodeScalarView()
@@ -60,7 +61,7 @@ package enum DisplayWidth {
         return String(kept) + ellipsis + "\u{1b}[0m"
     }
 
-    /// The text cut or filled with spaces to exactly so many columns.
+    /// Returns the text truncated, or filled with spaces, to exactly `columns` columns.
     package static func fill(_ text: String, to columns: Int, isUnicode: Bool) -> String {
         let cut = cut(text, to: columns, isUnicode: isUnicode)
         return cut + String(repeating: " ", count: max(0, columns - self.columns(cut)))
@@ -81,7 +82,7 @@ package enum DisplayWidth {
         }
     }
 
-    /// East Asian wide and full-width characters, and those that are shown as pictures.
+    /// Returns whether the character is an East Asian wide or full-width character, or an emoji.
     private static func isWide(_ value: UInt32) -> Bool {
         switch value {
         case 0x1100...0x115f, 0x2e80...0x303e, 0x3041...0x33ff, 0x3400...0x4dbf, 0x4e00...0xa4cf, 0xa960...0xa97f,

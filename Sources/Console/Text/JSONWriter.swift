@@ -1,17 +1,17 @@
 import FoundationEssentials
 
-/// Writes JSON (RFC 8259) into bytes, with the keys in the order in which they are given.
+/// A writer of JSON (RFC 8259) that keeps the order of the keys.
 ///
-/// `JSONEncoder` promises no order of keys, and people compare records as text.
+/// `JSONEncoder` guarantees no order of keys, and people compare records as text.
 package struct JSONWriter {
-    /// What has been written so far, UTF-8.
+    /// The written JSON in UTF-8.
     package private(set) var bytes: [UInt8] = []
     private let isIndented: Bool
     private var depth = 0
     private var needsComma = false
     private var followsKey = false
 
-    /// A writer of one line, or of an indented document.
+    /// Creates a writer of one line, or of an indented document.
     package init(isIndented: Bool = false) {
         self.isIndented = isIndented
     }
@@ -51,7 +51,7 @@ package struct JSONWriter {
         literal("null")
     }
 
-    /// A duration as a number of milliseconds with at most three decimals.
+    /// Writes a duration as a number of milliseconds with at most three decimals.
     package mutating func milliseconds(_ duration: Duration?) {
         literal(duration.map(Milliseconds.text) ?? "null")
     }
@@ -99,7 +99,7 @@ package struct JSONWriter {
             case "\n": bytes.append(contentsOf: "\\n".utf8)
             case "\r": bytes.append(contentsOf: "\\r".utf8)
             case "\t": bytes.append(contentsOf: "\\t".utf8)
-            // JSON requires this of C0 only, but people look at it on terminals.
+            // JSON requires this only for C0 controls, but people also read JSON on terminals.
             case _ where UnsafeCharacters.contain(scalar): bytes.append(contentsOf: UnsafeCharacters.jsonEscape(scalar).utf8)
             default: bytes.append(contentsOf: UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
             }

@@ -1,13 +1,13 @@
 package import Reachability
 
-/// What is common to all records of a stream.
+/// The version of the record format.
 package enum RecordFormat {
-    /// The key `v`: raised by a change that is no addition.
+    /// The value of the key `v`. Every change other than an addition increases it.
     package static let version = 1
 }
 
 extension JSONWriter {
-    /// The keys that every record begins with.
+    /// Writes the keys with which every record begins.
     package mutating func recordHead(seq: Int, at moment: Moment, type: String) {
         member("v", RecordFormat.version)
         member("seq", seq)

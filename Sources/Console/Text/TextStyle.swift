@@ -1,8 +1,8 @@
 import FoundationEssentials
 
-/// How text for people looks: with colours or without, and with which symbols.
+/// The style of text for people: with or without colors, and with Unicode or ASCII symbols.
 package struct TextStyle: Hashable {
-    /// What the user asks for with `--color`.
+    /// The value of `--color`.
     package enum ColorChoice: String, CaseIterable {
         case auto, always, never
     }
@@ -16,16 +16,16 @@ package struct TextStyle: Hashable {
         case bold = "1"
     }
 
-    /// A word's meaning, shown by a symbol and, where allowed, a colour: never by the colour alone.
-    package enum Mood {
+    /// The meaning of a state, shown by a symbol and, if allowed, a color. The color alone never carries the meaning.
+    package enum Assessment {
         case good, bad, uncertain, neutral
     }
 
     package var isColored: Bool
-    /// Whether the terminal shows characters beyond ASCII.
+    /// Whether the terminal displays characters beyond ASCII.
     package var isUnicode: Bool
 
-    /// The style that the user's choice, `NO_COLOR` (no-color.org), `CLICOLOR_FORCE`, `TERM` and the locale ask for.
+    /// Creates the style for the user's choice, `NO_COLOR` (no-color.org), `CLICOLOR_FORCE`, `TERM` and the locale.
     package init(choice: ColorChoice, isTerminal: Bool, environment: [String: String]) {
         func isSet(_ name: String) -> Bool { environment[name].map { !$0.isEmpty } ?? false }
         switch choice {
@@ -40,7 +40,7 @@ package struct TextStyle: Hashable {
                 isColored = isTerminal && isSet("TERM") && environment["TERM"] != "dumb"
             }
         }
-        // setlocale(3): the first of these that is set and not empty decides.
+        // setlocale(3): the first variable that is set and not empty decides.
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].first(where: isSet).flatMap { environment[$0] } ?? ""
         let name = locale.lowercased()
         isUnicode = isTerminal && (name.contains("utf-8") || name.contains("utf8"))
@@ -55,8 +55,8 @@ package struct TextStyle: Hashable {
         isColored && !text.isEmpty ? "\u{1b}[\(color.rawValue)m\(text)\u{1b}[0m" : text
     }
 
-    package func paint(_ text: String, _ mood: Mood) -> String {
-        switch mood {
+    package func paint(_ text: String, _ assessment: Assessment) -> String {
+        switch assessment {
         case .good: paint(text, .green)
         case .bad: paint(text, .red)
         case .uncertain: paint(text, .yellow)
@@ -64,8 +64,8 @@ package struct TextStyle: Hashable {
         }
     }
 
-    package func symbol(_ mood: Mood) -> String {
-        switch mood {
+    package func symbol(_ assessment: Assessment) -> String {
+        switch assessment {
         case .good: isUnicode ? "✓" : "+"
         case .bad: isUnicode ? "✗" : "x"
         case .uncertain: "?"
@@ -73,12 +73,13 @@ package struct TextStyle: Hashable {
         }
     }
 
-    /// The text filled with spaces to a column.
+    /// Returns the text filled with spaces to `width` columns.
     package static func pad(_ text: String, _ width: Int) -> String {
         text + String(repeating: " ", count: max(0, width - DisplayWidth.columns(text)))
     }
 
-    /// The text with U+FFFD in place of ``UnsafeCharacters``: names come from servers and from the kernel, which allows nearly any byte.
+    /// Returns the text with U+FFFD in place of ``UnsafeCharacters``: names come from servers, and from the kernel, which
+    /// allows almost any byte.
     package static func printable(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: UnsafeCharacters.contain) else { return text }
         return String(

@@ -4,12 +4,12 @@ import Reachability
 
 /// A duration as people write it on the command line: `250ms`, `3s`, `2m`, `1h`.
 package struct TimeSpan: Hashable {
-    /// Why a text is none.
+    /// The reason why a text is not a duration.
     package struct ParseError: Error, Hashable, CustomStringConvertible {
         package let description: String
     }
 
-    /// The longest that can be asked for.
+    /// The maximum duration of an option.
     package static let longest = Duration.seconds(365 * 86_400)
     package static let form = "write a whole number with ms, s, m or h, as in 250ms, 3s, 2m or 1h"
 
@@ -41,7 +41,7 @@ package struct TimeSpan: Hashable {
 }
 
 extension TimeSpan {
-    /// How long ago something was, or how long it took, for a person: `850ms`, `3.1s`, `2m03s`, `1h02m`, `3d04h`.
+    /// Returns a duration in rounded form, for a person: `850ms`, `3.1s`, `2m03s`, `1h02m`, `3d04h`.
     package static func rough(_ duration: Duration) -> String {
         let milliseconds = max(0, duration.saturatingNanoseconds / 1_000_000)
         let seconds = milliseconds / 1000
@@ -54,7 +54,7 @@ extension TimeSpan {
         }
     }
 
-    /// The time into a stream, to the millisecond while that says something: `+3.120s`, `+2m03.1s`, `+1h02m03s`.
+    /// Returns the time since the start of a stream, in milliseconds only while they matter: `+3.120s`, `+2m03.1s`, `+1h02m03s`.
     package static func offset(_ duration: Duration) -> String {
         let milliseconds = max(0, duration.saturatingNanoseconds / 1_000_000)
         let seconds = milliseconds / 1000

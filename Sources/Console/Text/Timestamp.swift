@@ -1,16 +1,16 @@
 import FoundationEssentials
 package import Reachability
 
-/// A moment's wall-clock reading as RFC 3339 text in UTC with milliseconds: `2026-08-02T12:00:03.123Z`.
+/// A moment's wall-clock time as RFC 3339 text in UTC with milliseconds: `2026-08-02T12:00:03.123Z`.
 ///
-/// 64 bits of nanoseconds reach from the year 1677 to 2262, so the year always has four digits.
+/// 64 bits of nanoseconds cover the years 1677 to 2262, so the year always has four digits.
 package enum Timestamp {
     package static func text(_ moment: Moment) -> String {
         text(wallClockNanoseconds: moment.wallClockNanoseconds)
     }
 
     package static func text(wallClockNanoseconds nanoseconds: Int64) -> String {
-        // Rounded down, also before 1970: no moment is told to be later than it was.
+        // Rounded down, also before 1970, so that no time is later than the moment.
         let milliseconds = floorDivide(nanoseconds, 1_000_000)
         let (days, inDay) = (floorDivide(milliseconds, 86_400_000), floorModulo(milliseconds, 86_400_000))
         let (year, month, day) = civil(days: days)
@@ -45,9 +45,9 @@ package enum Timestamp {
         }
     }
 
-    /// The date of the proleptic Gregorian calendar that is `days` after 1970-01-01.
+    /// Returns the date of the proleptic Gregorian calendar that is `days` after 1970-01-01.
     ///
-    /// Years are counted from 1 March, so that the leap day is a year's last; 400 such years have 146,097 days.
+    /// Years are counted from 1 March, so that the leap day is the last day of a year. 400 such years have 146,097 days.
     private static func civil(days: Int64) -> (year: Int64, month: Int64, day: Int64) {
         let sinceMarch0000 = days + 719_468
         let era = floorDivide(sinceMarch0000, 146_097)
@@ -55,7 +55,7 @@ package enum Timestamp {
         let leapDays = dayOfEra / 1460 - dayOfEra / 36_524 + dayOfEra / 146_096
         let yearOfEra = (dayOfEra - leapDays) / 365
         let dayOfYear = dayOfEra - (yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100)
-        // From March on the lengths 31, 30, 31, 30, 31 repeat every five months, 153 days.
+        // From March on, the lengths 31, 30, 31, 30, 31 repeat every five months, which have 153 days.
         let monthFromMarch = (dayOfYear * 5 + 2) / 153
         let day = dayOfYear - (monthFromMarch * 153 + 2) / 5 + 1
         let month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
@@ -67,7 +67,7 @@ package enum Timestamp {
     }
 
     private static func floorModulo(_ number: Int64, _ divisor: Int64) -> Int64 {
-        let rest = number % divisor
-        return rest < 0 ? rest + divisor : rest
+        let remainder = number % divisor
+        return remainder < 0 ? remainder + divisor : remainder
     }
 }

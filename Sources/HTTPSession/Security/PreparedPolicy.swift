@@ -57,7 +57,7 @@ package final class PreparedPolicy: Sendable {
 
 extension Authorities {
     init(_ roots: SecurityPolicy.Roots, revocation: RevocationLists?) {
-        let lists = revocation.map { Revocation(lists: $0.derBytes, coversWholeChain: $0.scope == .completeChain) }
+        let lists = revocation.map { Revocation(lists: $0.derBytes, coversCompleteChain: $0.scope == .completeChain) }
         switch roots {
         case .system: self.init(includesSystem: true, revocation: lists)
         case .given(let certificates): self.init(includesSystem: false, given: Set(certificates.map(\.x509)), revocation: lists)

@@ -3,7 +3,7 @@ internal import EventLoop
 internal import FoundationEssentials
 
 /// Judges the servers, or the proxy, of one attempt by its policy, and writes down what it finds.
-struct ServerJudge: HandshakeJudge {
+struct ServerJudge: HandshakeEvaluator {
     let policy: PreparedPolicy
     /// As it is compared (``normalizedHost(_:)``).
     let host: String?
@@ -29,13 +29,13 @@ struct ServerJudge: HandshakeJudge {
         DigestHasher.sha256(of: text) ?? Data((0..<32).map { _ in .random(in: .min ... .max) })
     }
 
-    func judge(_ chain: PeerChain) -> HandshakeVerdict {
+    func evaluate(_ chain: PeerChain) -> HandshakeVerdict {
         let facts = facts(of: chain)
         var refusal: TrustRefusal?
         do throws(TrustRefusal) { try TrustDecision.evaluate(policy.policy, host: host, facts) } catch { refusal = error }
         let verdict = verdict(refusal, facts.presented)
         record.withLock { $0.verdict = verdict }
-        if case .believed = verdict { return .believed }
+        if case .believed = verdict { return .trusted }
         return switch refusal {
         case .chain(let error): .refusedForChain(code: error.code)
         case .name: .refusedForName

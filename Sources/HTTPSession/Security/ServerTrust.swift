@@ -158,7 +158,7 @@ package final class ServerTrust: Sendable {
     /// identity. Asked before a request is sent, it is the last gate before a connection of another policy.
     package func admits(_ ssl: UnsafeMutableRawPointer) -> Bool {
         let ssl = OpaquePointer(ssl)
-        return HandshakeWatch.of(ssl)?.sessionContext == sessionContexts.server && TLSContext.hasBelievedPeer(ssl)
+        return HandshakeWatch.of(ssl)?.sessionContext == sessionContexts.server && TLSContext.hasTrustedPeer(ssl)
     }
 
     /// The verdict of the last handshake that was judged; `nil` where none was, as when a TLS session was resumed.

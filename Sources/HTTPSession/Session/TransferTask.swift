@@ -299,7 +299,7 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
     /// queue is late, only the latest progress waits.
     package func onProgress(_ body: @escaping @Sendable (TransferProgress) -> Void) {
         let hasBegun = currentProgress != TransferProgress()
-        let watcher = news.call(withPresent: hasBegun, body) { [core] in core.deliver($0) }
+        let watcher = news.call(includingLatest: hasBegun, body) { [core] in core.deliver($0) }
         shared.withLock { $0.watchers.append(watcher) }
     }
 

@@ -7,44 +7,44 @@ import HTTPTypes
 import Logging
 import Reachability
 
-/// The options that `get` and `put` share, and what follows from them.
+/// The options that `get` and `put` share, and the settings that they define.
 struct TransferOptions: ParsableArguments {
     @Option(
         parsing: .unconditional,
         help: ArgumentHelp(
-            "Bytes a second that each transfer may take: 500k, 2M, 1G are powers of 1024, as for curl.", valueName: "bytes"))
+            "The maximum bytes per second of each transfer: 500k, 2M, 1G are powers of 1024, as in curl.", valueName: "bytes"))
     var limitRate: String?
 
-    @Option(parsing: .unconditional, help: ArgumentHelp("Give up after this long (default: never).", valueName: "duration"))
+    @Option(parsing: .unconditional, help: ArgumentHelp("Give up after this time (default: never).", valueName: "duration"))
     var timeout: String?
 
     @OptionGroup var network: Console.NetworkOptions
 
-    @Flag(help: "JSON: a record of type transfer a line on standard output, instead of the progress.")
+    @Flag(help: "Write JSON: one record of type transfer per line on standard output, instead of the progress.")
     var json = false
 
-    @Option(help: ArgumentHelp("Colours; auto heeds NO_COLOR and TERM=dumb", valueName: "when"))
+    @Option(help: ArgumentHelp("When to use colors; auto respects NO_COLOR and TERM=dumb", valueName: "when"))
     var color = TextStyle.ColorChoice.auto
 
-    @Flag(name: .shortAndLong, help: "Write nothing but errors.")
+    @Flag(name: .shortAndLong, help: "Write only errors.")
     var quiet = false
 
-    @Flag(name: .shortAndLong, help: "Write more: each attempt, answer and redirect, in lines.")
+    @Flag(name: .shortAndLong, help: "Write more: one line for each attempt, response and redirect.")
     var verbose = false
 
-    /// The options, understood.
+    /// The settings that the options define.
     struct Setup {
         var monitoring: MonitorConfiguration
         var session: SessionConfiguration
         var transfers: Transfers.Settings
     }
 
-    /// Understands the options; `urls` are what they are for. `start`: when the time began that `--timeout` limits.
+    /// Converts the options to settings for transfers of `urls`. `start`: the start of the time that `--timeout` limits.
     func setup(_ command: String, _ urls: [URL], parallel: Int = 1, since start: Moment) throws(Failure) -> Setup {
         let timeLimit = try TimeSpan.option("--timeout", timeout)
         let monitoring = try network.configuration()
         var configuration = SessionConfiguration()
-        // Who types http means it; from https nothing leads there.
+        // A user who types http accepts it. No redirect leads from https to http.
         configuration.insecureHTTP = urls.contains { $0.scheme?.lowercased() == "http" } ? .allowed : .refused
         configuration.followsInsecureRedirects = false
         configuration.networkNamespace = monitoring.namespace
@@ -63,10 +63,10 @@ struct TransferOptions: ParsableArguments {
             configuration.maximumSendRate = rate
         }
         configuration.retryPolicy = RetryPolicy(
-            maximumRetries: nil, maximumRetryAfter: Transfers.forever, statusCodes: Trouble.temporaryStatuses)
+            maximumRetries: nil, maximumRetryAfter: Transfers.forever, statusCodes: TransferProblem.temporaryStatuses)
         configuration.maximumConnectionsPerHost = max(6, parallel)
         configuration.additionalHeaderFields[.userAgent] = "netwatch/\(CommandProgram.version)"
-        // What there is to say is said in our own words.
+        // The program writes its own messages instead of the library's log.
         configuration.logger = Logger(label: "netwatch-\(command)") { _ in SwiftLogNoOpLogHandler() }
         configuration.name = "netwatch-\(command)"
         var settings = Transfers.Settings(parallel: parallel)
@@ -75,7 +75,7 @@ struct TransferOptions: ParsableArguments {
         return Setup(monitoring: monitoring, session: configuration, transfers: settings)
     }
 
-    /// Transfers, and ends the program as it went.
+    /// Runs the transfers, and ends the program with their result.
     func run(_ work: any TransferWork, _ setup: Setup) throws {
         let report = try Report(format)
         switch try Transfers(work, setup.transfers, report).run(setup.session, setup.monitoring) {

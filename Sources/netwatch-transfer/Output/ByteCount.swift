@@ -1,11 +1,11 @@
-/// Numbers of bytes, as people write and read them: powers of 1024.
+/// Numbers of bytes as text, in powers of 1024.
 enum ByteCount {
     private static let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"]
 
-    /// `512 B`, `1.2 KiB`, `61.4 MiB`, `1.0 GiB`.
+    /// Returns a number of bytes as `512 B`, `1.2 KiB`, `61.4 MiB` or `1.0 GiB`.
     static func text(_ bytes: Int64) -> String {
         var unit = 0
-        // In tenths, so that nothing rounds up to 1024.0.
+        // Computed in tenths, so that no value is rounded up to 1024.0.
         var value = max(0, bytes)
         guard value >= 1024 else { return "\(value) B" }
         var tenths = value
@@ -17,11 +17,11 @@ enum ByteCount {
         return "\(tenths / 10).\(tenths % 10) \(units[unit])"
     }
 
-    /// The same, a second.
+    /// Returns a rate as bytes per second.
     static func rate(_ bytesPerSecond: Int64) -> String { "\(text(bytesPerSecond))/s" }
 
-    /// A whole number of bytes with `k`, `M`, `G` or `T` behind it where wished, as curl takes them; `nil` for anything else, and for what
-    /// is not above zero.
+    /// Parses an integer of bytes with an optional suffix `k`, `M`, `G` or `T`, as in curl. Returns `nil` for any other text,
+    /// and unless the number is above zero.
     static func parse(_ text: String) -> Int64? {
         let digits = text.prefix { $0.isASCII && $0.isNumber }
         let factor: Int64

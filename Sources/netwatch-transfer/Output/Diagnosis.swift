@@ -2,7 +2,7 @@ import FoundationEssentials
 import HTTPSession
 import Reachability
 
-/// How far a transfer's last attempt got.
+/// The stage that a transfer's last attempt reached.
 enum AttemptStage: Int, Hashable, Comparable {
     /// No address of the server, or of its proxy, is known.
     case unresolved
@@ -45,7 +45,7 @@ enum Diagnosis: Hashable {
         }
     }
 
-    /// The cause, naming the proxy if the endpoint is one.
+    /// Returns the cause, which names the proxy if the endpoint is a proxy.
     func cause(through proxy: String?) -> Cause? {
         guard case .fails(let cause) = self else { return nil }
         return cause.naming(proxy: proxy)
@@ -53,25 +53,27 @@ enum Diagnosis: Hashable {
 }
 
 extension Cause {
-    /// The same cause with the proxy (HOST:PORT) as the endpoint that fails. Causes on this machine fail for every endpoint.
+    /// Returns this cause with the proxy (HOST:PORT) as the failing endpoint. Causes on this machine stay unchanged, because
+    /// they fail for every endpoint.
     func naming(proxy: String?) -> Cause {
         guard let proxy, ![.link, .address, .local].contains(layer), evidence["proxy"] == nil else { return self }
         var evidence = evidence
         evidence["proxy"] = .text(proxy)
-        // An answer of the proxy.
+        // The proxy itself answered.
         let answer = detail.replacing(#/^the (server|proxy) (?=answered|refused)/#, with: "the proxy \(proxy) ")
-        let words = layer == .http ? answer : "the proxy \(proxy) cannot be reached: \(detail)"
-        return Cause(layer, code, detail: words, evidence: evidence)
+        let text = layer == .http ? answer : "the proxy \(proxy) cannot be reached: \(detail)"
+        return Cause(layer, code, detail: text, evidence: evidence)
     }
 }
 
-extension Trouble {
-    /// The trouble with the cause that the attempt's stage and a probe show; unchanged if it is not about the connection.
-    func explained(at stage: AttemptStage, by diagnosis: Diagnosis?, through proxy: String?) -> Trouble {
+extension TransferProblem {
+    /// Returns the problem with the cause that the attempt's stage and a probe show. A problem that is not about the connection
+    /// stays unchanged.
+    func explained(at stage: AttemptStage, by diagnosis: Diagnosis?, through proxy: String?) -> TransferProblem {
         var result = self
         if isAnswerOfProxy {
             result.cause = cause.naming(proxy: proxy)
-            if result.cause != cause { result.words = result.cause.detail }
+            if result.cause != cause { result.message = result.cause.detail }
             return result
         }
         guard let failure = connectionFailure else { return self }
@@ -86,17 +88,17 @@ extension Trouble {
                 : Cause(
                     .http, .timeout, detail: "\(stage == .connected ? server : "the server") did not answer in time",
                     evidence: evidence)
-            result.words = result.cause.detail
+            result.message = result.cause.detail
         } else if stage < .connected, let found = diagnosis?.cause(through: proxy) {
             result.cause = found
-            result.words = "\(found)"
+            result.message = "\(found)"
         } else if stage < .connected || failure == .proxyFailed {
             if stage == .unresolved, failure == .timedOut {
                 result.cause = Cause(.dns, .resolverSilent, detail: "no name server answered in time", evidence: cause.evidence)
-                result.words = "\(result.cause)"
+                result.message = "\(result.cause)"
             }
             let named = result.cause.naming(proxy: proxy)
-            if named != result.cause { (result.cause, result.words) = (named, named.detail) }
+            if named != result.cause { (result.cause, result.message) = (named, named.detail) }
         }
         return result
     }

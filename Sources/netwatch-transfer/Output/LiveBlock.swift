@@ -1,19 +1,19 @@
 import Console
 
-/// The lines at the bottom of a terminal that are drawn again and again, and what stays above them.
+/// The lines at the bottom of a terminal that are redrawn, below permanent lines.
 struct LiveBlock: Hashable {
-    /// The lines as they stand, and how wide each is.
+    /// The lines on the screen, and the width of each.
     private var lines: [String] = []
     private var widths: [Int] = []
 
-    /// Draws: `permanent` stands above then, and `live` below.
+    /// Returns the text that draws the next frame: permanent lines above, live lines below.
     ///
     /// - Parameters:
-    ///   - permanent: lines that stay.
-    ///   - live: lines that the next frame replaces; none of them wider than the terminal.
-    ///   - columns: of the terminal as it is now: where it has become narrower, it has broken the lines that stand there.
-    ///   - isFresh: somebody else has written meanwhile: what was drawn stays where it is.
-    /// - Returns: what to write; nothing where nothing has changed.
+    ///   - permanent: The lines that stay.
+    ///   - live: The lines that the next frame replaces; none of them is wider than the terminal.
+    ///   - columns: The current columns of the terminal. A terminal that became narrower has wrapped the lines on the screen.
+    ///   - isFresh: Whether another program has written to the terminal meanwhile: the lines on the screen are not replaced then.
+    /// - Returns: The text to write; empty if nothing has changed.
     mutating func frame(permanent: [String] = [], live: [String], columns: Int, isFresh: Bool = false) -> String {
         guard !permanent.isEmpty || live != lines || isFresh else { return "" }
         var text = ""
@@ -26,7 +26,7 @@ struct LiveBlock: Hashable {
         return text
     }
 
-    /// Without colours.
+    /// Returns the line without colors.
     private static func plain(_ line: String) -> String {
         guard line.contains("\u{1b}") else { return line }
         var result = String.UnicodeScalarView()

@@ -1,46 +1,46 @@
 import Console
 import Reachability
 
-/// How transfers are told of: a picture, lines, or records. Pure: what is to be written comes back as text.
+/// The form in which transfers are reported: a live display, lines, or records. It does no I/O: it returns the text to write.
 enum Presentation {
-    /// On a terminal.
-    case live(LivePicture)
-    /// In a pipe, a file or a terminal that cannot move its cursor.
+    /// A display that is redrawn on a terminal.
+    case live(LiveDisplay)
+    /// Lines for a pipe, a file or a terminal that cannot move its cursor.
     case lines(StatusLines)
-    /// For programs.
+    /// Records for programs.
     case records
-    /// Errors only.
+    /// Only errors.
     case quiet
 }
 
-/// The picture on a terminal: a line for each transfer under way, and above it those that are over.
-struct LivePicture {
-    /// At most ten pictures a second.
+/// The live display on a terminal: one line for each active transfer, below the lines of finished ones.
+struct LiveDisplay {
+    /// The minimum time between frames in nanoseconds: at most ten frames per second.
     static let interval: Int64 = 100_000_000
-    /// While nothing comes: the clock of what is waited for goes on.
+    /// The time between frames while no bytes arrive, in nanoseconds: waiting times on the display still advance.
     static let idleInterval: Int64 = 1_000_000_000
 
     var style: TextStyle
-    var words: StateWords
+    var stateText: StateText
     var columns: Int
     var rows: Int
     private var block = LiveBlock()
 
-    init(style: TextStyle, words: StateWords, columns: Int, rows: Int) {
+    init(style: TextStyle, stateText: StateText, columns: Int, rows: Int) {
         self.style = style
-        self.words = words
+        self.stateText = stateText
         self.columns = columns
         self.rows = rows
     }
 
-    /// What to write; `permanent` stays above.
+    /// Returns the text to write. `permanent` lines stay above the display.
     mutating func frame(
         _ statuses: [TransferStatus], permanent: [String] = [], isFresh: Bool = false, at now: Moment
     ) -> String {
-        let active = statuses.filter { !$0.phase.isOver && $0.phase != .queued }
+        let active = statuses.filter { !$0.phase.isFinal && $0.phase != .queued }
         let width = active.map { DisplayWidth.columns(DisplayWidth.harmless($0.name, isUnicode: style.isUnicode)) }.max() ?? 0
-        let layout = ProgressLine(style: style, words: words, columns: columns)
-        // A terminal that is lower than the picture would scroll with each one.
+        let layout = ProgressLine(style: style, stateText: stateText, columns: columns)
+        // If the terminal had fewer rows than the display, it would scroll with each frame.
         let shown = max(1, rows - 2)
         var lines = active.prefix(active.count > shown ? shown - 1 : shown).map { layout.text($0, nameWidth: width, at: now) }
         if active.count > lines.count {
@@ -49,20 +49,20 @@ struct LivePicture {
         return block.frame(permanent: permanent, live: Array(lines), columns: columns, isFresh: isFresh)
     }
 
-    /// The line that stays of a transfer that is done.
+    /// Returns the permanent line for a finished transfer.
     func finished(_ status: TransferStatus) -> String {
         let symbol = style.paint(style.symbol(.good), .good)
-        return "\(symbol) \(DisplayWidth.harmless(status.name, isUnicode: style.isUnicode))  \(words.ending(status))"
+        return "\(symbol) \(DisplayWidth.harmless(status.name, isUnicode: style.isUnicode))  \(stateText.ending(status))"
     }
 }
 
-/// A line for each change of state.
+/// The report with one line for each change of state.
 struct StatusLines {
-    var words: StateWords
-    /// Whether requests and answers are told too.
+    var stateText: StateText
+    /// Whether requests and responses are reported too.
     var isVerbose = false
 
-    /// The line for an event that has changed the state to this one; `nil`: none.
+    /// Returns the line for an event that led to this status; `nil` for none.
     func line(_ event: TransferEvent, _ status: TransferStatus, isOther: Bool, at now: Moment) -> String? {
         let name = if case .saved = event { status.requestedName } else { status.name }
         return text(event, status, isOther: isOther, at: now).map { TextStyle.printable("\(name): \($0)") }
@@ -73,38 +73,38 @@ struct StatusLines {
         case .started: return "\(status.direction == .upload ? "to" : "from") \(ShortURL.text(status.url))"
         case .requested: return isVerbose ? "attempt \(status.attempt)" : nil
         case .answered(let code, let phrase):
-            if isOther, code == 200, status.attempt > 1 { return "goes on, from the beginning" }
+            if isOther, code == 200, status.attempt > 1 { return "restarted from the beginning" }
             return isVerbose ? "the server answered \(code) \(phrase)" : nil
         case .measured: return nil
-        case .silent: return words.silence(status, at: now)
+        case .silent: return stateText.silence(status, at: now)
         case .diagnosed:
-            guard isOther, status.phase != .connecting, let state = words.words(status, at: now) else { return nil }
+            guard isOther, status.phase != .connecting, let state = stateText.text(status, at: now) else { return nil }
             return state
         case .redirected(let address): return isVerbose ? "redirected to \(ShortURL.text(address))" : nil
         case .continued(let offset, let total):
-            let whole = total.map { " of \(ByteCount.text($0))" } ?? ""
-            // Of then: more may have come since.
+            let totalText = total.map { " of \(ByteCount.text($0))" } ?? ""
+            // The share at that moment: more bytes may have arrived since.
             let share = TransferStatus.percent(offset, of: total).map { "\($0) %" } ?? ByteCount.text(offset)
-            return "continued at \(share) (\(ByteCount.text(offset))\(whole))"
+            return "continued at \(share) (\(ByteCount.text(offset))\(totalText))"
         case .failedForNow, .networkGone:
-            guard isOther, let state = words.words(status, at: now) else { return nil }
+            guard isOther, let state = stateText.text(status, at: now) else { return nil }
             return status.bytes > 0
                 ? "\(status.percent.map { "\($0) %" } ?? ByteCount.text(status.bytes)), \(state)" : state
         case .unchanged: return nil
         case .saved: return isOther ? "saved as \(status.name)" : nil
-        case .finished: return words.ending(status)
-        // They have a line of their own, as errors have.
+        case .finished: return stateText.ending(status)
+        // These have their own line, like errors.
         case .failed, .stopped: return nil
         }
     }
 }
 
-/// When a record is due: on each change of what a program acts on, and twice a second while bytes come or go.
+/// The pacing of records: one for each change of state, cause, attempt or offset, and two per second while bytes are transferred.
 struct RecordPacing {
     static let interval: Int64 = 500_000_000
 
-    private struct Told: Hashable {
-        var word: TransferStatus.Word
+    private struct Published: Hashable {
+        var state: TransferStatus.RecordState
         var layer: Cause.Layer?
         var code: Cause.Code?
         var resumedFrom: Int64?
@@ -114,22 +114,22 @@ struct RecordPacing {
         var at: Int64
     }
 
-    private var told: [Int: Told] = [:]
+    private var published: [Int: Published] = [:]
 
-    /// Whether the transfer at this place has something to say.
+    /// Returns whether a record is due for the transfer at this place.
     mutating func isDue(_ status: TransferStatus, of place: Int, at now: Moment) -> Bool {
         let time = now.monotonicNanoseconds
-        let present = Told(
-            word: status.word, layer: status.cause?.layer, code: status.cause?.code, resumedFrom: status.resumedFrom,
+        let current = Published(
+            state: status.recordState, layer: status.cause?.layer, code: status.cause?.code, resumedFrom: status.resumedFrom,
             attempt: status.attempt, bytes: status.bytes,
             total: status.total, at: time)
-        if let last = told[place] {
-            let isChange = (last.word, last.resumedFrom, last.attempt) != (present.word, present.resumedFrom, present.attempt)
-            let isOtherCause = (last.layer, last.code) != (present.layer, present.code)
-            let isMore = last.bytes != present.bytes || last.total != present.total
+        if let last = published[place] {
+            let isChange = (last.state, last.resumedFrom, last.attempt) != (current.state, current.resumedFrom, current.attempt)
+            let isOtherCause = (last.layer, last.code) != (current.layer, current.code)
+            let isMore = last.bytes != current.bytes || last.total != current.total
             guard isChange || isOtherCause || (isMore && time - last.at >= Self.interval) else { return false }
         }
-        told[place] = present
+        published[place] = current
         return true
     }
 }

@@ -1,28 +1,28 @@
 import Console
 import Reachability
 
-/// One transfer's line on a terminal: as much as fits.
+/// The line of one transfer on a terminal, fitted to its width.
 struct ProgressLine: Hashable {
     var style: TextStyle
-    var words: StateWords
-    /// Of the terminal. The last one stays empty: a full line would go on in the next.
+    var stateText: StateText
+    /// The columns of the terminal. The last one stays empty: a full line would wrap.
     var columns: Int
 
     private static let barWidths = 10...40
     private static let shortestName = 8
 
-    /// The line; names are `nameWidth` columns wide where there is room.
+    /// Returns the line. Names take `nameWidth` columns if there is room.
     func text(_ status: TransferStatus, nameWidth: Int, at now: Moment) -> String {
         let room = max(1, columns - 1)
         let name = DisplayWidth.harmless(status.name, isUnicode: style.isUnicode)
         let wanted = min(max(nameWidth, 1), max(Self.shortestName, room / 3))
         let percent = status.percent.map { String(repeating: " ", count: $0 < 10 ? 2 : $0 < 100 ? 1 : 0) + "\($0) %" } ?? "     "
-        if let words = words.words(status, at: now) {
+        if let state = stateText.text(status, at: now) {
             let known = status.bytes > 0 ? "  \(percent)" : ""
             let head = DisplayWidth.fill(name, to: min(wanted, room), isUnicode: style.isUnicode)
-            let safe = DisplayWidth.harmless(words, isUnicode: style.isUnicode)
+            let safe = DisplayWidth.harmless(state, isUnicode: style.isUnicode)
             let left = room - DisplayWidth.columns(head) - known.count - 2
-            // What it waits for says more than its name.
+            // If there is little room, the state is more useful than the name.
             guard left >= 12 else { return paint(DisplayWidth.cut(safe, to: room, isUnicode: style.isUnicode), status) }
             return "\(head)\(known)  " + paint(DisplayWidth.cut(safe, to: left, isUnicode: style.isUnicode), status)
         }
@@ -47,7 +47,7 @@ struct ProgressLine: Hashable {
     }
 
     private func paint(_ text: String, _ status: TransferStatus) -> String {
-        style.paint(text, status.trouble == nil ? .neutral : .uncertain)
+        style.paint(text, status.problem == nil ? .neutral : .uncertain)
     }
 
     private func bar(_ status: TransferStatus, _ width: Int) -> String {
@@ -67,7 +67,7 @@ struct ProgressLine: Hashable {
         String(repeating: " ", count: max(0, width - text.count)) + text
     }
 
-    /// `0:12`, `1:02:03`, as what is left.
+    /// Returns the remaining time as `0:12` or `1:02:03`.
     private static func clock(_ duration: Duration) -> String {
         let seconds = Int64((duration.milliseconds / 1000).rounded(.up))
         let two = { (number: Int64) in number < 10 ? "0\(number)" : "\(number)" }

@@ -1,9 +1,9 @@
-/// How fast bytes came over the last five seconds. Times are nanoseconds.
+/// A meter of the bytes per second over the last five seconds. Times are nanoseconds.
 struct RateMeter: Hashable {
     static let window: Int64 = 5_000_000_000
-    /// Samples closer together are one.
+    /// The minimum time between samples; closer samples are merged.
     static let step: Int64 = 100_000_000
-    /// A rate over less than this says nothing.
+    /// The minimum time for a meaningful rate.
     static let shortest: Int64 = 500_000_000
 
     private struct Sample: Hashable {
@@ -14,13 +14,13 @@ struct RateMeter: Hashable {
     private var samples: [Sample]
     private var grewAt: Int64
 
-    /// A meter that begins to count at `bytes`.
+    /// Creates a meter that starts at `bytes`.
     init(bytes: Int64, at time: Int64) {
         samples = [Sample(time: time, bytes: bytes)]
         grewAt = time
     }
 
-    /// So many bytes are there now. Fewer than before: it begins anew.
+    /// Adds a sample of the total number of bytes. If it is smaller than before, the meter restarts.
     mutating func add(bytes: Int64, at time: Int64) {
         guard let last = samples.last else { return }
         guard bytes >= last.bytes else {
@@ -30,17 +30,17 @@ struct RateMeter: Hashable {
         if bytes > last.bytes { grewAt = time }
         if samples.count > 1, time - samples[samples.count - 2].time < RateMeter.step { samples.removeLast() }
         samples.append(Sample(time: time, bytes: bytes))
-        // One sample may be older than the window, so that the samples always span it.
+        // One sample may be older than the window, so that the samples always cover it.
         while samples.count > 2, samples[1].time <= time - RateMeter.window { samples.removeFirst() }
     }
 
-    /// Bytes a second; `nil` until there is something to tell.
+    /// Returns the bytes per second; `nil` until the time is long enough.
     func rate(at now: Int64) -> Int64? {
         guard let first = samples.first, let last = samples.last, now - first.time >= RateMeter.shortest else { return nil }
         let span = now - first.time
         return Int64(Double(last.bytes - first.bytes) / Double(span) * 1e9)
     }
 
-    /// How long nothing has come.
+    /// Returns the time since the last byte.
     func silence(at now: Int64) -> Int64 { now - grewAt }
 }

@@ -1,7 +1,7 @@
-/// What a server has answered, as far as it matters here.
+/// The parts of a server's response that matter to the program.
 struct TransferAnswer: Hashable, Sendable {
     var status: Int
     var phrase: String
-    /// The versions of tus that the server speaks (`Tus-Version`), as it says it.
+    /// The value of `Tus-Version`: the versions of tus that the server supports.
     var tusVersions: String?
 }

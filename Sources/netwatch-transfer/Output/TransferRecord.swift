@@ -5,16 +5,16 @@ import Reachability
 struct TransferRecord: Hashable {
     var status: TransferStatus
     var moment: Moment
-    /// How many records on the same transfer were dropped before this one.
+    /// The number of records on the same transfer that were dropped before this one.
     var superseded = 0
 
-    /// One line of JSON, without the newline.
+    /// Returns the record as one line of JSON, without the newline.
     func encode(seq: Int) -> [UInt8] {
         var writer = JSONWriter()
         writer.object { writer in
             writer.recordHead(seq: seq, at: moment, type: "transfer")
             writer.member("url", status.url)
-            writer.member("state", status.word.rawValue)
+            writer.member("state", status.recordState.rawValue)
             writer.member("received", status.direction == .download ? status.bytes : 0)
             writer.member("sent", status.direction == .upload ? status.bytes : 0)
             writer.member("total", status.total)
@@ -29,9 +29,9 @@ struct TransferRecord: Hashable {
     }
 }
 
-/// Records that wait for a slow reader; of too many, a newer one replaces an older one of the same transfer.
+/// The queue of records for a slow reader. Above the limit, a newer record replaces an older one on the same transfer.
 struct RecordBacklog {
-    /// About a mebibyte of lines.
+    /// The maximum number of records, about one mebibyte of lines.
     static let limit = 2_000
 
     private var waiting: [(place: Int, record: TransferRecord)] = []
@@ -49,7 +49,7 @@ struct RecordBacklog {
         waiting.append((place, record))
     }
 
-    /// The next line, numbered.
+    /// Removes the next record and returns it as a numbered line.
     mutating func take() -> [UInt8]? {
         guard !waiting.isEmpty else { return nil }
         defer { nextSeq += 1 }

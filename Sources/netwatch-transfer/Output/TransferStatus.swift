@@ -1,53 +1,53 @@
 import Console
 import Reachability
 
-/// What happens to one transfer, as far as somebody is told.
+/// An event of one transfer that may be reported.
 enum TransferEvent: Hashable {
-    /// It has its turn.
+    /// The transfer has started.
     case started
-    /// A request is about to go.
+    /// A request is about to be sent.
     case requested
-    /// The server has answered.
+    /// A response has arrived.
     case answered(status: Int, phrase: String)
     case redirected(to: String)
-    /// A transaction has ended, and got so far.
+    /// A transaction has ended at this stage.
     case measured(AttemptStage)
     /// A probe of the endpoint that the transfer connects to has a result.
     case diagnosed(Diagnosis)
-    /// The attempt has been without an answer for ``TransferStatus/silenceLimit``, or the cause of that has become known since.
+    /// The attempt has had no response for ``TransferStatus/silenceLimit``, or the cause of the silence has become known.
     case silent
-    /// It goes on behind so many bytes.
+    /// The transfer continues after `offset` bytes.
     case continued(offset: Int64, total: Int64?)
-    /// Another attempt follows.
-    case failedForNow(Trouble)
-    /// It goes on when the network is back.
-    case networkGone(Trouble)
-    /// The file is complete already, with so many bytes: nothing has been received, and `finished` follows.
+    /// The attempt failed; another one follows.
+    case failedForNow(TransferProblem)
+    /// The network is missing; the transfer continues when it returns.
+    case networkGone(TransferProblem)
+    /// The file is already complete, with `size` bytes: nothing was received, and `finished` follows.
     case unchanged(size: Int64)
     /// The finished file is at this path; `finished` follows.
     case saved(file: String)
     case finished
-    case failed(Trouble)
-    /// By a signal; what is here is kept where it may be continued.
+    case failed(TransferProblem)
+    /// A signal stopped the transfer. Bytes that can be continued are kept.
     case stopped
 }
 
-/// One transfer as it is now: events and samples go in, states come out. The contract's states are ``word``.
+/// The state machine of one transfer: events and samples change its state. The contract's name of the state is ``recordState``.
 struct TransferStatus: Hashable {
     enum Phase: Hashable {
-        /// Others come first.
+        /// Other transfers run first.
         case queued
-        /// Nothing has come of the present attempt.
+        /// The current attempt has no response yet.
         case connecting
-        /// Bytes come, or go.
+        /// Bytes are transferred.
         case moving
-        case waitingForNetwork(Trouble)
-        case backingOff(Trouble)
+        case waitingForNetwork(TransferProblem)
+        case backingOff(TransferProblem)
         case finished
-        case failed(Trouble)
+        case failed(TransferProblem)
         case stopped
 
-        var isOver: Bool {
+        var isFinal: Bool {
             switch self {
             case .finished, .failed, .stopped: true
             case .queued, .connecting, .moving, .waitingForNetwork, .backingOff: false
@@ -60,45 +60,45 @@ struct TransferStatus: Hashable {
     }
 
     let direction: Direction
-    /// As the user wrote it, without user and password.
+    /// The URL as the user wrote it, without user and password.
     let url: String
-    /// The name of the file, for people: of a finished one the last component of its path.
+    /// The name of the file for people; after the end, the last component of its path.
     private(set) var name: String
-    /// The name of the file as it was before the server named it.
+    /// The name of the file before the server named it.
     let requestedName: String
-    /// The path of the finished file; `nil` before, and of uploads.
+    /// The path of the finished file; `nil` before, and for uploads.
     private(set) var file: String?
     private(set) var phase = Phase.queued
-    /// Since when the phase holds.
+    /// The time since which the phase holds.
     private(set) var since: Moment
-    /// When it had its turn.
+    /// The time at which the transfer started.
     private(set) var startedAt: Moment?
-    /// How many bytes have come, or gone.
+    /// The number of bytes received or sent.
     private(set) var bytes: Int64 = 0
     private(set) var total: Int64?
-    /// Where the last continuation began; `nil`: all of it came in one piece so far.
+    /// The offset of the last continuation; `nil` if the transfer was never continued.
     private(set) var resumedFrom: Int64?
-    /// Of those bytes, how many were here before this run.
-    private(set) var keptBefore: Int64 = 0
+    /// The number of those bytes that earlier runs transferred.
+    private(set) var bytesOfEarlierRuns: Int64 = 0
     private(set) var attempt = 0
-    /// Whether the file was complete before, and is untouched.
+    /// Whether the file was already complete, and is unchanged.
     private(set) var isUnchanged = false
-    /// How long until the next attempt, when ``since`` or the last sample was taken.
+    /// The time of the next attempt on the monotonic clock, in nanoseconds; `nil` if none is scheduled.
     private(set) var nextAttemptAt: Int64?
     private var meter: RateMeter?
-    /// Whether a request of the present attempt has gone.
+    /// Whether a request of the current attempt was sent.
     private var isTrying = false
-    /// Whether anything has come in this run.
+    /// Whether any bytes were transferred in this run.
     private var hasBegun = false
-    /// How far the last attempt got.
+    /// The stage that the last attempt reached.
     private(set) var stage = AttemptStage.unresolved
-    /// The latest result of a probe, while there is no answer.
+    /// The latest result of a probe, while there is no response.
     private(set) var diagnosis: Diagnosis?
     /// The proxy (HOST:PORT) that the transfer connects to; `nil`: it connects to the server.
     var proxy: String?
-    /// Whether TLS follows the connection.
+    /// Whether a TLS handshake follows the connection.
     var usesTLS = false
-    /// Since when the network is gone, also over attempts that found it so.
+    /// The time since which the network is missing, including attempts that failed because of it.
     private var offlineSince: Moment?
 
     init(_ direction: Direction = .download, url: String, name: String, at now: Moment) {
@@ -108,15 +108,15 @@ struct TransferStatus: Hashable {
         since = now
     }
 
-    /// - Returns: whether the state is another one, which is told at once.
-    mutating func see(_ event: TransferEvent, at now: Moment) -> Bool {
-        guard !phase.isOver else { return false }
+    /// Applies an event. - Returns: Whether the state changed, which is reported at once.
+    mutating func apply(_ event: TransferEvent, at now: Moment) -> Bool {
+        guard !phase.isFinal else { return false }
         switch event {
         case .started:
             startedAt = now
             return enter(.connecting, now)
         case .requested:
-            // A redirect and a challenge belong to the same attempt.
+            // The requests after a redirect or a challenge belong to the same attempt.
             stage = .unresolved
             guard !isTrying else { return false }
             isTrying = true
@@ -131,33 +131,33 @@ struct TransferStatus: Hashable {
             diagnosis = nil
             guard phase == .connecting, (200...299).contains(status) else { return false }
             offlineSince = nil
-            // Of an upload the answer comes last, or is one of several.
+            // The response to an upload comes last, or is one of several.
             guard direction == .download else { return false }
-            // A part is told of by what follows it.
+            // For 206, the `continued` event that follows decides.
             if status != 206 { hasBegun = true }
             return enter(.moving, now)
         case .redirected: return false
         case .continued(let offset, let total):
-            if !hasBegun { keptBefore = offset }
+            if !hasBegun { bytesOfEarlierRuns = offset }
             hasBegun = true
             resumedFrom = offset
-            // What went and did not arrive goes again.
+            // Bytes that were sent and did not arrive are sent again.
             bytes = direction == .upload ? offset : max(bytes, offset)
             if let total { self.total = total }
             meter = RateMeter(bytes: bytes, at: now.monotonicNanoseconds)
             (phase, since, offlineSince) = (.moving, now, nil)
             return true
-        case .failedForNow(let trouble):
+        case .failedForNow(let problem):
             isTrying = false
-            return enter(.backingOff(explained(trouble)), now)
-        case .networkGone(let trouble):
+            return enter(.backingOff(explained(problem)), now)
+        case .networkGone(let problem):
             isTrying = false
-            let isOther = enter(.waitingForNetwork(explained(trouble)), now)
+            let isOther = enter(.waitingForNetwork(explained(problem)), now)
             offlineSince = offlineSince ?? now
             since = offlineSince ?? now
             return isOther
         case .unchanged(let size):
-            (bytes, total, keptBefore, isUnchanged) = (size, size, size, true)
+            (bytes, total, bytesOfEarlierRuns, isUnchanged) = (size, size, size, true)
             return false
         case .saved(let path):
             (file, name) = (path, path.split(separator: "/").last.map(String.init) ?? name)
@@ -165,25 +165,26 @@ struct TransferStatus: Hashable {
         case .finished:
             total = bytes
             return enter(.finished, now)
-        case .failed(let trouble): return enter(.failed(trouble), now)
+        case .failed(let problem): return enter(.failed(problem), now)
         case .stopped: return enter(.stopped, now)
         }
     }
 
-    /// The trouble with the cause that is known of the missing connection.
-    func explained(_ trouble: Trouble) -> Trouble {
-        // libcurl 7.88 takes the time of the connection when the handshake is over. A probe shows earlier that there is one.
+    /// Returns the problem with the known cause of the missing connection.
+    func explained(_ problem: TransferProblem) -> TransferProblem {
+        // libcurl 7.88 records the time of the connection only after the handshake. A probe shows earlier that there is a
+        // connection.
         let isHandshake = usesTLS && stage == .unconnected && diagnosis == .answers
-        return trouble.explained(at: isHandshake ? .connected : stage, by: diagnosis, through: proxy)
+        return problem.explained(at: isHandshake ? .connected : stage, by: diagnosis, through: proxy)
     }
 
-    /// - Returns: whether the cause is another one.
+    /// Records the result of a probe. - Returns: Whether the cause changed.
     private mutating func learn(_ diagnosis: Diagnosis) -> Bool {
         let before = cause
         self.diagnosis = diagnosis
         switch phase {
-        case .backingOff(let trouble): phase = .backingOff(explained(trouble))
-        case .waitingForNetwork(let trouble): phase = .waitingForNetwork(explained(trouble))
+        case .backingOff(let problem): phase = .backingOff(explained(problem))
+        case .waitingForNetwork(let problem): phase = .waitingForNetwork(explained(problem))
         case .queued, .connecting, .moving, .finished, .failed, .stopped: break
         }
         return cause.map { !$0.isSameFailure(as: before) } ?? (before != nil)
@@ -198,13 +199,13 @@ struct TransferStatus: Hashable {
         return !isSame
     }
 
-    /// How far the transfer has come; `wait`: how long until the next attempt.
+    /// Samples the progress of the transfer. `wait`: the time until the next attempt.
     mutating func sample(bytes: Int64, total: Int64?, wait: Duration? = nil, at now: Moment) {
-        guard phase != .queued, !phase.isOver else { return }
-        // Until the request that follows the server's word, the library has no word of its own.
+        guard phase != .queued, !phase.isFinal else { return }
+        // The library counts from the continued offset only when it sends the next request.
         let bytes = direction == .upload ? max(bytes, resumedFrom ?? 0) : bytes
-        // Of a whole that begins anew nothing was continued.
-        if bytes < resumedFrom ?? 0 { (resumedFrom, keptBefore) = (nil, 0) }
+        // After a restart from the beginning, nothing was continued.
+        if bytes < resumedFrom ?? 0 { (resumedFrom, bytesOfEarlierRuns) = (nil, 0) }
         if direction == .upload, bytes > self.bytes {
             hasBegun = true
             if phase == .connecting { _ = enter(.moving, now) }
@@ -215,12 +216,12 @@ struct TransferStatus: Hashable {
         if case .backingOff = phase { nextAttemptAt = wait.map { now.advanced(by: $0).monotonicNanoseconds } }
     }
 
-    /// Bytes a second over the last seconds.
+    /// Returns the bytes per second over the last seconds.
     func rate(at now: Moment) -> Int64? { meter?.rate(at: now.monotonicNanoseconds) }
 
-    /// How long nothing has come although something should; `nil`: something does.
+    /// Returns the time without any bytes while bytes are expected; `nil` while bytes are transferred.
     func silence(at now: Moment) -> Duration? {
-        guard let silence = meter?.silence(at: now.monotonicNanoseconds), silence >= RateMeter.window, !isWhole else {
+        guard let silence = meter?.silence(at: now.monotonicNanoseconds), silence >= RateMeter.window, !isComplete else {
             return nil
         }
         return .nanoseconds(silence)
@@ -235,10 +236,10 @@ struct TransferStatus: Hashable {
         nextAttemptAt.map { .nanoseconds(max(0, $0 - now.monotonicNanoseconds)) }
     }
 
-    /// Everything has come, and is being looked at and given its name.
-    var isWhole: Bool { phase == .moving && total == bytes && bytes > 0 }
+    /// Whether all bytes were transferred: a download is verified and renamed now.
+    var isComplete: Bool { phase == .moving && total == bytes && bytes > 0 }
 
-    /// 0 to 100, rounded down; `nil` while the length is not known.
+    /// The percentage, 0 to 100, rounded down; `nil` while the length is not known.
     var percent: Int? { TransferStatus.percent(bytes, of: total) }
 
     static func percent(_ bytes: Int64, of total: Int64?) -> Int? {
@@ -246,57 +247,57 @@ struct TransferStatus: Hashable {
         return total <= 0 ? 100 : Int(Double(max(0, min(bytes, total))) / Double(total) * 100)
     }
 
-    /// What stands in its way, or has ended it.
-    var trouble: Trouble? {
+    /// The problem that delays the transfer, or has ended it.
+    var problem: TransferProblem? {
         switch phase {
-        case .waitingForNetwork(let trouble), .backingOff(let trouble), .failed(let trouble): trouble
+        case .waitingForNetwork(let problem), .backingOff(let problem), .failed(let problem): problem
         case .queued, .connecting, .moving, .finished, .stopped: nil
         }
     }
 
-    /// What is missing, as far as it is known: also while an attempt is without an answer.
+    /// The known cause of the problem, also while an attempt has no response.
     var cause: Cause? {
         if phase == .connecting { return diagnosis?.cause(through: proxy) }
-        return trouble?.cause
+        return problem?.cause
     }
 
-    /// How long an attempt may be without an answer until its endpoint is probed, in nanoseconds.
-    private static let patience: Int64 = 500_000_000
-    /// How long an attempt may be without an answer until that is reported.
+    /// The time without a response after which the endpoint is probed, in nanoseconds.
+    private static let probeDelay: Int64 = 500_000_000
+    /// The time without a response after which that is reported.
     static let silenceLimit = Duration.seconds(3)
 
-    /// How long the attempt has been without an answer, once that is worth a word.
+    /// Returns the time for which the attempt has had no response; `nil` before ``silenceLimit``.
     func unansweredTime(at now: Moment) -> Duration? {
         guard phase == .connecting, isTrying else { return nil }
         let time = now.elapsed(since: since)
         return time >= TransferStatus.silenceLimit ? time : nil
     }
 
-    /// When the endpoint is to be probed: at once where that is in the past; `nil`: never.
+    /// The time from which the endpoint is probed, in nanoseconds; a time in the past means at once, `nil` never.
     var probesAt: Int64? {
         switch phase {
-        case .connecting where isTrying: since.monotonicNanoseconds + TransferStatus.patience
-        case .backingOff(let trouble), .waitingForNetwork(let trouble):
-            trouble.connectionFailure != nil && stage < .connected ? 0 : nil
+        case .connecting where isTrying: since.monotonicNanoseconds + TransferStatus.probeDelay
+        case .backingOff(let problem), .waitingForNetwork(let problem):
+            problem.connectionFailure != nil && stage < .connected ? 0 : nil
         default: nil
         }
     }
 
-    /// The contract's word for the state.
-    enum Word: String, CaseIterable {
+    /// The contract's names of the states.
+    enum RecordState: String, CaseIterable {
         case waiting, running, suspended
         case backingOff = "backing_off"
         case finished, failed
     }
 
-    var word: Word {
+    var recordState: RecordState {
         switch phase {
         case .queued, .waitingForNetwork: .waiting
         case .connecting, .moving: .running
         case .backingOff: .backingOff
         case .finished: .finished
         case .failed: .failed
-        // It can go on, and does not.
+        // It can be continued by a later run.
         case .stopped: .suspended
         }
     }

@@ -2,26 +2,26 @@ import Console
 import FoundationEssentials
 import HTTPSession
 
-/// What is to be downloaded, and where to: decided before anything starts, without a look at the disk.
+/// The plan of `get`: the downloads and their files, made before the first request and without reading the disk.
 struct GetPlan: Hashable {
     struct Item: Hashable {
         var url: URL
-        /// As the user wrote it, without user and password.
+        /// The URL as the user wrote it, without user and password.
         var address: String
-        /// The path of the file to be; if the server names it, the path beside which the partial file lies.
+        /// The path of the file; if the server names it, the path from which the partial file's name is made.
         var file: String
-        /// Its name, for people, and if the server suggests none.
+        /// The name for people, which is also the file's name if the server suggests none.
         var name: String
         var digest: ContentDigest?
-        /// The size in bytes of the file that is there, if it has the digest: it is complete.
+        /// The size in bytes of an existing file with the digest, which is complete; otherwise `nil`.
         var presentSize: Int64?
     }
 
     var items: [Item]
-    /// Where the files go, where the user said so: it is made if it is missing.
+    /// The directory for the files, if the user named one. It is created if it is missing.
     var directory: String?
-    var beginsAnew = false
-    /// Whether `Content-Disposition` names the files; then no file that is there is replaced.
+    var restarts = false
+    /// Whether `Content-Disposition` names the files. Existing files are never replaced then.
     let isNamedByServer: Bool
 
     init(
@@ -33,8 +33,8 @@ struct GetPlan: Hashable {
             throw .usage("-o --content-disposition", "they exclude each other: either you name the file, or its server does")
         }
         if urls.count > 1 {
-            if output != nil { throw .usage("-o", "it names one file, and there are \(urls.count) URLs; use -d") }
-            if sha256 != nil { throw .usage("--sha256", "it is of one file, and there are \(urls.count) URLs") }
+            if output != nil { throw .usage("-o", "it names one file, but there are \(urls.count) URLs; use -d") }
+            if sha256 != nil { throw .usage("--sha256", "it is the digest of one file, but there are \(urls.count) URLs") }
         }
         if let output, output.isEmpty || output == "-" {
             throw .usage("-o '\(output)'", "write the name of a file; nothing can be continued on standard output")
@@ -53,14 +53,14 @@ struct GetPlan: Hashable {
             let url = try TransferAddress.url(text)
             let address = TransferAddress.withoutUser(text)
             let name = output.map { String($0.split(separator: "/").last ?? "") } ?? FileName.of(url)
-            // Two URLs whose server names their files may end alike.
+            // If the servers name the files, the paths of two URLs may have the same last component.
             let own = isNamedByServer ? "\(name).\(GetPlan.mark(of: address))" : name
             let file = output ?? directory.map { "\($0.hasSuffix("/") ? $0 : "\($0)/")\(own)" } ?? own
             if let other = items.first(where: { $0.file == file }) {
                 throw .usage(
                     "get",
                     isNamedByServer
-                        ? "\(ShortURL.text(address)) is there twice"
+                        ? "\(ShortURL.text(address)) is given twice"
                         : "\(ShortURL.text(other.address)) and \(ShortURL.text(address)) would both be '\(file)'; download them one by one with -o"
                 )
             }
@@ -68,7 +68,7 @@ struct GetPlan: Hashable {
         }
     }
 
-    /// Eight hexadecimal digits that tell a URL from another one.
+    /// Returns eight hexadecimal digits that distinguish a URL from others.
     private static func mark(of address: String) -> String {
         String((ContentDigest.sha256(of: Data(address.utf8))?.hexadecimal ?? "").prefix(8))
     }

@@ -2,30 +2,30 @@ import ArgumentParser
 import Console
 import FoundationEssentials
 
-/// What is to be uploaded, and where to: decided before anything starts, without a look at the disk.
+/// The plan of `put`: the file and its URL, made before the first request and without reading the disk.
 struct PutPlan: Hashable {
-    /// How the server is spoken to.
+    /// The upload protocol.
     enum Dialect: String, CaseIterable, ExpressibleByArgument, Codable {
-        /// The server is asked first.
+        /// The protocol that the server supports, found by a request.
         case auto
         /// tus 1.0.0.
         case tus
         /// draft-ietf-httpbis-resumable-upload, by PUT.
         case draft
-        /// PUT and nothing else.
+        /// A plain PUT.
         case put
     }
 
     var file: String
-    /// As it was written.
+    /// The URL as the user wrote it.
     var url: URL
-    /// The same, for people: without user and password.
+    /// The URL for people, without user and password.
     var address: String
     var dialect: Dialect
-    /// The file's, for people and servers.
+    /// The file's name, for people and servers.
     var name: String
-    /// Whatever an earlier run has begun.
-    var beginsAnew = false
+    /// Whether the progress of an earlier run is ignored.
+    var restarts = false
 
     init(file: String, url text: String, dialect: Dialect = .auto) throws(Failure) {
         guard !file.isEmpty else { throw .usage("FILE ''", "write the name of a file") }
@@ -39,7 +39,7 @@ struct PutPlan: Hashable {
         name = String(file.split(separator: "/").last ?? "")
     }
 
-    /// Where PUT puts it: into what ends with a slash, under the file's own name.
+    /// The URL for PUT: if the path ends with a slash, the file's name is appended.
     var target: URL {
         let path = url.path(percentEncoded: true)
         return path.isEmpty || path.hasSuffix("/") ? url.appending(path: name, directoryHint: .notDirectory) : url

@@ -2,9 +2,9 @@ import Console
 import FoundationEssentials
 import HTTPSession
 
-/// Addresses as people type them behind `get` and `put`.
+/// The parsing of URLs as people type them after `get` and `put`.
 enum TransferAddress {
-    /// An address of http or https that can be asked.
+    /// Parses an http or https URL.
     static func url(_ text: String) throws(Failure) -> URL {
         let shown = ShortURL.text(withoutUser(text))
         guard let colon = text.firstRange(of: "://") else {
@@ -12,7 +12,7 @@ enum TransferAddress {
         }
         let scheme = text[..<colon.lowerBound].lowercased()
         guard scheme == "http" || scheme == "https" else {
-            throw .usage("URL '\(shown)'", "scheme: '\(scheme)' is not spoken; http and https are")
+            throw .usage("URL '\(shown)'", "scheme: '\(scheme)' is not supported; use http or https")
         }
         do {
             return try TransferRequest(urlString: text).url
@@ -21,7 +21,7 @@ enum TransferAddress {
         }
     }
 
-    /// What a log may hold.
+    /// Returns the URL without user and password, so that it may be logged.
     static func withoutUser(_ text: String) -> String {
         guard let start = text.firstRange(of: "://")?.upperBound else { return text }
         let authority = text[start...].prefix { !"/?#".contains($0) }

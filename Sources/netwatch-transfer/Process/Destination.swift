@@ -5,16 +5,17 @@ import Glibc
 import HTTPSession
 import Reachability
 
-/// Whether files can be put where they shall be: found out before anything is asked of a server.
+/// The checks of the destinations of `get`, made before the first request.
 enum Destination {
-    /// Makes the directory that the user named, and looks at each place. A link to a file stands for that file.
+    /// Creates the directory that the user named, and checks each destination. A symbolic link is replaced by the file that it
+    /// leads to.
     static func prepare(_ plan: inout GetPlan, until deadline: Moment? = nil) throws(Failure) {
         if let directory = plan.directory { try make(directory) }
         for index in plan.items.indices {
             let file = try checked(plan.items[index].file, isNamedByServer: plan.isNamedByServer)
             plan.items[index].file = file
             if !plan.isNamedByServer { plan.items[index].name = String(file.split(separator: "/").last ?? "") }
-            if !plan.beginsAnew, !plan.isNamedByServer, let digest = plan.items[index].digest {
+            if !plan.restarts, !plan.isNamedByServer, let digest = plan.items[index].digest {
                 plan.items[index].presentSize = FinishedFile.size(at: file, having: digest) {
                     deadline.map { Clock.now >= $0 } ?? false
                 }
@@ -43,7 +44,7 @@ enum Destination {
         var path = file
         if !isNamedByServer { try checkLinks(file) }
         if isNamedByServer {
-            // Nothing is put at this path but the partial file beside it.
+            // Only the partial file is created at this path.
         } else if let resolved = realpath(file, nil) {
             path = String(cString: resolved)
             free(resolved)
@@ -62,11 +63,12 @@ enum Destination {
         return path
     }
 
-    /// Throws if the path is a symbolic link that another user may have put there to have some other file replaced. The rule of the kernel for
-    /// open(2) (fs.protected_symlinks, man 5 proc), which realpath(3) knows nothing of; here it holds without the sticky bit too.
+    /// Throws if the path is a symbolic link that another user may have created to replace some other file. The kernel has this
+    /// rule for open(2) (fs.protected_symlinks, man 5 proc), but not for realpath(3). Here it also applies to directories
+    /// without the sticky bit.
     private static func checkLinks(_ file: String) throws(Failure) {
         var path = file
-        // MAXSYMLINKS; a longer chain is ELOOP for everybody.
+        // MAXSYMLINKS: a longer chain fails with ELOOP anyway.
         for _ in 0..<40 {
             var (link, parent) = (stat(), stat())
             guard lstat(path, &link) == 0, link.st_mode & S_IFMT == S_IFLNK, stat(directory(of: path), &parent) == 0 else {
@@ -94,8 +96,8 @@ enum Destination {
         Failure(ExitCode.cannotCreate, "\(path): cannot create: \(why)")
     }
 
-    /// Whether a later run can go on from what is there.
-    static func isKept(_ file: String) -> Bool {
+    /// Returns whether a later run can continue the partial file.
+    static func canContinue(_ file: String) -> Bool {
         OwnFile.objection(at: "\(file).netwatch-part") == nil && OwnFile.objection(at: "\(file).netwatch-part.json") == nil
             && access("\(file).netwatch-part", R_OK) == 0 && access("\(file).netwatch-part.json", R_OK) == 0
     }

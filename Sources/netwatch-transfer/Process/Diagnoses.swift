@@ -2,9 +2,10 @@ import Console
 import HTTPSession
 import Reachability
 
-/// Probes of the endpoints whose transfers have no connection: they find the causes that `netwatch status` reports for the same targets.
+/// The probes of endpoints whose transfers have no connection. They find the causes that `netwatch status` reports for the same
+/// targets.
 final class Diagnoses {
-    /// How long a failure waits for the first result of a probe before it is reported, in nanoseconds.
+    /// The time for which the report of a failure waits for the first result of a probe, in nanoseconds.
     static let grace: Int64 = 500_000_000
 
     private struct Watch {
@@ -22,22 +23,23 @@ final class Diagnoses {
         (self.path, self.settings, self.inbox) = (path, settings, inbox)
     }
 
-    /// Probes the endpoint for the transfer at this place, for at most the remaining time; a probe that runs already goes on.
+    /// Starts to probe the endpoint for the transfer at this place, for at most the remaining time. If it is already probed,
+    /// nothing changes.
     func begin(_ place: Int, _ endpoint: Endpoint, remaining: Duration?) {
         guard watches[place]?.endpoint != endpoint else { return }
         var settings = settings
         if let remaining { settings.timeout = min(settings.timeout, max(.milliseconds(100), remaining - .milliseconds(300))) }
-        // Without a monitor the transfer's own error has to do.
+        // Without a monitor, the transfer's own error is reported.
         guard let monitor = try? ServerMonitor(endpoint, settings: settings, on: path) else { return }
         let token = monitor.onChange { [inbox] update in
             guard let diagnosis = Diagnosis(update) else { return }
-            inbox.put(EventInbox.Finding(place: place, endpoint: endpoint, diagnosis: diagnosis, moment: Clock.now))
+            inbox.put(EventInbox.ProbeResult(place: place, endpoint: endpoint, diagnosis: diagnosis, moment: Clock.now))
         }
         watches[place] = Watch(endpoint: endpoint, monitor: monitor, token: token)
     }
 
-    /// Whether the endpoint is still probed for the transfer at this place.
-    func isCurrent(_ finding: EventInbox.Finding) -> Bool { watches[finding.place]?.endpoint == finding.endpoint }
+    /// Returns whether the result is of the endpoint that is now probed for the transfer.
+    func isCurrent(_ result: EventInbox.ProbeResult) -> Bool { watches[result.place]?.endpoint == result.endpoint }
 
     func end(_ place: Int) { watches[place] = nil }
     func endAll() { watches = [:] }

@@ -13,8 +13,8 @@ struct Downloads: TransferWork {
         let item = plan.items[index]
         var request = TransferRequest(url: item.url)
         request.options = options
-        // What this very run has left is continued in any case.
-        let continues = !plan.beginsAnew || attempts > 0
+        // A partial file of this run is always continued.
+        let continues = !plan.restarts || attempts > 0
         var destination = DownloadDestination(
             URL(fileURLWithPath: item.file), existingFile: plan.isNamedByServer ? .fail : .replace,
             partialFile: continues ? .keep : .restart, expectedDigest: item.digest)
@@ -27,11 +27,11 @@ struct Downloads: TransferWork {
 
     func presentSize(_ index: Int) -> Int64? { plan.items[index].presentSize }
 
-    func goesOn(_ index: Int, after answer: TransferAnswer) -> Bool { false }
+    func needsAnotherTask(_ index: Int, after answer: TransferAnswer) -> Bool { false }
 
-    /// The library has seen to it.
-    func settled(_ index: Int) {}
+    /// Does nothing: the library removes its partial file itself.
+    func discardResumeState(_ index: Int) {}
     func close() {}
 
-    func isKept(_ index: Int) -> Bool { Destination.isKept(plan.items[index].file) }
+    func canContinue(_ index: Int) -> Bool { Destination.canContinue(plan.items[index].file) }
 }

@@ -5,18 +5,18 @@ import HTTPSession
 import HTTPTypes
 import Reachability
 
-/// What the session's delivery thread hands to the main thread.
+/// The queue of events from the session's delivery thread to the main thread.
 final class EventInbox: EventMonitor {
     struct Entry: Sendable {
         var task: UInt64
         var event: TransferEvent
-        /// Of `answered`.
+        /// The response of an `answered` event.
         var answer: TransferAnswer?
         var moment: Moment
     }
 
-    /// A result of a probe.
-    struct Finding: Sendable {
+    /// The result of a probe.
+    struct ProbeResult: Sendable {
         var place: Int
         var endpoint: Endpoint
         var diagnosis: Diagnosis
@@ -25,15 +25,15 @@ final class EventInbox: EventMonitor {
 
     private struct State: Sendable {
         var entries: [Entry] = []
-        var findings: [Finding] = []
-        var isOver = false
+        var probeResults: [ProbeResult] = []
+        var hasEnded = false
     }
 
-    /// Wakes the main thread when there may be something to take.
+    /// The waker that wakes the main thread when an event may be available.
     let waker: Waker
     private let state = Locked(State())
 
-    /// - Throws: ``Failure`` with code 71 where the system gives no descriptor.
+    /// - Throws: ``Failure`` with code 71 if the system has no descriptor left.
     init() throws(Failure) {
         waker = try MainLoop.makeWaker()
     }
@@ -46,8 +46,8 @@ final class EventInbox: EventMonitor {
             answer.tusVersions = EventInbox.tusVersion.flatMap { head.headerFields[$0] }
             put(task, .answered(status: answer.status, phrase: answer.phrase), answer)
         case .redirected(let task, let head): put(task, .redirected(to: head.headerFields[.location] ?? ""))
-        case .willRetry(let task, let error): put(task, .failedForNow(Trouble(error)))
-        case .waitingForConnectivity(let task, let error): put(task, .networkGone(Trouble(error)))
+        case .willRetry(let task, let error): put(task, .failedForNow(TransferProblem(error)))
+        case .waitingForConnectivity(let task, let error): put(task, .networkGone(TransferProblem(error)))
         case .downloadContinued(let task, let offset, let total): put(task, .continued(offset: offset, total: total))
         case .uploadContinued(let task, let offset, let total): put(task, .continued(offset: offset, total: total))
         case .taskCompleted(let task, .success(let response)):
@@ -57,10 +57,10 @@ final class EventInbox: EventMonitor {
             if let file = response.file { put(task, .saved(file: file.path)) }
             put(task, .finished)
         case .taskCompleted(let task, .failure(let error)):
-            let trouble = Trouble(error, of: task.kind == .download ? .download : .upload)
-            put(task, error.code == .cancelled ? .stopped : .failed(trouble))
+            let problem = TransferProblem(error, of: task.kind == .download ? .download : .upload)
+            put(task, error.code == .cancelled ? .stopped : .failed(problem))
         case .sessionInvalidated:
-            state.withLock { $0.isOver = true }
+            state.withLock { $0.hasEnded = true }
             waker.wake()
         case .transactionFinished(let task, let metrics): put(task, .measured(AttemptStage(metrics)))
         case .taskCreated, .taskResumed, .taskSuspended, .receivedInterimResponse, .challenged, .serverTrustChallenged,
@@ -77,21 +77,21 @@ final class EventInbox: EventMonitor {
         waker.wake()
     }
 
-    /// Adds a result of a probe; called on any thread.
-    func put(_ finding: Finding) {
-        state.withLock { $0.findings.append(finding) }
+    /// Adds the result of a probe. It may be called on any thread.
+    func put(_ result: ProbeResult) {
+        state.withLock { $0.probeResults.append(result) }
         waker.wake()
     }
 
-    /// The results of probes since the last call.
-    func takeFindings() -> [Finding] {
+    /// Takes the results of probes since the last call.
+    func takeProbeResults() -> [ProbeResult] {
         state.withLock { state in
-            defer { state.findings = [] }
-            return state.findings
+            defer { state.probeResults = [] }
+            return state.probeResults
         }
     }
 
-    /// All that came since the last call.
+    /// Takes all events since the last call.
     func takeAll() -> [Entry] {
         state.withLock { state in
             defer { state.entries = [] }
@@ -99,6 +99,6 @@ final class EventInbox: EventMonitor {
         }
     }
 
-    /// Whether the session has said its last word.
-    var isOver: Bool { state.withLock { $0.isOver } }
+    /// Whether the session has ended: no event follows.
+    var hasEnded: Bool { state.withLock { $0.hasEnded } }
 }

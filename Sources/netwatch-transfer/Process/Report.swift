@@ -2,7 +2,8 @@ import Console
 import Glibc
 import Reachability
 
-/// Tells of transfers: on standard error as a picture or in lines, or on standard output in records; errors always on standard error.
+/// The report of transfers: a live display or lines on standard error, or records on standard output. Errors are always written
+/// to standard error.
 final class Report {
     enum Format {
         case live(TextStyle)
@@ -11,36 +12,36 @@ final class Report {
         case quiet
     }
 
-    /// How much may wait for standard output's reader until records wait in the backlog.
+    /// The number of bytes that may wait for the reader of standard output before records wait in the backlog.
     private static let leeway = 1 << 16
 
-    /// `nil` where it is closed: then nobody is told.
+    /// Standard error; `nil` if it is closed.
     private var standardError: StandardOutput?
     let standardOutput: StandardOutput?
-    private var picture: LivePicture?
+    private var display: LiveDisplay?
     private var lines: StatusLines?
     private var backlog = RecordBacklog()
     private var pacing = RecordPacing()
     private var drawnAt: Int64?
     private var isFresh = true
 
-    /// - Throws: ``Failure`` with code 74 where records are asked for and standard output is closed.
+    /// - Throws: ``Failure`` with code 74 if records are requested and standard output is closed.
     init(_ format: Format) throws(Failure) {
         standardError = try? StandardOutput(descriptor: 2)
-        let words = StateWords(offset: Terminal.offset(at: Clock.now.wallClockNanoseconds))
+        let stateText = StateText(offset: Terminal.offset(at: Clock.now.wallClockNanoseconds))
         switch format {
         case .live(let style):
             let size = Terminal.size
-            picture = LivePicture(style: style, words: words, columns: size.columns, rows: size.rows)
-        case .lines(let isVerbose): lines = StatusLines(words: words, isVerbose: isVerbose)
+            display = LiveDisplay(style: style, stateText: stateText, columns: size.columns, rows: size.rows)
+        case .lines(let isVerbose): lines = StatusLines(stateText: stateText, isVerbose: isVerbose)
         case .records, .quiet: break
         }
         if case .records = format { standardOutput = try StandardOutput() } else { standardOutput = nil }
     }
 
-    // MARK: What is told
+    // MARK: Reporting
 
-    /// Nothing has begun.
+    /// Reports the initial states.
     func begin(_ statuses: [TransferStatus], at now: Moment) {
         guard standardOutput != nil else { return }
         for (place, status) in statuses.enumerated() where pacing.isDue(status, of: place, at: now) {
@@ -48,24 +49,24 @@ final class Report {
         }
     }
 
-    /// An event has been seen by the transfer at this place.
-    func tell(_ event: TransferEvent, _ statuses: [TransferStatus], _ place: Int, isOther: Bool, at now: Moment) {
+    /// Reports an event of the transfer at this place.
+    func publish(_ event: TransferEvent, _ statuses: [TransferStatus], _ place: Int, isOther: Bool, at now: Moment) {
         let status = statuses[place]
         if let line = lines?.line(event, status, isOther: isOther, at: now) { write(line) }
-        if event == .finished, let line = picture?.finished(status) { draw(statuses, permanent: [line], at: now) }
+        if event == .finished, let line = display?.finished(status) { draw(statuses, permanent: [line], at: now) }
         if standardOutput != nil, pacing.isDue(status, of: place, at: now) {
             backlog.push(TransferRecord(status: status, moment: now), of: place)
         }
     }
 
-    /// A line that stays, whatever else is told.
-    func say(_ failure: Failure, _ statuses: [TransferStatus], at now: Moment) {
-        if picture != nil { draw(statuses, permanent: [failure.line], at: now) } else { write(failure.line) }
+    /// Writes a failure as a permanent line, in every format.
+    func show(_ failure: Failure, _ statuses: [TransferStatus], at now: Moment) {
+        if display != nil { draw(statuses, permanent: [failure.line], at: now) } else { write(failure.line) }
     }
 
     private func write(_ line: String) { standardError?.append(line: Array(line.utf8)) }
 
-    /// Time has passed: the picture is drawn anew, records of progress are made.
+    /// Redraws the display, and writes records of progress.
     func refresh(_ statuses: [TransferStatus], at now: Moment) {
         if standardOutput != nil {
             for (place, status) in statuses.enumerated() where status.phase == .moving {
@@ -77,49 +78,49 @@ final class Report {
                 standardOutput?.append(line: line)
             }
         }
-        guard picture != nil else { return }
-        if let drawnAt, now.monotonicNanoseconds < drawnAt + LivePicture.interval, !isFresh { return }
+        guard display != nil else { return }
+        if let drawnAt, now.monotonicNanoseconds < drawnAt + LiveDisplay.interval, !isFresh { return }
         drawnAt = now.monotonicNanoseconds
-        // A terminal that does not keep up gets fewer pictures.
+        // A slow terminal receives fewer frames.
         guard standardError?.pendingCount == 0, !Terminal.isInBackground else { return }
         draw(statuses, at: now)
     }
 
     private func draw(_ statuses: [TransferStatus], permanent: [String] = [], at now: Moment) {
         drawnAt = now.monotonicNanoseconds
-        guard let text = picture?.frame(statuses, permanent: permanent, isFresh: isFresh, at: now) else { return }
+        guard let text = display?.frame(statuses, permanent: permanent, isFresh: isFresh, at: now) else { return }
         isFresh = false
         standardError?.append(text)
     }
 
-    /// The picture has nothing left to show.
+    /// Removes the display after the last transfer.
     func erase(_ statuses: [TransferStatus], at now: Moment) {
-        if picture != nil { draw(statuses, at: now) }
+        if display != nil { draw(statuses, at: now) }
     }
 
-    /// The terminal has another size.
+    /// Updates the terminal's size.
     func resized() {
         let size = Terminal.size
-        picture?.columns = size.columns
-        picture?.rows = size.rows
+        display?.columns = size.columns
+        display?.rows = size.rows
         drawnAt = nil
     }
 
-    /// The program was stopped, and goes on: whatever is on the screen now is not ours.
+    /// Handles SIGCONT: the screen may show the output of other programs now.
     func continued() { isFresh = true }
 
-    /// When ``refresh(_:at:)`` is due.
+    /// Returns the time at which ``refresh(_:at:)`` is due, in nanoseconds.
     func deadline(_ statuses: [TransferStatus], at now: Moment) -> Int64? {
         let time = now.monotonicNanoseconds
         let isComing = statuses.contains { $0.phase == .moving || $0.phase == .connecting }
         if standardOutput != nil { return isComing ? time + RecordPacing.interval : nil }
-        guard picture != nil else { return nil }
-        return (drawnAt ?? time) + (isComing ? LivePicture.interval : LivePicture.idleInterval)
+        guard display != nil else { return nil }
+        return (drawnAt ?? time) + (isComing ? LiveDisplay.interval : LiveDisplay.idleInterval)
     }
 
     // MARK: Writing
 
-    /// Places among what is polled.
+    /// The indexes of the outputs among the polled descriptors.
     struct Places {
         var output: Int?
         var error: Int?
@@ -131,13 +132,13 @@ final class Report {
             error: standardError.flatMap { $0.pendingCount > 0 ? $0.watch(&polling) : nil })
     }
 
-    /// Writes what fits. - Returns: why standard output takes no more.
+    /// Writes as much as fits. - Returns: The reason why standard output accepts no more, else `nil`.
     func write(_ turn: MainLoop.Turn, _ places: Places) -> StandardOutput.Outcome? {
-        // Nobody reads it any more: the transfers go on all the same.
+        // If the reader of standard error is gone, the transfers continue.
         if turn.write(standardError, at: places.error) != nil { standardError = nil }
         return turn.write(standardOutput, at: places.output)
     }
 
-    /// Whether all has been written.
+    /// Whether everything was written.
     var isDrained: Bool { (standardOutput?.pendingCount ?? 0) == 0 && backlog.isEmpty && (standardError?.pendingCount ?? 0) == 0 }
 }

@@ -4,7 +4,7 @@ import Glibc
 import HTTPSession
 import Reachability
 
-/// Whether a file can be sent: found out before anything is asked of a server.
+/// The checks of the file of `put`, made before the first request.
 enum Source {
     static func check(_ file: String) throws(Failure) {
         var found = stat()
@@ -16,7 +16,8 @@ enum Source {
         guard kind == S_IFREG else {
             throw Failure(
                 ExitCode.noInput,
-                "\(file): cannot send: it is no regular file, and cannot be read again after an outage; write it to a file first")
+                "\(file): cannot send: it is not a regular file, and cannot be read again after an outage; write it to a file first"
+            )
         }
         guard access(file, R_OK) == 0 else { throw failure(file, errno) }
         if found.st_size == 0, FileContent.isHidden(file) {

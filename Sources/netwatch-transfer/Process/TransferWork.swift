@@ -1,35 +1,35 @@
 import FoundationEssentials
 import HTTPSession
 
-/// One thing that is transferred, as it is told of.
+/// One file to transfer.
 struct TransferItem: Hashable {
     var url: URL
-    /// As the user wrote it, without user and password.
+    /// The URL as the user wrote it, without user and password.
     var address: String
-    /// Of the file, for people.
+    /// The name of the file, for people.
     var name: String
-    /// The path of the file that a download makes; `nil`: of an upload.
+    /// The path of the file that a download creates; `nil` for an upload.
     var file: String?
 }
 
-/// What the main loop transfers: the downloads of `get`, or the upload of `put`.
+/// The work of the main loop: the downloads of `get`, or the upload of `put`.
 protocol TransferWork {
-    /// The command's name, as its errors begin.
+    /// The command's name, with which its errors begin.
     var command: String { get }
     var direction: TransferStatus.Direction { get }
     var items: [TransferItem] { get }
-    /// The size in bytes of an item that is known to be complete, so that nothing is requested for it; otherwise `nil`.
+    /// Returns the size in bytes of an item that is already complete, so that nothing is requested; otherwise `nil`.
     func presentSize(_ index: Int) -> Int64?
-    /// Makes the task that is next for an item. `attempts`: how many there were in this run.
+    /// Creates the next task for an item. `attempts`: the number of attempts in this run.
     mutating func task(
         _ index: Int, _ options: TransferRequest.Options, attempts: Int, _ session: HTTPSessionManager
     ) -> TransferTask
-    /// A task of an item's has had its last answer, whatever it says. - Returns: whether another task follows.
-    mutating func goesOn(_ index: Int, after answer: TransferAnswer) -> Bool
-    /// An item is whole, or its server does not want it: what there is of it is of no use to a later run.
-    func settled(_ index: Int)
-    /// The run is over, however it ends.
+    /// Handles the last response of an item's task, whatever its status. - Returns: Whether another task follows.
+    mutating func needsAnotherTask(_ index: Int, after answer: TransferAnswer) -> Bool
+    /// Discards the state that a later run would continue: the item is complete, or its server refuses it permanently.
+    func discardResumeState(_ index: Int)
+    /// Called at the end of the run.
     func close()
-    /// Whether a later run can go on from what there is of an item.
-    func isKept(_ index: Int) -> Bool
+    /// Returns whether a later run can continue the item.
+    func canContinue(_ index: Int) -> Bool
 }

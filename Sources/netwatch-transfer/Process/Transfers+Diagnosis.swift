@@ -4,7 +4,7 @@ import HTTPSession
 import Pacing
 import Reachability
 
-/// The causes of missing connections: when endpoints are probed, and what follows from the results.
+/// The diagnosis of missing connections: it starts probes and applies their results.
 extension Transfers {
     func connect(_ index: Int, to url: URL) {
         running[index].address = url
@@ -19,7 +19,7 @@ extension Transfers {
         diagnoses?.begin(index, first.endpoint, remaining: remaining(now))
     }
 
-    /// Begins and ends probes, reports silence, and releases failures that have waited for a probe's result for long enough.
+    /// Starts and ends probes, reports silence, and releases failures that have waited long enough for a probe's result.
     func diagnose(_ now: Moment) {
         for index in statuses.indices {
             if let limit = running[index].heldUntil, now.monotonicNanoseconds >= limit || ending != nil { release(index) }
@@ -29,10 +29,10 @@ extension Transfers {
             }
             let cause = statuses[index].cause.map { "\($0.layer.rawValue)/\($0.code.rawValue)" } ?? ""
             if statuses[index].unansweredTime(at: now) == nil {
-                if statuses[index].phase == .moving { running[index].toldSilence = nil }
-            } else if running[index].toldSilence != cause {
-                running[index].toldSilence = cause
-                tell(.silent, index, now)
+                if statuses[index].phase == .moving { running[index].reportedSilence = nil }
+            } else if running[index].reportedSilence != cause {
+                running[index].reportedSilence = cause
+                publish(.silent, index, now)
             }
         }
     }
@@ -44,13 +44,13 @@ extension Transfers {
         return [statuses[index].probesAt, silence].compactMap { $0 }.filter { $0 > now.monotonicNanoseconds }.min()
     }
 
-    func see(_ finding: EventInbox.Finding) {
-        // A failure that has waited for this is reported with it, and needs no record before its own.
-        guard running[finding.place].heldUntil == nil else {
-            _ = statuses[finding.place].see(.diagnosed(finding.diagnosis), at: finding.moment)
-            return release(finding.place)
+    func receive(_ result: EventInbox.ProbeResult) {
+        // A failure that waits for this result is reported with it, so the result needs no record of its own.
+        guard running[result.place].heldUntil == nil else {
+            _ = statuses[result.place].apply(.diagnosed(result.diagnosis), at: result.moment)
+            return release(result.place)
         }
-        tell(.diagnosed(finding.diagnosis), finding.place, finding.moment)
+        publish(.diagnosed(result.diagnosis), result.place, result.moment)
     }
 
     private func release(_ index: Int) {
@@ -63,11 +63,11 @@ extension Transfers {
         }
     }
 
-    /// Whether the event is a failure without a connection whose cause a probe has yet to find.
+    /// Returns whether the event is a failure without a connection whose cause no probe has found yet.
     func isUnexplained(_ event: TransferEvent, _ index: Int) -> Bool {
         switch event {
-        case .failedForNow(let trouble), .networkGone(let trouble), .failed(let trouble):
-            trouble.connectionFailure != nil && !trouble.hasFoundCause && statuses[index].stage < .connected
+        case .failedForNow(let problem), .networkGone(let problem), .failed(let problem):
+            problem.connectionFailure != nil && !problem.hasFoundCause && statuses[index].stage < .connected
                 && statuses[index].diagnosis == nil && ending == nil
         default: false
         }

@@ -5,45 +5,47 @@ import HTTPSession
 import Pacing
 import Reachability
 
-/// The main loop of `get` and `put`: it starts transfers, samples them, hears what happens to them and tells it, until all are over.
+/// The main loop of `get` and `put`: it starts transfers, samples them, receives their events and reports them until all have
+/// ended.
 final class Transfers {
     struct Settings {
-        /// At a time.
+        /// The maximum number of transfers at a time.
         var parallel: Int
         var deadline: Moment?
-        /// As the user wrote it.
+        /// The value of `--timeout` as the user wrote it.
         var timeoutText = ""
     }
 
-    /// Why it is over.
+    /// The reason why the loop ended.
     enum Ending: Hashable {
         case finished(code: Int32)
         case signal(Int32)
-        /// Nobody reads the records any more.
+        /// The reader of the records is gone.
         case readerGone
         case outputFailed(errno: Int32)
     }
 
     struct Running {
         var task: TransferTask?
-        /// The last one of the task's.
+        /// The last response to the task.
         var answer: TransferAnswer?
-        /// When it begins again after an end that the library does not try to mend.
+        /// The time of the next attempt after an error that the library does not retry.
         var restartsAt: Int64?
         var backoff = Backoff(baseNanoseconds: 500_000_000, capNanoseconds: 60_000_000_000)
         var bytes: Int64 = 0
-        /// The address of the present request, after redirects.
+        /// The URL of the current request, after redirects.
         var address: URL?
-        /// Events that wait for the first result of a probe, from a failure on.
+        /// The events from a failure on that wait for the first result of a probe.
         var held: [EventInbox.Entry] = []
         var heldUntil: Int64?
-        /// The cause with which a silence has been reported, LAYER/CODE, or empty if it was not known; `nil`: none has been.
-        var toldSilence: String?
+        /// The cause with which silence was reported, LAYER/CODE; empty if it was not known, `nil` if no silence was reported.
+        var reportedSilence: String?
     }
 
-    /// Of transfers that go on for weeks: the longest timeout that a session takes.
+    /// The timeout of transfers without a limit: the longest that a session accepts.
     static let forever = Duration.seconds(3_650 * 86_400)
-    /// How long standard output and error are waited for after a signal, and the session's end after all transfers'.
+    /// The time limit for writing standard output and error after a signal, and for the session's end after the last transfer, in
+    /// nanoseconds.
     private static let endLimit: Int64 = 1_000_000_000
 
     private var work: any TransferWork
@@ -73,7 +75,7 @@ final class Transfers {
     }
 
     func run(_ configuration: SessionConfiguration, _ monitoring: MonitorConfiguration) throws(Failure) -> Ending {
-        // Before there are threads that resolve names.
+        // This must happen before threads that resolve names exist.
         if let name = monitoring.namespace?.name { NamespaceFiles.arrange(forNamespace: name) }
         let monitor: PathMonitor
         do { monitor = try PathMonitor(monitoring) } catch { throw Failure(error) }
@@ -95,20 +97,20 @@ final class Transfers {
         report.begin(statuses, at: Clock.now)
         while true {
             let now = Clock.now
-            for entry in inbox.takeAll() { see(entry) }
-            for finding in inbox.takeFindings() where diagnoses?.isCurrent(finding) == true { see(finding) }
+            for entry in inbox.takeAll() { receive(entry) }
+            for result in inbox.takeProbeResults() where diagnoses?.isCurrent(result) == true { receive(result) }
             sample(now)
             if ending == nil { startMore(session, now) }
             diagnose(now)
             report.refresh(statuses, at: now)
-            if isOver { break }
+            if isFinished { break }
             wait(until: deadline(now))
         }
         return finish(session)
     }
 
-    private var isOver: Bool {
-        zip(running, statuses).allSatisfy { $1.phase.isOver || (ending != nil && $0.task == nil) }
+    private var isFinished: Bool {
+        zip(running, statuses).allSatisfy { $1.phase.isFinal || (ending != nil && $0.task == nil) }
     }
 
     private func deadline(_ now: Moment) -> Int64? {
@@ -122,7 +124,7 @@ final class Transfers {
     private func wait(until deadline: Int64?) {
         var outputs = Report.Places()
         let turn = MainLoop(inbox.waker, signals: signals).wait(until: deadline) { outputs = report.watch(&$0) }
-        if let number = turn.signal { heed(number) }
+        if let number = turn.signal { handleSignal(number) }
         switch report.write(turn, outputs) {
         case nil, .wrote?: break
         case .readerGone?: stop(.readerGone)
@@ -130,18 +132,18 @@ final class Transfers {
         }
     }
 
-    private func heed(_ number: Int32) {
+    private func handleSignal(_ number: Int32) {
         switch number {
         case SIGWINCH: report.resized()
         case SIGCONT: report.continued()
         default:
-            // A second one ends the program at once.
+            // A second signal ends the program at once.
             signals.release()
             stop(.signal(number))
         }
     }
 
-    /// What is under way is let go in order: its bytes are synced.
+    /// Cancels the running transfers in order, so that their bytes are synced.
     private func stop(_ ending: Ending) {
         guard self.ending == nil else { return }
         self.ending = ending
@@ -154,17 +156,17 @@ final class Transfers {
     // MARK: Transfers
 
     private func startMore(_ session: HTTPSessionManager, _ now: Moment) {
-        // Each transfer opens its file when it begins, also while it waits for a connection.
+        // Each transfer opens its file at its start, even while it waits for a connection.
         let parallel = min(settings.parallel, session.connectionLimit)
-        var count = zip(running, statuses).count { ($0.task != nil || $0.restartsAt != nil) && !$1.phase.isOver }
-        for index in running.indices where !statuses[index].phase.isOver && running[index].task == nil {
+        var count = zip(running, statuses).count { ($0.task != nil || $0.restartsAt != nil) && !$1.phase.isFinal }
+        for index in running.indices where !statuses[index].phase.isFinal && running[index].task == nil {
             if let due = running[index].restartsAt {
                 guard due <= now.monotonicNanoseconds || isLate(now) else { continue }
                 running[index].restartsAt = nil
             } else {
                 guard count < parallel else { continue }
                 count += 1
-                tell(.started, index, now)
+                publish(.started, index, now)
             }
             start(index, session, now)
         }
@@ -174,9 +176,9 @@ final class Transfers {
 
     private func start(_ index: Int, _ session: HTTPSessionManager, _ now: Moment) {
         if let size = work.presentSize(index) {
-            tell(.unchanged(size: size), index, now)
-            if let file = items[index].file { tell(.saved(file: file), index, now) }
-            return tell(.finished, index, now)
+            publish(.unchanged(size: size), index, now)
+            if let file = items[index].file { publish(.saved(file: file), index, now) }
+            return publish(.finished, index, now)
         }
         if isLate(now) { return fail(index, nil, now) }
         var options = TransferRequest.Options()
@@ -205,7 +207,7 @@ final class Transfers {
             total: isUpload ? progress.expectedToSend : progress.expectedToReceive, wait: task.timeToNextAttempt, at: now)
     }
 
-    private func see(_ entry: EventInbox.Entry) {
+    private func receive(_ entry: EventInbox.Entry) {
         guard let index = places[entry.task], running[index].task?.id == entry.task else { return }
         if running[index].heldUntil != nil { return running[index].held.append(entry) }
         if isUnexplained(entry.event, index) {
@@ -224,87 +226,91 @@ final class Transfers {
         switch entry.event {
         case .redirected(let text):
             if let url = RequestURL.reference(text, relativeTo: running[index].address) { connect(index, to: url) }
-            tell(entry.event, index, entry.moment)
-        case .failed(let trouble): failed(index, trouble, entry.moment)
+            publish(entry.event, index, entry.moment)
+        case .failed(let problem): failed(index, problem, entry.moment)
         case .finished: finished(index, entry.moment)
         case .stopped:
             running[index].task = nil
-            tell(entry.event, index, entry.moment)
-        default: tell(entry.event, index, entry.moment)
+            publish(entry.event, index, entry.moment)
+        default: publish(entry.event, index, entry.moment)
         }
     }
 
     private func finished(_ index: Int, _ now: Moment) {
         running[index].task = nil
         let answer = running[index].answer
-        if let answer, work.goesOn(index, after: answer) {
-            if ending == nil { running[index].restartsAt = now.monotonicNanoseconds } else { tell(.stopped, index, now) }
+        if let answer, work.needsAnotherTask(index, after: answer) {
+            if ending == nil { running[index].restartsAt = now.monotonicNanoseconds } else { publish(.stopped, index, now) }
         } else if let answer, work.direction == .upload, !(200...299).contains(answer.status) {
-            failed(index, Trouble(answer), now)
+            failed(index, TransferProblem(answer), now)
         } else {
-            work.settled(index)
-            tell(.finished, index, now)
+            work.discardResumeState(index)
+            publish(.finished, index, now)
         }
     }
 
-    private func failed(_ index: Int, _ trouble: Trouble, _ now: Moment) {
+    private func failed(_ index: Int, _ problem: TransferProblem, _ now: Moment) {
         running[index].task = nil
-        if case .odd = trouble.kind, ending == nil, !isLate(now) {
-            restart(index, after: trouble, now)
+        if case .unretried = problem.kind, ending == nil, !isLate(now) {
+            restart(index, after: problem, now)
         } else {
-            fail(index, trouble, now)
+            fail(index, problem, now)
         }
     }
 
-    /// The library does not try to mend this, but it may pass.
-    private func restart(_ index: Int, after trouble: Trouble, _ now: Moment) {
+    /// Schedules another attempt after an error that the library does not retry.
+    private func restart(_ index: Int, after problem: TransferProblem, _ now: Moment) {
         if statuses[index].bytes > running[index].bytes { running[index].backoff.reset() }
         running[index].bytes = statuses[index].bytes
         let wait = running[index].backoff.next(draw: .random(in: 0 ... .max))
         running[index].restartsAt = now.monotonicNanoseconds + wait
-        tell(.failedForNow(trouble), index, now)
+        publish(.failedForNow(problem), index, now)
     }
 
-    /// It has ended for good; `nil`: its time was over before it could begin again.
-    private func fail(_ index: Int, _ trouble: Trouble?, _ now: Moment) {
-        let last = statuses[index].trouble
-        let explained = trouble.map { statuses[index].explained($0) }
-        var end = explained ?? last ?? Trouble(HTTPSessionError(.timedOut, "it had no turn"))
-        if settings.deadline != nil, end.mayPass {
+    /// Ends a transfer with an error. `nil`: its time ran out before it could be retried.
+    private func fail(_ index: Int, _ problem: TransferProblem?, _ now: Moment) {
+        let last = statuses[index].problem
+        let explained = problem.map { statuses[index].explained($0) }
+        var end = explained ?? last ?? TransferProblem(HTTPSessionError(.timedOut, "it was never started"))
+        if settings.deadline != nil, end.isRetriable {
             let isLate = isLate(now)
-            let what = isLate ? "timed out after \(settings.timeoutText)" : "no time for another try in \(settings.timeoutText)"
-            // The state that it was in says more than that its time is over.
+            let timeLimit =
+                isLate ? "timed out after \(settings.timeoutText)" : "no time for another attempt within \(settings.timeoutText)"
+            // The problem before the timeout is more informative than the timeout.
             if isLate, let last { end = last }
-            let isPlain = isLate && last == nil && trouble != nil && statuses[index].stage == .requested
-            if isPlain { end.cause = Cause(.http, .timeout, detail: what) }
-            end.words = isPlain ? what : "\(what): \(end.words)"
+            let isPlain = isLate && last == nil && problem != nil && statuses[index].stage == .requested
+            if isPlain { end.cause = Cause(.http, .timeout, detail: timeLimit) }
+            end.message = isPlain ? timeLimit : "\(timeLimit): \(end.message)"
         }
-        if end.kind == .lasting, [.invalidResponse, .unexpectedBody].contains(end.cause.code) { work.settled(index) }
-        tell(.failed(end), index, now)
+        if end.kind == .permanent, [.invalidResponse, .unexpectedBody].contains(end.cause.code) {
+            work.discardResumeState(index)
+        }
+        publish(.failed(end), index, now)
         var code = ExitCode.doesNotHold
         if case .file(let own) = end.kind { code = own }
         codes.append(code)
         let isFile = code != ExitCode.doesNotHold
-        report.say(
+        report.show(
             Failure(
-                code, "\(isFile ? work.command : ShortURL.text(items[index].url.withoutSecrets)): \(end.words)\(hint(index, end))"
+                code,
+                "\(isFile ? work.command : ShortURL.text(items[index].url.withoutSecrets)): \(end.message)\(hint(index, end))"
             ),
             statuses, at: now)
     }
 
-    /// What becomes of what has come.
-    private func hint(_ index: Int, _ end: Trouble) -> String {
-        guard end.kind != .lasting, statuses[index].bytes > 0, work.isKept(index) else { return "" }
-        // How much of what was sent has arrived its server knows.
-        let what = work.direction == .upload ? "what the server has is" : "\(ByteCount.text(statuses[index].bytes)) are"
-        return "; \(what) kept, and the same command continues"
+    /// Returns the hint that the transferred bytes are kept.
+    private func hint(_ index: Int, _ end: TransferProblem) -> String {
+        guard end.kind != .permanent, statuses[index].bytes > 0, work.canContinue(index) else { return "" }
+        // Only the server knows how many of the sent bytes have arrived.
+        let keptBytes = work.direction == .upload ? "the bytes on the server are" : "\(ByteCount.text(statuses[index].bytes)) are"
+        return "; \(keptBytes) kept; run the same command again to continue"
     }
 
-    func tell(_ event: TransferEvent, _ index: Int, _ now: Moment) {
-        let isOther = statuses[index].see(event, at: now)
-        // How long it waits belongs to the state that has just begun.
+    func publish(_ event: TransferEvent, _ index: Int, _ now: Moment) {
+        let isOther = statuses[index].apply(event, at: now)
+        // The waiting time belongs to the new state.
         sample(index, now)
-        report.tell(event, statuses, index, isOther: isOther, at: now)
+        report.publish(event, statuses, index, isOther: isOther, at: now)
     }
 
     // MARK: The end
@@ -312,7 +318,7 @@ final class Transfers {
     private func finish(_ session: HTTPSessionManager) -> Ending {
         let now = Clock.now
         let limit = now.monotonicNanoseconds + Self.endLimit
-        if case .signal? = ending { sayWhatIsKept(now) }
+        if case .signal? = ending { reportKeptBytes(now) }
         work.close()
         report.refresh(statuses, at: now)
         report.erase(statuses, at: now)
@@ -320,13 +326,13 @@ final class Transfers {
         while Clock.nanoseconds < limit || ending == nil {
             _ = inbox.takeAll()
             report.refresh(statuses, at: Clock.now)
-            let isEnded = inbox.isOver || Clock.nanoseconds >= limit
-            // A reader that is gone takes no more records.
+            let isEnded = inbox.hasEnded || Clock.nanoseconds >= limit
+            // If the reader is gone, the remaining records cannot be written.
             if report.isDrained || isOutputGone, isEnded { break }
             wait(until: isEnded ? nil : limit)
         }
         if let ending { return ending }
-        // One URL has its own code; of several, whatever they failed of.
+        // With one URL, the exit code is that of its failure; with several, it is 1.
         let code = codes.isEmpty ? ExitCode.holds : items.count == 1 ? codes[0] : ExitCode.doesNotHold
         return .finished(code: code)
     }
@@ -338,22 +344,22 @@ final class Transfers {
         }
     }
 
-    /// One line, whatever was under way.
-    private func sayWhatIsKept(_ now: Moment) {
+    /// Reports in one line which bytes are kept after a signal.
+    private func reportKeptBytes(_ now: Moment) {
         let open = statuses.indices.filter { statuses[$0].phase != .finished }
-        let kept = open.filter { work.isKept($0) }
-        let words: String
+        let kept = open.filter { work.canContinue($0) }
+        let message: String
         if kept.isEmpty {
-            words = "stopped: nothing of it can be continued"
+            message = "stopped: nothing can be continued"
         } else if work.direction == .upload {
-            words = "stopped: what the server has is kept; run the same command again to continue"
+            message = "stopped: the bytes on the server are kept; run the same command again to continue"
         } else if kept.count == 1, let only = kept.first {
             let status = statuses[only]
             let share = status.percent.map { "\($0) % (\(ByteCount.text(status.bytes)))" } ?? ByteCount.text(status.bytes)
-            words = "stopped: \(share) of \(status.name) is kept; run the same command again to continue"
+            message = "stopped: \(share) of \(status.name) is kept; run the same command again to continue"
         } else {
-            words = "stopped: what has come of \(kept.count) files is kept; run the same command again to continue"
+            message = "stopped: the received bytes of \(kept.count) files are kept; run the same command again to continue"
         }
-        report.say(Failure(ExitCode.doesNotHold, "\(work.command): \(words)"), statuses, at: now)
+        report.show(Failure(ExitCode.doesNotHold, "\(work.command): \(message)"), statuses, at: now)
     }
 }

@@ -4,15 +4,15 @@ import HTTPTypes
 
 /// The upload of `put`.
 ///
-/// A server that speaks tus says so when it is asked (`OPTIONS`, `Tus-Version`), and its uploads are made in another way than by PUT. The
-/// IETF's draft needs no question: it is a PUT with fields that a server without it leaves alone.
+/// A server that supports tus reports it in the response to `OPTIONS` (`Tus-Version`); tus does not create uploads by PUT. The
+/// IETF's draft needs no such request: it is a PUT with fields that other servers ignore.
 struct Upload: TransferWork {
     let plan: PutPlan
     private let note: UploadNote?
-    /// `auto` until the server has been asked.
+    /// The protocol; `auto` until the response to `OPTIONS`.
     private var dialect: PutPlan.Dialect
 
-    /// `note`: of an earlier run, and for a later one.
+    /// Creates the upload. `note`: the stored state of an earlier run, which is updated for a later one.
     init(plan: PutPlan, note: UploadNote? = nil) {
         self.plan = plan
         self.note = note
@@ -28,7 +28,7 @@ struct Upload: TransferWork {
         request.options = options
         guard dialect != .auto else {
             request.method = .options
-            // That a server has no OPTIONS is an answer, also where it calls that a fault of its own.
+            // A server without OPTIONS may answer with any error, also with 500 or 501: these are not retried.
             request.options.retryPolicy = RetryPolicy(
                 maximumRetries: nil, maximumRetryAfter: Transfers.forever, statusCodes: [408, 429, 502, 503, 504])
             return session.dataTask(for: request)
@@ -46,7 +46,7 @@ struct Upload: TransferWork {
     private func task(_ request: TransferRequest, _ kind: UploadProtocol, _ session: HTTPSessionManager) -> TransferTask {
         guard let note else { return session.uploadTask(for: request, resumableUsing: kind) }
         var task = task(request, kind, session, note)
-        // The task's look at the file comes after the note's: of what was replaced in between, nothing is gone on from.
+        // The task reads the file after the note did. If the file was replaced in between, the upload must not be continued.
         if note.hasChanged {
             task.cancel()
             task = self.task(request, kind, session, note)
@@ -55,27 +55,27 @@ struct Upload: TransferWork {
         return task
     }
 
-    /// What is sent next leaves when it is written down where to.
+    /// Creates the task. Each request waits until the note with the upload's URL is written.
     private func task(
         _ request: TransferRequest, _ kind: UploadProtocol, _ session: HTTPSessionManager, _ note: UploadNote
     ) -> TransferTask {
-        let place = UploadPlace(known: note.placeOfPresentFile(), mayBeginAnew: true) { [dialect] in note.note($0, dialect) }
+        let place = UploadPlace(known: note.placeOfCurrentFile(), mayBeginAnew: true) { [dialect] in note.note($0, dialect) }
         return session.task(
             request, for: .resumableUpload(kind, place: place),
-            departure: Departure(willLeave: { await note.settle() }, hasStayed: {}))
+            departure: Departure(willLeave: { await note.waitUntilWritten() }, hasStayed: {}))
     }
 
     func presentSize(_ index: Int) -> Int64? { nil }
 
-    mutating func goesOn(_ index: Int, after answer: TransferAnswer) -> Bool {
+    mutating func needsAnotherTask(_ index: Int, after answer: TransferAnswer) -> Bool {
         guard dialect == .auto else { return false }
         let versions = (answer.tusVersions ?? "").split(separator: ",").map { $0.filter { !$0.isWhitespace } }
         dialect = versions.contains("1.0.0") ? .tus : .draft
         return true
     }
 
-    func settled(_ index: Int) { note?.forget() }
+    func discardResumeState(_ index: Int) { note?.forget() }
     func close() { note?.close() }
 
-    func isKept(_ index: Int) -> Bool { note?.hasPlace ?? false }
+    func canContinue(_ index: Int) -> Bool { note?.hasPlace ?? false }
 }

@@ -6,42 +6,43 @@ import Glibc
 import HTTPSession
 import Reachability
 
-/// Where the upload of a file is, for the next run of the same command: a small file of `$XDG_STATE_HOME/netwatch/uploads` that one run has for
-/// itself. A server's place for an upload may be a secret, so only its owner can read it.
+/// The stored URL of a file's upload, for the next run of the same command: a small file in `$XDG_STATE_HOME/netwatch/uploads`,
+/// locked by one run. An upload's URL may be a secret, so only the owner can read the file.
 final class UploadNote: Sendable {
-    /// What it says.
+    /// The content of the file.
     struct Content: Codable, Hashable {
         var file: String
         var version: FileVersion
-        /// Where the upload was to go, as the user wrote it but for user and password.
+        /// The URL of the command as the user wrote it, without user and password.
         var url: String
         var dialect: PutPlan.Dialect
-        /// Where its server has put it.
+        /// The URL that the server gave the upload.
         var place: URL
     }
 
     private struct State: Sendable {
-        /// Of the file as it is sent.
+        /// The version of the file that is being sent.
         var version: FileVersion
         var content: Content?
         var isForgotten = false
     }
 
-    /// After so many seconds no server is asked any more whether it still has an upload.
+    /// The time in seconds after which a note is removed.
     static let lifetime = 30 * 86_400
 
     private let path: String
     private let descriptor: Int32
-    /// As the user wrote it, which may be a link, and where it led when this run began.
+    /// The path as the user wrote it, which may be a symbolic link, and the path to which it led at the start of this run.
     private let source: String
     private let file: String
     private let url: String
     private let state: Locked<State>
     private let writer: Worker
 
-    /// The note of this file and address. `nil` where there can be none, as without a home directory: then nothing is gone on from.
+    /// Opens the note of this file and URL. `nil` if there can be none, for example without a home directory: the upload is not
+    /// continued then.
     ///
-    /// - Throws: ``Failure`` where another run is at this upload.
+    /// - Throws: ``Failure`` if another run has this upload.
     init?(_ plan: PutPlan, environment: [String: String]) throws(Failure) {
         guard let directory = UploadNote.directory(environment), let resolved = realpath(plan.file, nil) else { return nil }
         defer { free(resolved) }
@@ -59,20 +60,20 @@ final class UploadNote: Sendable {
             descriptor = try UploadNote.lockedNote(path)
         } catch {
             guard error.context.systemError == EWOULDBLOCK else { return nil }
-            throw Failure(ExitCode.cannotCreate, "put: \(plan.file) is being sent to \(url) already")
+            throw Failure(ExitCode.cannotCreate, "put: \(plan.file) is already being sent to \(url)")
         }
         guard descriptor >= 0 else { return nil }
         state = Locked(State(version: version))
-        guard !plan.beginsAnew, let data = try? DescriptorContents.read(descriptor, atMost: 1 << 20),
+        guard !plan.restarts, let data = try? DescriptorContents.read(descriptor, atMost: 1 << 20),
             let found = try? JSONDecoder().decode(Content.self, from: Data(data)), found.file == file, found.version == version,
             found.url == url, plan.dialect == .auto || plan.dialect == found.dialect
         else { return }
         state.withLock { $0.content = found }
-        // It is in use: its days begin anew.
+        // The note is in use: its lifetime restarts.
         futimens(descriptor, nil)
     }
 
-    /// - Returns: -1 if the note is not the user's alone: it is left untouched, and a line says so.
+    /// - Returns: -1 if the note does not belong to the user alone. It stays unchanged, and a message reports that.
     private static func lockedNote(_ path: String) throws(HTTPSessionError) -> Int32 {
         switch try LockedFile.attempt(path) {
         case .opened(let descriptor, _): return descriptor
@@ -84,12 +85,13 @@ final class UploadNote: Sendable {
 
     deinit { if descriptor >= 0 { Glibc.close(descriptor) } }
 
-    /// What an earlier run, or this one, has begun.
+    /// The upload that an earlier run, or this one, has created.
     var known: (dialect: PutPlan.Dialect, place: URL)? { state.withLock { $0.content.map { ($0.dialect, $0.place) } } }
     var hasPlace: Bool { known != nil }
 
-    /// Where to go on. `nil` where nothing has been begun, or the file is another one by now: then it is begun anew.
-    func placeOfPresentFile() -> URL? {
+    /// Returns the URL of the upload to continue; `nil` if there is none or the file has changed, so that a new upload is
+    /// created.
+    func placeOfCurrentFile() -> URL? {
         let present = try? FileVersion(source)
         return state.withLock { state in
             if let present, present != state.version { (state.version, state.content) = (present, nil) }
@@ -97,7 +99,7 @@ final class UploadNote: Sendable {
         }
     }
 
-    /// Writes down where it is, soon; on any thread.
+    /// Stores the upload's URL asynchronously. It may be called on any thread.
     func note(_ place: URL, _ dialect: PutPlan.Dialect) {
         let new = state.withLock { state -> Content? in
             let new = Content(file: file, version: state.version, url: url, dialect: dialect, place: place)
@@ -108,30 +110,30 @@ final class UploadNote: Sendable {
         if let new { writer.run { [self] in write(new) } }
     }
 
-    /// Whether the file is another one than when its place was asked for.
+    /// Whether the file has changed since ``placeOfCurrentFile()``.
     var hasChanged: Bool {
         let present = try? FileVersion(source)
         return state.withLock { $0.version != present }
     }
 
-    /// Before a request leaves: comes back when all is written that was noted before.
-    func settle() async {
+    /// Waits until everything that was noted before is written.
+    func waitUntilWritten() async {
         await withCheckedContinuation { done in writer.run { done.resume() } }
     }
 
-    /// Nothing of it is to be gone on from any more.
+    /// Removes the note: the upload is not continued by a later run.
     func forget() {
         state.withLock { ($0.content, $0.isForgotten) = (nil, true) }
         unlink(path)
     }
 
-    /// The run is over.
+    /// Ends the run. A note without an upload is removed.
     func close() {
         let isEmpty = state.withLock { $0.content == nil && !$0.isForgotten }
         if isEmpty { unlink(path) }
     }
 
-    /// Where it is cut short by a power loss it is no JSON, and the upload begins anew.
+    /// Writes the content. If a power loss truncates it, it is not valid JSON, and the upload restarts.
     private func write(_ content: Content) {
         guard let data = try? JSONEncoder().encode(content), ftruncate(descriptor, 0) == 0 else { return }
         _ = data.withUnsafeBytes { pwrite(descriptor, $0.baseAddress, $0.count, 0) }
@@ -140,14 +142,14 @@ final class UploadNote: Sendable {
 
     // MARK: Places
 
-    /// Of the XDG base directories; `nil` where nothing says whose they are.
+    /// Returns the directory by the XDG base directory specification; `nil` if the environment names no home directory.
     static func directory(_ environment: [String: String]) -> String? {
         if let state = environment["XDG_STATE_HOME"], state.hasPrefix("/") { return "\(state)/netwatch/uploads" }
         if let home = environment["HOME"], home.hasPrefix("/") { return "\(home)/.local/state/netwatch/uploads" }
         return nil
     }
 
-    /// Removes what is too old, unless a run has it.
+    /// Removes notes that are too old, unless a run has locked them.
     private static func sweep(_ directory: String) {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
         let oldest = time(nil) - lifetime

@@ -1,9 +1,9 @@
 import ArgumentParser
 
-/// `netwatch get`, for the list of commands: another program has it (``TransferProgram``).
+/// The entry of `netwatch get` in the list of commands. Another program implements it (``TransferProgram``).
 struct GetCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "get", abstract: "Download files, through outages and restarts.")
+        commandName: "get", abstract: "Download files, and continue them after outages and restarts.")
 
     @Argument(parsing: .captureForPassthrough)
     var arguments: [String] = []

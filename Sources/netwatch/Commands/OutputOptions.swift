@@ -3,20 +3,20 @@ import Console
 import FoundationEssentials
 import Glibc
 
-/// Options that say how results are written.
+/// The options for the format of the output.
 struct OutputOptions: ParsableArguments {
-    @Flag(help: "JSON: one record a line for a stream, else one document.")
+    @Flag(help: "Write JSON: one record per line for a stream, otherwise one document.")
     var json = false
 
-    @Option(help: ArgumentHelp("Colours; auto heeds NO_COLOR and TERM=dumb", valueName: "when"))
+    @Option(help: ArgumentHelp("When to use colors; auto respects NO_COLOR and TERM=dumb", valueName: "when"))
     var color = TextStyle.ColorChoice.auto
 
-    @Flag(name: .shortAndLong, help: "Write nothing but errors.")
+    @Flag(name: .shortAndLong, help: "Write only errors.")
     var quiet = false
 
     @Flag(
         name: .shortAndLong,
-        help: "Write more: each probe, the reasons of changes, all addresses, the evidence of interface types.")
+        help: "Write more: each probe, the reasons for changes, all addresses, the evidence for interface types.")
     var verbose = false
 
     var style: TextStyle {

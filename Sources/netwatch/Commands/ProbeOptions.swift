@@ -3,14 +3,14 @@ import Console
 import FoundationEssentials
 import Reachability
 
-/// The targets and how long one probe of them may take.
+/// The targets, and the deadline of one probe.
 struct TargetOptions: ParsableArguments {
     @Argument(help: ArgumentHelp("HOST:PORT or tcp://HOST:PORT; IPv6 addresses in brackets.", valueName: "target"))
     var targets: [String] = []
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("One probe's deadline, name resolution included (default: 3s).", valueName: "duration"))
+        help: ArgumentHelp("The deadline of one probe, including name resolution (default: 3s).", valueName: "duration"))
     var probeTimeout: String?
 
     func endpoints() throws(Failure) -> [Endpoint] {
@@ -30,7 +30,7 @@ struct TargetOptions: ParsableArguments {
     }
 }
 
-/// How often targets are probed and when their status changes.
+/// The options for the interval of probes and for the number of results that change a target's status.
 struct PacingOptions: ParsableArguments {
     @Option(parsing: .unconditional, help: ArgumentHelp("The time between probes (default: 10s).", valueName: "duration"))
     var interval: String?

@@ -1,9 +1,9 @@
 import ArgumentParser
 
-/// `netwatch put`, for the list of commands: another program has it (``TransferProgram``).
+/// The entry of `netwatch put` in the list of commands. Another program implements it (``TransferProgram``).
 struct PutCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "put", abstract: "Upload a file, through outages.")
+        commandName: "put", abstract: "Upload a file, and continue it after outages.")
 
     @Argument(parsing: .captureForPassthrough)
     var arguments: [String] = []

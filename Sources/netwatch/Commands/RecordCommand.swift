@@ -1,18 +1,18 @@
 import ArgumentParser
 import Console
 
-/// `netwatch record`: `watch`, and every input in a file.
+/// `netwatch record`: like `watch`, and it writes every input to a file.
 struct RecordCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "record",
-        abstract: "Watch, and write every input to a file that 'netwatch replay' runs again.",
+        abstract: "Watch, and write every input to a file for 'netwatch replay'.",
         discussion: """
-            The file holds addresses, routes and target names of this machine: only its owner can read a new one. A symbolic link is not \
-            followed. With '-' or /dev/stdout the recording is the program's output, and no records are written.
+            The file contains addresses, routes and target names of this machine: a new file is readable only by its owner. Symbolic links \
+            are not followed. With '-' or /dev/stdout the recording is written to standard output, and no records are written.
             """
     )
 
-    @Argument(help: ArgumentHelp("The recording; replaced where it exists; '-' for standard output.", valueName: "file"))
+    @Argument(help: ArgumentHelp("The recording; an existing file is replaced; '-' for standard output.", valueName: "file"))
     var file: String
 
     @OptionGroup var stream: StreamOptions

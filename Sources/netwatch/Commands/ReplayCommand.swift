@@ -3,12 +3,12 @@ import Console
 import FoundationEssentials
 import Reachability
 
-/// `netwatch replay`: a recording, run again.
+/// `netwatch replay`: replays a recording.
 struct ReplayCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "replay",
-        abstract: "Run a recording again and write the identical records.",
-        discussion: "With -v also the records of probes, as 'netwatch record -v' wrote them."
+        abstract: "Replay a recording and write the identical records.",
+        discussion: "With -v it also writes the records of probes, as 'netwatch record -v' does."
     )
 
     @Argument(help: ArgumentHelp("The recording; '-' for standard input.", valueName: "file"))
@@ -20,7 +20,7 @@ struct ReplayCommand: ParsableCommand {
         let standardOutput = output.quiet ? nil : try StandardOutput()
         let name = file == "-" ? "standard input" : file
         let lines = try LineReader(file)
-        // What was run so far is shown before the next wait for input.
+        // The records of the lines read so far are written before the next wait for input.
         lines.beforeReading = { try standardOutput?.flush() }
         do {
             var replay = try Replay { try lines.next() }

@@ -1,14 +1,14 @@
 import ArgumentParser
 import Console
 
-/// `netwatch schema`: what programs may rely on, for programs.
+/// `netwatch schema`: the guaranteed format of the output, for programs.
 struct SchemaCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "schema",
         abstract: "Print the JSON Schema of every record and document."
     )
 
-    @Flag(help: "Accepted everywhere; a schema is JSON in any case.")
+    @Flag(help: "Accepted for consistency; a schema is always JSON.")
     var json = false
 
     func run() throws {

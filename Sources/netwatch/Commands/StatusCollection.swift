@@ -1,13 +1,13 @@
 import FoundationEssentials
 import Reachability
 
-/// Gathers one status document: the settled path, and of each target what its first probe says.
+/// A collector of one status document: the settled path, and the result of each target's first probe.
 struct StatusCollection: Watcher.Condition {
-    /// How long the first complete answers of the kernel may take.
+    /// The time limit for the kernel's first complete answers.
     static let settleLimit = Duration.seconds(30)
-    /// How much longer than one probe the verdict on it may take.
+    /// The additional time after a probe's deadline within which the target's status must arrive.
     static let verdictMargin = Duration.seconds(2)
-    /// How long after a probe's result the status that follows from it is waited for.
+    /// The time after a probe's result within which the resulting status must arrive.
     static let afterProbe = Duration.milliseconds(250)
 
     private let probeTimeout: Duration
@@ -23,7 +23,7 @@ struct StatusCollection: Watcher.Condition {
         self.probeTimeout = probeTimeout
     }
 
-    mutating func see(_ event: MonitorEvent) {
+    mutating func receive(_ event: MonitorEvent) {
         switch event {
         case .path(let update): path = update
         case .server(let id, let update): targets[id] = update
@@ -37,7 +37,7 @@ struct StatusCollection: Watcher.Condition {
         return isComplete || now >= targetDeadline
     }
 
-    /// When to look again although nothing happened.
+    /// The time of the next check if no event arrives.
     func deadline(at now: Moment) -> Moment? {
         path == nil ? start.advanced(by: Self.settleLimit) : targetDeadline
     }
@@ -54,11 +54,11 @@ struct StatusCollection: Watcher.Condition {
         return min(latest, results.max() ?? latest)
     }
 
-    /// The document; `nil` where the path never settled. A target that nothing was heard of counts as unknown.
+    /// Returns the document; `nil` if the path never settled. A target without an update counts as unknown.
     func document(at now: Moment) -> StatusDocument? {
         guard let path else { return nil }
         let updates = endpoints.enumerated().map { number, endpoint in
-            // The document holds one record of each target: its first.
+            // The document has one record for each target: its first.
             targets[TargetID(number)]?.asInitial()
                 ?? ServerUpdate(
                     endpoint: endpoint, state: .unknown, cause: nil, since: start, address: nil, interface: nil, roundTrip: nil,

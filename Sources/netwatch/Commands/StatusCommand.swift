@@ -9,7 +9,8 @@ struct StatusCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",
         abstract: "Show the path once, and probe each target once.",
-        discussion: "Exit code 0: all targets are up, or without targets: the path is satisfied. 1: not so. 2: could not tell."
+        discussion:
+            "Exit code 0: all targets are up; without targets, the path is satisfied. 1: not so. 2: could not be determined."
     )
 
     @OptionGroup var network: NetworkOptions
@@ -20,7 +21,7 @@ struct StatusCommand: ParsableCommand {
         let configuration = try network.configuration()
         let endpoints = try targets.endpoints()
         let timeout = try targets.timeout()
-        // One result decides; the next probe would come long after the end.
+        // One result decides; the next probe would be due long after the end.
         let settings = ProbeSettings(
             interval: .seconds(3600), timeout: timeout, failAfter: 1, recoverAfter: 1, families: try network.families(),
             interface: network.interface

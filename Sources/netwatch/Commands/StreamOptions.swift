@@ -5,23 +5,23 @@ import Glibc
 import Reachability
 import EventLoop
 
-/// What `watch` and `record` have in common: a stream until something ends it.
+/// The options and the stream of records that `watch` and `record` share.
 struct StreamOptions: ParsableArguments {
     @Option(
         name: .customLong("for"), parsing: .unconditional,
-        help: ArgumentHelp("Stop after this long, with exit code 0.", valueName: "duration"))
+        help: ArgumentHelp("Stop after this time, with exit code 0.", valueName: "duration"))
     var duration: String?
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("Stop after this many records, the first (hello) not counted, with exit code 0.", valueName: "n"))
+        help: ArgumentHelp("Stop after this many records, not counting the first (hello), with exit code 0.", valueName: "n"))
     var count: Int?
 
     @Option(
         name: .customLong("exec"),
         help: ArgumentHelp(
-            "Run this by 'sh -c' on each change, the record on its standard input, NETWATCH_* in its environment.",
-            discussion: "One at a time; a newer change replaces one that waits; killed after 30s.", valueName: "command"))
+            "Run this command with 'sh -c' on each change; the record is on its standard input, NETWATCH_* in its environment.",
+            discussion: "One runs at a time; a newer change replaces a waiting one; killed after 30s.", valueName: "command"))
     var hook: String?
 
     @OptionGroup var network: NetworkOptions
@@ -29,7 +29,7 @@ struct StreamOptions: ParsableArguments {
     @OptionGroup var pacing: PacingOptions
     @OptionGroup var output: OutputOptions
 
-    /// Runs the stream to its end, which is the program's.
+    /// Runs the stream until it ends, and then ends the program.
     func run(recordingTo path: String? = nil) throws {
         let configuration = try network.configuration()
         let settings = try pacing.settings(targets, network)
@@ -39,7 +39,7 @@ struct StreamOptions: ParsableArguments {
         let lostRecording = LostRecording(path: path ?? "")
         let stream = try RecordStream(
             try streamSettings(endpoints, isQuiet: isQuiet), output: isQuiet ? nil : try StandardOutput(), signals: try Signals(),
-            report: StandardError.say
+            report: StandardError.report
         )
         let ending = try stream.run { sink in
             do throws(MonitorError) {
@@ -50,7 +50,7 @@ struct StreamOptions: ParsableArguments {
                         if case .probe = event, !includesProbes { return }
                         sink(event)
                     })
-                if session.isPolling { StandardError.sayPolling() }
+                if session.isPolling { StandardError.reportPolling() }
                 return RecordStream.Source(identity: session.identity) { session.stop() }
             } catch {
                 throw Failure(error)
@@ -61,7 +61,7 @@ struct StreamOptions: ParsableArguments {
             if lostRecording.isLost { throw SilentExit(code: ExitCode.inputOutput) }
         case .monitorEnded:
             let namespace = network.netns.map { "network namespace '\($0)'" } ?? "network namespace"
-            throw Failure(ExitCode.doesNotHold, "\(namespace): it is gone, there is nothing left to watch")
+            throw Failure(ExitCode.doesNotHold, "\(namespace): it no longer exists, so there is nothing to watch")
         case .signal(let number): Signals.end(by: number)
         case .readerGone: Signals.end(by: SIGPIPE)
         case .outputFailed(let number): throw StandardOutput.failure(number)
@@ -87,7 +87,8 @@ struct StreamOptions: ParsableArguments {
     }
 }
 
-/// A recording that could not be written to its end: said at once, while watching goes on, and by the exit code in the end.
+/// The state of a recording that can no longer be written. The failure is reported at once; watching continues, and the exit code
+/// reports it at the end.
 private final class LostRecording: Sendable {
     private let path: String
     private let lost = Locked(false)
@@ -101,6 +102,6 @@ private final class LostRecording: Sendable {
     @Sendable func report(_ number: Int32) {
         lost.withLock { $0 = true }
         let why = number == ENOBUFS ? "the disk is too slow" : errorText(number)
-        StandardError.say(Failure(ExitCode.inputOutput, "\(path): the recording ends early: \(why)"))
+        StandardError.report(Failure(ExitCode.inputOutput, "\(path): the recording ends early: \(why)"))
     }
 }

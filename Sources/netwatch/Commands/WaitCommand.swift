@@ -4,17 +4,17 @@ import FoundationEssentials
 import Glibc
 import Reachability
 
-/// `netwatch wait`: blocks until something can be reached.
+/// `netwatch wait`: waits until targets are reachable.
 struct WaitCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "wait",
-        abstract: "Wait until the targets are up, or without targets until the path is satisfied.",
+        abstract: "Wait until the targets are up; without targets, until the path is satisfied.",
         usage: "netwatch wait [<options>] [<target> ...] [-- <command> ...]",
         discussion: """
             netwatch wait --timeout 30s
             netwatch wait --any --stable 5s db1:5432 db2:5432 -- ./start
 
-            Exit code 0: it holds. 124: it did not within --timeout. With a command: the command's own, 126 or 127.
+            Exit code 0: the condition holds. 124: it did not hold within --timeout. With a command: the command's own, 126 or 127.
             """
     )
 
@@ -24,10 +24,12 @@ struct WaitCommand: ParsableCommand {
     @Flag(help: "All targets must be up (the default).")
     var all = false
 
-    @Option(parsing: .unconditional, help: ArgumentHelp("It must hold for this long without a break.", valueName: "duration"))
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("The condition must hold for this time without a break.", valueName: "duration"))
     var stable: String?
 
-    @Option(parsing: .unconditional, help: ArgumentHelp("Give up after this long (default: never).", valueName: "duration"))
+    @Option(parsing: .unconditional, help: ArgumentHelp("Give up after this time (default: never).", valueName: "duration"))
     var timeout: String?
 
     @OptionGroup var network: NetworkOptions
@@ -35,7 +37,8 @@ struct WaitCommand: ParsableCommand {
     @OptionGroup var pacing: PacingOptions
     @OptionGroup var output: OutputOptions
 
-    /// What is run then, in place of netwatch: what stands behind `--`, which the parser would take for more targets.
+    /// The command after `--`, which then replaces netwatch. It is split off before parsing: the parser would take it for
+    /// targets.
     var command: [String] = []
 
     enum CodingKeys: CodingKey {
@@ -52,7 +55,7 @@ struct WaitCommand: ParsableCommand {
             endpoints: endpoints, needsAll: !any, stable: try TimeSpan.option("--stable", stable) ?? .zero,
             timeLimit: limit.map { Clock.now.advanced(by: $0) }
         )
-        let ignoredSignals = Signals.heed()
+        let ignoredSignals = Signals.resetIgnored()
         let watcher = try Watcher(configuration, targets: endpoints.map { ($0, settings) })
         let isDone = watcher.run(&condition)
         watcher.session.stop()

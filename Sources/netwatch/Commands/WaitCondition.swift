@@ -2,7 +2,7 @@ import Console
 import FoundationEssentials
 import Reachability
 
-/// Whether what `wait` waits for holds, and has held for long enough.
+/// The condition of `wait`: whether it holds, and has held for long enough.
 struct WaitCondition: Watcher.Condition {
     private let endpoints: [Endpoint]
     private let needsAll: Bool
@@ -10,15 +10,15 @@ struct WaitCondition: Watcher.Condition {
     private let timeLimit: Moment?
     private var path: PathUpdate?
     private var targets: [TargetID: ServerUpdate] = [:]
-    /// Why the latest probe failed, of targets whose latest probe did: more than one is needed for a verdict.
+    /// The causes of targets whose latest probe failed. A status of down needs more than one failure.
     private var failures: [TargetID: Cause] = [:]
     private var holdsSince: Moment?
 
     /// - Parameters:
-    ///   - endpoints: What must be up; the path must be satisfied where there is none.
-    ///   - needsAll: Whether all of them must be up, or any.
-    ///   - stable: How long it must hold without a break.
-    ///   - timeLimit: When waiting ends; `nil` for never.
+    ///   - endpoints: The targets that must be up; if empty, the path must be satisfied.
+    ///   - needsAll: Whether all of them must be up, or only one.
+    ///   - stable: The time for which the condition must hold without a break.
+    ///   - timeLimit: The time at which waiting ends; `nil` for never.
     init(endpoints: [Endpoint], needsAll: Bool = true, stable: Duration = .zero, timeLimit: Moment? = nil) {
         self.endpoints = endpoints
         self.needsAll = needsAll
@@ -26,11 +26,11 @@ struct WaitCondition: Watcher.Condition {
         self.timeLimit = timeLimit
     }
 
-    mutating func see(_ event: MonitorEvent) {
+    mutating func receive(_ event: MonitorEvent) {
         switch event {
         case .path(let update): path = update
         case .server(let id, let update): targets[id] = update
-        // Nobody knows what held while the machine slept.
+        // Whether the condition held while the machine was suspended is unknown.
         case .gap(_, let to): if holdsSince != nil { holdsSince = to }
         case .probe(let id, let report):
             failures[id] = report.cause
@@ -49,7 +49,7 @@ struct WaitCondition: Watcher.Condition {
         return needsAll ? up == endpoints.count : up > 0
     }
 
-    /// Whether it has held for as long as asked for.
+    /// Returns whether the condition has held for the requested time.
     func isFulfilled(at now: Moment) -> Bool {
         holdsSince.map { now >= $0.advanced(by: stable) } ?? false
     }
@@ -62,7 +62,7 @@ struct WaitCondition: Watcher.Condition {
         [timeLimit, holdsSince?.advanced(by: stable)].compactMap { $0 }.min()
     }
 
-    /// Why it does not hold, or not for long enough, in one line.
+    /// The reason why the condition does not hold, or not for long enough, in one line.
     var reason: String {
         if holdsSince != nil { return "it did not hold for \(TimeSpan.rough(stable)) without a break" }
         guard !endpoints.isEmpty else {
@@ -80,7 +80,7 @@ struct WaitCondition: Watcher.Condition {
         }
         var parts = Array(open.prefix(3))
         if open.count > 3 { parts.append("and \(open.count - 3) more") }
-        // Where no probe has said why, the path may.
+        // If no probe found a cause, the path may have one.
         if isUnexplained, let cause = path?.path.cause { parts.append("path unsatisfied, \(cause.sentence)") }
         return parts.joined(separator: "; ")
     }

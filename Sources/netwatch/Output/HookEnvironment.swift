@@ -2,9 +2,9 @@ import Console
 import FoundationEssentials
 import Reachability
 
-/// What a hook finds in its environment beside the record on its standard input. Every variable is always set, empty where unknown.
+/// The environment variables of a hook. Every variable is always set; it is empty if its value is unknown.
 enum HookEnvironment {
-    /// Whether hooks run on this record: on changes of the path and of targets, not on what was there at the start.
+    /// Returns whether hooks run for this record: they run for changes of the path and of targets, not for the initial state.
     static func isChange(_ record: Record) -> Bool {
         switch record.event {
         case .path(let update): !update.isInitial

@@ -2,7 +2,8 @@ import Console
 import FoundationEssentials
 import Reachability
 
-/// Interfaces in aligned columns: name, kind, level, addresses. Addresses that do not fit into the terminal's columns are counted.
+/// A table of interfaces in aligned columns: name, kind, level, addresses. Addresses that do not fit into the terminal are
+/// counted.
 enum InterfaceTable {
     static func rows(
         _ interfaces: [NetworkInterface], style: TextStyle, listsAllAddresses: Bool = false, columns: Int = .max

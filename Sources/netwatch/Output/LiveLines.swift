@@ -2,7 +2,7 @@ import Console
 import FoundationEssentials
 import Reachability
 
-/// Records as a stream on a terminal: a line each with the time since the start, and indented detail where it helps.
+/// The format of a stream on a terminal: one line per record with the time since the start, and indented details.
 struct LiveLines {
     private let header: StreamHeader
     private let style: TextStyle
@@ -11,15 +11,15 @@ struct LiveLines {
     private let targetWidth: Int
     private let isVerbose: Bool
     private var path: NetworkPath?
-    /// Of the terminal. The last one stays empty, as in the lines of `get`; `nil`: lines are as long as they are.
+    /// The columns of the terminal. The last one stays empty, as in the lines of `get`. `nil`: lines are not truncated.
     var columns: Int?
 
-    /// Interfaces listed under a record; the rest are counted.
+    /// The maximum number of interfaces listed under a record; the others are counted.
     private static let listedInterfaces = 12
     private static let timeWidth = 10
     private static let detailIndentation = timeWidth + 3
 
-    /// `isVerbose`: with the reasons of changes and the count of events that changed nothing.
+    /// Creates the format. `isVerbose`: adds the reasons of changes and the count of events that changed nothing.
     init(header: StreamHeader, style: TextStyle, isVerbose: Bool = false, columns: Int? = nil) {
         self.isVerbose = isVerbose
         self.columns = columns
@@ -47,15 +47,15 @@ struct LiveLines {
         case .server(let id, let update):
             lines.append(server(id, update))
         case .probe(_, let report):
-            let mood: TextStyle.Mood = report.succeeded ? .good : .bad
-            let words = "probe \(TextStyle.pad(report.endpoint.sentence, targetWidth))  \(report.sentence)"
-            lines.append(line(report.moment, style.symbol(.neutral), style.paint(words, mood == .good ? .dim : .red)))
+            let assessment: TextStyle.Assessment = report.succeeded ? .good : .bad
+            let text = "probe \(TextStyle.pad(report.endpoint.sentence, targetWidth))  \(report.sentence)"
+            lines.append(line(report.moment, style.symbol(.neutral), style.paint(text, assessment == .good ? .dim : .red)))
         case .resync(let reason, let moment):
-            let words = "resync  the kernel was asked anew: \(reason.rawValue)"
-            lines.append(line(moment, style.symbol(.uncertain), style.paint(words, .yellow)))
+            let text = "resync  the kernel's state was read again: \(reason.rawValue)"
+            lines.append(line(moment, style.symbol(.uncertain), style.paint(text, .yellow)))
         case .gap(let from, let to):
-            let words = "gap  suspended for \(TimeSpan.rough(.nanoseconds(to.wallClockNanoseconds - from.wallClockNanoseconds)))"
-            lines.append(line(to, style.symbol(.uncertain), style.paint(words, .yellow)))
+            let text = "gap  suspended for \(TimeSpan.rough(.nanoseconds(to.wallClockNanoseconds - from.wallClockNanoseconds)))"
+            lines.append(line(to, style.symbol(.uncertain), style.paint(text, .yellow)))
         case .ended(let moment):
             lines.append(line(moment, style.symbol(.bad), "stopped"))
         }
@@ -74,16 +74,18 @@ struct LiveLines {
     private func pathLines(_ update: PathUpdate) -> [String] {
         let former = self.path
         let path = update.path
-        let status = style.paint("path \(path.status.rawValue)", path.mood)
-        var lines = [line(update.moment, style.paint(style.symbol(path.mood), path.mood), "\(status)  \(path.sentence)")]
+        let status = style.paint("path \(path.status.rawValue)", path.assessment)
+        var lines = [
+            line(update.moment, style.paint(style.symbol(path.assessment), path.assessment), "\(status)  \(path.sentence)")
+        ]
         if let former, !update.isInitial {
             let changes = PathChanges(old: former, new: path, isUnicode: style.isUnicode).sentence(columns: detailColumns)
             if !changes.isEmpty { lines.append(detail(style.paint(changes, .dim))) }
         }
         if isVerbose, !update.reasons.isEmpty {
-            var words = update.reasons.map(\.rawValue).joined(separator: ", ")
-            if update.coalescedEventCount > 0 { words += "; \(update.coalescedEventCount) other events" }
-            lines.append(detail(style.paint(words, .dim)))
+            var text = update.reasons.map(\.rawValue).joined(separator: ", ")
+            if update.coalescedEventCount > 0 { text += "; \(update.coalescedEventCount) other events" }
+            lines.append(detail(style.paint(text, .dim)))
         }
         if update.isInitial {
             lines += interfaces(path.interfaces)
@@ -104,25 +106,25 @@ struct LiveLines {
     }
 
     private mutating func server(_ id: TargetID, _ update: ServerUpdate) -> String {
-        var words = style.paint(
-            "\(TextStyle.pad(update.endpoint.sentence, targetWidth))  \(update.state.rawValue)", update.state.mood)
+        var text = style.paint(
+            "\(TextStyle.pad(update.endpoint.sentence, targetWidth))  \(update.state.rawValue)", update.state.assessment)
         let sentence = update.sentence
-        if !sentence.isEmpty { words += "  \(sentence)" }
+        if !sentence.isEmpty { text += "  \(sentence)" }
         if let before = targets.updateValue(update, forKey: id), before.state != update.state, before.state != .unknown {
             let lasted = TimeSpan.rough(update.stateMoment.elapsed(since: before.stateMoment))
-            words += style.paint("  (was \(before.state.rawValue) for \(lasted))", .dim)
+            text += style.paint("  (was \(before.state.rawValue) for \(lasted))", .dim)
         }
-        return line(update.moment, style.paint(style.symbol(update.state.mood), update.state.mood), words)
+        return line(update.moment, style.paint(style.symbol(update.state.assessment), update.state.assessment), text)
     }
 
-    private func line(_ moment: Moment, _ symbol: String, _ words: String) -> String {
+    private func line(_ moment: Moment, _ symbol: String, _ text: String) -> String {
         let offset = TimeSpan.offset(moment.elapsed(since: start ?? moment))
         let padding = String(repeating: " ", count: max(0, Self.timeWidth - offset.count))
-        return "\(padding)\(style.paint(offset, .dim)) \(symbol) \(words)"
+        return "\(padding)\(style.paint(offset, .dim)) \(symbol) \(text)"
     }
 
-    private func detail(_ words: String) -> String { String(repeating: " ", count: Self.detailIndentation) + words }
+    private func detail(_ text: String) -> String { String(repeating: " ", count: Self.detailIndentation) + text }
 
-    /// The columns that the words of a detail may take.
+    /// The columns available to the text of a detail.
     private var detailColumns: Int { columns.map { $0 - 1 - Self.detailIndentation } ?? .max }
 }

@@ -1,27 +1,27 @@
 import Console
 import Reachability
 
-/// The differences between two paths, in words: `+203.0.113.5/24`, `gateway 198.18.0.1 → 198.18.0.2`.
+/// The differences between two paths as text: `+203.0.113.5/24`, `gateway 198.18.0.1 → 198.18.0.2`.
 struct PathChanges {
-    /// How many addresses are listed; more are counted.
+    /// The maximum number of listed addresses; the others are counted.
     static let listedAddresses = 4
 
     var old: NetworkPath
     var new: NetworkPath
-    /// Whether `→` may be written.
+    /// Whether the terminal displays `→`.
     var isUnicode: Bool
 
-    /// One text for each difference; addresses beyond the first few are counted.
+    /// One text for each difference; addresses beyond the limit are counted.
     var texts: [String] { texts(limit: Self.listedAddresses) }
 
-    /// The texts in one line. Those that do not fit into the columns are counted.
+    /// Returns the texts in one line. Texts that do not fit into `columns` are counted.
     func sentence(columns: Int) -> String {
-        let whole = texts.joined(separator: ", ")
-        guard DisplayWidth.columns(whole) > columns else { return whole }
+        let allTexts = texts.joined(separator: ", ")
+        guard DisplayWidth.columns(allTexts) > columns else { return allTexts }
         return CountedList(texts(limit: .max), separator: ", ", noun: ("change", "changes")).text(columns: columns)
     }
 
-    // Of a path that is lost or found, its own sentence says the rest.
+    // If the status changed, the path's own sentence describes the selection and the routes.
     private func texts(limit: Int) -> [String] {
         var texts = interfaceTexts + addressTexts(limit: limit)
         if old.status == new.status { texts = selectionTexts + texts + routeTexts }
@@ -65,10 +65,10 @@ struct PathChanges {
             let former = before.first { $0.index == index }
             let present = after.first { $0.index == index }
             let place = index == (new.interface ?? old.interface)?.index ? "" : " (\(present?.name ?? former?.name ?? ""))"
-            let (gone, come) = (former?.addresses ?? [], present?.addresses ?? [])
-            texts += come.filter { !gone.contains($0) }.map { "+\($0)\(place)" }
-            // Those of an interface that is gone are gone with it.
-            if present != nil { texts += gone.filter { !come.contains($0) }.map { "-\($0)\(place)" } }
+            let (removed, added) = (former?.addresses ?? [], present?.addresses ?? [])
+            texts += added.filter { !removed.contains($0) }.map { "+\($0)\(place)" }
+            // The addresses of a removed interface are not listed.
+            if present != nil { texts += removed.filter { !added.contains($0) }.map { "-\($0)\(place)" } }
         }
         guard texts.count > limit else { return texts }
         return texts.prefix(limit) + ["\(texts.count - limit) more addresses changed"]

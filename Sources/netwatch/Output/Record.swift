@@ -1,16 +1,16 @@
 import FoundationEssentials
 import Reachability
 
-/// One line of a stream: what the monitor said, and its place in the stream.
+/// One record of a stream: an event of the monitor, and its number in the stream.
 struct Record: Hashable {
-    /// What is written. ``MonitorEvent/ended(_:)`` is no record.
+    /// The event. ``MonitorEvent/ended(_:)`` is not written as a record.
     var event: MonitorEvent
-    /// From 0, without holes; given when the record is taken out to be written.
+    /// The number of the record, from 0 without gaps. It is assigned when the record is taken from the queue to be written.
     var seq: Int = 0
-    /// How many records before this one were dropped because the reader did not keep up.
+    /// The number of records before this one that were dropped because the reader did not keep up.
     var superseded: Int = 0
 
-    /// The contract's types.
+    /// The record types of the contract.
     enum Kind: String, Hashable, CaseIterable {
         case hello, path, target, probe, resync, gap
     }
@@ -26,7 +26,7 @@ struct Record: Hashable {
     }
 }
 
-/// What makes one record replace another.
+/// The subject of a record. A newer record may replace an older one on the same subject.
 enum Subject: Hashable {
     case path
     case target(TargetID)
@@ -35,7 +35,7 @@ enum Subject: Hashable {
 }
 
 extension Record {
-    /// What the record is the latest word on; `nil` where nothing that follows makes it obsolete.
+    /// The subject of the record; `nil` if no later record replaces it.
     var subject: Subject? {
         switch event {
         case .path(let update): update.isInitial ? nil : .path
@@ -46,7 +46,7 @@ extension Record {
         }
     }
 
-    /// This record where `older`, on the same subject, was never written: what that one alone said is carried over.
+    /// Returns this record merged with `older`, a record on the same subject that is dropped: its reasons and counts are added.
     func replacing(_ older: Record) -> Record {
         var merged = self
         switch (older.event, event) {

@@ -2,16 +2,16 @@ import Console
 import FoundationEssentials
 import Reachability
 
-/// What a stream says of itself in its first record.
+/// The description of a stream in its first record.
 struct StreamHeader: Hashable {
     /// The program's version.
     var version: String
     var identity: MonitorIdentity
-    /// As the user wrote them.
+    /// The targets as the user wrote them.
     var targets: [String]
 }
 
-/// Records as JSON, one line each, without the newline. The keys and their order are those of the contract.
+/// The format of records as JSON, one line each, without the newline. The keys and their order are those of the contract.
 struct RecordEncoder {
     var header: StreamHeader
 
@@ -51,7 +51,7 @@ struct RecordEncoder {
         writer.member("targets", header.targets)
     }
 
-    /// The keys of a `path` record that are not those of every record.
+    /// Writes the keys of a `path` record, without the keys that every record has.
     func write(keysOf update: PathUpdate, to writer: inout JSONWriter) {
         let path = update.path
         writer.member("status", path.status.rawValue)

@@ -2,17 +2,17 @@ import Console
 import FoundationEssentials
 import Reachability
 
-/// How the records of a stream are written.
+/// The output format of a stream.
 enum OutputFormat: Hashable {
-    /// A line of JSON each.
+    /// One line of JSON per record.
     case json
-    /// A line of text each, for pipes and files.
+    /// One line of text per record, for pipes and files.
     case plain(TextStyle)
-    /// Lines with detail and relative times, for terminals.
+    /// Lines with details and relative times, for terminals.
     case live(TextStyle)
 }
 
-/// Turns records into the lines of one stream.
+/// A printer that converts the records of one stream to lines.
 struct RecordPrinter {
     private let encoder: RecordEncoder
     private var plain: PlainLines?
@@ -27,7 +27,7 @@ struct RecordPrinter {
         }
     }
 
-    /// Whether lines are for a terminal, and cut to ``columns``.
+    /// Whether the lines are for a terminal, and truncated to ``columns``.
     var isLive: Bool { live != nil }
 
     /// The terminal's columns.
@@ -36,7 +36,7 @@ struct RecordPrinter {
         set { live?.columns = newValue }
     }
 
-    /// The record's lines without their newlines.
+    /// Returns the record's lines without their newlines.
     mutating func lines(_ record: Record) -> [[UInt8]] {
         if let lines = live?.lines(record) { return lines.map { Array($0.utf8) } }
         if let line = plain?.line(record) { return [Array(line.utf8)] }

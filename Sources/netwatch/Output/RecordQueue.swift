@@ -1,25 +1,25 @@
 import FoundationEssentials
 import Reachability
 
-/// The records that wait for a reader, in order and bounded.
+/// A bounded queue of the records that a reader has not read yet.
 ///
-/// Up to `limit` bytes (estimated, as JSON) everything is held. Beyond, a record that a newer one replaces is dropped, and the next
-/// record behind it says so in ``Record/superseded``. The first record of a stream is never dropped. What stays above the limit
-/// is at most one record for each subject.
+/// Up to `limit` bytes (the estimated size as JSON), all records are kept. Beyond the limit, a record that a newer one replaces
+/// is dropped, and the next record after it counts it in ``Record/superseded``. The first record of a stream is never dropped.
+/// Above the limit, the queue has at most one record for each subject.
 struct RecordQueue {
     private enum Slot {
         case record(Record, size: Int)
-        /// Dropped records: how many.
+        /// The number of records that were dropped at this position.
         case dropped(Int)
     }
 
     private let limit: Int
     private var slots: [Slot] = []
     private var head = 0
-    /// The position of the newest record on each subject, counted from the beginning of `slots`.
+    /// The index in `slots` of the newest record on each subject.
     private var newest: [Subject: Int] = [:]
     private var droppedSlots = 0
-    /// The estimated size of what waits, in bytes.
+    /// The estimated size of the queued records in bytes.
     private(set) var size = 0
 
     init(limit: Int) {
@@ -50,7 +50,7 @@ struct RecordQueue {
         if droppedSlots > 64, droppedSlots > slots.count / 2 { compact() }
     }
 
-    /// Takes the oldest record out.
+    /// Removes and returns the oldest record.
     mutating func take() -> Record? {
         var superseded = 0
         while head < slots.count {
@@ -73,7 +73,7 @@ struct RecordQueue {
         return nil
     }
 
-    /// Drops what was taken out and the marks of what was dropped; costs less than the pushes that led to it.
+    /// Removes the slots of taken and dropped records. It costs less than the pushes that caused it.
     private mutating func compact() {
         var kept: [Slot] = []
         var superseded = 0
@@ -93,7 +93,7 @@ struct RecordQueue {
 }
 
 extension Record {
-    /// About how many bytes the record takes as JSON.
+    /// The approximate size of the record as JSON in bytes.
     var estimatedSize: Int {
         switch event {
         case .path(let update):

@@ -4,11 +4,11 @@ import Reachability
 
 /// The JSON Schema (draft 2020-12) of every record and document that this version writes.
 enum Schema {
-    /// A schema as a value: what a member may be.
+    /// The schema of one member.
     indirect enum Node {
         case text(String)
         case date(String)
-        case words([String], String)
+        case enumeration([String], String)
         case constant(String)
         case integer(String)
         case number(String)
@@ -18,11 +18,11 @@ enum Schema {
         case object([(name: String, node: Node)], optional: [(name: String, node: Node)] = [])
         case facts(String)
         case reference(String)
-        /// The node or null.
+        /// The schema of the node or null.
         case nullable(Node)
     }
 
-    /// All types of records: those of the monitor's streams, and that of transfers.
+    /// All types of records: those of the monitor's streams, and `transfer`.
     static let records = Record.Kind.allCases.map(\.rawValue) + ["transfer"]
     static let identifier = "urn:netwatch:schema:v\(RecordFormat.version)"
 
@@ -71,9 +71,9 @@ enum Schema {
         case .date(let meaning):
             write(type: "string", meaning, to: &writer)
             writer.member("format", "date-time")
-        case .words(let words, let meaning):
+        case .enumeration(let values, let meaning):
             write(type: "string", meaning, to: &writer)
-            writer.member("enum", words)
+            writer.member("enum", values)
         case .constant(let text): writer.member("const", text)
         case .integer(let meaning): write(type: "integer", meaning, to: &writer)
         case .number(let meaning): write(type: "number", meaning, to: &writer)

@@ -5,7 +5,7 @@ import Reachability
 extension Schema {
     typealias Members = [(name: String, node: Node)]
 
-    /// The keys of each record by its type, and the parts that they share, by name.
+    /// The definitions of each record by its type, and of the parts that records share.
     static var definitions: Members {
         [
             ("hello", record(.hello, hello)),
@@ -14,7 +14,9 @@ extension Schema {
             ("probe", record(.probe, probe)),
             (
                 "resync",
-                record(.resync, [("reason", .words(ResyncReason.allCases.map(\.rawValue), "Why the kernel was asked anew"))])
+                record(
+                    .resync,
+                    [("reason", .enumeration(ResyncReason.allCases.map(\.rawValue), "Why the kernel's state was read again"))])
             ),
             ("gap", record(.gap, gap)),
             ("transfer", record(named: "transfer", transfer)),
@@ -30,12 +32,13 @@ extension Schema {
     private static func record(named type: String, _ members: Members) -> Node {
         let common: Members = [
             ("v", .integer("The version of this format")),
-            ("seq", .integer("From 0, without holes")),
-            ("ts", .date("When the input that caused it was read, UTC, milliseconds")),
-            ("mono_ns", .integer("The same on CLOCK_MONOTONIC, nanoseconds")),
+            ("seq", .integer("The record's number, from 0 without gaps")),
+            ("ts", .date("When the input that caused the record was read, UTC, milliseconds")),
+            ("mono_ns", .integer("The same time on CLOCK_MONOTONIC, nanoseconds")),
             ("type", .constant(type)),
         ]
-        let superseded = Node.integer("How many records were dropped before this one because the reader did not keep up")
+        let superseded = Node.integer(
+            "The number of records that were dropped before this one because the reader did not keep up")
         return .object(common + members, optional: [("superseded", superseded)])
     }
 
@@ -46,18 +49,18 @@ extension Schema {
             (
                 "netns",
                 .object([
-                    ("name", .nullable(.text("As given with --netns"))), ("inode", .integer("That of the namespace's file")),
+                    ("name", .nullable(.text("As given with --netns"))), ("inode", .integer("The inode of the namespace's file")),
                 ])
             ),
             ("path", .reference("path_state")),
-            ("targets", .array(.text(""), "As the user wrote them")),
+            ("targets", .array(.text(""), "The targets as the user wrote them")),
         ]
     }
 
     private static var path: Members {
         [
-            ("status", .words(["satisfied", "unsatisfied"], "Whether an attempt can be made")),
-            ("interface", .nullable(.text("That of IPv4 where usable, else that of IPv6"))),
+            ("status", .enumeration(["satisfied", "unsatisfied"], "Whether a connection can be attempted")),
+            ("interface", .nullable(.text("The interface of IPv4 if usable, else that of IPv6"))),
             ("interface_v4", .nullable(.text(""))),
             ("interface_v6", .nullable(.text(""))),
             ("interface_type", .nullable(interfaceType)),
@@ -68,20 +71,20 @@ extension Schema {
             ("expensive", .flag("")),
             ("constrained", .flag("")),
             ("gateways", .array(.text(""), "Addresses, link-local ones with %zone")),
-            ("interfaces", .array(.reference("interface"), "All of them, usable ones first in order of preference")),
+            ("interfaces", .array(.reference("interface"), "All interfaces, usable ones first in order of preference")),
             ("cause", .nullable(.reference("cause"))),
-            ("reasons", .array(.words(PathChangeReason.allCases.map(\.rawValue), ""), "What changed")),
-            ("suppressed", .integer("Events that changed nothing of this since the last record")),
-            ("consistent", .flag("Whether it rests on complete answers of the kernel")),
+            ("reasons", .array(.enumeration(PathChangeReason.allCases.map(\.rawValue), ""), "What changed")),
+            ("suppressed", .integer("The number of events since the last record that changed none of these keys")),
+            ("consistent", .flag("Whether the record is based on complete answers of the kernel")),
         ]
     }
 
     private static var target: Members {
         [
-            ("target", .text("As the user wrote it")),
-            ("status", .words(ServerState.allCases.map(\.rawValue), "")),
+            ("target", .text("The target as the user wrote it")),
+            ("status", .enumeration(ServerState.allCases.map(\.rawValue), "")),
             ("cause", .nullable(.reference("cause"))),
-            ("since", .date("Since when the status holds")),
+            ("since", .date("The time since which the status holds")),
             ("rtt_ms", .nullable(.number("Round trip, milliseconds"))),
             ("address", .nullable(.text(""))),
             ("family", .nullable(.integer("4 or 6"))),
@@ -94,7 +97,7 @@ extension Schema {
     private static var probe: Members {
         let phases: Members = ["dns", "connect", "tls", "http"].map { ($0, .nullable(.number("Milliseconds"))) }
         return [
-            ("target", .text("As the user wrote it")),
+            ("target", .text("The target as the user wrote it")),
             ("ok", .flag("")),
             ("rtt_ms", .nullable(.number("Round trip, milliseconds"))),
             ("address", .nullable(.text(""))),
@@ -104,21 +107,21 @@ extension Schema {
     }
 
     private static var gap: Members {
-        [("reason", .words(["suspend", "stopped"], "")), ("from", .date("")), ("to", .date(""))]
+        [("reason", .enumeration(["suspend", "stopped"], "")), ("from", .date("")), ("to", .date(""))]
     }
 
     private static var transfer: Members {
         let states = ["waiting", "running", "suspended", "backing_off", "finished", "failed"]
         return [
-            ("url", .text("As the user wrote it, without user and password")),
-            ("state", .words(states, "")),
-            ("received", .integer("Bytes of the file that are here, also from earlier runs")),
-            ("sent", .integer("Bytes of the file that the server has")),
-            ("total", .nullable(.integer("Bytes of the whole file"))),
-            ("resumed_from", .nullable(.integer("Where the last continuation began"))),
-            ("attempt", .integer("From 1; 0 before the first")),
-            ("unchanged", .flag("Whether the file was complete before, so that nothing was received")),
-            ("file", .nullable(.text("The path of the finished file of get; null before"))),
+            ("url", .text("The URL as the user wrote it, without user and password")),
+            ("state", .enumeration(states, "")),
+            ("received", .integer("Bytes of the file that were received, including earlier runs")),
+            ("sent", .integer("Bytes of the file that were sent")),
+            ("total", .nullable(.integer("Size of the complete file in bytes"))),
+            ("resumed_from", .nullable(.integer("The offset at which the transfer was last continued"))),
+            ("attempt", .integer("The number of the attempt, from 1; 0 before the first")),
+            ("unchanged", .flag("Whether the file was already complete, so that nothing was received")),
+            ("file", .nullable(.text("The path of the file that get completed; null before"))),
             ("cause", .nullable(.reference("cause"))),
         ]
     }
@@ -126,9 +129,9 @@ extension Schema {
     private static var status: Node {
         .object([
             ("v", .integer("The version of this format")),
-            ("ts", .date("When it was made")),
+            ("ts", .date("When the document was created")),
             ("path", .reference("path_state")),
-            ("targets", .array(.reference("target"), "In the order given")),
+            ("targets", .array(.reference("target"), "The targets in the given order")),
         ])
     }
 
@@ -137,8 +140,8 @@ extension Schema {
             ("name", .text("")),
             ("index", .integer("The kernel's number")),
             ("type", interfaceType),
-            ("virtual", .flag("Made by software")),
-            ("level", .words(LinkLevel.allCases.map(\.rawValue), "systemd's matrix of carrier and addresses")),
+            ("virtual", .flag("Whether the interface is implemented in software")),
+            ("level", .enumeration(LinkLevel.allCases.map(\.rawValue), "systemd's matrix of carrier and addresses")),
             ("expensive", .flag("")),
             ("addresses", .array(.text(""), "ADDRESS/PREFIX")),
         ])
@@ -146,14 +149,14 @@ extension Schema {
 
     private static var cause: Node {
         .object([
-            ("layer", .words(Cause.Layer.allCases.map(\.rawValue), "The lowest layer that fails")),
-            ("code", .words(Cause.Code.allCases.map(\.rawValue), "")),
+            ("layer", .enumeration(Cause.Layer.allCases.map(\.rawValue), "The lowest layer that fails")),
+            ("code", .enumeration(Cause.Code.allCases.map(\.rawValue), "")),
             ("detail", .text("One sentence for a person")),
-            ("evidence", .facts("Raw facts by name")),
+            ("evidence", .facts("Raw values by name")),
         ])
     }
 
     private static var interfaceType: Node {
-        .words(InterfaceType.allCases.map(\.rawValue), "Told from evidence, never from the name")
+        .enumeration(InterfaceType.allCases.map(\.rawValue), "Determined from evidence, never from the name")
     }
 }

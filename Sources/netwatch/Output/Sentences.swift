@@ -2,10 +2,10 @@ import Console
 import FoundationEssentials
 import Reachability
 
-// What people read of the library's values, in one line without control characters.
+// Descriptions of the library's values for people, in one line without control characters.
 
 extension NetworkPath {
-    /// `via eth0 (wired), IPv4 IPv6 DNS, gateway 192.0.2.1`, or why there is none.
+    /// The path as `via eth0 (wired), IPv4 IPv6 DNS, gateway 192.0.2.1`, or its cause if it is unsatisfied.
     var sentence: String {
         if let cause { return cause.sentence }
         var parts: [String] = []
@@ -27,7 +27,7 @@ extension NetworkPath {
 }
 
 extension NetworkInterface {
-    /// `wired`, or `wired, virtual` where its type alone does not say so.
+    /// The interface's type: `wired`, or `wired, virtual` if the type alone does not imply that.
     var kindSentence: String {
         var parts = [type.rawValue]
         if isVirtual, type != .virtual, type != .loopback, type != .tunnel { parts.append("virtual") }
@@ -35,19 +35,19 @@ extension NetworkInterface {
         return parts.joined(separator: ", ")
     }
 
-    /// The first addresses with their prefixes, at most `limit` and as many as fit, and how many more there are.
+    /// Returns the first addresses with their prefixes, at most `limit` and as many as fit, and the number of further addresses.
     func addressSentence(limit: Int, columns: Int) -> String {
         CountedList(addresses.map(\.description), limit: limit, noun: ("address", "addresses")).text(columns: columns)
     }
 }
 
 extension Endpoint {
-    /// As the user, or a recording, wrote it.
+    /// The endpoint as the user, or a recording, wrote it.
     var sentence: String { TextStyle.printable(text) }
 }
 
 extension ServerUpdate {
-    /// `0.2 ms from 192.0.2.7 via eth0 (wired)`, or why it does not answer.
+    /// The server's answer as `0.2 ms from 192.0.2.7 via eth0 (wired)`, or the cause of its status.
     var sentence: String {
         if let cause { return cause.sentence }
         var parts: [String] = []
@@ -59,7 +59,7 @@ extension ServerUpdate {
 }
 
 extension ProbeReport {
-    /// `0.2 ms from 192.0.2.7`, or why it failed.
+    /// The probe's result as `0.2 ms from 192.0.2.7`, or the cause of its failure.
     var sentence: String {
         if let cause { return cause.sentence }
         let time = roundTrip.map { "\(Milliseconds.text($0)) ms" } ?? "answered"

@@ -2,20 +2,21 @@ import Console
 import FoundationEssentials
 import Reachability
 
-/// One settled snapshot: the path, and each target after its first probe.
+/// The document of `status`: the settled path, and each target after its first probe.
 struct StatusDocument: Hashable {
-    /// When it was made.
+    /// The time at which the document was created.
     var moment: Moment
     var path: PathUpdate
-    /// In the order in which the user gave them.
+    /// The targets in the order in which the user gave them.
     var targets: [ServerUpdate]
 
-    /// Whether what was asked about holds.
+    /// The result of `status`, which decides its exit code.
     enum Verdict: Hashable {
         case holds, doesNotHold, undetermined
     }
 
-    /// The targets decide where there are any: a server on this machine or its link is reached without a path. Else the path does.
+    /// The result: that of the targets if there are any, because a server on this machine or its link is reachable without a
+    /// path; else that of the path.
     var verdict: Verdict {
         guard !targets.isEmpty else { return path.path.status == .satisfied ? .holds : .doesNotHold }
         let states = targets.map(\.state)

@@ -2,13 +2,13 @@ import Console
 import FoundationEssentials
 import Reachability
 
-/// A status document for a person: the path, the interfaces and the targets, aligned.
+/// The text form of a status document: the path, the interfaces and the targets in aligned columns.
 struct StatusText {
     var document: StatusDocument
     var style: TextStyle
-    /// Whether to tell what the type of each interface rests on.
+    /// Whether the evidence for each interface's type is written.
     var showsEvidence = false
-    /// Of the terminal; `nil`: lines are as long as they are.
+    /// The columns of the terminal; `nil`: lines are not truncated.
     var columns: Int?
 
     var lines: [String] {
@@ -18,7 +18,7 @@ struct StatusText {
 
     private var texts: [String] {
         let path = document.path.path
-        let status = style.paint("\(style.symbol(path.mood)) \(path.status.rawValue)", path.mood)
+        let status = style.paint("\(style.symbol(path.assessment)) \(path.status.rawValue)", path.assessment)
         var lines = ["path  \(status)  \(path.sentence)", "", "interfaces"]
         let rows = InterfaceTable.rows(
             path.interfaces, style: style, listsAllAddresses: showsEvidence, columns: columns.map { $0 - 3 } ?? .max)
@@ -33,11 +33,11 @@ struct StatusText {
         let stateWidth = document.targets.map(\.state.rawValue.count).max() ?? 0
         lines += ["", "targets"]
         for target in document.targets {
-            let mood = target.state.mood
+            let assessment = target.state.assessment
             let state = TextStyle.pad(target.state.rawValue, target.sentence.isEmpty ? 0 : stateWidth)
             let cells = [
-                style.paint(style.symbol(mood), mood) + " " + TextStyle.pad(target.endpoint.sentence, width),
-                style.paint(state, mood), target.sentence,
+                style.paint(style.symbol(assessment), assessment) + " " + TextStyle.pad(target.endpoint.sentence, width),
+                style.paint(state, assessment), target.sentence,
             ]
             lines.append("  " + cells.filter { !$0.isEmpty }.joined(separator: "  "))
         }

@@ -3,14 +3,14 @@ import Console
 import Glibc
 import Reachability
 
-/// One running hook: a shell in its own process group, its input, and its time limit.
+/// One running hook: a shell in its own process group, with its input and its time limit.
 final class HookProcess {
     enum Progress: Hashable {
         case runs
         case ended(code: Int32)
-        /// By us, because it took too long.
+        /// The program killed it because it exceeded its time limit.
         case killed
-        /// By us, because the program ends and it would not.
+        /// The program killed it because it did not end with the program.
         case killedAtEnd
     }
 
@@ -19,17 +19,17 @@ final class HookProcess {
     }
 
     private let process: pid_t
-    /// Becomes readable when the process ends; -1 where the kernel has no such descriptors.
+    /// A descriptor that becomes readable when the process ends; -1 if the kernel does not support pidfd_open(2).
     private let ending: Int32
     private var input: Int32
     private var bytes: [UInt8]
     private var killDeadline: Int64
-    /// What is said of the end once the process has been killed.
+    /// The result to return after the process has been killed.
     private var killing = Progress.killed
     private var isOverdue = false
 
-    /// How often an ending is looked for where the kernel does not tell it.
-    private static let lookInterval: Int64 = 50_000_000
+    /// The interval at which the process is checked if there is no pidfd, in nanoseconds.
+    private static let checkInterval: Int64 = 50_000_000
 
     init(command: String, environment: [String: String], input bytes: [UInt8], deadline: Int64) throws(StartError) {
         var ends: [Int32] = [-1, -1]
@@ -38,14 +38,14 @@ final class HookProcess {
         var variables: [UnsafeMutablePointer<CChar>?] = environment.map { strdup("\($0.key)=\($0.value)") } + [nil]
         defer { for variable in variables { free(variable) } }
         var child: pid_t = 0
-        // The hook's output goes to standard error: standard output is the stream's alone.
+        // The hook's output goes to standard error: standard output carries only the stream.
         let failure = netwatch_spawn_shell(&child, command, &variables, ends[0], 2)
         guard failure == 0 else {
             close(ends[1])
             throw StartError(number: failure)
         }
         process = child
-        // It would outlive a program that a second signal ends.
+        // Without this, the hook would outlive a program that a second signal ends.
         Signals.killAtEnd(processGroup: child)
         ending = netwatch_pidfd_open(child)
         input = ends[1]
@@ -60,7 +60,7 @@ final class HookProcess {
     }
 
     var deadline: Int64 {
-        ending >= 0 ? killDeadline : min(killDeadline, Clock.nanoseconds + Self.lookInterval)
+        ending >= 0 ? killDeadline : min(killDeadline, Clock.nanoseconds + Self.checkInterval)
     }
 
     func watch(_ polling: inout Polling) {
@@ -86,7 +86,7 @@ final class HookProcess {
         killing = .killedAtEnd
     }
 
-    /// Kills and waits: a killed process ends soon.
+    /// Kills the process group and waits for the end of the process, which is near.
     func kill() {
         killpg(process, SIGKILL)
         _ = reap(options: 0)
@@ -99,12 +99,12 @@ final class HookProcess {
             if result == process || (result < 0 && errno != EINTR) { Signals.killAtEnd(processGroup: nil) }
             if result == process { return netwatch_exit_code(status) }
             if result < 0, errno == EINTR { continue }
-            // ECHILD: whoever started us ignores SIGCHLD, so the kernel keeps no status.
+            // ECHILD: the program was started with SIGCHLD ignored, so the kernel keeps no status.
             return result < 0 ? 0 : nil
         }
     }
 
-    /// Writes what fits. A hook may close its input unread.
+    /// Writes as much as fits. A hook may close its input without reading it.
     private func feed() {
         while input >= 0, !bytes.isEmpty {
             let count = bytes.withUnsafeBytes { write(input, $0.baseAddress, $0.count) }

@@ -5,11 +5,12 @@ import Glibc
 import Pacing
 import Reachability
 
-/// Runs a command on each change, one at a time. While one runs, changes wait, and a newer one on the same subject replaces an older.
+/// The hooks of `--exec`: it runs a command on each change, one at a time. While one runs, changes are queued, and a newer
+/// change replaces an older one on the same subject.
 final class Hooks {
-    /// How long a hook may take before it is killed with its process group.
+    /// The time after which a hook is killed with its process group.
     static let timeLimit = Duration.seconds(30)
-    /// How long hooks get between SIGTERM and SIGKILL when the program ends.
+    /// The time between SIGTERM and SIGKILL when the program ends.
     static let grace = Duration.seconds(1)
 
     private let command: String
@@ -31,13 +32,14 @@ final class Hooks {
 
     var isIdle: Bool { running == nil && waiting.isEmpty }
 
-    /// When something must be looked at even if no descriptor is ready; nanoseconds.
+    /// The time of the next check if no descriptor becomes ready, in nanoseconds.
     var deadline: Int64? { running?.deadline }
 
-    /// A numbered record was written; hooks run on it where it is a change.
-    func see(_ record: Record) {
+    /// Handles a numbered record: a hook runs if it is a change.
+    func receive(_ record: Record) {
         guard !isEnding, HookEnvironment.isChange(record) else { return }
-        // The count says how many changes this hook missed, not how many the stream's reader did.
+        // For a hook, the count is the number of changes that it missed, not the number of records that the stream's reader
+        // missed.
         var change = record
         change.superseded = 0
         waiting.push(change)
@@ -48,7 +50,7 @@ final class Hooks {
         running?.watch(&polling)
     }
 
-    /// Goes on with the running hook, and starts the next when it has ended.
+    /// Advances the running hook, and starts the next one when it has ended.
     func advance(now: Int64) {
         while true {
             if let process = running {
@@ -59,7 +61,7 @@ final class Hooks {
                 case .killed:
                     report(Failure(1, "--exec: '\(command)' took longer than \(TimeSpan.rough(timeLimit)) and was killed"))
                 case .killedAtEnd:
-                    report(Failure(1, "--exec: '\(command)' still ran at the end, did not heed SIGTERM and was killed"))
+                    report(Failure(1, "--exec: '\(command)' still ran at the end, ignored SIGTERM and was killed"))
                 }
                 running = nil
             }
@@ -81,7 +83,7 @@ final class Hooks {
         }
     }
 
-    /// Starts no more hooks and asks the running one to end; it is killed after the grace.
+    /// Ends the hooks: no new one starts, and the running one receives SIGTERM. It is killed after ``grace``.
     func end(now: Int64) {
         guard !isEnding else { return }
         isEnding = true
@@ -89,7 +91,7 @@ final class Hooks {
         running?.terminate(killAt: now + Self.grace.saturatingNanoseconds)
     }
 
-    /// Kills what still runs.
+    /// Kills the running hook.
     func kill() {
         running?.kill()
         running = nil

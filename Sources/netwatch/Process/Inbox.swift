@@ -2,26 +2,26 @@ import Console
 import Reachability
 import EventLoop
 
-/// What the monitor's thread hands to the main thread: records in a bounded queue.
+/// The bounded queue of records from the monitor's thread to the main thread.
 final class Inbox: Sendable {
     private struct State {
         var queue: RecordQueue
         var hasEnded = false
     }
 
-    /// Wakes the main thread when there may be something to take.
+    /// The waker that wakes the main thread when a record may be available.
     let waker: Waker
     private let state: Locked<State>
 
-    /// An inbox that holds `limit` bytes of records before newer ones replace older ones.
+    /// Creates an inbox. Above `limit` bytes of records, newer records replace older ones.
     ///
-    /// - Throws: ``Failure`` with code 71 where the system gives no descriptor.
+    /// - Throws: ``Failure`` with code 71 if the system has no descriptor left.
     init(limit: Int = 1 << 20) throws(Failure) {
         waker = try MainLoop.makeWaker()
         state = Locked(State(queue: RecordQueue(limit: limit)))
     }
 
-    /// Called on the monitor's thread; never blocks for longer than a record's copy takes.
+    /// Adds an event. Called on the monitor's thread; it blocks at most for the time of copying one record.
     func put(_ event: MonitorEvent) {
         state.withLock { state in
             if case .ended = event { state.hasEnded = true } else { state.queue.push(Record(event: event)) }
@@ -31,6 +31,6 @@ final class Inbox: Sendable {
 
     func take() -> Record? { state.withLock { $0.queue.take() } }
 
-    /// Whether the monitor said its last word and all of it was taken.
+    /// Whether the monitor has ended and all records were taken.
     var isFinished: Bool { state.withLock { $0.hasEnded && $0.queue.isEmpty } }
 }

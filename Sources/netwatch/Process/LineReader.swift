@@ -2,19 +2,19 @@ import Console
 import Glibc
 import Reachability
 
-/// The lines of a file or of standard input, one at a time and bounded.
+/// A reader of the lines of a file or of standard input, with a limit on their length.
 final class LineReader {
-    /// A line that is none.
+    /// The error for a line that cannot be read.
     struct DamageError: Error, Hashable {
-        /// Counted from 1.
+        /// The number of the line, counted from 1.
         let line: Int
         let why: String
     }
 
-    /// The longest line that is read.
+    /// The maximum length of a line in bytes.
     static let longestLine = 16 << 20
 
-    /// Called before the program may wait for input.
+    /// A handler that is called before each read, which may wait for input.
     var beforeReading: () throws -> Void = {}
     private let name: String
     private let descriptor: Int32
@@ -23,7 +23,7 @@ final class LineReader {
     private var lineNumber = 0
     private var isAtEnd = false
 
-    /// - Throws: ``Failure`` with code 66 where there is no such file or it cannot be opened.
+    /// - Throws: ``Failure`` with code 66 or 77 if the file cannot be opened.
     init(_ path: String) throws(Failure) {
         name = path == "-" ? "standard input" : path
         descriptor = path == "-" ? dup(0) : open(path, O_RDONLY | O_CLOEXEC)
@@ -38,7 +38,7 @@ final class LineReader {
 
     deinit { close(descriptor) }
 
-    /// The next line without its newline; `nil` at the end.
+    /// Reads the next line, without its newline; `nil` at the end.
     func next() throws -> String? {
         var searched = start
         while true {

@@ -2,49 +2,49 @@ import Console
 import Glibc
 import Reachability
 
-/// The main loop of `watch` and `record`: monitor → queue → standard output and hooks, until something ends it.
+/// The main loop of `watch` and `record`: monitor → queue → standard output and hooks.
 final class RecordStream {
-    /// Where the events come from: a monitor, or a script in tests.
+    /// The source of the events: a monitor, or a script in tests.
     struct Source {
         var identity: MonitorIdentity
-        /// Returns when no event follows.
+        /// Stops the source, and returns when no event follows.
         var stop: () -> Void
     }
 
     struct Settings {
         var targets: [String] = []
         var format: OutputFormat = .json
-        /// Writes no records; hooks run all the same.
+        /// Whether no records are written. Hooks still run.
         var isQuiet = false
-        /// Text with the reasons of changes.
+        /// Whether text includes the reasons of changes.
         var isVerbose = false
-        /// Stop after so many records, the first not counted.
+        /// The number of records after which the stream stops, not counting the first.
         var count: Int?
-        /// Stop after so long.
+        /// The time after which the stream stops.
         var duration: Duration?
         var hookCommand: String?
         var hookTimeLimit = Hooks.timeLimit
     }
 
-    /// Why the stream is over.
+    /// The reason why the stream ended.
     enum Ending: Hashable {
-        /// What was asked for is done: `--count` or `--for`.
+        /// `--count` or `--for` is reached.
         case finished
-        /// The monitor sees nothing any more: its namespace is gone.
+        /// The monitor ended, because its namespace no longer exists.
         case monitorEnded
         case signal(Int32)
-        /// Nobody reads standard output any more.
+        /// The reader of standard output is gone.
         case readerGone
         case outputFailed(errno: Int32)
     }
 
-    /// How far encoding may run ahead of the reader. Hooks see a record when it is numbered, so that they get it although the
-    /// stream's reader is slow: half of the 1 MiB that may be held.
+    /// The number of encoded bytes that may wait for the reader if there are hooks: half of the 1 MiB limit. A hook receives a
+    /// record when it is numbered, so this lets hooks run while the stream's reader is slow.
     static let leewayWithHooks = 1 << 19
     static let leeway = 1 << 16
-    /// How long a reader that does not read is waited for after a signal.
+    /// The time for which a slow reader may delay the end after a signal, in nanoseconds.
     static let flushLimit: Int64 = 1_000_000_000
-    /// How much longer than `--for` hooks may take; after `--count` they have their whole time.
+    /// The time for which hooks may run after `--for`, in nanoseconds. After `--count` they have their full time limit.
     static let hookLimitAfterTime: Int64 = 2_000_000_000
 
     private let settings: Settings
@@ -60,9 +60,9 @@ final class RecordStream {
     private var flushDeadline: Int64?
     private var hookDeadline: Int64?
 
-    /// A stream; `report` is called with what is to be said on standard error while it goes on.
+    /// Creates a stream. `report` receives the failures to be written to standard error while the stream continues.
     ///
-    /// - Throws: ``Failure`` with code 71 where the system gives no descriptor.
+    /// - Throws: ``Failure`` with code 71 if the system has no descriptor left.
     init(
         _ settings: Settings, output: StandardOutput?, signals: Signals?, report: @escaping (Failure) -> Void
     ) throws(Failure) {
@@ -73,7 +73,7 @@ final class RecordStream {
         inbox = try Inbox(limit: 1 << 20 - (settings.hookCommand == nil ? Self.leeway : Self.leewayWithHooks))
     }
 
-    /// Runs until the end; the source is stopped and no hook runs when it returns.
+    /// Runs the stream until its end. When it returns, the source is stopped and no hook runs.
     func run(_ start: (@escaping @Sendable (MonitorEvent) -> Void) throws -> Source) throws -> Ending {
         let inbox = inbox
         let source = try start { inbox.put($0) }
@@ -123,11 +123,11 @@ final class RecordStream {
     }
 
     private var isCountReached: Bool {
-        // The first record, seq 0, is not counted.
+        // The first record (seq 0) is not counted.
         settings.count.map { nextSeq > $0 } ?? false
     }
 
-    /// Whether all that belongs to the stream is written and no hook runs.
+    /// Whether all records are written and no hook runs.
     private var isDrained: Bool {
         (output?.pendingCount ?? 0) == 0 && (hooks?.isIdle ?? true)
     }
@@ -137,14 +137,14 @@ final class RecordStream {
         while !isCountReached, (output?.pendingCount ?? 0) < leeway, var record = inbox.take() {
             record.seq = nextSeq
             nextSeq += 1
-            // The user may have changed its size since.
+            // The user may have changed the terminal's size.
             if let output, printer?.isLive == true { printer?.columns = TerminalSize.columns(of: output.descriptor) }
             if let output { printer?.lines(record).forEach(output.append) }
-            hooks?.see(record)
+            hooks?.receive(record)
         }
     }
 
-    /// Stops the source and writes what it said before.
+    /// Stops the source and writes its last records.
     private func begin(_ ending: Ending, _ source: Source, hooksUntil deadline: Int64?) {
         stop(source)
         self.ending = ending
@@ -152,7 +152,7 @@ final class RecordStream {
         takeRecords()
     }
 
-    /// A first signal ends the stream in order, within a bound; a second one, at its default again, at once.
+    /// Handles a signal: the first one ends the stream in order, within a time limit. A second one ends the program at once.
     private func interrupt(_ number: Int32, _ source: Source) {
         signals?.release()
         let now = Clock.nanoseconds

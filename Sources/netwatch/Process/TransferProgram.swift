@@ -2,12 +2,13 @@ import Console
 import Glibc
 import Reachability
 
-/// The program that transfers: this one becomes it. It loads libcurl and Foundation, 41 MB; a monitor stays below 25 MB.
+/// The program for transfers, which replaces this one by exec. It loads libcurl and Foundation, 41 MB; a monitor stays below 25
+/// MB.
 enum TransferProgram {
     static let name = "netwatch-transfer"
     static let commands: Set<String> = ["get", "put"]
 
-    /// What the other program is called with for these arguments; `nil`: they are this program's own.
+    /// Returns the arguments for the transfer program; `nil` if this program handles the arguments itself.
     static func arguments(of arguments: [String]) -> [String]? {
         guard let first = arguments.first else { return nil }
         if commands.contains(first) { return arguments }
@@ -15,26 +16,28 @@ enum TransferProgram {
         return [arguments[1], "--help"]
     }
 
-    /// The paths where the transfer program may be, beside this program.
+    /// Returns the paths at which the transfer program may be, relative to this program.
     ///
-    /// A path without a slash names no folder: the shell found it in PATH, and the working directory may be another user's.
+    /// A path without a slash names no directory: the shell found it in PATH, and the working directory may belong to another
+    /// user.
     static func places(besides program: String) -> [String] {
         guard let slash = program.lastIndex(of: "/") else { return [] }
         let directory = program[..<slash]
         return ["\(directory)/\(name)", "\(directory)/../libexec/netwatch/\(name)"]
     }
 
-    /// Comes back only with what went wrong.
+    /// Replaces this program. Returns only if that failed.
     static func replaceThisProgram(_ arguments: [String]) -> Failure {
         let places = places(besides: ProgramStart.executable)
         guard !places.isEmpty else {
-            let words = "without /proc this program does not know its own folder; start it by its path, as in /usr/bin/netwatch"
-            return Failure(ExitCode.unavailable, "\(arguments.first ?? ""): \(words)")
+            let message =
+                "without /proc this program does not know its own directory; start it by its path, as in /usr/bin/netwatch"
+            return Failure(ExitCode.unavailable, "\(arguments.first ?? ""): \(message)")
         }
         guard let program = places.first(where: { access($0, X_OK) == 0 }) else {
-            let words =
-                "the program \(name) is missing: looked for \(places.joined(separator: " and ")); install it beside netwatch"
-            return Failure(ExitCode.unavailable, "\(arguments.first ?? ""): \(words)")
+            let message =
+                "the program \(name) is missing: searched \(places.joined(separator: " and ")); install it beside netwatch"
+            return Failure(ExitCode.unavailable, "\(arguments.first ?? ""): \(message)")
         }
         let number = OpenDescriptors.execute([program] + arguments)
         return Failure(ExitCode.unavailable, "\(program): cannot run: \(errorText(number))")

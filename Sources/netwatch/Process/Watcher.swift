@@ -2,13 +2,13 @@ import Console
 import Glibc
 import Reachability
 
-/// A monitor whose events the main thread feeds to a condition until that is done.
+/// A monitor whose events the main thread passes to a condition until the condition is done.
 struct Watcher {
-    /// What decides when enough was seen; pure.
+    /// A type that decides when enough events were received. It reads no clock and does no I/O.
     protocol Condition {
-        mutating func see(_ event: MonitorEvent)
+        mutating func receive(_ event: MonitorEvent)
         func isDone(at now: Moment) -> Bool
-        /// When to ask again although nothing happened; `nil` for never.
+        /// Returns the time of the next check if no event arrives; `nil` for never.
         func deadline(at now: Moment) -> Moment?
     }
 
@@ -20,18 +20,18 @@ struct Watcher {
         self.inbox = inbox
         do {
             session = try MonitorSession(configuration, targets: targets) { inbox.put($0) }
-            if session.isPolling { StandardError.sayPolling() }
+            if session.isPolling { StandardError.reportPolling() }
         } catch {
             throw Failure(error)
         }
     }
 
-    /// Returns whether the condition is done; `false` when the monitor's namespace went away before.
+    /// Runs until the condition is done. Returns `false` if the monitor's namespace disappeared before.
     @discardableResult
     func run(_ condition: inout some Condition) -> Bool {
         let loop = MainLoop(inbox.waker)
         while true {
-            while let record = inbox.take() { condition.see(record.event) }
+            while let record = inbox.take() { condition.receive(record.event) }
             let now = Clock.now
             if condition.isDone(at: now) { return true }
             if inbox.isFinished { return false }

@@ -74,7 +74,7 @@ import Testing
         var body = binary(2) { $0 == 0 ? [1] : [] }
         body[10] = 0xC0
         let error = HTTPSessionError.thrown { try serializer.serialize(response(body, type: plist)) }
-        #expect(error?.reason == "the property list has a set or a reference, which are not read")
+        #expect(error?.reason == "the property list has a set or a reference, which are not supported")
     }
 
     @Test func `a list with a few bytes changed is a list or an error`() throws {

@@ -5,20 +5,20 @@ import Testing
 
 @testable import netwatch_transfer
 
-/// Milliseconds after an arbitrary start, which is 12:00:00 UTC.
+/// The moment some milliseconds after an arbitrary start, 12:00:00 UTC.
 func moment(_ milliseconds: Int64) -> Moment {
     Moment(
         monotonicNanoseconds: 1_000_000_000_000 + milliseconds * 1_000_000,
         wallClockNanoseconds: 1_785_672_000_000_000_000 + milliseconds * 1_000_000)
 }
 
-enum Troubles {
-    static let busy = Trouble(
-        words: "the server answered 503", cause: Cause(.http, .status, detail: "the server answered 503"), kind: .temporary)
-    static let noCarrier = Trouble(
-        words: "link: wlan0 has no carrier", cause: Cause(.link, .noCarrier, detail: "wlan0 has no carrier"), kind: .temporary)
-    static let gone = Trouble(
-        words: "the server answered 404", cause: Cause(.http, .status, detail: "the server answered 404"), kind: .lasting)
+enum Problems {
+    static let busy = TransferProblem(
+        message: "the server answered 503", cause: Cause(.http, .status, detail: "the server answered 503"), kind: .temporary)
+    static let noCarrier = TransferProblem(
+        message: "link: wlan0 has no carrier", cause: Cause(.link, .noCarrier, detail: "wlan0 has no carrier"), kind: .temporary)
+    static let gone = TransferProblem(
+        message: "the server answered 404", cause: Cause(.http, .status, detail: "the server answered 404"), kind: .permanent)
 }
 
 func download(_ name: String = "big.bin") -> TransferStatus {
@@ -26,117 +26,117 @@ func download(_ name: String = "big.bin") -> TransferStatus {
 }
 
 @Suite struct TransferStatusTests {
-    @Test func aDownloadThatMeetsNothing() {
+    @Test func `a download without problems goes from waiting to finished`() {
         var status = download()
-        #expect(status.word == .waiting)
-        #expect(status.see(.started, at: moment(1)) == true)
-        #expect(status.word == .running && status.attempt == 0)
-        #expect(status.see(.requested, at: moment(2)) == false)
+        #expect(status.recordState == .waiting)
+        #expect(status.apply(.started, at: moment(1)) == true)
+        #expect(status.recordState == .running && status.attempt == 0)
+        #expect(status.apply(.requested, at: moment(2)) == false)
         #expect(status.attempt == 1)
-        #expect(status.see(.answered(status: 200, phrase: "OK"), at: moment(3)) == true)
+        #expect(status.apply(.answered(status: 200, phrase: "OK"), at: moment(3)) == true)
         status.sample(bytes: 250, total: 1_000, at: moment(1_003))
         #expect((status.percent, status.rate(at: moment(1_003))) == (25, 250))
         #expect(status.timeLeft(at: moment(1_003)) == .seconds(3))
         status.sample(bytes: 1_000, total: 1_000, at: moment(2_000))
-        #expect(status.isWhole)
-        #expect(status.see(.finished, at: moment(2_001)) == true)
-        #expect(status.word == .finished)
-        #expect((status.total, status.resumedFrom, status.keptBefore) == (1_000, nil, 0))
-        #expect(status.see(.failed(Troubles.gone), at: moment(3_000)) == false, "what is over is over")
+        #expect(status.isComplete)
+        #expect(status.apply(.finished, at: moment(2_001)) == true)
+        #expect(status.recordState == .finished)
+        #expect((status.total, status.resumedFrom, status.bytesOfEarlierRuns) == (1_000, nil, 0))
+        #expect(status.apply(.failed(Problems.gone), at: moment(3_000)) == false, "a finished transfer does not change")
     }
 
-    @Test func aRedirectBelongsToItsAttempt() {
+    @Test func `a redirect belongs to its attempt`() {
         var status = download()
         for event in [TransferEvent.started, .requested, .answered(status: 302, phrase: ""), .redirected(to: "/x"), .requested] {
-            _ = status.see(event, at: moment(1))
+            _ = status.apply(event, at: moment(1))
         }
         #expect((status.attempt, status.phase) == (1, .connecting))
     }
 
-    @Test func aRetryCountsAnAttemptAndSaysWhy() {
+    @Test func `a retry counts an attempt and has a cause`() {
         var status = download()
-        _ = status.see(.started, at: moment(0))
-        _ = status.see(.requested, at: moment(0))
-        #expect(status.see(.failedForNow(Troubles.busy), at: moment(10)) == true)
+        _ = status.apply(.started, at: moment(0))
+        _ = status.apply(.requested, at: moment(0))
+        #expect(status.apply(.failedForNow(Problems.busy), at: moment(10)) == true)
         status.sample(bytes: 0, total: nil, wait: .seconds(8), at: moment(10))
         #expect(
-            (status.word, status.trouble, status.timeToNextAttempt(at: moment(3_010))) == (
-                .backingOff, Troubles.busy, .seconds(5)
+            (status.recordState, status.problem, status.timeToNextAttempt(at: moment(3_010))) == (
+                .backingOff, Problems.busy, .seconds(5)
             ))
-        #expect(status.see(.failedForNow(Troubles.busy), at: moment(20)) == false, "the same state is not told twice")
-        #expect(status.see(.requested, at: moment(8_010)) == true)
-        #expect((status.attempt, status.trouble) == (2, nil))
+        #expect(status.apply(.failedForNow(Problems.busy), at: moment(20)) == false, "the same state is not reported twice")
+        #expect(status.apply(.requested, at: moment(8_010)) == true)
+        #expect((status.attempt, status.problem) == (2, nil))
     }
 
-    @Test func whatWasHereCountsForNoRate() {
+    @Test func `bytes of earlier runs do not count for the rate`() {
         var status = download()
-        _ = status.see(.started, at: moment(0))
+        _ = status.apply(.started, at: moment(0))
         status.sample(bytes: 610_000, total: 1_000_000, at: moment(1))
-        _ = status.see(.requested, at: moment(2))
-        _ = status.see(.answered(status: 206, phrase: ""), at: moment(3))
-        #expect(status.see(.continued(offset: 610_000, total: 1_000_000), at: moment(3)) == true)
+        _ = status.apply(.requested, at: moment(2))
+        _ = status.apply(.answered(status: 206, phrase: ""), at: moment(3))
+        #expect(status.apply(.continued(offset: 610_000, total: 1_000_000), at: moment(3)) == true)
         status.sample(bytes: 611_000, total: 1_000_000, at: moment(1_003))
         #expect((status.rate(at: moment(1_003)), status.percent) == (1_000, 61))
-        #expect((status.resumedFrom, status.keptBefore) == (610_000, 610_000))
-        // The rest was of another version after all.
+        #expect((status.resumedFrom, status.bytesOfEarlierRuns) == (610_000, 610_000))
+        // The server had another version after all, and the download restarted.
         status.sample(bytes: 1_000, total: 900_000, at: moment(2_003))
-        #expect((status.resumedFrom, status.keptBefore) == (nil, 0))
+        #expect((status.resumedFrom, status.bytesOfEarlierRuns) == (nil, 0))
         #expect(status.rate(at: moment(2_003)) == nil)
     }
 
-    @Test func aContinuationOfThisRunKeepsNothingFromBefore() {
+    @Test func `a continuation within a run has no bytes of earlier runs`() {
         var status = download()
         for event in [TransferEvent.started, .requested, .answered(status: 200, phrase: "")] {
-            _ = status.see(event, at: moment(0))
+            _ = status.apply(event, at: moment(0))
         }
         status.sample(bytes: 500, total: 1_000, at: moment(500))
-        _ = status.see(.failedForNow(Troubles.busy), at: moment(600))
-        _ = status.see(.requested, at: moment(700))
-        _ = status.see(.continued(offset: 500, total: 1_000), at: moment(800))
-        #expect((status.resumedFrom, status.keptBefore, status.attempt) == (500, 0, 2))
+        _ = status.apply(.failedForNow(Problems.busy), at: moment(600))
+        _ = status.apply(.requested, at: moment(700))
+        _ = status.apply(.continued(offset: 500, total: 1_000), at: moment(800))
+        #expect((status.resumedFrom, status.bytesOfEarlierRuns, status.attempt) == (500, 0, 2))
     }
 
-    @Test func theNetworkIsGoneSinceItWasFirstFoundGone() {
+    @Test func `the network is missing since the first failed attempt`() {
         var status = download()
-        _ = status.see(.started, at: moment(0))
-        _ = status.see(.requested, at: moment(0))
-        _ = status.see(.networkGone(Troubles.noCarrier), at: moment(1_000))
-        _ = status.see(.requested, at: moment(60_000))
-        _ = status.see(.networkGone(Troubles.noCarrier), at: moment(61_000))
-        #expect((status.word, status.since) == (.waiting, moment(1_000)))
-        _ = status.see(.requested, at: moment(70_000))
-        _ = status.see(.continued(offset: 1, total: nil), at: moment(70_001))
-        _ = status.see(.networkGone(Troubles.noCarrier), at: moment(80_000))
+        _ = status.apply(.started, at: moment(0))
+        _ = status.apply(.requested, at: moment(0))
+        _ = status.apply(.networkGone(Problems.noCarrier), at: moment(1_000))
+        _ = status.apply(.requested, at: moment(60_000))
+        _ = status.apply(.networkGone(Problems.noCarrier), at: moment(61_000))
+        #expect((status.recordState, status.since) == (.waiting, moment(1_000)))
+        _ = status.apply(.requested, at: moment(70_000))
+        _ = status.apply(.continued(offset: 1, total: nil), at: moment(70_001))
+        _ = status.apply(.networkGone(Problems.noCarrier), at: moment(80_000))
         #expect(status.since == moment(80_000))
     }
 
-    @Test func aSignalSuspendsIt() {
+    @Test func `a signal suspends the transfer`() {
         var status = download()
-        _ = status.see(.started, at: moment(0))
-        #expect(status.see(.stopped, at: moment(5)) == true)
-        #expect((status.word, status.trouble) == (.suspended, nil))
+        _ = status.apply(.started, at: moment(0))
+        #expect(status.apply(.stopped, at: moment(5)) == true)
+        #expect((status.recordState, status.problem) == (.suspended, nil))
     }
 }
 
 @Suite struct RateMeterTests {
     private func time(_ milliseconds: Int64) -> Int64 { milliseconds * 1_000_000 }
 
-    @Test func theRateIsThatOfTheLastFiveSeconds() {
+    @Test func `the rate covers the last five seconds`() {
         var meter = RateMeter(bytes: 0, at: 0)
-        #expect(meter.rate(at: time(400)) == nil, "too short to say")
+        #expect(meter.rate(at: time(400)) == nil, "the time is too short")
         for tenth in 1...100 { meter.add(bytes: Int64(tenth) * 1_000, at: time(Int64(tenth) * 100)) }
         #expect(meter.rate(at: time(10_000)) == 10_000)
         for tenth in 101...200 { meter.add(bytes: 100_000, at: time(Int64(tenth) * 100)) }
         #expect((meter.rate(at: time(20_000)), meter.silence(at: time(20_000))) == (0, time(10_000)))
     }
 
-    @Test func manySamplesAreFew() {
+    @Test func `close samples are merged`() {
         var meter = RateMeter(bytes: 0, at: 0)
         for number in 1...100_000 { meter.add(bytes: Int64(number), at: Int64(number) * 100_000) }
         #expect(abs((meter.rate(at: 10_000_000_000) ?? 0) - 10_000) < 300)
     }
 
-    @Test func fewerBytesThanBeforeBeginAnew() {
+    @Test func `fewer bytes than before restart the meter`() {
         var meter = RateMeter(bytes: 1_000, at: 0)
         meter.add(bytes: 10, at: time(1_000))
         #expect(meter.rate(at: time(1_100)) == nil)
@@ -144,62 +144,62 @@ func download(_ name: String = "big.bin") -> TransferStatus {
         #expect(meter.rate(at: time(2_000)) == 1_000)
     }
 
-    @Test func `an upload moves when bytes go, whatever is answered on the way`() {
+    @Test func `an upload is running once bytes are sent, whatever is answered before`() {
         var status = TransferStatus(.upload, url: "http://example.test/film", name: "film", at: moment(0))
-        _ = status.see(.started, at: moment(0))
-        _ = status.see(.requested, at: moment(1))
-        #expect(status.see(.answered(status: 201, phrase: "Created"), at: moment(2)) == false)
+        _ = status.apply(.started, at: moment(0))
+        _ = status.apply(.requested, at: moment(1))
+        #expect(status.apply(.answered(status: 201, phrase: "Created"), at: moment(2)) == false)
         #expect(status.phase == .connecting)
-        _ = status.see(.requested, at: moment(3))
+        _ = status.apply(.requested, at: moment(3))
         status.sample(bytes: 400, total: 1_000, at: moment(4))
         #expect((status.phase, status.attempt, status.percent) == (.moving, 1, 40))
-        _ = status.see(.failedForNow(Troubles.busy), at: moment(5))
-        _ = status.see(.requested, at: moment(6))
-        // Of what went, some was lost.
-        _ = status.see(.continued(offset: 300, total: 1_000), at: moment(7))
+        _ = status.apply(.failedForNow(Problems.busy), at: moment(5))
+        _ = status.apply(.requested, at: moment(6))
+        // Some of the sent bytes were lost.
+        _ = status.apply(.continued(offset: 300, total: 1_000), at: moment(7))
         status.sample(bytes: 0, total: 1_000, at: moment(7))
-        #expect((status.bytes, status.resumedFrom, status.attempt, status.keptBefore) == (300, 300, 2, 0))
+        #expect((status.bytes, status.resumedFrom, status.attempt, status.bytesOfEarlierRuns) == (300, 300, 2, 0))
         status.sample(bytes: 1_000, total: 1_000, at: moment(8))
-        #expect(StateWords(offset: 0).words(status, at: moment(8)) == "all has gone, waiting for the answer")
-        #expect(status.see(.finished, at: moment(9)) == true)
+        #expect(StateText(offset: 0).text(status, at: moment(8)) == "all bytes sent, waiting for the response")
+        #expect(status.apply(.finished, at: moment(9)) == true)
     }
 
-    @Test func `records say which way the bytes went`() {
+    @Test func `records count sent and received bytes separately`() {
         var status = TransferStatus(.upload, url: "http://example.test/film", name: "film", at: moment(0))
-        _ = status.see(.started, at: moment(0))
+        _ = status.apply(.started, at: moment(0))
         status.sample(bytes: 400, total: 1_000, at: moment(4))
         let line = String(decoding: TransferRecord(status: status, moment: moment(5)).encode(seq: 0), as: UTF8.self)
         #expect(line.contains(#""state":"running","received":0,"sent":400,"total":1000"#))
     }
 
-    @Test func `a TLS handshake that nobody answers is a handshake timeout, although libcurl names no connection`() {
+    @Test func `an unanswered TLS handshake is a handshake timeout although libcurl reports no connection`() {
         var status = TransferStatus(url: "https://example.test/x", name: "x", at: moment(0))
         status.usesTLS = true
         for event in [TransferEvent.started, .requested, .diagnosed(.answers), .measured(.unconnected)] {
-            _ = status.see(event, at: moment(1))
+            _ = status.apply(event, at: moment(1))
         }
-        let late = Trouble(HTTPSessionError(.timedOut, "not done within 4.9 seconds"))
+        let late = TransferProblem(HTTPSessionError(.timedOut, "not done within 4.9 seconds"))
         #expect(status.explained(late).cause.code == .handshakeTimeout)
-        #expect(!status.explained(late).words.contains("4.9"))
+        #expect(!status.explained(late).message.contains("4.9"))
         status.usesTLS = false
         #expect(status.explained(late).cause.code == .timeout)
     }
 
-    @Test func `an answer of the proxy names the proxy, and is no missing connection`() {
+    @Test func `a response of the proxy names the proxy and is no connection failure`() {
         var status = download()
-        let refused = Trouble(TransferAnswer(status: 407, phrase: "Proxy Authentication Required"))
-        #expect(status.explained(refused).words == "the server answered 407 Proxy Authentication Required")
+        let refused = TransferProblem(TransferAnswer(status: 407, phrase: "Proxy Authentication Required"))
+        #expect(status.explained(refused).message == "the server answered 407 Proxy Authentication Required")
         status.proxy = "192.0.2.1:3128"
-        #expect(status.explained(refused).words == "the proxy 192.0.2.1:3128 answered 407 Proxy Authentication Required")
+        #expect(status.explained(refused).message == "the proxy 192.0.2.1:3128 answered 407 Proxy Authentication Required")
         #expect(status.explained(refused).cause.evidence["proxy"] == .text("192.0.2.1:3128"))
 
         let context = HTTPSessionError.Context(statusCode: 502)
         let error = HTTPSessionError(.proxyFailed, "the proxy refused the connection: 502 Bad Gateway", context: context)
-        let named = status.explained(Trouble(error))
+        let named = status.explained(TransferProblem(error))
         #expect((named.cause.layer, named.cause.code, named.kind) == (.http, .status, .temporary))
-        #expect(named.words == "the proxy 192.0.2.1:3128 refused the connection: 502 Bad Gateway")
+        #expect(named.message == "the proxy 192.0.2.1:3128 refused the connection: 502 Bad Gateway")
         #expect((named.cause.evidence["status"], named.cause.evidence["proxy"]) == (.number(502), .text("192.0.2.1:3128")))
-        // The server's own 502 says nothing of the proxy.
-        #expect(status.explained(Troubles.busy) == Troubles.busy)
+        // The server's own 502 does not name the proxy.
+        #expect(status.explained(Problems.busy) == Problems.busy)
     }
 }

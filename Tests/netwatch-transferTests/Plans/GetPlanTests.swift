@@ -14,7 +14,7 @@ import Testing
         ("http://h/%ff%fe", "%ff%fe"), ("http://h/n%C3%A4me", "näme"), ("http://h/%E6%97%A5", "日"),
         ("http://h/a%1b%5B2Jb", "a_[2Jb"),
     ])
-    func isTheLastSegment(_ address: String, _ name: String) throws {
+    func `the file name is the last segment of the URL's path`(_ address: String, _ name: String) throws {
         #expect(FileName.of(try #require(URL(string: address))) == name)
     }
 
@@ -24,7 +24,7 @@ import Testing
         (".netwatch-part", "_netwatch-part"), ("x%2Enetwatch-part", "x_netwatch-part"),
         ("NUL", "_NUL"), ("com1.txt", "_com1.txt"), ("console", "console"), ("a%5Cb", "a_b"),
         ("a%C2%9Bb", "a_b"), ("a%E2%80%AEgpj.exe", "a_gpj.exe"), ("a%E2%80%A8b", "a_b"),
-        // The dot and a combining accent are one character.
+        // A dot with a combining accent is one character.
         (".%CC%81hidden", "_\u{301}hidden"), ("-%CC%81rf", "_\u{301}rf"),
     ])
     func `a file name from a URL is no option, no partial file, not hidden and without controls`(
@@ -41,7 +41,7 @@ import Testing
         #expect(name.utf8.count <= FileName.longest)
     }
 
-    @Test func aLongNameKeepsItsEnd() throws {
+    @Test func `a long file name keeps its extension`() throws {
         let url = try #require(URL(string: "http://h/" + String(repeating: "%C3%A4", count: 300) + ".tar.gz"))
         let name = FileName.of(url)
         #expect(name.utf8.count <= 200 && name.utf8.count > 190 && name.hasSuffix(".gz"))
@@ -49,7 +49,7 @@ import Testing
 }
 
 @Suite struct GetPlanTests {
-    @Test func filesAreNamedAndPlaced() throws {
+    @Test func `files are named by URL, --output and --directory`() throws {
         #expect(try GetPlan(urls: ["http://h/a", "http://h/b?c"]).items.map(\.file) == ["a", "b"])
         #expect(try GetPlan(urls: ["http://h/a"], directory: "x/").items.map(\.file) == ["x/a"])
         #expect(try GetPlan(urls: ["http://h/a"], output: "y/z").items.map(\.file) == ["y/z"])
@@ -58,15 +58,15 @@ import Testing
 
     @Test(arguments: [
         ("get", "get: the URL is missing; see 'netwatch get --help'"),
-        ("get ftp://h/a", "URL 'ftp://h/a': scheme: 'ftp' is not spoken; http and https are"),
+        ("get ftp://h/a", "URL 'ftp://h/a': scheme: 'ftp' is not supported; use http or https"),
         ("get h/a", "URL 'h/a': the scheme is missing; write http:// or https:// before it"),
         ("get http://", "URL 'http://': the URL has no host, or one that is not written as hosts are"),
         ("get http://h/a http://i/a", "get: http://h/a and http://i/a would both be 'a'; download them one by one with -o"),
-        ("get -o x http://h/a http://i/b", "-o: it names one file, and there are 2 URLs; use -d"),
+        ("get -o x http://h/a http://i/b", "-o: it names one file, but there are 2 URLs; use -d"),
         ("get -o x -d y http://h/a", "-o -d: they exclude each other"),
         ("get -o - http://h/a", "-o '-': write the name of a file; nothing can be continued on standard output"),
         ("get --sha256 12 http://h/a", "--sha256 '12': write 64 hexadecimal digits, as sha256sum prints them"),
-        ("get --sha256 12 http://h/a http://h/b", "--sha256: it is of one file, and there are 2 URLs"),
+        ("get --sha256 12 http://h/a http://h/b", "--sha256: it is the digest of one file, but there are 2 URLs"),
         (
             "get --limit-rate 1.5M http://h/a",
             "--limit-rate 1.5M: write a whole number of bytes a second, as in 500000, 500k or 2M"
@@ -76,13 +76,13 @@ import Testing
         ("get -4 -6 http://h/a", "-4 -6: they exclude each other; leave both out for both families"),
         ("get --elsewhere", "get: unknown option '--elsewhere'; see 'netwatch get --help'"),
     ])
-    func isRefused(_ line: String, _ message: String) {
+    func `invalid arguments of get are usage errors`(_ line: String, _ message: String) {
         #expect(throws: Failure(64, message)) { try TransferCommands.run(line.split(separator: " ").map(String.init)) }
     }
 }
 
 @Suite struct TransferProgramTests {
-    @Test func theOtherProgramHasGetAndItsHelp() {
+    @Test func `get, put and their help belong to the transfer program`() {
         #expect(TransferProgram.arguments(of: ["get", "-q", "x"]) == ["get", "-q", "x"])
         #expect(TransferProgram.arguments(of: ["help", "get"]) == ["get", "--help"])
         #expect(TransferProgram.arguments(of: ["help", "put"]) == ["put", "--help"])
@@ -91,7 +91,7 @@ import Testing
         #expect(
             TransferProgram.places(besides: "/usr/bin/netwatch")
                 == ["/usr/bin/netwatch-transfer", "/usr/bin/../libexec/netwatch/netwatch-transfer"])
-        // A name without a folder is no reason to run what lies in the working directory.
+        // A name without a directory must not run a program in the working directory.
         #expect(TransferProgram.places(besides: "netwatch") == [])
         #expect(TransferProgram.places(besides: "") == [])
     }

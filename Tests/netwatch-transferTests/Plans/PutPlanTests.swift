@@ -8,7 +8,7 @@ import Testing
     @Test(arguments: [
         ("http://h/a/b", "http://h/a/b"), ("http://h/a/", "http://h/a/my%20file"), ("http://h", "http://h/my%20file"),
         ("http://h/a/?x=1", "http://h/a/my%20file?x=1"), ("http://u:p@h/", "http://u:p@h/my%20file"),
-    ]) func `what ends with a slash gets the file's name`(address: String, target: String) throws {
+    ]) func `the file's name is appended to a URL that ends with a slash`(address: String, target: String) throws {
         let plan = try PutPlan(file: "dir/my file", url: address)
         #expect(plan.target.absoluteString == target)
         #expect(plan.name == "my file")
@@ -21,9 +21,9 @@ import Testing
     @Test(arguments: [
         ("", "http://h/a", "FILE ''"), ("-", "http://h/a", "FILE '-'"), ("a", "h/a", "URL 'h/a'"),
         ("a", "ftp://h/a", "URL 'ftp://h/a'"),
-    ]) func `what cannot be meant is a usage error`(file: String, url: String, what: String) {
+    ]) func `invalid arguments of put are usage errors`(file: String, url: String, subject: String) {
         let failure = #expect(throws: Failure.self) { try PutPlan(file: file, url: url) }
         #expect(failure?.code == ExitCode.usage)
-        #expect(failure?.line.hasPrefix("netwatch: \(what): ") == true)
+        #expect(failure?.line.hasPrefix("netwatch: \(subject): ") == true)
     }
 }

@@ -5,18 +5,18 @@ import Testing
 @testable import Console
 @testable import netwatch
 
-/// Command lines that are refused before anything is done: one line each, code 64, the part at fault named.
+/// Invalid command lines: each is refused before any work with code 64 and one line that names the wrong part.
 @Suite struct ArgumentTests {
     static let form = "write a whole number with ms, s, m or h, as in 250ms, 3s, 2m or 1h"
 
     @Test(arguments: [
         (
             "probe a:1",
-            "probe: this command comes with a later version; 0.1.0 has watch, status, wait, get, put, record, replay, schema, help"
+            "probe: a later version will have this command; 0.1.0 has watch, status, wait, get, put, record, replay, schema, help"
         ),
         (
             "serve",
-            "serve: this command comes with a later version; 0.1.0 has watch, status, wait, get, put, record, replay, schema, help"
+            "serve: a later version will have this command; 0.1.0 has watch, status, wait, get, put, record, replay, schema, help"
         ),
         ("frob", "frob: unknown command; the commands are watch, status, wait, get, put, record, replay, schema, help"),
         ("--json", "usage: unknown option '--json'; see 'netwatch --help'"),
@@ -48,27 +48,27 @@ import Testing
         ),
         ("watch ftp://a", "target 'ftp://a': scheme: 'ftp' is not known; write HOST:PORT or tcp://HOST:PORT"),
     ])
-    func isRefused(line: String, message: String) {
+    func `invalid arguments are usage errors`(line: String, message: String) {
         #expect(throws: Failure(64, message)) {
             try Netwatch.run(line.split(separator: " ").map(String.init))
         }
     }
 
-    @Test func anEmptyHookIsRefused() {
+    @Test func `an empty --exec command is refused`() {
         #expect(throws: Failure(64, "--exec: the command is empty")) { try Netwatch.run(["watch", "--exec", " "]) }
     }
 
-    @Test func aFileThatIsNotThereHasItsOwnCode() {
+    @Test func `a missing file exits with 66`() {
         #expect(throws: Failure(66, "/nowhere/x: cannot open: No such file or directory")) {
             try Netwatch.run(["replay", "-q", "/nowhere/x"])
         }
     }
 
-    @Test func theLineIsOneLineWhateverTheTextHolds() {
+    @Test func `a failure is one line whatever its text contains`() {
         #expect(Failure(64, "a\nb\u{1b}[2J").line == "netwatch: a b\u{fffd}[2J")
     }
 
-    @Test func everyMonitorErrorHasItsCodeAndWayOut() {
+    @Test func `every monitor error has its exit code and remedy`() {
         #expect(
             Failure(.noSuchNamespace(.init("x")))
                 == Failure(66, "--netns x: no network namespace 'x'; 'ip netns' lists them"))

@@ -8,83 +8,83 @@ import Testing
     let first = Samples.endpoint("192.0.2.9:22")
     let second = Samples.endpoint("192.0.2.8:80")
 
-    @Test func withoutTargetsThePathDecides() {
+    @Test func `without targets the path decides wait`() {
         var condition = WaitCondition(endpoints: [])
         #expect(!condition.isDone(at: Samples.moment(0)))
         #expect(condition.reason == "the path is not known yet")
-        condition.see(Samples.path(at: 1))
+        condition.receive(Samples.path(at: 1))
         #expect(!condition.isDone(at: Samples.moment(1)))
         #expect(condition.reason == "path unsatisfied, link/no-carrier: eth0 has no carrier")
-        condition.see(Samples.path(Samples.satisfied, at: 2))
+        condition.receive(Samples.path(Samples.satisfied, at: 2))
         #expect(condition.isFulfilled(at: Samples.moment(2)))
     }
 
-    @Test func targetsDecideWhereThereAreAny() {
+    @Test func `if there are targets, they decide`() {
         var condition = WaitCondition(endpoints: [first, second])
-        condition.see(Samples.hello)
-        condition.see(Samples.server(0, first.text, at: 1))
+        condition.receive(Samples.hello)
+        condition.receive(Samples.server(0, first.text, at: 1))
         #expect(!condition.isDone(at: Samples.moment(1)))
-        condition.see(Samples.server(1, second.text, .down, cause: Samples.refused, at: 2))
+        condition.receive(Samples.server(1, second.text, .down, cause: Samples.refused, at: 2))
         #expect(condition.reason == "192.0.2.8:80 is down, tcp/refused: 192.0.2.9 refuses port 22")
-        condition.see(Samples.server(1, second.text, .degraded, at: 3))
+        condition.receive(Samples.server(1, second.text, .degraded, at: 3))
         #expect(condition.isFulfilled(at: Samples.moment(3)))
     }
 
-    @Test func aProbeThatFailedIsTheReasonBeforeThereIsAVerdict() {
+    @Test func `a failed probe is the reason before the target's status is known`() {
         var condition = WaitCondition(endpoints: [first])
-        condition.see(Samples.path())
-        condition.see(Samples.server(0, first.text, .unknown, initial: true, at: 0))
-        // Nobody has tried yet: what is known is the path.
+        condition.receive(Samples.path())
+        condition.receive(Samples.server(0, first.text, .unknown, initial: true, at: 0))
+        // No probe has finished yet, so only the path is known.
         #expect(
             condition.reason == "192.0.2.9:22 is unknown; path unsatisfied, link/no-carrier: eth0 has no carrier")
-        condition.see(Samples.probe(failed: true))
+        condition.receive(Samples.probe(failed: true))
         #expect(condition.reason == "192.0.2.9:22: tcp/refused: 192.0.2.9 refuses port 22")
-        // A cause that no longer holds is none.
-        condition.see(Samples.probe(at: 2))
-        condition.see(Samples.path(Samples.satisfied, at: 2))
+        // A cause that no longer holds is not reported.
+        condition.receive(Samples.probe(at: 2))
+        condition.receive(Samples.path(Samples.satisfied, at: 2))
         #expect(condition.reason == "192.0.2.9:22 is unknown")
     }
 
-    @Test func anyTargetIsEnoughWhereAskedFor() {
+    @Test func `with --any one target is enough`() {
         var condition = WaitCondition(endpoints: [first, second], needsAll: false)
-        condition.see(Samples.path())
+        condition.receive(Samples.path())
         #expect(!condition.isDone(at: Samples.moment(1)))
-        condition.see(Samples.server(1, second.text, at: 2))
+        condition.receive(Samples.server(1, second.text, at: 2))
         #expect(condition.isFulfilled(at: Samples.moment(2)))
     }
 
-    @Test func stableStartsAnewAfterEachBreak() {
+    @Test func `--stable restarts after each break`() {
         var condition = WaitCondition(endpoints: [first], stable: .seconds(5))
-        condition.see(Samples.server(at: 1))
+        condition.receive(Samples.server(at: 1))
         #expect(condition.deadline(at: Samples.moment(1)) == Samples.moment(6))
         #expect(!condition.isDone(at: Samples.moment(5.9)))
-        condition.see(Samples.server(0, first.text, .down, cause: Samples.refused, at: 5.95))
+        condition.receive(Samples.server(0, first.text, .down, cause: Samples.refused, at: 5.95))
         #expect(condition.deadline(at: Samples.moment(6)) == nil)
         #expect(!condition.isDone(at: Samples.moment(7)))
-        condition.see(Samples.server(at: 8))
-        condition.see(Samples.server(at: 10))
+        condition.receive(Samples.server(at: 8))
+        condition.receive(Samples.server(at: 10))
         #expect(!condition.isDone(at: Samples.moment(12.9)))
         #expect(condition.isFulfilled(at: Samples.moment(13)))
     }
 
-    @Test func sleepIsABreak() {
+    @Test func `a suspended machine is a break of --stable`() {
         var condition = WaitCondition(endpoints: [first], stable: .seconds(5))
-        condition.see(Samples.server(at: 1))
-        condition.see(.gap(from: Samples.moment(2), to: Samples.moment(4)))
+        condition.receive(Samples.server(at: 1))
+        condition.receive(.gap(from: Samples.moment(2), to: Samples.moment(4)))
         #expect(condition.deadline(at: Samples.moment(4)) == Samples.moment(9))
     }
 
-    @Test func theTimeLimitEndsItWhileNothingHappens() {
+    @Test func `--timeout ends wait without any event`() {
         var condition = WaitCondition(endpoints: [first], stable: .seconds(5), timeLimit: Samples.moment(3))
         #expect(condition.deadline(at: Samples.moment(0)) == Samples.moment(3))
-        condition.see(Samples.server(at: 1))
+        condition.receive(Samples.server(at: 1))
         #expect(!condition.isDone(at: Samples.moment(2.9)))
         #expect(condition.isDone(at: Samples.moment(3)))
         #expect(!condition.isFulfilled(at: Samples.moment(3)))
         #expect(condition.reason == "it did not hold for 5.0s without a break")
     }
 
-    @Test func manyOpenTargetsAreCounted() {
+    @Test func `the reason counts targets beyond three`() {
         let endpoints = (1...5).map { Samples.endpoint("192.0.2.\($0):1") }
         let condition = WaitCondition(endpoints: endpoints)
         #expect(condition.reason == "192.0.2.1:1 is unknown; 192.0.2.2:1 is unknown; 192.0.2.3:1 is unknown; and 2 more")
@@ -98,43 +98,43 @@ import Testing
         StatusCollection(endpoints: endpoints, start: Samples.moment(0), probeTimeout: .seconds(3))
     }
 
-    @Test func withoutTargetsTheSettledPathIsAll() {
+    @Test func `without targets status is done with the settled path`() {
         var collection = collection([])
         #expect(!collection.isDone(at: Samples.moment(1)))
         #expect(collection.document(at: Samples.moment(1)) == nil)
-        collection.see(Samples.hello)
+        collection.receive(Samples.hello)
         #expect(collection.isDone(at: Samples.moment(1)))
         #expect(collection.document(at: Samples.moment(1))?.verdict == .holds)
     }
 
-    @Test func aTargetIsWaitedForUntilItIsKnown() {
+    @Test func `status waits until each target is known`() {
         var collection = collection([endpoint])
-        collection.see(Samples.hello)
-        collection.see(Samples.server(0, endpoint.text, .unknown, initial: true, at: 0))
+        collection.receive(Samples.hello)
+        collection.receive(Samples.server(0, endpoint.text, .unknown, initial: true, at: 0))
         #expect(!collection.isDone(at: Samples.moment(1)))
         #expect(collection.deadline(at: Samples.moment(1)) == Samples.moment(5))
-        collection.see(Samples.server(0, endpoint.text, .down, cause: Samples.refused, at: 1))
+        collection.receive(Samples.server(0, endpoint.text, .down, cause: Samples.refused, at: 1))
         #expect(collection.isDone(at: Samples.moment(1)))
         #expect(collection.document(at: Samples.moment(1))?.verdict == .doesNotHold)
-        // The update was a later one of the monitor; the record is the first of the document.
+        // The update was not the monitor's first, but the record is the first in the document.
         #expect(collection.document(at: Samples.moment(1))?.targets.map(\.isInitial) == [true])
     }
 
-    @Test func aProbeThatDecidesNothingEndsItSoon() {
+    @Test func `status ends soon after an indecisive probe`() {
         var collection = collection([endpoint])
-        collection.see(Samples.hello)
-        collection.see(Samples.server(0, endpoint.text, .unknown, initial: true, at: 0))
-        collection.see(Samples.probe(at: 1))
+        collection.receive(Samples.hello)
+        collection.receive(Samples.server(0, endpoint.text, .unknown, initial: true, at: 0))
+        collection.receive(Samples.probe(at: 1))
         #expect(!collection.isDone(at: Samples.moment(1)))
         #expect(collection.deadline(at: Samples.moment(1)) == Samples.moment(1.25))
         #expect(collection.isDone(at: Samples.moment(1.25)))
         #expect(collection.document(at: Samples.moment(2))?.verdict == .undetermined)
     }
 
-    @Test func silenceEndsItToo() {
+    @Test func `status ends after the deadline without a probe result`() {
         var collection = collection([endpoint])
         #expect(collection.deadline(at: Samples.moment(0)) == Samples.moment(30))
-        collection.see(Samples.hello)
+        collection.receive(Samples.hello)
         #expect(collection.isDone(at: Samples.moment(5)))
         #expect(collection.document(at: Samples.moment(5))?.targets.map(\.state) == [.unknown])
     }

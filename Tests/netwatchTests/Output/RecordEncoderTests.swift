@@ -4,7 +4,7 @@ import Testing
 
 @testable import netwatch
 
-/// The exact text of records: what other programs read may only grow.
+/// The exact text of records. Other programs read it, so it may only be extended.
 @Suite struct RecordEncoderTests {
     static let eth0 = #"""
         {"name":"eth0","index":2,"type":"wired","virtual":false,"level":"routable","expensive":false,"addresses":["192.0.2.7/24","fe80::7/64"]}
@@ -13,7 +13,7 @@ import Testing
         {"name":"lo","index":1,"type":"loopback","virtual":true,"level":"carrier","expensive":false,"addresses":["127.0.0.1/8"]}
         """#
 
-    @Test func helloHoldsTheSettledPathAndTheTargets() {
+    @Test func `hello contains the settled path and the targets`() {
         let expected =
             #"{"v":1,"seq":0,"ts":"2026-08-02T12:00:00.000Z","mono_ns":5000000000,"type":"hello","version":"0.1.0","#
             + #""boot_id":"b0071d","netns":{"name":null,"inode":4026531840},"path":{"status":"satisfied","interface":"eth0","#
@@ -24,7 +24,7 @@ import Testing
         #expect(Samples.text(Samples.hello, seq: 0) == expected)
     }
 
-    @Test func unsatisfiedPathHasItsCauseWithSortedEvidence() {
+    @Test func `an unsatisfied path has its cause with sorted evidence`() {
         let expected =
             #"{"v":1,"seq":7,"ts":"2026-08-02T12:00:01.000Z","mono_ns":6000000000,"type":"path","status":"unsatisfied","#
             + #""interface":null,"interface_v4":null,"interface_v6":null,"interface_type":null,"underlying":null,"ipv4":false,"#
@@ -36,7 +36,7 @@ import Testing
         #expect(Samples.text(Samples.path(suppressed: 3), seq: 7, superseded: 2) == expected)
     }
 
-    @Test func targetThatIsUp() {
+    @Test func `a target that is up has all keys`() {
         let expected =
             #"{"v":1,"seq":1,"ts":"2026-08-02T12:00:01.000Z","mono_ns":6000000000,"type":"target","target":"192.0.2.9:22","#
             + #""status":"up","cause":null,"since":"2026-08-02T12:00:01.000Z","rtt_ms":1.25,"address":"192.0.2.9","family":4,"#
@@ -44,7 +44,7 @@ import Testing
         #expect(Samples.text(Samples.server()) == expected)
     }
 
-    @Test func targetThatIsUnknownHasNulls() {
+    @Test func `a target that is unknown has nulls`() {
         let expected =
             #"{"v":1,"seq":1,"ts":"2026-08-02T12:00:01.000Z","mono_ns":6000000000,"type":"target","target":"192.0.2.9:22","#
             + #""status":"unknown","cause":null,"since":"2026-08-02T12:00:01.000Z","rtt_ms":null,"address":null,"family":null,"#
@@ -52,7 +52,7 @@ import Testing
         #expect(Samples.text(Samples.server(0, "192.0.2.9:22", .unknown, initial: true)) == expected)
     }
 
-    @Test func probeThatFailed() {
+    @Test func `a failed probe has its cause`() {
         let expected =
             #"{"v":1,"seq":1,"ts":"2026-08-02T12:00:01.000Z","mono_ns":6000000000,"type":"probe","target":"192.0.2.9:22","#
             + #""ok":false,"rtt_ms":null,"address":"192.0.2.9","phases_ms":{"dns":null,"connect":1.3,"tls":null,"http":null},"#
@@ -61,7 +61,7 @@ import Testing
         #expect(Samples.text(Samples.probe(failed: true)) == expected)
     }
 
-    @Test func resyncAndGap() {
+    @Test func `resync and gap have their reasons`() {
         #expect(
             Samples.text(.resync(.dumpInterrupted, Samples.moment(2)))
                 == #"{"v":1,"seq":1,"ts":"2026-08-02T12:00:02.000Z","mono_ns":7000000000,"type":"resync","#
@@ -72,7 +72,7 @@ import Testing
                 + #""from":"2026-08-02T12:00:03.000Z","to":"2026-08-02T12:01:00.000Z"}"#)
     }
 
-    @Test func statusDocumentHoldsWholeTargetRecords() throws {
+    @Test func `the status document contains complete target records`() throws {
         let document = StatusDocument(moment: Samples.moment(9), path: try Self.update(Samples.hello), targets: [])
         let text = String(decoding: document.encode(with: Samples.encoder), as: UTF8.self)
         #expect(text.hasPrefix(#"{"v":1,"ts":"2026-08-02T12:00:09.000Z","path":{"status":"satisfied","#))
@@ -84,7 +84,7 @@ import Testing
         return update
     }
 
-    /// Every key that the contract names, by type.
+    /// The keys of the contract by record type.
     static let contract: [Record.Kind: Set<String>] = [
         .hello: ["version", "boot_id", "netns", "path", "targets"],
         .path: [
@@ -99,7 +99,8 @@ import Testing
         .gap: ["reason", "from", "to"],
     ]
 
-    @Test(arguments: Samples.oneOfEach) func everyRecordIsOneLineOfJSONWithEveryKeyOfTheContract(event: MonitorEvent) throws {
+    @Test(arguments: Samples.oneOfEach)
+    func `every record is one line of JSON with every key of the contract`(event: MonitorEvent) throws {
         let record = Record(event: event, seq: 4)
         let bytes = Samples.encoder.encode(record)
         #expect(!bytes.contains(UInt8(ascii: "\n")))
@@ -109,7 +110,7 @@ import Testing
         #expect(object["type"] as? String == record.kind.rawValue)
     }
 
-    @Test func namesOfTheKernelCannotBreakTheLine() throws {
+    @Test func `interface names cannot break the JSON line`() throws {
         let evil = NetworkInterface(
             name: "e\u{1b}[2J\"\\\n\u{7f}é", index: 9, type: .other, isVirtual: false, isExpensive: false, level: .off,
             addresses: [])

@@ -11,7 +11,7 @@ import Testing
         return records
     }
 
-    @Test func belowTheLimitEverythingIsHeldInOrder() {
+    @Test func `below the limit all records are kept in order`() {
         var queue = RecordQueue(limit: 1 << 20)
         let events = Samples.oneOfEach + [Samples.path(at: 5), Samples.path(at: 6), Samples.server(at: 7)]
         for event in events { queue.push(Record(event: event)) }
@@ -22,7 +22,7 @@ import Testing
         #expect(queue.size == 0)
     }
 
-    @Test func aboveTheLimitTheNewerPathReplacesTheOlderAndKeepsWhatThatSaid() {
+    @Test func `above the limit a newer path replaces the older and keeps its reasons`() {
         var queue = RecordQueue(limit: 0)
         queue.push(Record(event: Samples.hello))
         queue.push(Record(event: Samples.path(Samples.unsatisfied, [.resynced, .dnsChanged], suppressed: 2, at: 1)))
@@ -37,7 +37,7 @@ import Testing
             ])
     }
 
-    @Test func theNextRecordBehindTheGapSaysHowManyAreMissing() {
+    @Test func `the next record counts the dropped ones`() {
         var queue = RecordQueue(limit: 0)
         queue.push(Record(event: Samples.path(at: 1)))
         queue.push(Record(event: Samples.server(0, at: 2)))
@@ -49,14 +49,14 @@ import Testing
         #expect(records.map(\.superseded) == [1, 0, 1])
     }
 
-    @Test func differentTargetsAndTypesDoNotReplaceEachOther() {
+    @Test func `records on different targets and types do not replace each other`() {
         var queue = RecordQueue(limit: 0)
         let events = [Samples.server(0), Samples.server(1), Samples.probe(0), Samples.probe(1), Samples.path()]
         for event in events { queue.push(Record(event: event)) }
         #expect(Self.drain(&queue).map(\.event) == events)
     }
 
-    @Test func helloAndGapsAreNeverDropped() {
+    @Test func `hello and gaps are never dropped`() {
         var queue = RecordQueue(limit: 0)
         let gap = MonitorEvent.gap(from: Samples.moment(3), to: Samples.moment(4))
         let events = [Samples.hello, gap, Samples.hello, gap]
@@ -64,7 +64,7 @@ import Testing
         #expect(Self.drain(&queue).map(\.event) == events)
     }
 
-    @Test func theFirstRecordOfATargetStaysTheFirst() {
+    @Test func `the first record of a target stays initial when it is replaced`() {
         var queue = RecordQueue(limit: 0)
         queue.push(Record(event: Samples.server(0, "192.0.2.9:22", .unknown, initial: true, at: 1)))
         queue.push(Record(event: Samples.server(0, "192.0.2.9:22", .up, at: 2)))
@@ -72,7 +72,7 @@ import Testing
             Self.drain(&queue) == [Record(event: Samples.server(0, "192.0.2.9:22", .up, initial: true, at: 2), superseded: 1)])
     }
 
-    @Test func whatIsTakenIsReplacedNoMore() {
+    @Test func `a record that was taken is not replaced`() {
         var queue = RecordQueue(limit: 0)
         queue.push(Record(event: Samples.path(at: 1)))
         #expect(queue.take()?.event == Samples.path(at: 1))
@@ -80,7 +80,7 @@ import Testing
         #expect(queue.take() == Record(event: Samples.path(at: 2)))
     }
 
-    @Test func aReaderThatStandsStillCostsBoundedMemory() {
+    @Test func `a stopped reader costs bounded memory`() {
         var queue = RecordQueue(limit: 4096)
         for number in 0..<100_000 {
             queue.push(Record(event: number.isMultiple(of: 2) ? Samples.path() : Samples.server(number % 5)))
@@ -90,8 +90,8 @@ import Testing
         #expect(records.count + records.map(\.superseded).reduce(0, +) == 100_000)
     }
 
-    /// Against a model: nothing is lost but what a newer record replaces, and every loss is counted in its place.
-    @Test func randomOperationsKeepOrderAndCount() {
+    /// Compares the queue with a model: only replaced records are dropped, and each dropped record is counted at its position.
+    @Test func `random operations keep the order and the count`() {
         let seed = UInt64.random(in: 0 ... .max)
         var random = SplitMix(state: seed)
         var queue = RecordQueue(limit: 3000)
@@ -127,7 +127,7 @@ import Testing
     }
 }
 
-/// Steele, Lea and Flood's SplitMix64: a random sequence that a seed names.
+/// The generator SplitMix64 (Steele, Lea, Flood), whose sequence depends on the seed alone.
 struct SplitMix: RandomNumberGenerator {
     var state: UInt64
 

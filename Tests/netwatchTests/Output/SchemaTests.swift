@@ -4,7 +4,7 @@ import Testing
 
 @testable import netwatch
 
-/// The schema and what is written say the same.
+/// The agreement of the schema with the written records.
 @Suite struct SchemaTests {
     typealias Object = [String: Any]
 
@@ -12,7 +12,7 @@ import Testing
         try #require(try JSONSerialization.jsonObject(with: Data(Schema.encode())) as? Object)
     }
 
-    @Test func everyReferenceLeadsSomewhere() throws {
+    @Test func `every reference in the schema resolves`() throws {
         let schema = try Self.schema()
         let definitions = try #require(schema["$defs"] as? Object)
         var missing: [String] = []
@@ -32,13 +32,13 @@ import Testing
     }
 
     @Test(arguments: Samples.oneOfEach + [Samples.probe(failed: true), Samples.server(0, "[::1]:1", .unknown, initial: true)])
-    func recordsHaveTheKeysAndTypesOfTheirSchema(event: MonitorEvent) throws {
+    func `records have the keys and types of their schema`(event: MonitorEvent) throws {
         let record = Record(event: event, seq: 4, superseded: 1)
         let value = try JSONSerialization.jsonObject(with: Data(Samples.encoder.encode(record)))
         #expect(try mistakes(value, definition: record.kind.rawValue) == [])
     }
 
-    @Test func documentHasTheKeysAndTypesOfItsSchema() throws {
+    @Test func `the status document has the keys and types of its schema`() throws {
         guard case .server(_, let target) = Samples.server() else { return }
         let path = try RecordEncoderTests.update(Samples.hello)
         let document = StatusDocument(moment: Samples.moment(9), path: path, targets: [target])
@@ -46,11 +46,12 @@ import Testing
         #expect(try mistakes(value, definition: "status") == [])
     }
 
-    @Test func aMissingKeyAndAWrongTypeAreFound() throws {
+    @Test func `the schema check finds a missing key and a wrong type`() throws {
         #expect(try mistakes(["v": 1, "ts": "x", "path": 7], definition: "status").count == 2)
     }
 
-    /// What of `value` is not as the definition says, in both directions: a small part of JSON Schema, enough for ours.
+    /// Returns the differences between `value` and a definition, in both directions. It supports the part of JSON Schema that the
+    /// program uses.
     private func mistakes(_ value: Any, definition: String) throws -> [String] {
         let definitions = try #require(try Self.schema()["$defs"] as? Object)
         func check(_ value: Any, _ node: Object, _ place: String) -> [String] {

@@ -14,13 +14,13 @@ import Testing
             (.never, true, ["TERM": "xterm", "CLICOLOR_FORCE": "1"], false), (.auto, false, ["CLICOLOR_FORCE": "1"], true),
             (.auto, false, ["CLICOLOR_FORCE": "1", "NO_COLOR": "1"], false),
         ] as [(TextStyle.ColorChoice, Bool, [String: String], Bool)])
-    func coloursAreForTerminalsUnlessToldOtherwise(
+    func `colors are for terminals unless an option or variable decides`(
         choice: TextStyle.ColorChoice, isTerminal: Bool, environment: [String: String], isColored: Bool
     ) {
         #expect(TextStyle(choice: choice, isTerminal: isTerminal, environment: environment).isColored == isColored)
     }
 
-    @Test func symbolsBeyondASCIINeedALocaleThatHasThem() {
+    @Test func `symbols beyond ASCII need a UTF-8 locale`() {
         func isUnicode(_ environment: [String: String]) -> Bool {
             TextStyle(choice: .auto, isTerminal: true, environment: environment).isUnicode
         }
@@ -30,11 +30,11 @@ import Testing
         #expect(!isUnicode([:]))
     }
 
-    @Test func controlCharactersNeverReachATerminal() {
+    @Test func `control characters never reach a terminal`() {
         #expect(TextStyle.printable("a\u{1b}[2Jb\n\u{9b}c é") == "a\u{fffd}[2Jb\u{fffd}\u{fffd}c é")
     }
 
-    /// C0, DEL, C1, marks and overrides of direction, isolates, separators, a tag beyond U+FFFF.
+    /// Unsafe characters: C0, DEL, C1, marks and overrides of direction, isolates, separators, a tag beyond U+FFFF.
     private static let hostile: [Unicode.Scalar] = [
         "\u{1b}", "\u{7f}", "\u{85}", "\u{9b}", "\u{61c}", "\u{200e}", "\u{202a}", "\u{202e}", "\u{2028}", "\u{2066}", "\u{2069}",
         "\u{e0041}",
@@ -62,7 +62,7 @@ import Testing
         #expect((decoded?["cause"] as? [String: Any])?["detail"] as? String == text)
     }
 
-    @Test func `other text is written as it is`() {
+    @Test func `other text is written unchanged`() {
         var writer = JSONWriter()
         writer.array { $0.value("é 漢 😀 \u{a0}") }
         #expect(String(decoding: writer.bytes, as: UTF8.self) == "[\"é 漢 😀 \u{a0}\"]")
@@ -77,7 +77,7 @@ import Testing
 }
 
 @Suite struct PlainLinesTests {
-    @Test func everyRecordIsOneLine() {
+    @Test func `every record is one plain line`() {
         var lines = PlainLines(header: Samples.header, style: TextStyle())
         let text = Samples.oneOfEach.map { lines.line(Record(event: $0)) }
         #expect(
@@ -88,17 +88,17 @@ import Testing
                     + "(eth0 routable -> no-carrier, -192.0.2.7/24, -fe80::7/64)",
                 "2026-08-02T12:00:01.000Z target 192.0.2.9:22 up 1.25 ms from 192.0.2.9 via eth0 (wired)",
                 "2026-08-02T12:00:01.000Z probe  192.0.2.9:22 ok 1.25 ms from 192.0.2.9",
-                "2026-08-02T12:00:02.000Z resync the kernel was asked anew: overrun",
+                "2026-08-02T12:00:02.000Z resync the kernel's state was read again: overrun",
                 "2026-08-02T12:01:00.000Z gap    suspended from 2026-08-02T12:00:03.000Z to 2026-08-02T12:01:00.000Z",
             ])
     }
 
-    @Test func `reasons appear with -v only`() {
+    @Test func `reasons appear only with -v`() {
         var lines = PlainLines(header: Samples.header, style: TextStyle(), isVerbose: true)
         #expect(lines.line(Record(event: Samples.path())).hasSuffix("eth0 has no carrier (interface-changed)"))
     }
 
-    @Test func droppedRecordsAreTold() {
+    @Test func `dropped records are reported`() {
         var lines = PlainLines(header: Samples.header, style: TextStyle())
         let record = Record(event: Samples.server(0, "192.0.2.9:22", .down, cause: Samples.refused), superseded: 4)
         #expect(
@@ -108,7 +108,7 @@ import Testing
 }
 
 @Suite struct LiveLinesTests {
-    @Test func aSessionReadsAsAStory() {
+    @Test func `a stream on a terminal has one line per change with details`() {
         var live = LiveLines(header: Samples.header, style: TextStyle(isColored: false, isUnicode: true))
         let events = [
             Samples.hello, Samples.server(0, "192.0.2.9:22", .unknown, initial: true, at: 0), Samples.server(at: 0.02),
@@ -131,8 +131,8 @@ import Testing
                 """)
     }
 
-    /// A line that was cut, or that counts what does not fit.
-    static func saysWhatIsLeftOut(_ line: String) -> Bool {
+    /// Returns whether a line was truncated, or counts items that do not fit.
+    static func isShortened(_ line: String) -> Bool {
         line.hasSuffix("…") || line.contains(#/( and \d+ more|\d+ (address|addresses|change|changes))$/#)
     }
 
@@ -148,7 +148,7 @@ import Testing
             for (line, whole) in lines {
                 let plain = line.replacing(/\u{1b}\[[0-9]+m/, with: "")
                 #expect(DisplayWidth.columns(plain) <= columns - 1, "\(line)")
-                #expect(plain == whole || Self.saysWhatIsLeftOut(plain), "\(line)")
+                #expect(plain == whole || Self.isShortened(plain), "\(line)")
                 #expect(isColored || !line.contains("\u{1b}"))
                 let ends = line.contains("\u{1b}") ? line.contains("\u{1b}[0m") : true
                 #expect(ends, "the color ends with the line")
@@ -168,7 +168,7 @@ import Testing
         #expect(TextStyle.pad("ｗｉｄｅ", 6) == "ｗｉｄｅ")
     }
 
-    @Test func coloursStandBesideSymbols() {
+    @Test func `colors accompany symbols`() {
         var live = LiveLines(header: Samples.header, style: TextStyle(isColored: true, isUnicode: false))
         let lines = live.lines(Record(event: Samples.path()))
         #expect(lines.first?.contains("\u{1b}[31mx\u{1b}[0m") ?? false)
@@ -177,7 +177,7 @@ import Testing
 }
 
 @Suite struct StatusTextTests {
-    @Test func pathInterfacesAndTargetsAreAligned() throws {
+    @Test func `path, interfaces and targets are aligned`() throws {
         let path = try RecordEncoderTests.update(Samples.hello)
         guard case .server(_, let up) = Samples.server(),
             case .server(_, let down) = Samples.server(1, "[2001:db8::9]:443", .down, cause: Samples.refused)
@@ -207,14 +207,14 @@ import Testing
             document: StatusDocument(
                 moment: Samples.moment(9), path: try RecordEncoderTests.update(Samples.hello), targets: [down]),
             style: TextStyle(isUnicode: true))
-        let whole = text.lines
+        let fullLines = text.lines
         text.columns = columns
         #expect(text.lines.allSatisfy { DisplayWidth.columns($0) < columns })
-        #expect(zip(text.lines, whole).allSatisfy { $0 == $1 || LiveLinesTests.saysWhatIsLeftOut($0) })
-        #expect(text.lines.count == whole.count)
+        #expect(zip(text.lines, fullLines).allSatisfy { $0 == $1 || LiveLinesTests.isShortened($0) })
+        #expect(text.lines.count == fullLines.count)
     }
 
-    @Test func targetsDecideWhereThereAreAny() throws {
+    @Test func `if there are targets, they decide`() throws {
         guard case .path(let broken) = Samples.path(), case .server(_, let up) = Samples.server(),
             case .server(_, let unknown) = Samples.server(0, "192.0.2.9:22", .unknown)
         else { return }
@@ -229,7 +229,7 @@ import Testing
     }
 }
 
-/// What a line says of a change.
+/// The text of a path's changes.
 @Suite struct PathChangesTests {
     private func path(_ addresses: [IPPrefix], gateways: [String]) -> NetworkPath {
         let eth0 = NetworkInterface(
@@ -241,7 +241,7 @@ import Testing
 
     private let first = Samples.prefix("198.18.0.7", 24)
 
-    @Test func `an address that came and a gateway that changed are named`() {
+    @Test func `a new address and a changed gateway are named`() {
         let old = path([first], gateways: ["198.18.0.1"])
         let new = path([first, Samples.prefix("203.0.113.5", 24)], gateways: ["198.18.0.2"])
         #expect(
@@ -285,7 +285,7 @@ import Testing
                     #expect(Self.count(in: row, of: #/ and (\d+) more$/#, all: #/(\d+) addresses$/#) == 7, "\(row)")
                 }
                 let changes = try #require(lines.first { $0.contains("+203.0.113.1/24") })
-                // Seven addresses and the gateway; counted addresses are counted as such where everything else fits.
+                // Seven addresses and the gateway. If everything else fits, the remaining addresses are counted as addresses.
                 let plain = changes.replacing("\u{1b}[2m", with: "").replacing("\u{1b}[0m", with: "")
                 let count = Self.count(in: plain, of: #/ and (\d+) more$/#, all: #/(\d+) changes$/#)
                 #expect(count == 8 || plain.contains("3 more addresses changed, gateway"))
@@ -294,7 +294,7 @@ import Testing
         }
     }
 
-    /// How many addresses a line lists and counts.
+    /// Returns the number of addresses that a line lists and counts.
     private static func count(in line: String, of more: Regex<(Substring, Substring)>, all: Regex<(Substring, Substring)>) -> Int
     {
         if let match = line.firstMatch(of: all) { return Int(match.1) ?? 0 }
@@ -308,7 +308,7 @@ import Testing
 }
 
 @Suite struct HookEnvironmentTests {
-    @Test func everyVariableIsSet() {
+    @Test func `every hook variable is set`() {
         let record = Record(
             event: Samples.server(0, "192.0.2.9:22", .down, cause: Samples.refused), seq: 12, superseded: 3)
         let variables = Dictionary(HookEnvironment.variables(for: record)) { first, _ in first }
@@ -321,7 +321,7 @@ import Testing
             ])
     }
 
-    @Test func hooksRunOnChangesOnly() {
+    @Test func `hooks run only on changes`() {
         let changes = Samples.oneOfEach.filter { HookEnvironment.isChange(Record(event: $0)) }
         #expect(changes == [Samples.path(), Samples.server()])
         #expect(!HookEnvironment.isChange(Record(event: Samples.server(0, "192.0.2.9:22", .unknown, initial: true))))

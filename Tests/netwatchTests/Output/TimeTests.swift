@@ -13,11 +13,11 @@ import Testing
             (1_785_672_003_123_999_999, "2026-08-02T12:00:03.123Z"), (.min, "1677-09-21T00:12:43.145Z"),
             (.max, "2262-04-11T23:47:16.854Z"),
         ] as [(Int64, String)])
-    func isRoundedDownToMilliseconds(nanoseconds: Int64, text: String) {
+    func `timestamps are rounded down to milliseconds`(nanoseconds: Int64, text: String) {
         #expect(Timestamp.text(wallClockNanoseconds: nanoseconds) == text)
     }
 
-    @Test func agreesWithFoundation() throws {
+    @Test func `timestamps agree with Foundation`() throws {
         let seed = UInt64.random(in: 0 ... .max)
         var random = SplitMix(state: seed)
         let formatter = ISO8601DateFormatter()
@@ -37,7 +37,7 @@ import Testing
             ("007s", .seconds(7)),
             ("8760h", .seconds(365 * 86_400)), ("31536000000ms", .seconds(365 * 86_400)),
         ] as [(String, Duration)])
-    func reads(text: String, duration: Duration) throws {
+    func `durations are parsed`(text: String, duration: Duration) throws {
         #expect(try TimeSpan(text).duration == duration)
     }
 
@@ -48,7 +48,7 @@ import Testing
         ("٣s", "not a duration"), ("8761h", "longer than 365 days"), ("99999999999999999999999h", "longer than 365 days"),
         ("9223372036854775807ms", "longer than 365 days"), ("+3s", "not a duration"), ("--json", "not a duration"),
     ])
-    func refuses(text: String, why: String) {
+    func `invalid durations are refused with a reason`(text: String, why: String) {
         #expect {
             try TimeSpan(text)
         } throws: {
@@ -62,7 +62,7 @@ import Testing
         (.seconds(273_600), "3d04h", "+76h00m00s"),
         (.seconds(-5), "0ms", "+0.000s"),
     ])
-    func isToldRoughlyAndAsOffset(duration: Duration, rough: String, offset: String) {
+    func `durations have a rough form and an offset form`(duration: Duration, rough: String, offset: String) {
         #expect(TimeSpan.rough(duration) == rough)
         #expect(TimeSpan.offset(duration) == offset)
     }
@@ -72,7 +72,7 @@ import Testing
         (.milliseconds(12), "12"), (.nanoseconds(12_345_678), "12.346"), (.nanoseconds(999_999_999), "1000"),
         (.microseconds(1010), "1.01"), (.seconds(-1), "0"), (.nanoseconds(Int64.max), "9223372036854.776"),
     ])
-    func millisecondsHaveThreeDecimalsAtMost(duration: Duration, text: String) {
+    func `milliseconds have at most three decimals`(duration: Duration, text: String) {
         #expect(Milliseconds.text(duration) == text)
     }
 }

@@ -15,22 +15,22 @@ import Testing
         return lines
     }
 
-    @Test func linesComeWithoutTheirNewlines() throws {
+    @Test func `lines are returned without their newlines`() throws {
         #expect(try lines(Array("a\n\nb\n".utf8)) == ["a", "", "b"])
         #expect(try lines(Array("a\nrest".utf8)) == ["a", "rest"])
         #expect(try lines([]) == [])
     }
 
-    @Test func linesLongerThanTheBufferAreWhole() throws {
+    @Test func `lines longer than the buffer are complete`() throws {
         let long = String(repeating: "x", count: 300_000)
         #expect(try lines(Array("\(long)\ny\n\(long)\n".utf8)) == [long, "y", long])
     }
 
-    @Test func whatIsNoTextNamesItsLine() {
+    @Test func `an error for invalid UTF-8 names its line`() {
         #expect(throws: LineReader.DamageError(line: 2, why: "not UTF-8 text")) { try lines([0x61, 0x0a, 0xff, 0x0a]) }
     }
 
-    @Test(.skippedUnderSanitizers) func aLineWithoutEndIsNotReadForever() {
+    @Test(.skippedUnderSanitizers) func `a line longer than 16 MiB is an error`() {
         #expect(throws: LineReader.DamageError(line: 1, why: "longer than 16 MiB")) {
             try lines([UInt8](repeating: 0x61, count: 17 << 20))
         }

@@ -6,7 +6,7 @@ import EventLoop
 
 @testable import netwatch
 
-/// A pipe whose reading end a thread of the test drains, when the test says so.
+/// A pipe whose reading end a thread of the test drains, when the test starts it.
 final class OutputPipe: Sendable {
     let writingEnd: Int32
     private let readingEnd: Int32
@@ -39,7 +39,7 @@ final class OutputPipe: Sendable {
 
     func closeReadingEnd() { close(readingEnd) }
 
-    /// What was read, after the writing end was closed.
+    /// Returns the lines that were read, after the writing end was closed.
     func lines() -> [String] {
         close(writingEnd)
         finished.wait()
@@ -47,7 +47,7 @@ final class OutputPipe: Sendable {
     }
 }
 
-/// A monitor that follows a script: all its events come before the stream waits for the first time.
+/// A scripted monitor, which sends all its events before the stream waits for the first time.
 struct Script {
     var events: [MonitorEvent]
 
@@ -57,7 +57,7 @@ struct Script {
     }
 }
 
-/// A directory that goes with the test.
+/// A directory that is removed after the test.
 final class Directory {
     let path: String
 

@@ -25,7 +25,7 @@ import Testing
         try RecordStream(settings, output: try StandardOutput(descriptor: pipe.writingEnd), signals: nil) { _ in }
     }
 
-    @Test func everyEventBecomesALineAndTheEndOfTheMonitorIsTheEnd() throws {
+    @Test func `every event is one line, and the monitor's end ends the stream`() throws {
         let pipe = try OutputPipe()
         pipe.read()
         let script = Script(events: Samples.oneOfEach + [.ended(Samples.moment(99))])
@@ -34,7 +34,7 @@ import Testing
         #expect(pipe.lines() == expected)
     }
 
-    @Test func countStopsAfterSoManyRecordsBesideTheFirst() throws {
+    @Test func `--count does not count the first record`() throws {
         let pipe = try OutputPipe()
         pipe.read()
         let stops = Locked(0)
@@ -48,7 +48,7 @@ import Testing
         #expect(stops.withLock { $0 } == 1)
     }
 
-    @Test func durationStopsWithoutAnyEvent() throws {
+    @Test func `--for stops without any event`() throws {
         let pipe = try OutputPipe()
         pipe.read()
         let stream = try stream(.init(duration: .milliseconds(20)), pipe)
@@ -56,14 +56,14 @@ import Testing
         #expect(try Self.numbered(pipe.lines()).map(\.seq) == [0])
     }
 
-    @Test func aReaderThatLeavesEndsItWithoutAnotherEvent() throws {
+    @Test func `closing the reader ends the stream without another event`() throws {
         let pipe = try OutputPipe()
         pipe.read(lineCount: 1)
         #expect(try stream(.init(), pipe).run(Script(events: [Samples.hello]).start) == .readerGone)
         #expect(pipe.lines().count == 1)
     }
 
-    @Test func quietWritesNothingAndDoesNotCareForTheReader() throws {
+    @Test func `--quiet writes nothing and ignores a closed reader`() throws {
         let pipe = try OutputPipe()
         pipe.closeReadingEnd()
         let stream = try stream(.init(isQuiet: true, count: 1), pipe)
@@ -71,7 +71,7 @@ import Testing
         close(pipe.writingEnd)
     }
 
-    @Test func aSlowReaderGetsNumbersWithoutHolesAndTheLatest() throws {
+    @Test func `a slow reader receives gapless numbers and the latest record`() throws {
         let pipe = try OutputPipe()
         let events = [Samples.hello] + (1...20_000).map { Samples.path(suppressed: 1, at: Double($0) / 1000) }
         let script = Script(events: events + [.ended(Samples.moment(99))])
@@ -88,14 +88,14 @@ import Testing
         #expect(lines.reduce(0) { $0 + $1.utf8.count + 1 } <= 1 << 20 + 4096)
     }
 
-    @Test func aFullDiskIsAnError() throws {
+    @Test func `a full disk is an error`() throws {
         let full = open("/dev/full", O_WRONLY)
         defer { close(full) }
         let stream = try RecordStream(.init(), output: try StandardOutput(descriptor: full), signals: nil) { _ in }
         #expect(try stream.run(Script(events: [Samples.hello]).start) == .outputFailed(errno: ENOSPC))
     }
 
-    @Test func aFileTakesEverything() throws {
+    @Test func `a file receives every record`() throws {
         let directory = try Directory()
         let file = open("\(directory.path)/out", O_WRONLY | O_CREAT, 0o600)
         defer { close(file) }
@@ -104,7 +104,7 @@ import Testing
         #expect(directory.text("out").split(separator: "\n").count == Samples.oneOfEach.count)
     }
 
-    @Test func anUnwritableDescriptorIsRefusedAtOnce() throws {
+    @Test func `an unwritable descriptor is refused at once`() throws {
         let reading = open("/dev/null", O_RDONLY)
         defer { close(reading) }
         #expect(throws: Failure(74, "standard output: closed, or not open for writing")) {

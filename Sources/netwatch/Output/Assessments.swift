@@ -1,14 +1,14 @@
 import Console
 import Reachability
 
-// Whether what is told is good news.
+// The assessments of paths and servers, for symbols and colors.
 
 extension NetworkPath {
-    var mood: TextStyle.Mood { status == .satisfied ? .good : .bad }
+    var assessment: TextStyle.Assessment { status == .satisfied ? .good : .bad }
 }
 
 extension ServerState {
-    var mood: TextStyle.Mood {
+    var assessment: TextStyle.Assessment {
         switch self {
         case .up: .good
         case .down, .unreachable: .bad

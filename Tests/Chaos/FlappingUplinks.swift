@@ -3,8 +3,8 @@ import Foundation
 import NetworkLab
 import Pacing
 
-/// A client with two uplinks to the server's host, which flap and take turns.
-final class Weather: Sendable {
+/// A client with two uplinks to the server's host. The links flap, and the default route changes between them.
+final class FlappingUplinks: Sendable {
     private let uplinks: Uplinks
     private let counts = Locked(Counts())
 
@@ -17,18 +17,18 @@ final class Weather: Sendable {
     }
 
     struct Counts: Sendable {
-        /// Of a link, whichever.
+        /// The flaps of both links.
         var flaps = 0
-        /// Of the link in use.
+        /// The flaps of the link in use.
         var hits = 0
         var changes = 0
     }
 
-    /// So far.
+    /// The counts so far.
     var past: Counts { counts.withLock { $0 } }
 
-    /// Flaps until the task is cancelled, and leaves both links up.
-    func blow(seed: UInt64, from pauses: ClosedRange<Int>) async {
+    /// Lets the links flap until the task is cancelled, and leaves both links up.
+    func flap(seed: UInt64, from pauses: ClosedRange<Int>) async {
         var random = SplitMix64(seed: seed)
         var used = "one"
         while !Task.isCancelled {
@@ -53,7 +53,7 @@ final class Weather: Sendable {
             } catch is CancellationError {
                 break
             } catch {
-                print("chaos: weather: \(error)")
+                print("chaos: links: \(error)")
             }
         }
     }

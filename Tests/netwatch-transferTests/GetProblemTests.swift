@@ -5,8 +5,8 @@ import HTTPSessionTestKit
 import NetworkLab
 import Testing
 
-/// What goes wrong, and how the built program says so.
-@Suite(.serialized, .timeLimit(.minutes(20))) struct GetTroubleTests {
+/// The failures of the built program `get`, and their messages.
+@Suite(.serialized, .timeLimit(.minutes(20))) struct GetProblemTests {
     private let folder: ProgramFolder
 
     init() throws { folder = try ProgramFolder() }
@@ -18,7 +18,7 @@ import Testing
             (["--timeout", "2s", "503"], 1, "the server answered 503 Service Unavailable"),
             (["loop"], 1, "more than 20 redirects"),
         ] as [([String], Int32, String)])
-    func anEndHasItsCodeAndItsLine(arguments: [String], code: Int32, words: String) throws {
+    func `each permanent error has its exit code and message`(arguments: [String], code: Int32, message: String) throws {
         let server = try TestServer { request in
             switch request.path.dropFirst() {
             case "never": .never
@@ -30,11 +30,11 @@ import Testing
         let program = try folder.run(["get", "-q"] + arguments.dropLast() + [address])
         #expect(try program.wait() == code, "\(program.ending)")
         #expect(program.standardError.hasPrefix("netwatch: \(address): "))
-        #expect(program.standardError.hasSuffix(words + "\n") && program.standardError.split(separator: "\n").count == 1)
+        #expect(program.standardError.hasSuffix(message + "\n") && program.standardError.split(separator: "\n").count == 1)
         #expect(folder.names == [])
     }
 
-    @Test func aServerThatTalksNonsenseIsAskedAgain() throws {
+    @Test func `a response that is not HTTP is retried`() throws {
         let count = Locked(0)
         let server = try TestServer { _ in
             count.withLock {
@@ -48,7 +48,7 @@ import Testing
         #expect(folder.content("a") == Data("well".utf8))
     }
 
-    @Test func aWrongDigestIsNoFile() throws {
+    @Test func `a wrong digest leaves no file`() throws {
         let source = try FileSource(size: 1_000)
         let program = try folder.get("-q", "--sha256", String(repeating: "0", count: 64), source.url)
         #expect(try program.wait() == 1, "\(program.ending)")
@@ -56,7 +56,7 @@ import Testing
         #expect(folder.names == [])
     }
 
-    @Test func anUntrustedCertificateEndsIt() throws {
+    @Test func `an untrusted certificate fails at once`() throws {
         let server = try TestServer(tls: try SelfSignedCertificate().serverTLS) { _ in StubResponse(body: "x") }
         let program = try folder.get("-q", server.origin + "/x")
         #expect(try program.wait() == 1, "\(program.ending)")
@@ -64,14 +64,14 @@ import Testing
         #expect(server.requests.isEmpty)
     }
 
-    @Test func whatLeadsAwayFromTLSIsNotFollowed() throws {
+    @Test func `a redirect from http to http is followed`() throws {
         let plain = try TestServer { _ in StubResponse(body: "plain") }
         let redirecting = try TestServer { _ in .redirect(to: plain.url("/y").absoluteString) }
-        #expect(try folder.get("-q", redirecting.origin + "/x").wait() == 0, "from http to http is what was typed")
+        #expect(try folder.get("-q", redirecting.origin + "/x").wait() == 0, "a redirect from http to http is followed")
         #expect(folder.content("x") == Data("plain".utf8))
     }
 
-    @Test func placesThatCannotBeWrittenAreToldBeforeAnythingIsAsked() throws {
+    @Test func `an unwritable destination is reported before the first request`() throws {
         let source = try FileSource(size: 1_000)
         try FileManager.default.createDirectory(atPath: folder.file("inner"), withIntermediateDirectories: true)
         try "x".write(toFile: folder.file("file"), atomically: true, encoding: .utf8)
@@ -91,16 +91,16 @@ import Testing
         #expect(folder.names == ["file", "inner"])
     }
 
-    @Test func aLinkStandsForItsFile() throws {
+    @Test func `a symbolic link as destination replaces its target file`() throws {
         let source = try FileSource(size: 1_000)
         try "old".write(toFile: folder.file("real"), atomically: true, encoding: .utf8)
         try FileManager.default.createSymbolicLink(atPath: folder.file("link"), withDestinationPath: "real")
         #expect(try folder.get("-q", "-o", "link", source.url).wait() == 0)
-        #expect(folder.content("real") == source.whole)
+        #expect(folder.content("real") == source.content)
         #expect(try FileManager.default.destinationOfSymbolicLink(atPath: folder.file("link")) == "real")
     }
 
-    @Test func twoOfOneFileAreOneTooMany() async throws {
+    @Test func `a second download of the same file is refused`() async throws {
         let source = try FileSource(size: 1_000_000)
         source.change { $0.stopsAt = 500_000 }
         let first = try folder.get("-q", source.url)

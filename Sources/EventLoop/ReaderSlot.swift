@@ -1,15 +1,15 @@
-/// One reader's place: room for one value, which another thread puts there, and for one task that waits for it. The giver is never
-/// held up; a value that was not taken is merged with the next one.
-package final class ReaderPlace<Value: Sendable>: Sendable {
-    /// What became of a value that was put there.
-    package enum Receipt: Hashable, Sendable {
-        /// A waiting task has it.
-        case taken
-        /// It waits, as the first.
-        case waits
-        /// It waits, merged with one that waited before.
+/// A slot between a writer and one reader: it holds one value, and one task that waits for a value. The writer never blocks; a
+/// value that was not taken is merged with the next one.
+package final class ReaderSlot<Value: Sendable>: Sendable {
+    /// The result of offering a value.
+    package enum OfferResult: Hashable, Sendable {
+        /// A waiting task received the value.
+        case delivered
+        /// The slot was empty and holds the value.
+        case stored
+        /// The slot holds the value, merged with an earlier one.
         case merged
-        /// It was dropped with what waited before: the reader has fallen behind.
+        /// The value and the earlier one were dropped: the reader has fallen behind.
         case dropped
     }
 
@@ -22,12 +22,12 @@ package final class ReaderPlace<Value: Sendable>: Sendable {
 
     private let state: Locked<State>
 
-    /// A place where `first` waits. `isBehind`: the reader has to be given everything before it can follow.
+    /// Creates a slot that holds `first`. `isBehind`: the reader needs the complete state before it can follow changes.
     package init(_ first: Value? = nil, isBehind: Bool = false, hasFinished: Bool = false) {
         state = Locked(State(pending: first, isBehind: isBehind, hasFinished: hasFinished))
     }
 
-    /// Takes the value that waits, if any.
+    /// Takes the available value, if any.
     package func take() -> Value? {
         state.withLock { state in
             defer { state.pending = nil }
@@ -35,10 +35,10 @@ package final class ReaderPlace<Value: Sendable>: Sendable {
         }
     }
 
-    /// Whether a value waits.
+    /// Whether a value is available.
     package var hasValue: Bool { state.withLock { $0.pending != nil } }
 
-    /// Whether the reader is behind and nothing waits for it; it counts as caught up from here on.
+    /// Marks the reader as caught up. Returns whether it was behind and no value was available.
     package func catchUp() -> Bool {
         state.withLock { state in
             guard state.isBehind, state.pending == nil, !state.hasFinished else { return false }
@@ -47,8 +47,8 @@ package final class ReaderPlace<Value: Sendable>: Sendable {
         }
     }
 
-    /// The next value; `nil` when there will be none, or the task is cancelled. One task at a time may wait: another one takes the
-    /// place of the first, which gets `nil`.
+    /// Waits for the next value; `nil` if the slot has finished or the task is cancelled. One task at a time may wait: a second
+    /// one replaces the first, which receives `nil`.
     package func next() async -> Value? {
         await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: CheckedContinuation<Value?, Never>) in
@@ -70,26 +70,28 @@ package final class ReaderPlace<Value: Sendable>: Sendable {
         }
     }
 
-    /// Puts a value there. `merge` makes one of it and of the value that waits; `nil` drops both, and the reader is behind.
-    package func offer(_ value: Value, merging merge: (_ earlier: Value) -> Value?) -> Receipt {
-        let (waiter, receipt) = state.withLock { state -> (CheckedContinuation<Value?, Never>?, Receipt) in
+    /// Stores a value, or delivers it to a waiting task. `merge` combines it with a value that was not taken; if it returns
+    /// `nil`, both are dropped and the reader is behind.
+    package func offer(_ value: Value, merging merge: (_ earlier: Value) -> Value?) -> OfferResult {
+        let (waiter, result) = state.withLock { state -> (CheckedContinuation<Value?, Never>?, OfferResult) in
             if let waiter = state.waiter {
                 state.waiter = nil
-                return (waiter, .taken)
+                return (waiter, .delivered)
             }
             guard let earlier = state.pending else {
                 state.pending = value
-                return (nil, .waits)
+                return (nil, .stored)
             }
             state.pending = merge(earlier)
             if state.pending == nil { state.isBehind = true }
             return (nil, state.pending == nil ? .dropped : .merged)
         }
         if let waiter { HomeThread.run { waiter.resume(returning: value) } }
-        return receipt
+        return result
     }
 
-    /// Nothing follows: who waits gets `nil`, and so does who comes after the value that waits.
+    /// Ends the slot: no value follows. A waiting task receives `nil`; a later task receives the available value first, then
+    /// `nil`.
     package func finish() {
         state.withLock { $0.hasFinished = true }
         release()

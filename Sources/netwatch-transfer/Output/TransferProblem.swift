@@ -3,48 +3,48 @@ import FoundationEssentials
 import HTTPSession
 import Reachability
 
-/// Why a transfer does not go on, or has ended: for people, for programs, and for what follows from it.
-struct Trouble: Hashable {
-    /// What is to be done about it.
+/// The reason why a transfer is delayed or has failed, for people, for programs, and for the decision to retry.
+struct TransferProblem: Hashable {
+    /// The kind of problem, which decides whether the transfer is retried.
     enum Kind: Hashable {
-        /// The library has tried again for as long as it may.
+        /// The library has retried it for as long as it may.
         case temporary
-        /// The library does not try again, but what it met may pass.
-        case odd
-        /// Trying again finds the same.
-        case lasting
-        /// A file here, with the program's exit code.
+        /// The library does not retry it, but a later attempt may succeed.
+        case unretried
+        /// Every attempt would fail in the same way.
+        case permanent
+        /// A local file failed; `code` is the program's exit code.
         case file(code: Int32)
     }
 
-    /// One line without a full stop.
-    var words: String
+    /// The message for people: one line without a full stop.
+    var message: String
     var cause: Cause
     var kind: Kind
-    /// The code of an error that an absent connection may have caused; `nil`: the connection is not the trouble.
+    /// The code of an error that a missing connection may have caused; `nil` if the connection is not the problem.
     var connectionFailure: HTTPSessionError.Code?
-    /// Whether the session's own monitor has found the cause.
+    /// Whether the session's path monitor has found the cause.
     var hasFoundCause = false
 
     /// Whether a proxy answered, not the server: 407 is never the server's (RFC 9110 section 15.5.8), nor is a refused tunnel.
     var isAnswerOfProxy = false
 
-    /// Whether it may be otherwise the next time.
-    var mayPass: Bool { kind == .temporary || kind == .odd }
+    /// Whether a later attempt may succeed.
+    var isRetriable: Bool { kind == .temporary || kind == .unretried }
 }
 
-extension Trouble {
+extension TransferProblem {
     init(_ error: HTTPSessionError, of direction: TransferStatus.Direction = .download) {
-        kind = Trouble.kind(of: error)
-        // A server that answers an upload otherwise than its protocol has it does so again.
-        if direction == .upload, error.code == .badServerResponse, error.context.statusCode != nil { kind = .lasting }
+        kind = TransferProblem.kind(of: error)
+        // A server that violates the upload protocol does so again.
+        if direction == .upload, error.code == .badServerResponse, error.context.statusCode != nil { kind = .permanent }
         var reason = error.reason.drop(while: \.isWhitespace)
         // A server's reason phrase may end in any number of spaces.
         while reason.last?.isWhitespace == true { reason.removeLast() }
-        words = String(reason)
-        // Only a name that a server suggests is never replaced.
-        if error.systemErrorNumber == .fileExists { words += "; remove it, or name the file with -o" }
-        cause = error.cause ?? Trouble.cause(of: error, words)
+        message = String(reason)
+        // An existing file is an error only if the server suggests the name: it is never replaced.
+        if error.systemErrorNumber == .fileExists { message += "; remove it, or name the file with -o" }
+        cause = error.cause ?? TransferProblem.cause(of: error, message)
         hasFoundCause = error.cause != nil
         let status = error.context.statusCode
         isAnswerOfProxy = status == 407 || (error.code == .proxyFailed && status != nil)
@@ -55,7 +55,7 @@ extension Trouble {
         }
     }
 
-    /// An answer that the library takes for one like another, and that says no.
+    /// Creates the problem for a response with an error status that the library does not treat as an error.
     init(_ answer: TransferAnswer) {
         var reason = "the server answered \(answer.status)"
         if !answer.phrase.isEmpty { reason += " \(answer.phrase)" }
@@ -67,35 +67,35 @@ extension Trouble {
         case .timedOut, .notConnected, .cannotFindHost, .cannotConnectToHost, .connectionLost, .proxyFailed:
             return .temporary
         case .unacceptableStatus:
-            return error.context.statusCode.map(Trouble.isTemporary) ?? false ? .temporary : .lasting
-        // The library does not repeat a handshake that the server has refused in so many words.
-        case .badServerResponse, .transferFailed, .secureConnectionFailed: return .odd
+            return error.context.statusCode.map(TransferProblem.isTemporary) ?? false ? .temporary : .permanent
+        // The library does not repeat a handshake that the server has refused explicitly.
+        case .badServerResponse, .transferFailed, .secureConnectionFailed: return .unretried
         case .cannotReadFile: return .file(code: ExitCode.inputOutput)
         case .cannotWriteFile, .cannotMoveFile:
-            // A disk that is full, over its quota or broken; whatever else there is, the file could not be made.
+            // The disk is full, over its quota or defective. With any other error, the file could not be created.
             switch error.systemErrorNumber {
             case .noSpace, .quotaExceeded, .fileTooLarge, .inputOutput: return .file(code: ExitCode.inputOutput)
             default: return .file(code: ExitCode.cannotCreate)
             }
-        default: return .lasting
+        default: return .permanent
         }
     }
 
-    /// The statuses after which `get` tries again: all that say that the fault is the server's, or that it is busy.
+    /// The statuses after which `get` retries: errors of the server, and statuses of a busy server.
     static let temporaryStatuses = Set([408, 429] + Array(500...599))
 
     static func isTemporary(_ status: Int) -> Bool { temporaryStatuses.contains(status) }
 
-    private static func cause(of error: HTTPSessionError, _ words: String) -> Cause {
+    private static func cause(of error: HTTPSessionError, _ message: String) -> Cause {
         var evidence: [String: Cause.Evidence] = ["error": .text(error.code.rawValue)]
         if let number = error.context.systemError { evidence["errno"] = .number(Int(number)) }
         if let number = error.context.curlCode { evidence["curl_code"] = .number(Int(number)) }
-        let (layer, code) = place(of: error)
+        let (layer, code) = layerAndCode(of: error)
         if code == .status, let status = error.context.statusCode { evidence["status"] = .number(status) }
-        return Cause(layer, code, detail: words, evidence: evidence)
+        return Cause(layer, code, detail: message, evidence: evidence)
     }
 
-    private static func place(of error: HTTPSessionError) -> (Cause.Layer, Cause.Code) {
+    private static func layerAndCode(of error: HTTPSessionError) -> (Cause.Layer, Cause.Code) {
         switch error.code {
         case .notConnected: (.route, .noRoute)
         case .cannotFindHost: (.dns, .nameNotFound)
@@ -125,8 +125,8 @@ extension Trouble {
     }
 }
 
-/// Whether OpenSSL's reason (SSL_R_… in sslerr.h), which ends the error's reason, says that the two sides have no version or cipher of TLS in
-/// common, or that the server does not speak TLS.
+/// Returns whether the two sides have no TLS version or cipher in common, or the server does not speak TLS. The error's reason
+/// ends with OpenSSL's (SSL_R_… in sslerr.h).
 private func lacksCommonProtocol(_ reason: String) -> Bool {
     [
         "wrong version number", "protocol version", "unsupported protocol", "no protocols available", "no shared cipher",
