@@ -5,9 +5,9 @@ import HTTPTypes
 import NetworkLab
 import Testing
 
-/// One store of cookies for several sessions.
+/// A cookie store shared by several sessions.
 @Suite(.timeLimit(.minutes(20))) struct CookieStoreTests {
-    /// `/set?a=1; Max-Age=9` sets that; any other path says what came.
+    /// `/set?a=1; Max-Age=9` sets that cookie; any other path returns the received cookies.
     private func server() throws -> MisbehavingServer {
         try MisbehavingServer { request in
             request.path == "/set"
@@ -30,7 +30,7 @@ import Testing
         try HTTPSessionManager(configuration: localConfiguration { $0.cookies = .shared(store) }, monitors: monitors)
     }
 
-    @Test func `what one session is given the other sends, changes and loses`() async throws {
+    @Test func `a cookie that one session receives is sent, changed and deleted by the other`() async throws {
         let server = try server()
         let store = CookieStore()
         let (one, other) = (try session(store), try session(store))
@@ -47,7 +47,7 @@ import Testing
         #expect(store.cookies(for: try #require(URL(string: "http://other.example/"))) == [])
     }
 
-    @Test func `what the program sets and deletes holds for every session, from outside and by one of them`() async throws {
+    @Test func `cookies set and deleted through the store or through a session apply to every session`() async throws {
         let server = try server()
         let store = CookieStore()
         let (one, other) = (try session(store), try session(store))
@@ -61,7 +61,7 @@ import Testing
         try await other.cookies.delete(cookie)
         #expect(store.all().map(\.name) == ["more"])
         #expect(try await said(one, server.url("/")) == ["more=2"])
-        // The other of the same name, domain and path.
+        // The domain cookie replaces the host-only cookie of the same name, domain and path.
         try store.set(Cookie(name: "more", value: "3", domain: "127.0.0.1", includesSubdomains: true))
         #expect(store.all().count == 1)
         #expect(try await said(one, server.url("/")) == ["more=3"])
@@ -73,7 +73,7 @@ import Testing
         #expect(store.all() == [])
     }
 
-    @Test func `what no server could set is refused`() async throws {
+    @Test func `a cookie that no server could set is refused by a shared cookie store`() async throws {
         let store = CookieStore()
         let session = try session(store)
         for bad in [
@@ -88,7 +88,8 @@ import Testing
         #expect(store.all() == [])
     }
 
-    @Test func `sessions at work at the same time lose nothing, and end with the same cookies`() async throws {
+    @Test func `sessions that use a shared cookie store concurrently lose no cookie and end with the same cookies`() async throws
+    {
         let server = try server()
         let store = CookieStore()
         let sessions = [try session(store), try session(store), try session(store)]
@@ -110,7 +111,7 @@ import Testing
         for session in sessions { #expect(Set(try await session.cookies.all()) == all) }
     }
 
-    @Test func `one session's end is not the others', and brings what there is to the file`() async throws {
+    @Test func `invalidating a session writes the shared cookie file and leaves the store to the other sessions`() async throws {
         let server = try server()
         let folder = try ScratchDirectory()
         let file = folder.url("cookies")
@@ -135,11 +136,11 @@ import Testing
         #expect(try await said(session(next), server.url("/")) == ["a=1", "b=2", "c=3"])
     }
 
-    @Test func `http does not take the place of what another session was given over https meanwhile`() async throws {
+    @Test func `an http response does not replace a secure cookie that another session received meanwhile`() async throws {
         let store = CookieStore()
         let good = Cookie(name: "a", value: "good", domain: "host.example", isSecure: true)
         let server = try MisbehavingServer { _ in
-            // As another session's response would, after this one's request has left.
+            // The secure cookie arrives as by another session's response, after this session's request was sent.
             try? store.set(good)
             return Reply(body: "x").field("Set-Cookie", "a=evil").field("Set-Cookie", "b=own")
         }
@@ -153,7 +154,7 @@ import Testing
         #expect(Set(try await session.cookies.all()) == Set(store.all()))
     }
 
-    @Test func `what is over is neither read from the file nor left in it`() async throws {
+    @Test func `expired cookies are neither read from the cookie file nor written to it`() async throws {
         let folder = try ScratchDirectory()
         let file = folder.url("cookies")
         let start = "host.example\tFALSE\t/\tFALSE"
@@ -165,7 +166,7 @@ import Testing
         #expect(text.contains("alive") && !text.contains("dead"))
     }
 
-    @Test func `the file is written soon after a change, without a session`() async throws {
+    @Test func `a cookie file is written soon after a change, without a session`() async throws {
         let folder = try ScratchDirectory()
         let store = try CookieStore(file: folder.url("cookies"))
         #expect(folder.names == [])
@@ -179,13 +180,13 @@ import Testing
         #expect(folder.names == ["cookies"])
     }
 
-    @Test func `what was set last is in the file when the store is gone`() throws {
+    @Test func `a cookie file has the last change when its store is released`() throws {
         let folder = try ScratchDirectory()
         do { try CookieStore(file: folder.url("cookies")).set(Cookie(name: "a", value: "1", domain: "host.example")) }
         #expect(try CookieStore(file: folder.url("cookies")).all().map(\.value) == ["1"])
     }
 
-    @Test func `a file that cannot be read or written is said`() async throws {
+    @Test func `a cookie file that cannot be read or written is an error`() async throws {
         let folder = try ScratchDirectory()
         for bad in [URL(fileURLWithPath: folder.path), try #require(URL(string: "https://host.example/cookies"))] {
             let error = #expect(throws: HTTPSessionError.self) { try CookieStore(file: bad) }
@@ -201,7 +202,7 @@ import Testing
         #expect(try CookieStore(file: folder.url("none/cookies")).all() == store.all())
     }
 
-    @Test func `requests without cookies and sessions without the store have no part in it`() async throws {
+    @Test func `requests without handlesCookies and sessions without the store do not use the shared cookies`() async throws {
         let server = try server()
         let store = CookieStore()
         let (one, stranger) = (try session(store), try localSession())
@@ -214,7 +215,9 @@ import Testing
         #expect(try await said(one, server.url("/")) == ["a=1"])
     }
 
-    @Test func `a cookie that comes with a challenge is shared, also where libcurl answers that`() async throws {
+    @Test func `a cookie received with an authentication challenge is shared, also if libcurl answers the challenge`()
+        async throws
+    {
         let server = try MisbehavingServer { request in
             guard request.path == "/" else { return Reply(body: .text(request.values("cookie").joined())) }
             guard request.values("authorization").first?.hasPrefix("Digest ") == true else {

@@ -2,7 +2,7 @@ import Foundation
 import HTTPSession
 import HTTPTypes
 
-/// A response as a server might have sent it.
+/// A response with this body, content type, status and method of its request.
 func response(
     _ body: some Sequence<UInt8>, type: String? = nil, status: HTTPResponse.Status = .ok, method: HTTPRequest.Method = .get
 ) -> ReceivedResponse {
@@ -11,7 +11,7 @@ func response(
     return ReceivedResponse(head: head, body: Data(body), url: URL(filePath: "/things"), method: method)
 }
 
-/// The same with a body of text.
+/// A response with a text body.
 func response(
     _ text: String, type: String? = nil, status: HTTPResponse.Status = .ok, method: HTTPRequest.Method = .get
 ) -> ReceivedResponse {

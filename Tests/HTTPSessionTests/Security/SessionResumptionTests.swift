@@ -5,7 +5,8 @@ import Testing
 
 @testable import HTTPSession
 
-/// A TLS session that was made under one policy is not resumed under another: OpenSSL judges nobody when it resumes.
+/// A TLS session made under one policy is not resumed under another, because OpenSSL does not verify certificates when it
+/// resumes.
 @Suite struct SessionResumptionTests {
     static let versions: [ClosedRange<Int32>] = [TLS1_2_VERSION...TLS1_2_VERSION, TLS1_3_VERSION...TLS1_3_VERSION]
 
@@ -28,7 +29,7 @@ import Testing
         ServerTrust(policy: try PreparedPolicy.of(policy), host: host, identity: identity, decisions: decisions)
     }
 
-    /// Connects under `first`, keeps the session, and connects with it under `second`.
+    /// Connects under `first`, keeps the TLS session, and connects with it under `second`.
     private func resume(
         _ versions: ClosedRange<Int32>, _ first: ServerTrust, _ second: ServerTrust
     ) throws -> (conversation: TLSConversation, trust: ServerTrust) {
@@ -41,7 +42,9 @@ import Testing
         return (try TLSConversation(server, second, session: session), second)
     }
 
-    @Test(arguments: versions) func `the same policy resumes, and nobody is judged anew`(_ versions: ClosedRange<Int32>) throws {
+    @Test(arguments: versions) func `the same policy resumes a TLS session without another verification`(
+        _ versions: ClosedRange<Int32>
+    ) throws {
         let (conversation, second) = try resume(versions, trust(believing()), trust(believing()))
         #expect(conversation.isComplete && conversation.isResumed)
         #expect(second.verdict == nil && second.refusedSessions == 0)
@@ -49,14 +52,18 @@ import Testing
         #expect(TLSFacts(ssl: conversation.rawClient)?.isResumed == true)
     }
 
-    @Test(arguments: versions) func `another policy gets no session, judges, and refuses`(_ versions: ClosedRange<Int32>) throws {
+    @Test(arguments: versions) func `another policy does not resume the TLS session, verifies the chain, and refuses`(
+        _ versions: ClosedRange<Int32>
+    ) throws {
         let (conversation, second) = try resume(versions, trust(believing()), trust(refusing()))
         #expect(!conversation.isComplete && !conversation.isResumed)
         #expect(second.error?.code == .pinMismatch)
         #expect(second.refusedSessions == 1)
     }
 
-    @Test(arguments: versions) func `another policy that believes makes a full handshake`(_ versions: ClosedRange<Int32>) throws {
+    @Test(arguments: versions) func `another policy that trusts the server makes a full handshake`(_ versions: ClosedRange<Int32>)
+        throws
+    {
         var other = try believing()
         other.minimumTLSVersion = versions.lowerBound == TLS1_3_VERSION ? .v1_3 : .v1_2
         other.cipherSuites = "TLS_AES_256_GCM_SHA384"
@@ -65,12 +72,14 @@ import Testing
         guard case .believed? = second.verdict else { return #expect(Bool(false), "no verdict") }
     }
 
-    @Test(arguments: versions) func `another host gets no session`(_ versions: ClosedRange<Int32>) throws {
+    @Test(arguments: versions) func `another host does not resume the TLS session`(_ versions: ClosedRange<Int32>) throws {
         let (conversation, second) = try resume(versions, trust(believing()), trust(believing(), host: "elsewhere.test"))
         #expect(!conversation.isComplete && second.error?.code == .certificateUntrusted)
     }
 
-    @Test(arguments: versions) func `another identity gets no session`(_ versions: ClosedRange<Int32>) throws {
+    @Test(arguments: versions) func `another client identity does not resume the TLS session`(_ versions: ClosedRange<Int32>)
+        throws
+    {
         let identity = try ClientIdentity(
             certificate: MintedCertificates.data("client.pem"), privateKey: MintedCertificates.data("client.key"))
         let (conversation, second) = try resume(versions, trust(believing(), identity: identity), trust(believing()))
@@ -78,7 +87,9 @@ import Testing
     }
 
     @Test(arguments: versions)
-    func `a server that a handler took back its word about gets no session`(_ versions: ClosedRange<Int32>) throws {
+    func `a TLS session is not resumed after the server trust handler's decision was revoked`(_ versions: ClosedRange<Int32>)
+        throws
+    {
         let decisions = ServerTrustDecisions()
         let now = ContinuousClock.now
         let asked = try trust(believing(), decisions: decisions)
@@ -98,8 +109,10 @@ import Testing
         #expect(!conversation.isComplete && second.error?.code == .certificateUntrusted)
     }
 
-    /// What the protection is for, without it: measured, so that a newer OpenSSL that does otherwise is noticed.
-    @Test(arguments: versions) func `without the hook a resumed session calls no verification`(_ versions: ClosedRange<Int32>)
+    /// Behavior of OpenSSL without this protection. The test notices if a newer OpenSSL behaves differently.
+    @Test(arguments: versions) func `without the verification callback a resumed TLS session is not verified`(
+        _ versions: ClosedRange<Int32>
+    )
         throws
     {
         let server = try TLSServer("leaf-chain", versions: versions)
@@ -117,7 +130,7 @@ import Testing
                 SSL_CTX_set_session_id_context($0, [context], 1)
             }
         }
-        // A session of TLS 1.3 serves once.
+        // A TLS 1.3 session can be used once.
         func session() throws -> OpaquePointer? {
             let before = try TLSConversation(server, nil, prepare: verifying(believeAll, context: 1))
             try #require(before.isComplete)
@@ -132,12 +145,12 @@ import Testing
         #expect(!judged.isComplete)
         let hole = try TLSConversation(server, nil, session: first, prepare: verifying(believeNone, context: 1))
         #expect(hole.isComplete && hole.isResumed, "accepted by a callback that accepts nobody")
-        // The context alone ends the handshake; the watch takes the session away before, so that there is one.
+        // The context ID alone would fail the handshake. The library removes the session before, so that the handshake succeeds.
         let ended = try TLSConversation(server, nil, session: second, prepare: verifying(believeAll, context: 2))
         #expect(!ended.isComplete)
     }
 
-    @Test func `a connection of another policy is not admitted`() throws {
+    @Test func `a connection made under another policy is not reused`() throws {
         let first = try trust(believing())
         let conversation = try TLSConversation(TLSServer("leaf-chain"), first)
         #expect(conversation.isComplete && first.admits(conversation.rawClient))
@@ -148,7 +161,7 @@ import Testing
         #expect(try !trust(believing()).admits(foreign.rawClient))
     }
 
-    @Test func `what differs in policy, host, identity or proxy has another tag`() throws {
+    @Test func `policy, host, client identity, decisions and proxy give different connection tags`() throws {
         let identity = try ClientIdentity(
             certificate: MintedCertificates.data("client.pem"), privateKey: MintedCertificates.data("client.key"))
         let decisions = ServerTrustDecisions()
@@ -166,20 +179,20 @@ import Testing
         #expect(through.connectionTag == tags[0] && through.proxyConnectionTag != nil && through.proxyConnectionTag != tags[0])
     }
 
-    @Test func `equal policies are one object while somebody holds it, and share their authorities with others`() throws {
+    @Test func `equal policies share one prepared object, and all policies share the loaded roots`() throws {
         let first = try PreparedPolicy.of(believing())
         #expect(try PreparedPolicy.of(believing()) === first)
         let second = try PreparedPolicy.of(refusing())
         #expect(first.number != second.number && first.roots === second.roots)
     }
 
-    @Test func `policies are made and forgotten on many threads at once`() async throws {
+    @Test func `policies are prepared and released on many threads at once`() async throws {
         let policies = try [believing(), refusing(), .default].map { policy in
             var policy = policy
             policy.cipherList = "ECDHE+AESGCM"
             return policy
         }
-        // The system's authorities stay loaded meanwhile.
+        // The system's roots stay loaded meanwhile.
         let held = try PreparedPolicy.of(.default)
         try await withThrowingTaskGroup(of: Void.self) { group in
             for index in 0..<8 {
@@ -196,7 +209,7 @@ import Testing
         withExtendedLifetime(held) {}
     }
 
-    @Test func `the system's roots are loaded once, not once a connection`() throws {
+    @Test func `the system's roots are loaded once, not for each connection`() throws {
         let clock = ContinuousClock()
         let loading = try clock.measure { _ = try TrustStore(Authorities(.system, revocation: nil)) }
         let held = try PreparedPolicy.of(.default)

@@ -3,11 +3,11 @@ import Certificates
 import Foundation
 @testable import HTTPSession
 
-/// An OpenSSL server with a chain of the test's choice.
+/// An OpenSSL server with a certificate chain that the test chooses.
 final class TLSServer {
     let context: OpaquePointer
 
-    // `chain` is the name of a PEM file; its key is that of the name before `-chain`.
+    // `chain` is the name of a PEM file; the private key has the name before `-chain`.
     init(
         _ chain: String, extra: [String] = [], asksFor clientRoot: String? = nil, requires: Bool = false,
         versions: ClosedRange<Int32> = TLS1_2_VERSION...TLS1_3_VERSION
@@ -33,11 +33,11 @@ final class TLSServer {
     deinit { SSL_CTX_free(context) }
 }
 
-/// A handshake in memory between a server and the hook of a ``ServerTrust``, as libcurl would make it, and one byte from the server.
+/// A handshake in memory between a server and a ``ServerTrust``, installed as libcurl would do it, and one byte from the server.
 final class TLSConversation {
     let client: OpaquePointer
     private let server: OpaquePointer
-    /// Both sides have finished, and the client has read the server's byte.
+    /// Whether both sides have finished the handshake and the client has read the server's byte.
     private(set) var isComplete = false
 
     init(
@@ -45,7 +45,7 @@ final class TLSConversation {
         prepare: (OpaquePointer) -> Void = { _ in }
     ) throws {
         guard let context = SSL_CTX_new(TLS_client_method()) else { throw MintedCertificates.Failure(what: "no context") }
-        // As libcurl does before it calls the function; SSL_new holds the context from then on.
+        // libcurl sets this mode before it calls the function. SSL_new retains the context from then on.
         SSL_CTX_set_session_cache_mode(context)
         defer { SSL_CTX_free(context) }
         prepare(context)
@@ -67,7 +67,7 @@ final class TLSConversation {
     }
 
     deinit {
-        // OpenSSL takes a session whose connection ended without close_notify for a bad one.
+        // Without close_notify, OpenSSL marks the session as not resumable.
         SSL_set_shutdown(client, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN)
         SSL_set_shutdown(server, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN)
         SSL_free(client)
@@ -89,7 +89,7 @@ final class TLSConversation {
 
     var isResumed: Bool { SSL_session_reused(client) == 1 }
 
-    /// The session as libcurl would keep it. The caller frees it.
+    /// The TLS session as libcurl would store it. The caller frees it.
     func takeSession() -> OpaquePointer? { SSL_get1_session(client) }
 
     var rawClient: UnsafeMutableRawPointer { UnsafeMutableRawPointer(client) }
@@ -99,13 +99,13 @@ private func SSL_CTX_set_session_cache_mode(_ context: OpaquePointer) {
     SSL_CTX_ctrl(context, SSL_CTRL_SET_SESS_CACHE_MODE, Int(SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL_STORE), nil)
 }
 
-/// What came of a connection.
+/// The result of a connection.
 enum Outcome: Equatable {
     case accepted
     case refused(HTTPSessionError.Code)
 }
 
-/// Connects to a server that shows `chain`, and says what came of it. The tests' root is the only authority.
+/// Connects to a server that presents `chain`, and returns the result. The tests' root is the only root.
 func connect(
     _ policy: SecurityPolicy, to chain: String, extra: [String] = [], host: String?, roots: String = "root",
     versions: ClosedRange<Int32> = TLS1_2_VERSION...TLS1_3_VERSION

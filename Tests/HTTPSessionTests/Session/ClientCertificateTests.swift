@@ -6,14 +6,14 @@ import HTTPTypes
 import NetworkLab
 import Testing
 
-/// Servers that want a certificate, and a handler that is asked which.
+/// Servers that request a client certificate, and a handler that chooses it.
 @Suite(.timeLimit(.minutes(20))) struct ClientCertificateTests {
-    /// What a handler was asked, and what it says.
+    /// Records the client certificate challenges and answers them.
     private final class Wallet: Sendable {
         private let questions = Locked<[ClientCertificateChallenge]>([])
         private let answer: @Sendable (Int) async -> ClientCertificateDisposition
 
-        /// `answer` is given the number of the question, from 1 on.
+        /// `answer` receives the number of the challenge, starting with 1.
         init(_ answer: @escaping @Sendable (Int) async -> ClientCertificateDisposition) { self.answer = answer }
 
         var asked: [ClientCertificateChallenge] { questions.withLock { $0 } }
@@ -60,7 +60,7 @@ import Testing
     }
 
     @Test(arguments: [ServerTLS.Version.v1_2, .v1_3])
-    func `a server that wants a certificate gets what the handler chooses, asked once`(
+    func `a server that requires a client certificate gets the handler's choice, asked for once per session`(
         _ version: ServerTLS.Version
     ) async throws {
         let (server, identity) = (try server(version), try identity())
@@ -71,13 +71,14 @@ import Testing
         #expect(wallet.asked.first?.authorities == [try MintedCertificates.one("client-root").subject])
         #expect(server.requests.map(\.text) == ["said", "said", "said"])
         #expect(server.requests.allSatisfy { $0.tls?.clientCertificate.map { Data($0) } == identity.certificate.derBytes })
-        // What one session has chosen is not another's.
+        // The choice is not shared with another session.
         let other = Wallet { _ in .cancel }
         #expect(await failure(try self.session(other).data(request(server)))?.code == .clientCertificateRequired)
         #expect(other.asked.count == 1)
     }
 
-    @Test(arguments: [ServerTLS.Version.v1_2, .v1_3]) func `without one the server decides`(_ version: ServerTLS.Version)
+    @Test(arguments: [ServerTLS.Version.v1_2, .v1_3])
+    func `without a client certificate the server decides whether the request succeeds`(_ version: ServerTLS.Version)
         async throws
     {
         let wallet = Wallet { _ in .performDefaultHandling }
@@ -89,7 +90,8 @@ import Testing
         #expect(wallet.asked.count == 2)
     }
 
-    @Test(arguments: [ServerTLS.Version.v1_2, .v1_3]) func `an identity that is refused is asked for anew by the next task`(
+    @Test(arguments: [ServerTLS.Version.v1_2, .v1_3])
+    func `after a client certificate is rejected the next task asks the handler again`(
         _ version: ServerTLS.Version
     ) async throws {
         let (server, right, wrong) = (try server(version), try identity(), try identity("foreign-leaf"))
@@ -101,20 +103,22 @@ import Testing
         #expect(server.requests.count == 1)
     }
 
-    @Test func `nobody is asked for the sake of a server that is not believed, or that wants none`() async throws {
+    @Test func `the client certificate handler is not called for an untrusted server or without a certificate request`()
+        async throws
+    {
         let identity = try identity()
         let wallet = Wallet { _ in .use(identity) }
         let (foreign, plain) = (try server(chain: "foreign-leaf-chain"), try server(.v1_3, .ignored))
         let error = await failure(try session(wallet).data(request(foreign)))
         #expect(error?.code == .certificateHasUnknownRoot)
         #expect(await failure(try session(wallet).data(request(plain))) == nil)
-        // What is given beforehand is shown unasked.
+        // An identity in the configuration is presented without calling the handler.
         let server = try server()
         #expect(await failure(try session(wallet) { $0.clientIdentity = identity }.data(request(server))) == nil)
         #expect(wallet.asked.isEmpty)
     }
 
-    @Test func `a task's own handler chooses for that task alone`() async throws {
+    @Test func `a task's own client certificate handler chooses for that task only`() async throws {
         let (server, identity) = (try server(), try identity())
         let (sessions, own) = (Wallet { _ in .cancel }, Wallet { _ in .use(identity) })
         let session = try session(sessions)
@@ -125,7 +129,9 @@ import Testing
     }
 
     @Test(arguments: [ServerTLS.Version.v1_2, .v1_3])
-    func `who is asked has no connection and no session that was made without asking`(_ version: ServerTLS.Version) async throws {
+    func `a task with a client certificate handler does not reuse connections or TLS sessions made without one`(
+        _ version: ServerTLS.Version
+    ) async throws {
         var tls = try ServerTLS.minted("leaf-chain")
         (tls.minimumVersion, tls.maximumVersion, tls.clientCertificates) = (version, version, .requested)
         let identity = try identity()
@@ -140,7 +146,7 @@ import Testing
         #expect(server.requests.map { $0.tls?.clientCertificate != nil } == [false, true, false])
     }
 
-    @Test func `monitors hear that a certificate is asked for, once`() async throws {
+    @Test func `monitors are notified once of a client certificate challenge`() async throws {
         let (server, identity, log) = (try server(), try identity(), EventLog())
         let roots = try MintedCertificates.set("root")
         let session = try HTTPSessionManager(
@@ -152,7 +158,7 @@ import Testing
         #expect(events.filter { $0.hasPrefix("certificate challenged") } == ["certificate challenged 127.0.0.1"])
     }
 
-    @Test func `a handler that never answers is an error`() async throws {
+    @Test func `a client certificate handler that never returns fails the task after the handler timeout`() async throws {
         let server = try server()
         let wallet = Wallet { _ in
             try? await Task.sleep(for: .seconds(3_600))

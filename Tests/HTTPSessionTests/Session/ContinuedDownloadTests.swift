@@ -6,8 +6,8 @@ import HTTPTypes
 import NetworkLab
 import Testing
 
-/// Downloads that lose their connection, and what the server says then. The file has 1,000,000 bytes; the first response ends after
-/// 600,000 of them.
+/// Downloads that lose their connection, and the server's next responses. The file has 1,000,000 bytes; the first response ends
+/// after 600,000 of them.
 @Suite(.timeLimit(.minutes(20))) struct ContinuedDownloadTests {
     private let folder: ScratchDirectory
     private let log = EventLog()
@@ -28,7 +28,7 @@ import Testing
             .value
     }
 
-    /// A server whose first answer is cut off; `next` gives the answers behind it.
+    /// A server that truncates its first response; `next` makes the following ones.
     private func server(
         _ fields: KeyValuePairs<String, String> = ["ETag": "\"1\""], next: @escaping @Sendable (ReceivedRequest) -> Reply
     ) throws -> MisbehavingServer {
@@ -38,7 +38,7 @@ import Testing
         return try MisbehavingServer { [first] request in count.add() == 1 ? first : next(request) }
     }
 
-    /// The rest that a request asks for, as a good server sends it.
+    /// The remaining range that a request asks for, as a correct server sends it.
     private static func rest(
         _ request: ReceivedRequest, of size: Int64 = 1_000_000, to end: Int64 = 1_000_000, tag: String = "\"1\""
     ) -> Reply {
@@ -53,7 +53,7 @@ import Testing
         #expect(folder.names == ["file"])
     }
 
-    @Test func `the rest is asked for, and put behind what is here`() async throws {
+    @Test func `after a lost connection the remaining range is requested and appended to the partial file`() async throws {
         let server = try server { Self.rest($0) }
         let resumptions = Resumptions()
         let response = try await session().download(
@@ -70,26 +70,26 @@ import Testing
         #expect(resumptions.told == [600_000, 1_000_000])
     }
 
-    /// What a task answers that had its bytes from one whole response.
+    /// Expects a response as if all bytes came from one complete response.
     private func expectWholeResponse(_ response: TransferResponse, length: String?) async throws {
         #expect(response.statusCode == 200)
         #expect(response.head.headerFields[.contentLength] == length)
         #expect(response.file == folder.url("file"))
-        // Events come after the value.
+        // Events are delivered after the task's response.
         await log.await("completed")
         #expect(log.names.count { $0 == "moved" } == 1)
         try expectWholeFile()
     }
 
-    @Test func `the answer is the response that the bytes began with`() async throws {
+    @Test func `a continued download returns the head of its first response`() async throws {
         let server = try server { Self.rest($0) }
         let response = try await download(server)
         try await expectWholeResponse(response, length: "1000000")
         #expect(response.metrics.transactions.map(\.statusCode) == [200, 206])
     }
 
-    @Test func `so it is where nothing was missing any more`() async throws {
-        // All bytes came, but not the chunk that says so; how many there are, only the range beyond their end tells.
+    @Test func `a continued download with no remaining bytes returns the head of its first response`() async throws {
+        // All bytes arrived, but not the last chunk; only the 416 to a range beyond the end gives the complete length.
         var whole = Reply(fields: ["ETag": "\"1\""], body: .pattern(size)).chunked().cut(afterBodyBytes: size)
         whole.pieceBytes = 50_000
         let server = try MisbehavingServer { [whole] request in
@@ -100,7 +100,7 @@ import Testing
         #expect(response.metrics.transactions.map(\.statusCode) == [200, 416])
     }
 
-    @Test func `and where the rest was all, but for its end`() async throws {
+    @Test func `a continued download whose 206 lost only its end returns the head of its first response`() async throws {
         let server = try server { request in
             request["if-none-match"] == nil ? Self.rest(request).chunked().cut(afterBodyBytes: 400_000) : Reply(304)
         }
@@ -109,7 +109,7 @@ import Testing
         #expect(response.metrics.transactions.map(\.statusCode) == [200, 206, 304])
     }
 
-    @Test func `a data task that became a download goes on as one`() async throws {
+    @Test func `a data task that became a download continues as a download`() async throws {
         let server = try server { Self.rest($0) }
         let place = DownloadDestination(folder.url("file"))
         let policy = RetryPolicy(baseDelay: .milliseconds(1), maximumDelay: .milliseconds(1))
@@ -120,10 +120,10 @@ import Testing
         try await expectWholeResponse(response, length: "1000000")
     }
 
-    @Test func `a server that knows no ranges is not asked for ever`() async throws {
+    @Test func `a server without range support gets a limited number of retries`() async throws {
         let (count, size) = (Counter(), size)
         let server = try MisbehavingServer { _ in
-            // A little more each time, which the next attempt loses again.
+            // Each response is a little longer, and the next attempt discards it again.
             let end = Int64(count.add()) * 50_000
             var reply = Reply(fields: ["ETag": "\"1\""], body: .pattern(size)).cut(afterBodyBytes: end, .truncated)
             reply.pieceBytes = 10_000
@@ -134,7 +134,7 @@ import Testing
         #expect(server.requests.count == 3)
     }
 
-    @Test func `a strong date will do where there is no tag`() async throws {
+    @Test func `a strong Last-Modified serves as If-Range if there is no ETag`() async throws {
         let date = "Sun, 06 Nov 1994 08:49:37 GMT"
         let server = try server(["Last-Modified": date, "Date": "Sun, 06 Nov 1994 09:49:37 GMT"]) { request in
             var reply = Self.rest(request)
@@ -146,14 +146,15 @@ import Testing
         #expect(server.requests.last?["if-range"] == date)
     }
 
-    @Test func `another version is taken from its beginning`() async throws {
+    @Test func `a 200 with another version replaces the partial file from its beginning`() async throws {
         let server = try server { _ in Reply(fields: ["ETag": "\"2\""], body: .pattern(700_000)) }
         _ = try await download(server)
         try expectWholeFile(700_000)
         #expect(server.requests.count == 2)
     }
 
-    @Test(arguments: ["\"2\"", "W/\"1\""]) func `a rest of another version is not put behind this one`(_ tag: String) async throws
+    @Test(arguments: ["\"2\"", "W/\"1\""]) func `a 206 of another version is not appended to the partial file`(_ tag: String)
+        async throws
     {
         let server = try server { request in
             request["range"] == nil
@@ -164,7 +165,7 @@ import Testing
         #expect(server.requests.map { $0["range"] } == [nil, "bytes=600000-", nil])
     }
 
-    @Test func `a rest without a tag, or from elsewhere, is not believed`() async throws {
+    @Test func `a 206 without ETag or Content-Range, or with another range, is not appended`() async throws {
         for fault in [0, 1, 2] {
             let folder = try ScratchDirectory()
             let server = try server { request in
@@ -184,7 +185,7 @@ import Testing
         }
     }
 
-    @Test func `a body without a validator begins anew`() async throws {
+    @Test func `a download without a validator restarts from the beginning`() async throws {
         let server = try server([:]) { _ in Reply(body: .pattern(1_000_000)) }
         let response = try await download(server)
         try expectWholeFile()
@@ -192,31 +193,31 @@ import Testing
         #expect(server.requests.allSatisfy { $0["range"] == nil })
     }
 
-    @Test func `a server that gives little at a time is asked as often as it takes`() async throws {
+    @Test func `a server that sends short ranges is asked for as many as the file needs`() async throws {
         let server = try server { request in
             let start = Int64(request["range"]?.dropFirst(6).dropLast() ?? "") ?? 0
             return Self.rest(request, to: min(start + 20_000, 1_000_000))
         }
         let response = try await download(server)
         try expectWholeFile()
-        // One failed; that the others were short was the server's wish.
+        // One attempt failed; the short ranges are not failures.
         #expect(response.metrics.retryCount == 1)
         #expect(server.requests.count == 21)
     }
 
-    @Test func `after a part that is hardly one, there is a wait`() async throws {
+    @Test func `a very short range is followed by a wait before the next request`() async throws {
         let server = try server { request in
             let start = Int64(request["range"]?.dropFirst(6).dropLast() ?? "") ?? 0
             return Self.rest(request, to: start < 900_000 ? 990_000 : min(start + 4_000, 1_000_000))
         }
         let response = try await download(server)
         try expectWholeFile()
-        // The lost connection, and two parts that were followed by others.
+        // One retry for the lost connection, and one for each of the two short ranges.
         #expect(response.metrics.retryCount == 3)
         #expect(server.requests.count == 5)
     }
 
-    @Test func `a server that has another version at every look is not asked for ever`() async throws {
+    @Test func `a server that has another version for each request gets a limited number of retries`() async throws {
         let count = Counter()
         let server = try MisbehavingServer { request in
             guard request["range"] == nil else { return Self.rest(request, tag: "\"other\"") }
@@ -229,14 +230,14 @@ import Testing
         #expect(count.count == 3)
     }
 
-    @Test func `every attempt that brings something gives the next ones their number again`() async throws {
+    @Test func `an attempt that receives bytes resets the number of retries`() async throws {
         let server = try server { request in Self.rest(request).cut(afterBodyBytes: 20_000, .truncated) }
         let response = try await download(server, retries: 1)
         try expectWholeFile()
         #expect(response.metrics.retryCount == 20)
     }
 
-    @Test func `errors between are waited out, and the bytes kept`() async throws {
+    @Test func `a 503 between attempts is retried, and the partial file is kept`() async throws {
         let count = Counter()
         let server = try server { request in count.add() < 4 ? Reply(503) : Self.rest(request) }
         let response = try await download(server)
@@ -245,7 +246,7 @@ import Testing
         #expect(server.requests.dropFirst().allSatisfy { $0["range"] == "bytes=600000-" })
     }
 
-    @Test func `an end without the rest leaves nothing behind`() async throws {
+    @Test func `a download that ends without its remaining range removes its partial file`() async throws {
         let server = try server { _ in Reply(404, body: "gone") }
         let error = await failure(
             try session().download(TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file"))))
@@ -254,7 +255,7 @@ import Testing
         #expect(folder.names == [])
     }
 
-    @Test func `the rest is asked for where the body came from, behind the redirect`() async throws {
+    @Test func `the remaining range is requested from the redirect's target`() async throws {
         let count = Counter()
         let (size, cut) = (size, cut)
         let server = try MisbehavingServer { request in
@@ -267,7 +268,7 @@ import Testing
         #expect(response.metrics.bytesResumed == cut)
     }
 
-    @Test func `what a redirect led to is gone on from by another task that asks for the first address`() async throws {
+    @Test func `another task for the original URL continues the partial file of a redirect's target`() async throws {
         let (count, cuts) = (Counter(), Counter())
         let (size, cut) = (size, cut)
         let server = try MisbehavingServer { request in
@@ -287,7 +288,10 @@ import Testing
         #expect(server.requests.map { $0["range"] } == [nil, nil, nil, "bytes=600000-"])
     }
 
-    @Test func `an address that holds once is asked for anew, and its version goes on`() async throws {
+    @Test
+    func `if a redirect's target works once only, the original URL is requested again and the download continues`()
+        async throws
+    {
         let (signatures, used) = (Counter(), Locked<Set<String>>([]))
         let (size, cut) = (size, cut)
         let server = try MisbehavingServer { request in
@@ -300,7 +304,7 @@ import Testing
         try expectWholeFile()
         #expect(response.metrics.bytesResumed == cut)
         #expect(server.requests.map(\.target).count { $0 == "/start" } == 2)
-        // And one that no longer leads anywhere ends it.
+        // If the redirect's new target fails, the download fails.
         let gone = try MisbehavingServer { request in
             if request.path == "/start" { return .redirect(to: "/file") }
             guard request["range"] == nil else { return Reply(410) }
@@ -311,7 +315,7 @@ import Testing
         #expect(error?.context.statusCode == 410)
     }
 
-    @Test func `a rest that is longer than it says is no file`() async throws {
+    @Test func `a 206 longer than its Content-Range is an error and leaves no file`() async throws {
         let server = try server { request in
             var reply = Self.rest(request)
             reply.body = .pattern(500_000)
@@ -323,7 +327,7 @@ import Testing
         #expect(folder.names == [])
     }
 
-    @Test func `a part that nobody asked for is an error`() async throws {
+    @Test func `an unrequested 206 is an error`() async throws {
         let server = try MisbehavingServer { _ in
             Reply(206, fields: ["Content-Range": "bytes 0-9/20"], body: .pattern(10))
         }
@@ -333,7 +337,7 @@ import Testing
         #expect(folder.names == [])
     }
 
-    @Test func `whoever asks for a part gets that part`() async throws {
+    @Test func `a request with its own Range field receives that range`() async throws {
         let server = try MisbehavingServer { request in
             Reply(
                 206, fields: ["ETag": "\"1\"", "Content-Range": "bytes 5-9/20"], body: ReplyBody([.pattern(from: 5, count: 5)]))

@@ -28,7 +28,7 @@ import Testing
 
     private func sorted(_ cookies: String) -> [String] { cookies.components(separatedBy: "; ").sorted() }
 
-    @Test func `what a server sets it gets back, also within a redirect`() async throws {
+    @Test func `a cookie that a server sets is sent back, also after a redirect`() async throws {
         let server = try server()
         let session = try localSession()
         _ = try await said(session, server.url("/set"))
@@ -37,7 +37,9 @@ import Testing
         #expect(sorted(try await said(session, server.url("/login"))) == ["a=1", "kept=2", "login=yes"])
     }
 
-    @Test func `another host gets nothing, a session without cookies keeps nothing, nor a request without`() async throws {
+    @Test func `cookies are not sent to another host, nor kept or sent without handlesCookies or without a cookie store`()
+        async throws
+    {
         let server = try server()
         let other = try self.server(at: .loopbackIPv6)
         let session = try localSession()
@@ -57,7 +59,7 @@ import Testing
         #expect(try await said(fresh, server.url("/")) == "")
     }
 
-    @Test func `a jar in a file is there for the next session`() async throws {
+    @Test func `cookies in a file are read by the next session`() async throws {
         let server = try server()
         let folder = try ScratchDirectory()
         let log = EventLog()
@@ -74,7 +76,7 @@ import Testing
         #expect(try await said(next, server.url("/")).contains("kept=2"))
     }
 
-    @Test func `a jar in a file is written soon after a change, and not before it is whole`() async throws {
+    @Test func `a cookie file is written soon after a change, and atomically`() async throws {
         let server = try server()
         let folder = try ScratchDirectory()
         let jar = folder.url("jar")
@@ -89,7 +91,7 @@ import Testing
         _ = try await text(of: jar) { $0.contains("login") }
         try await session.cookies.deleteAll()
         _ = try await text(of: jar) { !$0.contains("127.0.0.1") }
-        // Nothing changes, nothing is written.
+        // If no cookie changes, the file is not written.
         try FileManager.default.removeItem(at: jar)
         _ = try await said(session, server.url("/"))
         session.invalidate(cancelsTasks: false)
@@ -97,7 +99,7 @@ import Testing
         #expect(folder.names == [])
     }
 
-    /// What the file holds when it is as wished.
+    /// The text of the file, as soon as the condition is met.
     private func text(of file: URL, where isMet: (String) -> Bool) async throws -> String {
         while true {
             if let text = try? String(contentsOf: file, encoding: .utf8), isMet(text) { return text }
@@ -105,7 +107,7 @@ import Testing
         }
     }
 
-    @Test func `a jar that cannot be written spoils nothing else`() async throws {
+    @Test func `a cookie file that cannot be written does not affect requests`() async throws {
         let server = try server()
         let folder = try ScratchDirectory()
         let log = EventLog()
@@ -118,7 +120,8 @@ import Testing
         #expect(folder.names == [])
     }
 
-    @Test func `a jar of nonsense holds no cookies, one that cannot be read is said`() async throws {
+    @Test func `a cookie file without valid lines holds no cookies, and an unreadable one is a configuration error`() async throws
+    {
         let server = try server()
         let folder = try ScratchDirectory()
         let jar = folder.url("jar")

@@ -3,12 +3,12 @@ import HTTPSession
 import HTTPSessionTestKit
 import Testing
 
-/// Runs jobs where they are enqueued, as an executor may: whoever resumes a task runs its code.
+/// Runs jobs on the thread that enqueues them, as an executor may: resuming a continuation runs its task's code immediately.
 private final class InlineExecutor: TaskExecutor {
     func enqueue(_ job: consuming ExecutorJob) { job.runSynchronously(on: asUnownedTaskExecutor()) }
 }
 
-/// No lock is held while a waiting task is resumed: an executor may run its code at once, on the same thread.
+/// No lock is held while a waiting task is resumed, because an executor may run its code immediately, on the same thread.
 @Suite(.timeLimit(.minutes(1))) struct InlineExecutorTests {
     private let executor = InlineExecutor()
 
@@ -22,7 +22,7 @@ private final class InlineExecutor: TaskExecutor {
         }
     }
 
-    @Test func `a task that is resumed by the end of a request may start a request that is refused`() async throws {
+    @Test func `code resumed by the end of a transfer can invalidate the session and start another transfer`() async throws {
         let server = try MisbehavingServer { _ in Reply() }
         let session = try localSession()
         let task = session.data(TransferRequest(url: server.url()), startsNow: false)
@@ -35,7 +35,7 @@ private final class InlineExecutor: TaskExecutor {
         #expect(await refusal.value?.code == .sessionInvalidated)
     }
 
-    @Test func `a reader of the progress may ask the task`() async throws {
+    @Test func `a reader of the progress can read the task's state`() async throws {
         let gate = try Gate()
         let server = try MisbehavingServer { _ in Reply(body: .texts(["one", "two"], between: .gate(gate))).chunked() }
         let task = try localSession().data(TransferRequest(url: server.url()), startsNow: false)
@@ -55,7 +55,7 @@ private final class InlineExecutor: TaskExecutor {
         #expect(await states.value.contains(.finished))
     }
 
-    @Test func `two readers of one stream wait at a time`() async throws {
+    @Test func `two readers of one stream receive all chunks between them`() async throws {
         let gate = try Gate()
         let server = try MisbehavingServer { _ in Reply(body: .texts(["one", "two"], between: .gate(gate))).chunked() }
         let task = try localSession().stream(TransferRequest(url: server.url()))

@@ -7,7 +7,7 @@ import HTTPTypes
 import NetworkLab
 import Testing
 
-/// Interceptors are also asked to retry after an adapter's own failure and after a failed serializer or validation.
+/// Interceptors also decide about a retry after an adapter's failure and after a failed serializer or validation.
 @Suite(.timeLimit(.minutes(20))) struct InterceptorRetryTests {
     private struct Trouble: Error {}
     private struct User: Codable, Equatable, Sendable { var name: String }
@@ -22,7 +22,7 @@ import Testing
 
     private let seen = Locked<[FailedAttempt]>([])
 
-    /// Notes the attempts and retries while they are fewer than `limit`.
+    /// Records the attempts and retries while they are fewer than `limit`.
     private func retrying(
         upTo limit: Int = .max, adapting: @escaping @Sendable (TransferRequest) async throws -> TransferRequest = { $0 }
     ) -> Interceptor {
@@ -41,7 +41,7 @@ import Testing
             validation: validation)
     }
 
-    /// Answers with the bodies in turn, and with the last one from then on.
+    /// Sends the bodies in turn, and the last one from then on.
     private func server(_ bodies: String...) throws -> MisbehavingServer {
         let count = Counter()
         return try MisbehavingServer { _ in
@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    // MARK: The adapter's own failure
+    // MARK: Failures of adapters
 
     @Test func `an adapter that fails is retried when an interceptor decides so`() async throws {
         let server = try server("done")
@@ -93,7 +93,7 @@ import Testing
 
     // MARK: Serializer and validation
 
-    @Test func `a body that its serializer refuses is asked for again when an interceptor decides so`() async throws {
+    @Test func `a body that its serializer refuses is requested again if an interceptor decides so`() async throws {
         let server = try server("no JSON", #"{"name": 1}"#, #"{"name": "Ada"}"#)
         let task = try session(retrying()).data(TransferRequest(url: server.url(), method: .post, body: .data(Data("x".utf8))))
         #expect(try await task.decode(User.self) == User(name: "Ada"))
@@ -106,7 +106,7 @@ import Testing
         #expect(try await String(decoding: task.value.data, as: UTF8.self) == "no JSON", "the first task keeps its response")
     }
 
-    @Test func `a response that fails its validation is asked for again when an interceptor decides so`() async throws {
+    @Test func `a response that fails its validation is requested again if an interceptor decides so`() async throws {
         let count = Counter()
         let server = try MisbehavingServer { _ in
             Reply(body: count.add() == 1 ? "portal" : "done").field("Content-Type", count.count == 1 ? "text/html" : "text/plain")

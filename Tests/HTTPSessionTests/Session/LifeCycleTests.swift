@@ -11,7 +11,7 @@ import Testing
         TransferRequest(url: server.url(path))
     }
 
-    @Test func `a session that ends with its tasks cancels them`() async throws {
+    @Test func `invalidating a session with its tasks cancels running and queued tasks`() async throws {
         let server = try MisbehavingServer { _ in .never }
         let log = EventLog()
         let session = try HTTPSessionManager(
@@ -27,7 +27,7 @@ import Testing
         try await server.awaitOpenConnections(0)
     }
 
-    @Test func `a session that ends after its tasks lets them end`() async throws {
+    @Test func `invalidating a session without canceling lets its tasks finish`() async throws {
         let gate = try Gate()
         let server = try MisbehavingServer { _ in Reply(body: "x").held(by: gate) }
         let log = EventLog()
@@ -43,7 +43,8 @@ import Testing
         try await server.awaitOpenConnections(0)
     }
 
-    @Test(arguments: [true, false]) func `a session that is closed has ended with its tasks, its connections and its files`(
+    @Test(arguments: [true, false])
+    func `close returns after the session's tasks finished, its connections closed and its files were written`(
         cancelsTasks: Bool
     ) async throws {
         let folder = try ScratchDirectory()
@@ -61,13 +62,14 @@ import Testing
         #expect((try? task.result?.get()) == nil ? cancelsTasks : !cancelsTasks)
         #expect(log.names.last == "invalidated")
         #expect(folder.names == (cancelsTasks ? [] : ["cookies"]))
-        // Once more it has nothing to wait for.
+        // A second close returns immediately.
         await session.close()
         gate.open()
         try await server.awaitOpenConnections(0)
     }
 
-    @Test func `a manager that is dropped leaves its tasks running, and its connections end with them`() async throws {
+    @Test func `a session manager that is released leaves its tasks running, and its connections close after them`() async throws
+    {
         let gate = try Gate()
         let server = try MisbehavingServer { _ in Reply(body: "x").held(by: gate) }
         var task: TransferTask? = try localSession().data(request(server))
@@ -78,7 +80,7 @@ import Testing
         try await server.awaitOpenConnections(0)
     }
 
-    @Test func `events come in their order`() async throws {
+    @Test func `events of redirects, challenges and responses are delivered in their order`() async throws {
         let server = try MisbehavingServer { request in
             switch request.path {
             case "/": .redirect(to: "/locked")
@@ -100,7 +102,7 @@ import Testing
             ])
     }
 
-    @Test func `suspending, retrying and failing are told too`() async throws {
+    @Test func `events of suspend, resume, retry and failure are delivered in their order`() async throws {
         let gate = try Gate()
         let folder = try ScratchDirectory()
         let server = try MisbehavingServer { request in
@@ -127,7 +129,7 @@ import Testing
             ])
     }
 
-    @Test func `Foundation's notifications tell of starts, stops, ends and files`() async throws {
+    @Test func `Foundation notifications are posted when a task resumes, moves its file and completes`() async throws {
         let folder = try ScratchDirectory()
         let server = try MisbehavingServer { _ in Reply(body: "x") }
         let session = try localSession()
@@ -135,7 +137,7 @@ import Testing
         let told = Locked<[String]>([])
         let end = Signal()
         @Sendable func tell(_ text: String) {
-            // In any order: Foundation delivers each in a task of its own.
+            // The order varies, because Foundation delivers each message in a task of its own.
             let count = told.withLock { told in
                 told.append(text)
                 return told.count
@@ -157,7 +159,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `Foundation's notification tells of a session's end and its tasks', if anybody wants it`(
+    func `Foundation notifications of a session's invalidation and tasks are posted if postsNotifications is set`(
         _ isWanted: Bool
     ) async throws {
         let server = try MisbehavingServer { _ in .never }
@@ -184,7 +186,7 @@ import Testing
         session?.invalidate(cancelsTasks: true)
         weak var gone: HTTPSessionManager?
         gone = session
-        // Nobody has to hold it for that.
+        // The session needs no owner for that.
         session = nil
         _ = await log.awaitInvalidation()
         // Foundation delivers each notification in a task of its own.
@@ -194,19 +196,19 @@ import Testing
         while gone != nil { await Task.yield() }
     }
 
-    @Test func `the shared session is one, and goes on`() async throws {
+    @Test func `the shared session is one object and cannot be invalidated`() async throws {
         let session = try HTTPSessionManager.shared
         #expect(try HTTPSessionManager.shared === session)
         session.invalidate(cancelsTasks: true)
         await session.close()
         let server = try MisbehavingServer { _ in Reply() }
-        // What it is asked here it refuses, being as strict as any: it has not ended.
+        // The shared session refuses insecure http like any other; it is not invalidated.
         #expect(await failure(session.data(request(server)))?.code == .insecureConnectionRefused)
         #expect(try await session.cookies.all().isEmpty)
     }
 
-    @Test func `what a session does not keep is on no disk`() async throws {
-        // In a process of its own: directories are a process's, and the other tests use them.
+    @Test func `an ephemeral session writes nothing to disk`() async throws {
+        // The exit test has its own process, because environment and working directory belong to the process.
         await #expect(processExitsWith: .success) {
             let folder = try ScratchDirectory()
             let path = folder.path
@@ -236,7 +238,7 @@ import Testing
         }
     }
 
-    @Test func `what was measured of each transaction`() async throws {
+    @Test func `metrics have one transaction with times and sizes for each redirect and response`() async throws {
         let server = try MisbehavingServer { request in
             request.path == "/" ? .redirect(to: "/next") : Reply(body: .pattern(10_000)).delayed(.milliseconds(20))
         }
@@ -270,7 +272,7 @@ import Testing
         #expect(second.fetchStart >= first.fetchStart)
     }
 
-    @Test func `what was measured over TLS`() async throws {
+    @Test func `metrics of a TLS connection have its version, cipher suite and handshake times`() async throws {
         let certificate = try SelfSignedCertificate()
         let server = try MisbehavingServer(tls: certificate.serverTLS) { _ in Reply(body: "x") }
         let policy = try SecurityPolicy.trusting(certificate)
@@ -282,7 +284,7 @@ import Testing
         #expect(start <= end)
     }
 
-    @Test func `a failed task has its transaction too`() async throws {
+    @Test func `a failed task has a transaction in its metrics and a URL without query in its error`() async throws {
         let server = try MisbehavingServer { _ in Reply(body: .pattern(1_000)).cut(afterBodyBytes: 10) }
         let log = EventLog()
         let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
@@ -294,7 +296,7 @@ import Testing
         #expect(await log.awaitInvalidation().contains("transaction 200"))
     }
 
-    @Test func `a task that was never started keeps no session, whoever listens`() async throws {
+    @Test func `a task that was never resumed does not keep its session alive`() async throws {
         let server = try MisbehavingServer { _ in Reply(body: "x") }
         let log = EventLog()
         var session: HTTPSessionManager? = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
@@ -305,7 +307,7 @@ import Testing
         try await server.awaitOpenConnections(0)
     }
 
-    @Test func `the end is posted behind the callbacks`() async throws {
+    @Test func `the task's completion is posted after its callbacks`() async throws {
         let server = try MisbehavingServer { _ in Reply(fields: ["Content-Type": "application/json"], body: "{}") }
         let session = try localSession()
         for _ in 0..<100 {

@@ -8,9 +8,9 @@ import HTTPTypes
 import NetworkLab
 import Testing
 
-/// What AFNetworking promises of its AFHTTPSessionManager.
+/// The documented behavior of AFNetworking's AFHTTPSessionManager.
 @Suite(.timeLimit(.minutes(20))) struct ManagerTests {
-    /// A server that says what it was asked, as JSON.
+    /// A server that returns the received request as JSON.
     private func echo() throws -> MisbehavingServer {
         try MisbehavingServer { request in
             let told: [String: String] = [
@@ -34,7 +34,8 @@ import Testing
 
     // MARK: Methods
 
-    @Test(arguments: ["/v1", "/v1/"]) func `each method asks below the base URL, parameters where they belong`(_ base: String)
+    @Test(arguments: ["/v1", "/v1/"])
+    func `each method resolves its path against the base URL and sends its parameters in the query or the body`(_ base: String)
         async throws
     {
         let server = try echo()
@@ -58,7 +59,7 @@ import Testing
         #expect(server.requests.filter { $0.method == "HEAD" }.map(\.target) == ["/v1/a?k=v%20w"])
     }
 
-    @Test func `a form of parts is posted below the base URL, parameters first`() async throws {
+    @Test func `a multipart form is posted below the base URL, parameters first`() async throws {
         let server = try echo()
         let session = try manager(server)
         var form = try MultipartForm(boundary: "B")
@@ -73,7 +74,7 @@ import Testing
         #expect(server.requests.first?["content-length"] == "\(server.requests.first?.bodyLength ?? 0)")
     }
 
-    @Test func `fields of one request stand before those of the serializer`() async throws {
+    @Test func `header fields of a request override those of the request serializer`() async throws {
         let server = try echo()
         var serializer = HTTPRequestSerializer()
         try serializer.setValue("all", forHTTPHeaderField: "X-Kind")
@@ -83,7 +84,7 @@ import Testing
         #expect(try await session.get("a", headerFields: [name: "one"]).json()?["kind"]?.string == "one")
     }
 
-    @Test func `Basic authorization goes out before any server asks`() async throws {
+    @Test func `Basic authorization of the request serializer is sent without a challenge`() async throws {
         let server = try echo()
         var serializer = HTTPRequestSerializer()
         try serializer.setAuthorizationHeaderField(username: "user", password: "password")
@@ -91,7 +92,7 @@ import Testing
         #expect(try await session.get("a").json()?["authorization"]?.string == "Basic dXNlcjpwYXNzd29yZA==")
     }
 
-    @Test func `the fields of a JSON serializer go out with a form too`() async throws {
+    @Test func `the fields of a JSON serializer are sent with a multipart form too`() async throws {
         let server = try echo()
         var base = HTTPRequestSerializer()
         try base.setAuthorizationHeaderField(username: "user", password: "password")
@@ -107,7 +108,7 @@ import Testing
         ("/v1", "", "/v1/"), ("/v1?x=y", "a", "/v1/a"), ("/v1?x=y", "", "/v1/?x=y"), ("", "a", "/a"), ("/v1", "/a", "/a"),
         ("/v1", "?q", "/v1/?q"),
         ("/v1", "../a", "/a"), ("/v1/x", "a b", "/v1/x/a%20b"),
-    ]) func `addresses are resolved against the base URL`(_ base: String, _ address: String, _ target: String) async throws {
+    ]) func `URLs are resolved against the base URL`(_ base: String, _ address: String, _ target: String) async throws {
         let server = try echo()
         #expect(try await manager(server, base).get(address).json()?["target"]?.string == target)
     }
@@ -116,12 +117,12 @@ import Testing
         "", "nonsense", "ftp://example.com/", "/path", "https://", "https://exam ple.com/", "https://a.example:99999/",
         "https://a.example/\n", "https://a.example/\0",
     ])
-    func `what is no base URL is an error`(_ text: String) {
+    func `an invalid base URL is a configuration error`(_ text: String) {
         let error = HTTPSessionError.thrown { try HTTPSessionManager(baseURL: text) }
         #expect(error?.code == .invalidConfiguration, "\(text.debugDescription)")
     }
 
-    @Test func `what cannot be serialized is the error of a task that never starts`() async throws {
+    @Test func `parameters that cannot be serialized fail the task before it connects`() async throws {
         let server = try echo()
         var serializer = HTTPRequestSerializer()
         serializer.queryStringSerialization = .custom { _, _ in throw Refusal() }
@@ -144,7 +145,7 @@ import Testing
 
     // MARK: Callbacks
 
-    /// What one of the callbacks was told.
+    /// The result that a callback received.
     private func callback(_ ask: (@escaping HTTPSessionManager.Success, @escaping HTTPSessionManager.Failure) -> TransferTask)
         async -> Result<JSONValue?, HTTPSessionError>?
     {
@@ -167,7 +168,8 @@ import Testing
         return result.withLock { $0 }
     }
 
-    @Test(arguments: ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]) func `success is called at 200, failure at 404`(
+    @Test(arguments: ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"])
+    func `the success callback is called for 200, the failure callback for 404`(
         _ method: String
     ) async throws {
         let server = try MisbehavingServer { request in
@@ -196,7 +198,7 @@ import Testing
         #expect(server.requests.map(\.method) == [method, method])
     }
 
-    @Test func `204 is no value, not an error`() async throws {
+    @Test func `204 is a success without a value`() async throws {
         let server = try MisbehavingServer { _ in Reply(204) }
         let session = try manager(server)
         guard case .success(nil)? = await callback({ session.get("a", success: $0, failure: $1) }) else {
@@ -205,7 +207,7 @@ import Testing
         }
     }
 
-    @Test func `a type that is no JSON, and a check that fails, are failures`() async throws {
+    @Test func `an unacceptable content type and a failed check call the failure callback`() async throws {
         let server = try MisbehavingServer { request in
             Reply(fields: ["Content-Type": request.path == "/v1/html" ? "text/html" : "application/json"], body: "{}")
         }
@@ -223,7 +225,7 @@ import Testing
         #expect(error.code == .badServerResponse && error.underlying is Refusal)
     }
 
-    @Test func `callbacks run on the queue and enter the group`() async throws {
+    @Test func `callbacks run on the completion queue and enter the group`() async throws {
         let server = try echo()
         let queue = DispatchQueue(label: "callbacks")
         let key = DispatchSpecificKey<Bool>()
@@ -244,7 +246,7 @@ import Testing
         #expect(places.withLock { $0.count } >= 2 && places.withLock { $0.allSatisfy(\.self) })
     }
 
-    @Test func `progress reaches the whole, of what is received and of what is sent`() async throws {
+    @Test func `progress of downloads and uploads reaches its total`() async throws {
         let server = try MisbehavingServer { _ in Reply(body: .pattern(300_000)) }
         let session = try localSession()
         let task = session.data(
@@ -252,7 +254,7 @@ import Testing
         let (down, up) = (task.foundationProgress(.download), task.foundationProgress(.upload))
         task.resume()
         _ = try await task.value
-        // The progress objects hear of it on the session's delivery queue.
+        // The progress objects are updated on the session's delivery queue.
         let end = Signal()
         let last = session.data(TransferRequest(url: server.url()))
         session.respond(
@@ -262,7 +264,7 @@ import Testing
         #expect(up.fractionCompleted == 1 && up.totalUnitCount == 200_000)
     }
 
-    @Test func `a Progress stops its task, lets it go on and cancels it`() async throws {
+    @Test func `a Foundation Progress pauses, resumes and cancels its task`() async throws {
         let gate = try Gate()
         let body = ReplyBody([.pattern(from: 0, count: 1_000), .wait(.gate(gate)), .pattern(from: 1_000, count: 1_000)])
         let server = try MisbehavingServer { _ in Reply(body: body) }
@@ -277,7 +279,7 @@ import Testing
             progress.resume()
             await log.await("resumed", times: round + 1)
         }
-        // Whatever is called first of what follows at once, the last word counts.
+        // Whichever call runs first, the last one decides.
         for _ in 0..<100 {
             progress.pause()
             progress.resume()
@@ -287,7 +289,7 @@ import Testing
     }
 
     @Test(arguments: [TransferTask.Kind.data, .upload, .download])
-    func `each kind of task tells when it goes on and when it stops`(
+    func `a notification is posted when a data, upload or download task is resumed, suspended and completed`(
         _ kind: TransferTask.Kind
     ) async throws {
         let gate = try Gate()
@@ -301,7 +303,7 @@ import Testing
         #expect(task.kind == kind)
         let told = Locked<[String]>([])
         let end = Signal()
-        // They come on threads of the center's own, in no order.
+        // The center delivers them on threads of its own, in any order.
         @Sendable func tell(_ text: String) {
             let count = told.withLock { told in
                 told.append(text)
@@ -328,7 +330,7 @@ import Testing
         for token in tokens { center.removeObserver(token) }
     }
 
-    // MARK: The policy's setter
+    // MARK: Setting the policy
 
     @Test(
         arguments: [
@@ -338,7 +340,7 @@ import Testing
             ("https://example.com", .publicKey, true), ("http://example.com", .publicKey, false), (nil, .certificate, false),
             (nil, .publicKey, false), ("HTTPS://example.com", .publicKey, true),
         ] as [(String?, SecurityPolicy.PinningMode, Bool)])
-    func `pinning needs a base URL of https`(_ base: String?, _ mode: SecurityPolicy.PinningMode, _ isTaken: Bool) throws {
+    func `pinning requires an https base URL`(_ base: String?, _ mode: SecurityPolicy.PinningMode, _ isTaken: Bool) throws {
         var configuration = localConfiguration()
         configuration.securityPolicy = SecurityPolicy(pinningMode: mode, pinnedCertificates: try MintedCertificates.set("leaf"))
         let error = HTTPSessionError.thrown { try HTTPSessionManager(baseURL: base, configuration: configuration) }

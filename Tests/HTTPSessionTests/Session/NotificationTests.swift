@@ -6,9 +6,9 @@ import HTTPTypes
 import NetworkLab
 import Testing
 
-/// What Foundation's notification centre is told of tasks.
+/// Messages of tasks that Foundation's notification center receives.
 @Suite(.timeLimit(.minutes(20))) struct NotificationTests {
-    /// Notes what is posted of a task. Foundation delivers each message in a task of its own, so that their order is no one's promise.
+    /// Records the messages posted for a task. Foundation delivers each message in a task of its own, in no guaranteed order.
     private final class Observer: Sendable {
         private let told = AsyncStream.makeStream(of: String.self)
         private let tokens = Locked<[NotificationCenter.ObservationToken]>([])
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test func `a download that loses its place is told of`() async throws {
+    @Test func `a notification is posted when a download cannot be moved because its destination was taken`() async throws {
         let (folder, gate) = (try ScratchDirectory(), try Gate())
         let server = try MisbehavingServer { _ in
             Reply(body: ReplyBody([.pattern(from: 0, count: 1_000), .wait(.gate(gate)), .bytes([1])]))
@@ -66,12 +66,12 @@ import Testing
         #expect(folder.names == ["file"])
     }
 
-    @Test func `a download whose place is taken from the beginning is told of too`() async throws {
+    @Test func `a notification is posted for a download whose destination exists from the beginning`() async throws {
         let folder = try ScratchDirectory()
         let server = try MisbehavingServer { _ in Reply(body: "x") }
         try Data("other".utf8).write(to: folder.url("file"))
         let end = Signal()
-        // Whoever wants to hear of such a task listens before it is there.
+        // The observer is registered before the task exists, because the task fails when it is created.
         let token = NotificationCenter.default.addObserver(of: TransferTask.self, for: .taskDidFailToMoveFile) { message in
             if message.error.context.url == server.url().absoluteString { end.fire() }
         }
@@ -89,7 +89,7 @@ import Testing
         NotificationCenter.default.removeObserver(token)
     }
 
-    @Test func `a download whose directory is not there is told of too`() async throws {
+    @Test func `a notification is posted for a download whose directory does not exist`() async throws {
         let folder = try ScratchDirectory()
         let server = try MisbehavingServer { _ in Reply(body: "x") }
         let task = try localSession().download(
@@ -101,7 +101,7 @@ import Testing
         #expect(folder.names == [])
     }
 
-    @Test func `stops and starts are told once each, and the file and the end`() async throws {
+    @Test func `notifications of resume and suspend are posted once each, then the moved file and completion`() async throws {
         let (folder, gate) = (try ScratchDirectory(), try Gate())
         let server = try MisbehavingServer { _ in Reply(body: "x").held(by: gate) }
         let log = EventLog()
@@ -118,9 +118,9 @@ import Testing
         #expect(told == ["completed", "moved file", "resumed", "resumed", "suspended"])
     }
 
-    // MARK: What the end is told with
+    // MARK: Content of the completion message
 
-    /// The end of a task as it is posted.
+    /// The completion message of a task.
     private func end(
         of path: String, _ listen: (HTTPSessionManager, TransferTask) -> Void = { _, _ in }
     ) async throws -> TransferTask.DidComplete {
@@ -146,7 +146,7 @@ import Testing
         return try #require(message.withLock { $0 })
     }
 
-    @Test func `the end is posted with what the callbacks were given, in their order`() async throws {
+    @Test func `the completion is posted with the values that the callbacks received, in their order`() async throws {
         let end = try await end(of: "/") { session, task in
             session.respond(to: task, success: { _, _ in }, failure: { _, _ in })
             session.respond(to: task, with: StringResponseSerializer(), success: { _, _ in }, failure: { _, _ in })
@@ -162,7 +162,7 @@ import Testing
     @Test(arguments: [
         ("/lost", HTTPSessionError.Code.connectionLost, false), ("/missing", .unacceptableStatus, true),
         ("/broken", .cannotDecodeContent, true),
-    ]) func `the end is posted with the error of the task, or of its serializer`(
+    ]) func `the completion is posted with the error of the task, or of its serializer`(
         _ path: String, _ code: HTTPSessionError.Code, _ hasResponse: Bool
     ) async throws {
         let end = try await end(of: path) { session, task in
@@ -175,7 +175,7 @@ import Testing
         #expect(told?.code == code)
     }
 
-    @Test func `without callbacks the end is the response as it came`() async throws {
+    @Test func `without callbacks the completion is posted with the response`() async throws {
         let end = try await end(of: "/missing")
         #expect(try end.result.get().statusCode == 404)
         #expect(end.serializations.isEmpty && end.serializedResponse == nil && end.error == nil)

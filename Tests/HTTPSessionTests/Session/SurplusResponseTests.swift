@@ -9,7 +9,8 @@ import Testing
 
 /// Surplus responses that arrive after the next request was sent.
 @Suite(.timeLimit(.minutes(10))) struct SurplusResponseTests {
-    /// The second request of the first connection gets `surplus`, and behind it its own response; everything else is right.
+    /// The second request of the first connection gets `surplus`, followed by its own response; all other requests get correct
+    /// responses.
     private static func reply(to request: ReceivedRequest, surplus: [ReplyBody.Segment]) -> Reply {
         guard request.connection == 1, request.numberOnConnection == 2 else { return Reply(body: "right") }
         var reply = Reply.raw(ReplyBody(surplus))
@@ -82,7 +83,7 @@ import Testing
     }
 
     @Test(arguments: [HTTPRequest.Method.put, .post])
-    func `a response before any byte of its request has reached the server is a surplus response`(_ method: HTTPRequest.Method)
+    func `a response sent before its request has reached the server is a surplus response`(_ method: HTTPRequest.Method)
         async throws
     {
         let server = try DeafServer()
@@ -101,7 +102,7 @@ import Testing
         }
     }
 
-    @Test func `responses of every framing keep their connection`() async throws {
+    @Test func `correct responses of every framing keep their connection open`() async throws {
         let replies: [Reply] = [
             Reply(body: "x"), Reply(body: "").interim(103, fields: ["Link": "</a>"]), Reply(204), Reply(304),
             Reply(body: "chunks").chunked(trailers: ["Digest": "x"]), .gzipBomb(inflatedBytes: 1_000), Reply(404, body: "none"),
@@ -121,7 +122,7 @@ import Testing
         #expect(server.seen.connections == 1)
     }
 
-    @Test func `a notice that an idle connection is closed costs no other connection`() async throws {
+    @Test func `a 408 that closes an idle connection does not close any other connection`() async throws {
         let gate = try Gate()
         let notice = "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
         let server = try MisbehavingServer { request in
@@ -137,19 +138,19 @@ import Testing
         #expect(server.requests.map(\.connection) == [1, 2, 2, 2])
     }
 
-    @Test func `a socket that has the descriptor of a closed connection says nothing of its response`() async throws {
+    @Test func `a reused file descriptor of a closed connection does not mark a response as surplus`() async throws {
         let server = try MisbehavingServer { request in
             request.numberOnConnection == 2 ? Reply(body: "right").closing() : Reply(body: "right")
         }
         let session = try localSession()
-        // Its request is not read, and its socket gets every descriptor that another one gives up.
+        // The server does not read this request, and its duplicated sockets take every descriptor that another socket frees.
         let isOver = Locked(false)
         let (loaded, isLoaded) = AsyncStream.makeStream(of: Void.self)
         let unread = try LoopbackListener { client, _ in
             var byte: UInt8 = 0
             recv(client, &byte, 1, Int32(MSG_PEEK))
             isLoaded.finish()
-            // In bursts: other tests need the processor too.
+            // The loop works in bursts, because other tests need the processor too.
             while !isOver.withLock({ $0 }) {
                 for _ in 0..<200 { close(dup(client)) }
                 poll(nil, 0, 1)

@@ -6,9 +6,9 @@ import HTTPTypes
 import NetworkLab
 import Testing
 
-/// Servers whose certificates a handler is asked about, through the whole library.
+/// Server trust handlers, tested through the complete library.
 @Suite(.timeLimit(.minutes(20))) struct TrustHandlerTests {
-    /// What a handler was asked, and what it says.
+    /// Records the server trust challenges and answers them.
     private final class Judge: Sendable {
         private let questions = Locked<[ServerTrustChallenge]>([])
         private let answer: @Sendable (ServerTrustChallenge) async -> ServerTrustDisposition
@@ -44,7 +44,7 @@ import Testing
 
     private func request(_ server: MisbehavingServer) -> TransferRequest { TransferRequest(url: server.url("/a?b=c")) }
 
-    @Test func `a server that the policy refuses is accepted, asked about once`() async throws {
+    @Test func `a server trust handler accepts a certificate that the policy refuses, called once per session`() async throws {
         let server = try server("foreign-leaf-chain")
         let judge = Judge(.accept)
         let session = try session(judge)
@@ -64,7 +64,7 @@ import Testing
         #expect(judge.asked.count == 1, "and never again")
     }
 
-    @Test func `monitors hear that a server is asked about, once`() async throws {
+    @Test func `monitors are notified once of a server trust challenge, before the response`() async throws {
         let server = try server("foreign-leaf-chain")
         let log = EventLog()
         let roots = try MintedCertificates.set("root")
@@ -78,7 +78,7 @@ import Testing
         #expect(events.first { $0.hasPrefix("server") || $0.hasPrefix("response") }?.hasPrefix("server") == true)
     }
 
-    @Test func `a server that the policy believes is rejected`() async throws {
+    @Test func `a server trust handler rejects a certificate that the policy trusts`() async throws {
         let server = try server("leaf-chain")
         let judge = Judge(.reject)
         let session = try session(judge)
@@ -89,11 +89,11 @@ import Testing
         }
         #expect(judge.asked.count == 1)
         #expect(server.requests.isEmpty)
-        // Another task of the session, without a handler: the policy decides.
+        // For a task without a handler, the policy decides.
         #expect(await failure(session.data(request(server), handlers: .init())) == nil)
     }
 
-    @Test func `the default is the policy's word`() async throws {
+    @Test func `with performDefaultHandling the policy decides`() async throws {
         let judge = Judge(.performDefaultHandling)
         let session = try session(judge)
         let (good, bad) = (try server("leaf-chain"), try server("expired-chain"))
@@ -104,7 +104,9 @@ import Testing
         #expect(bad.requests.isEmpty)
     }
 
-    @Test func `another chain for the same host is asked about anew, another session as well`() async throws {
+    @Test func `another certificate chain of the same host, and another session, call the server trust handler again`()
+        async throws
+    {
         let judge = Judge(.accept)
         let session = try session(judge)
         let (one, other) = (try server("foreign-leaf-chain"), try server("self-signed-san"))
@@ -113,11 +115,11 @@ import Testing
         let second = Judge(.reject)
         #expect(await failure(try self.session(second).data(request(one)))?.code == .certificateHasUnknownRoot)
         #expect(second.asked.count == 1)
-        // A task without a handler never profits from another's.
+        // Another task's decision does not apply to a task without a handler.
         #expect(await failure(session.data(request(one), handlers: .init()))?.code == .certificateHasUnknownRoot)
     }
 
-    @Test func `two tasks at once both go through`() async throws {
+    @Test func `two tasks that wait for the same server trust decision both succeed`() async throws {
         let server = try server("foreign-leaf-chain")
         let gate = Signal()
         let judge = Judge { _ in
@@ -131,7 +133,7 @@ import Testing
         for task in tasks { #expect(await failure(task) == nil) }
     }
 
-    @Test func `a handler that never answers has its time`() async throws {
+    @Test func `a server trust handler that never returns fails the task after the handler timeout`() async throws {
         let server = try server("leaf-chain")
         let never = Signal()
         let judge = Judge { _ in
@@ -143,7 +145,7 @@ import Testing
         #expect(server.requests.isEmpty)
     }
 
-    @Test func `a task cancelled while its handler thinks ends, and what is said then changes nothing`() async throws {
+    @Test func `a task canceled while its server trust handler runs ends, and the decision is ignored`() async throws {
         let server = try server("leaf-chain")
         let (asked, gate) = (Signal(), Signal())
         let judge = Judge { _ in
@@ -160,7 +162,7 @@ import Testing
         #expect(server.requests.isEmpty)
     }
 
-    @Test func `a server that shows another certificate at every connection is given up`() async throws {
+    @Test func `a server with another certificate on each connection fails after ten server trust challenges`() async throws {
         @Sendable func next(at address: ListeningAddress) throws -> MisbehavingServer {
             try MisbehavingServer(at: address, tls: SelfSignedCertificate().serverTLS) { _ in Reply(body: "x") }
         }
@@ -180,7 +182,8 @@ import Testing
         #expect(judge.asked.count == 10)
     }
 
-    @Test(arguments: [ServerTLS.Version.v1_2, .v1_3]) func `a server that requires a certificate gets it, from PEM and PKCS#12`(
+    @Test(arguments: [ServerTLS.Version.v1_2, .v1_3])
+    func `a client identity from PEM or PKCS#12 is presented to a server that requires a certificate`(
         _ version: ServerTLS.Version
     ) async throws {
         var tls = try ServerTLS.minted("leaf-chain")
@@ -216,7 +219,7 @@ import Testing
         #expect(server.requests.count == 6)
     }
 
-    @Test func `versions and ciphers are kept to`() async throws {
+    @Test func `the minimum and maximum TLS version and the cipher list of the policy are enforced`() async throws {
         for version in [ServerTLS.Version.v1_0, .v1_1, .v1_2, .v1_3] {
             var tls = try ServerTLS.minted("leaf-chain")
             (tls.minimumVersion, tls.maximumVersion) = (version, version)
@@ -248,7 +251,7 @@ import Testing
         #expect(error?.code == .invalidConfiguration)
     }
 
-    @Test func `a server whose versions do not fit is not asked again`() async throws {
+    @Test func `a TLS version mismatch is not retried`() async throws {
         var tls = try ServerTLS.minted("leaf-chain")
         tls.maximumVersion = .v1_2
         let server = try MisbehavingServer(tls: tls) { _ in Reply(body: "x") }
@@ -260,7 +263,7 @@ import Testing
         #expect(server.seen.connections == 1)
     }
 
-    @Test func `a proxy is judged by its own policy, and never by the server's pins`() async throws {
+    @Test func `an HTTPS proxy is evaluated by the proxy's security policy, not by the server's pins`() async throws {
         let own = try SelfSignedCertificate()
         let proxy = try ProxyServer(tls: own.serverTLS)
         let server = try server("leaf-chain")
@@ -283,12 +286,12 @@ import Testing
             refused?.code == .certificateHasUnknownRoot && refused?.reason.contains("proxy") == true,
             "\(String(describing: refused))")
         #expect(server.requests.count == 1)
-        // Also where nothing behind it speaks TLS.
+        // The same applies if the server behind the proxy has no TLS.
         let plain = try MisbehavingServer { _ in Reply(body: "x") }
         #expect(await failure(try way([wrong], trusting).data(request(plain))) == nil)
         #expect(await failure(try way([pin], .default).data(request(plain)))?.code == .certificateHasUnknownRoot)
         #expect(plain.requests.count == 1)
-        // A handler is asked about servers, not about proxies.
+        // The handler is called for servers, not for proxies.
         let judge = Judge(.accept)
         let asking = try session(judge) {
             $0.proxy = .explicit(proxy.url().absoluteString)
@@ -298,7 +301,8 @@ import Testing
         #expect(judge.asked.map { $0.certificates.first?.subject } == ["CN=leaf"])
     }
 
-    @Test func `lists of revoked certificates: of the authority, expired, forged, of another`() async throws {
+    @Test func `certificate revocation lists are used; expired, forged or unrelated lists make the chain untrusted`() async throws
+    {
         let server = try server("revoked-chain")
         let good = try self.server("leaf-chain")
         for (name, forGood, forRevoked) in [
@@ -316,7 +320,7 @@ import Testing
         #expect(throws: HTTPSessionError.self) { try RevocationLists(Data("garbage".utf8)) }
     }
 
-    @Test func `what a task's own handler says is said for that task`() async throws {
+    @Test func `the decision of a task's own server trust handler applies to that task only`() async throws {
         let server = try server("foreign-leaf-chain")
         let session = try session()
         for _ in 0..<2 {

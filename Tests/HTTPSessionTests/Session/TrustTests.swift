@@ -7,7 +7,7 @@ import NetworkLab
 import Testing
 
 extension ServerTLS {
-    /// The minted certificates of `chain`, then `extra`; the key is that of the name before `-chain`.
+    /// The minted certificates of `chain`, then `extra`; the private key belongs to the name before `-chain`.
     static func minted(_ chain: String, extra: [String] = []) throws -> ServerTLS {
         let name = chain.hasSuffix("-chain") ? String(chain.dropLast(6)) : chain
         let texts = try ([chain] + extra).map { String(decoding: try MintedCertificates.data("\($0).pem"), as: UTF8.self) }
@@ -21,7 +21,7 @@ private func outcome(_ task: TransferTask) async -> Outcome {
     await failure(task).map { .refused($0.code) } ?? .accepted
 }
 
-/// A policy whose only authority is the tests' root.
+/// A policy whose only root is the tests' root.
 private func policy(
     _ mode: SecurityPolicy.PinningMode = .none, _ pins: String..., allows: Bool = false, names: Bool = true,
     roots: String = "root"
@@ -39,9 +39,9 @@ private func hostPins(_ pattern: String, _ names: String...) throws -> SecurityP
     return policy
 }
 
-/// Policies, through the whole library, against servers of this machine.
+/// Security policies, tested through the complete library against servers on this machine.
 @Suite(.timeLimit(.minutes(20))) struct TrustTests {
-    /// A session in which every name of `hosts` is this machine.
+    /// A session in which every name in `hosts` resolves to this machine.
     private func session(
         _ policy: SecurityPolicy, hosts: [String] = [], port: UInt16 = 0, handlers: TransferHandlers = .init(),
         _ change: (inout SessionConfiguration) -> Void = { _ in }
@@ -156,7 +156,7 @@ private func hostPins(_ pattern: String, _ names: String...) throws -> SecurityP
             policy: { try policy(.publicKey, allows: true, names: false) }, answer: .pinMismatch),
     ]
 
-    @Test(arguments: rows) func `the decision table, through the engine`(_ row: Row) async throws {
+    @Test(arguments: rows) func `the decision table of trust and pinning holds over a TLS connection`(_ row: Row) async throws {
         let server = try server(.minted(row.chain, extra: row.extra))
         let session = try session(row.policy(), hosts: [row.host], port: server.port)
         let result = await outcome(session.data(TransferRequest(url: try url(server, row.host))))
@@ -172,7 +172,7 @@ private func hostPins(_ pattern: String, _ names: String...) throws -> SecurityP
         ("127.0.0.1", "127.0.0.1"), ("[::1]", "[::1]"), ("::1", "[::1]"), ("::1", "[0:0:0:0:0:0:0:1]"),
         ("[0:0::1]", "[::1]"), ("127.0.0.1", "127.1"), ("127.0.0.1", "0x7f000001"), ("127.0.0.1", "2130706433"),
         ("localhost", "local%68ost"),
-    ]) func `pins hold however the host is written`(_ pattern: String, _ host: String) async throws {
+    ]) func `host pins apply to every spelling of the host`(_ pattern: String, _ host: String) async throws {
         for names in [true, false] {
             let server =
                 host.contains("[")
@@ -193,7 +193,7 @@ private func hostPins(_ pattern: String, _ names: String...) throws -> SecurityP
     @Test(arguments: [
         ("bücher.example", HTTPSessionError.Code.pinMismatch), ("B\u{fc}CHER.example", .pinMismatch),
         ("xn--bcher-kva.example", .pinMismatch), ("b%C3%BCcher.example", .pinMismatch),
-    ]) func `pins hold for international names`(_ host: String, _ code: HTTPSessionError.Code) async throws {
+    ]) func `host pins apply to international host names`(_ host: String, _ code: HTTPSessionError.Code) async throws {
         let server = try server(.minted("leaf-chain"))
         var wrong = try hostPins("xn--bcher-kva.example", "foreign-leaf")
         wrong.validatesDomainName = false
@@ -204,7 +204,7 @@ private func hostPins(_ pattern: String, _ names: String...) throws -> SecurityP
 
     // MARK: Isolation
 
-    @Test func `of many tasks at once each hears why its server is refused`() async throws {
+    @Test func `each of many concurrent tasks gets its server's pin mismatch as its error`() async throws {
         let server = try server(.minted("leaf-chain"))
         let session = try session(hostPins("localhost", "foreign-leaf"), hosts: ["localhost"], port: server.port)
         let url = try url(server)
@@ -214,7 +214,7 @@ private func hostPins(_ pattern: String, _ names: String...) throws -> SecurityP
     }
 
     @Test(arguments: [ServerTLS.Version.v1_2, .v1_3])
-    func `a server that resumes sessions is believed under one policy and refused under another`(_ version: ServerTLS.Version)
+    func `a resumed TLS session does not bypass another session's pins`(_ version: ServerTLS.Version)
         async throws
     {
         var tls = try ServerTLS.minted("leaf-chain")

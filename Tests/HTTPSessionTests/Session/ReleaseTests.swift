@@ -5,15 +5,15 @@ import Testing
 
 @testable import HTTPSession
 
-/// What a user's closures hold may ask anything of its task and its session when it ends.
-@Suite(.timeLimit(.minutes(5))) struct LettingGoTests {
+/// Objects that a user's closures capture may use the task and the session when they are deinitialized.
+@Suite(.timeLimit(.minutes(5))) struct ReleaseTests {
     private final class Held: Sendable {
         let end: @Sendable () -> Void
         init(_ end: @escaping @Sendable () -> Void) { self.end = end }
         deinit { end() }
     }
 
-    @Test func `what a progress callback holds may ask its task when it ends`() async throws {
+    @Test func `an object captured by a progress callback can use its task in deinit`() async throws {
         let server = try MisbehavingServer { _ in Reply(body: "x") }
         let session = try localSession()
         let (ends, ended) = AsyncStream.makeStream(of: TransferTask.State.self)
@@ -33,7 +33,9 @@ import Testing
     }
 
     @Test(arguments: ["handler", "body", "session"])
-    func `what a task holds ends off the session's thread, and may ask for the session's tasks`(_ place: String) async throws {
+    func `closures of a task are released off the session's thread, so that deinit can read the session's tasks`(_ place: String)
+        async throws
+    {
         let server = try MisbehavingServer { request in
             request.path == "/redirect" ? .redirect(to: "/") : Reply(body: "x")
         }
@@ -58,7 +60,7 @@ import Testing
             } else {
                 handlers.response = { _ in withExtendedLifetime(held) { .allow } }
             }
-            // Nobody but the session holds it.
+            // Only the session references this task.
             _ = session?.data(request, handlers: handlers)
         }
         if place == "session" { session?.invalidate(cancelsTasks: true) }
@@ -67,7 +69,7 @@ import Testing
         for _ in 0..<200 { #expect(await threads.next() != "letting-go") }
     }
 
-    @Test func `a task that nobody started and nobody holds ends with its callbacks, and lets its session end`() async throws {
+    @Test func `a task that was never resumed is released with its callbacks and session`() async throws {
         let server = try MisbehavingServer { _ in Reply() }
         let (released, group) = (Signal(), DispatchGroup())
         weak var forgotten: TransferTask?
@@ -85,7 +87,7 @@ import Testing
         #expect(group.wait(timeout: .now()) == .success)
     }
 
-    @Test func `readers of progress that have left are let go of`() async throws {
+    @Test func `readers of progress are released when they stop reading`() async throws {
         let server = try MisbehavingServer { _ in .never }
         let task = try localSession().data(TransferRequest(url: server.url()))
         for _ in 0..<100 { for await _ in task.progress { break } }
