@@ -111,7 +111,7 @@ import Testing
         for session in sessions { #expect(Set(try await session.cookies.all()) == all) }
     }
 
-    @Test func `invalidating a session writes the shared cookie file and leaves the store to the other sessions`() async throws {
+    @Test func `invalidating a session writes the shared cookie file, and other sessions still use the store`() async throws {
         let server = try server()
         let folder = try ScratchDirectory()
         let file = folder.url("cookies")

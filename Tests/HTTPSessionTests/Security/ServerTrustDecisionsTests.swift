@@ -71,7 +71,7 @@ import Testing
 
     // MARK: Through the verification callback
 
-    /// Kept like in a session: for the decisions, a policy that is prepared again is another policy.
+    /// The prepared policy, kept as a session keeps it, because a policy that is prepared again is another one to the decisions.
     private let policy: PreparedPolicy
 
     init() throws {

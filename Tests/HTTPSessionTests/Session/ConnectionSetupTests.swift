@@ -7,7 +7,7 @@ import NetworkLab
 import Reachability
 import Testing
 
-/// How a session reaches a server: Unix sockets, host overrides, proxies, network namespaces, interfaces.
+/// Connection setup of a session: Unix sockets, host overrides, proxies, network namespaces, interfaces.
 @Suite(.timeLimit(.minutes(20))) struct ConnectionSetupTests {
     @Test func `with unixSocketPath every connection uses the Unix socket`() async throws {
         let folder = try ScratchDirectory()

@@ -193,7 +193,7 @@ import Testing
         #expect(server.requests.allSatisfy { $0["range"] == nil })
     }
 
-    @Test func `a server that sends short ranges is asked for as many as the file needs`() async throws {
+    @Test func `a download from a server that sends short ranges continues until the file is complete`() async throws {
         let server = try server { request in
             let start = Int64(request["range"]?.dropFirst(6).dropLast() ?? "") ?? 0
             return Self.rest(request, to: min(start + 20_000, 1_000_000))

@@ -271,8 +271,8 @@ import Testing
         var tls = certificate.serverTLS
         tls.applicationProtocol = "h2"
         let gate = try Gate()
-        // `:status` as an index into HPACK's static table (RFC 7541 appendix A): 8 is `:status 200`, and another status is a
-        // literal value with the name of index 8.
+        // `:status` as an index into HPACK's static table (RFC 7541 appendix A): 8 is `:status 200`. Another status is a literal
+        // value with the name of index 8.
         let (ok, interim): ([UInt8], [UInt8]) = ([0x88], [0x08, 3] + Array("103".utf8))
         let frames = [
             Self.frame(1, 4, stream: 1, interim), Self.frame(1, 4, stream: 1, ok),

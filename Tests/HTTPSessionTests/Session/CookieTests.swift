@@ -37,7 +37,7 @@ import Testing
         #expect(sorted(try await said(session, server.url("/login"))) == ["a=1", "kept=2", "login=yes"])
     }
 
-    @Test func `cookies are not sent to another host, nor kept or sent without handlesCookies or without a cookie store`()
+    @Test func `cookies are not sent to other hosts, and not used without handlesCookies or a cookie store`()
         async throws
     {
         let server = try server()

@@ -52,7 +52,7 @@ import Testing
 
     // MARK: Failures of adapters
 
-    @Test func `an adapter that fails is retried when an interceptor decides so`() async throws {
+    @Test func `an adapter that fails is retried if an interceptor decides so`() async throws {
         let server = try server("done")
         let count = Counter()
         let manager = try session(
@@ -135,7 +135,7 @@ import Testing
         #expect(seen.withLock { $0.count } == 1)
     }
 
-    @Test func `a status of 400 or above is shown to interceptors once`() async throws {
+    @Test func `interceptors are called once for a status of 400 or above`() async throws {
         let server = try MisbehavingServer { _ in Reply(418) }
         let manager = try session(retrying(upTo: 0))
         await #expect(throws: HTTPSessionError.self) { _ = try await manager.get(server.url().absoluteString).data() }
@@ -173,7 +173,7 @@ import Testing
         gate.open()
     }
 
-    @Test func `an interceptor that does not answer after a failed serializer is timed out`() async throws {
+    @Test func `an interceptor that never returns after a failed serializer fails as handlerTimedOut`() async throws {
         let server = try server("no JSON")
         let hanging = Interceptor { _ in
             await withTaskCancellationHandler {

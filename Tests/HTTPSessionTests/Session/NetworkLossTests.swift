@@ -56,7 +56,7 @@ import Testing
         #expect(response.metrics.retryCount == 0 && response.metrics.bytesResumed == 0)
     }
 
-    @Test func `a task released by connectivity waits again after another network loss, and uses no retry`() async throws {
+    @Test func `a task that resumed after a network loss waits again after another, and uses no retry`() async throws {
         let (first, second) = (try Gate(), try Gate())
         let count = Counter()
         let server = try lab.server { request in

@@ -8,7 +8,7 @@ import Testing
 
 /// Observers of Reachability's notifications.
 @Suite(.timeLimit(.minutes(5))) struct ObserverTests {
-    @Test func `statusDidChange is posted with its update when a server goes away`() async throws {
+    @Test func `statusDidChange is posted with its update when a server stops`() async throws {
         let server = Locked<MisbehavingServer?>(try MisbehavingServer { _ in Reply() })
         let port = try #require(server.withLock { $0?.port })
         let settings = ProbeSettings(interval: .milliseconds(100), timeout: .seconds(60), failAfter: 1, recoverAfter: 1)

@@ -47,8 +47,8 @@ import Testing
     }
 
     @Test func `maximumReceiveRate limits a download`() async throws {
-        // libcurl checks the rate after at most 100 reads of 16 KiB: data in the socket buffer is read at once, and only then the
-        // average is kept.
+        // libcurl checks the rate after at most 100 reads of 16 KiB. Data in the socket buffer is therefore read at full speed;
+        // the average is kept afterwards.
         let server = try MisbehavingServer { _ in Reply(body: .pattern(4_000_000)) }
         let session = try localSession { $0.maximumReceiveRate = 2_500_000 }
         let start = ContinuousClock.now

@@ -2,7 +2,7 @@ import Foundation
 import HTTPSession
 import Testing
 
-/// Servers that send surplus responses at random times: 400 requests, or as many as `NETWATCH_SURPLUS_REQUESTS` says.
+/// Servers that send surplus responses at random times: 400 requests, or the number in `NETWATCH_SURPLUS_REQUESTS`.
 /// `NETWATCH_SURPLUS_SEED` sets the seed.
 @Suite(.serialized, .timeLimit(.minutes(10))) struct SurplusStressTests {
     private static let environment = ProcessInfo.processInfo.environment
