@@ -16,14 +16,14 @@ import Testing
         }
     }
 
-    private func said(_ session: HTTPSessionManager, _ url: URL) async throws -> Set<String> {
+    private func sentCookies(_ session: HTTPSessionManager, _ url: URL) async throws -> Set<String> {
         let text = String(decoding: try await session.data(TransferRequest(url: url)).value.data, as: UTF8.self)
         return Set(text.components(separatedBy: "; ").filter { !$0.isEmpty })
     }
 
     private func set(_ cookie: String, at server: MisbehavingServer, by session: HTTPSessionManager) async throws {
         let query = cookie.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? ""
-        #expect(try await said(session, server.url("/set?\(query)")) == ["set"])
+        #expect(try await sentCookies(session, server.url("/set?\(query)")) == ["set"])
     }
 
     private func session(_ store: CookieStore, _ monitors: [any EventMonitor] = []) throws -> HTTPSessionManager {
@@ -34,15 +34,15 @@ import Testing
         let server = try server()
         let store = CookieStore()
         let (one, other) = (try session(store), try session(store))
-        #expect(try await said(other, server.url("/")) == [])
+        #expect(try await sentCookies(other, server.url("/")) == [])
         try await set("a=1", at: server, by: one)
         #expect(store.all().map(\.name) == ["a"])
-        #expect(try await said(other, server.url("/")) == ["a=1"])
+        #expect(try await sentCookies(other, server.url("/")) == ["a=1"])
         try await set("a=2; Max-Age=1000", at: server, by: other)
         try await set("b=1; Path=/; HttpOnly", at: server, by: other)
-        #expect(try await said(one, server.url("/")) == ["a=2", "b=1"])
+        #expect(try await sentCookies(one, server.url("/")) == ["a=2", "b=1"])
         try await set("a=; Max-Age=0", at: server, by: one)
-        #expect(try await said(other, server.url("/")) == ["b=1"])
+        #expect(try await sentCookies(other, server.url("/")) == ["b=1"])
         #expect(store.cookies(for: server.url("/")).map(\.isHTTPOnly) == [true])
         #expect(store.cookies(for: try #require(URL(string: "http://other.example/"))) == [])
     }
@@ -53,23 +53,23 @@ import Testing
         let (one, other) = (try session(store), try session(store))
         let cookie = Cookie(name: "own", value: "1", domain: "127.0.0.1")
         try store.set(cookie)
-        #expect(try await said(one, server.url("/")) == ["own=1"])
-        #expect(try await said(other, server.url("/")) == ["own=1"])
+        #expect(try await sentCookies(one, server.url("/")) == ["own=1"])
+        #expect(try await sentCookies(other, server.url("/")) == ["own=1"])
         try await one.cookies.set(Cookie(name: "more", value: "2", domain: "127.0.0.1"))
-        #expect(try await said(other, server.url("/")) == ["own=1", "more=2"])
+        #expect(try await sentCookies(other, server.url("/")) == ["own=1", "more=2"])
         #expect(Set(try await other.cookies.all()) == Set(store.all()))
         try await other.cookies.delete(cookie)
         #expect(store.all().map(\.name) == ["more"])
-        #expect(try await said(one, server.url("/")) == ["more=2"])
+        #expect(try await sentCookies(one, server.url("/")) == ["more=2"])
         // The domain cookie replaces the host-only cookie of the same name, domain and path.
         try store.set(Cookie(name: "more", value: "3", domain: "127.0.0.1", includesSubdomains: true))
         #expect(store.all().count == 1)
-        #expect(try await said(one, server.url("/")) == ["more=3"])
+        #expect(try await sentCookies(one, server.url("/")) == ["more=3"])
         try store.set(Cookie(name: "more", value: "", domain: "127.0.0.1", includesSubdomains: true, expires: .distantPast))
-        #expect(try await said(one, server.url("/")) == [])
+        #expect(try await sentCookies(one, server.url("/")) == [])
         try store.set(cookie)
         store.deleteAll()
-        #expect(try await said(other, server.url("/")) == [])
+        #expect(try await sentCookies(other, server.url("/")) == [])
         #expect(store.all() == [])
     }
 
@@ -124,7 +124,7 @@ import Testing
         #expect(try String(contentsOf: file, encoding: .utf8).contains("a\t1\n"))
         let attributes = try FileManager.default.attributesOfItem(atPath: file.path)
         #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
-        #expect(try await said(sessions[1], server.url("/")) == ["a=1"])
+        #expect(try await sentCookies(sessions[1], server.url("/")) == ["a=1"])
         try await set("b=2; Max-Age=1000", at: server, by: sessions[1])
         try await store.save()
         #expect(try String(contentsOf: file, encoding: .utf8).contains("b\t2\n"))
@@ -133,7 +133,7 @@ import Testing
         _ = await otherLog.awaitInvalidation()
         let next = try CookieStore(file: file)
         #expect(Set(next.all().map(\.name)) == ["a", "b", "c"])
-        #expect(try await said(session(next), server.url("/")) == ["a=1", "b=2", "c=3"])
+        #expect(try await sentCookies(session(next), server.url("/")) == ["a=1", "b=2", "c=3"])
     }
 
     @Test func `an http response does not replace a secure cookie that another session received meanwhile`() async throws {
@@ -211,8 +211,8 @@ import Testing
         var request = TransferRequest(url: server.url("/"))
         request.options.handlesCookies = false
         #expect(try await one.data(request).value.data.isEmpty)
-        #expect(try await said(stranger, server.url("/")) == ["b=1"])
-        #expect(try await said(one, server.url("/")) == ["a=1"])
+        #expect(try await sentCookies(stranger, server.url("/")) == ["b=1"])
+        #expect(try await sentCookies(one, server.url("/")) == ["a=1"])
     }
 
     @Test func `a cookie received with an authentication challenge is shared, also if libcurl answers the challenge`()
@@ -233,8 +233,8 @@ import Testing
             handlers: TransferHandlers(challenge: { _ in .useCredential(Credential(user: "me", password: "word")) }),
             credentials: credentials)
         let other = try session(store)
-        #expect(try await said(one, server.url("/")) == ["in"])
+        #expect(try await sentCookies(one, server.url("/")) == ["in"])
         #expect(store.all().map(\.name) == ["seen"])
-        #expect(try await said(other, server.url("/say")) == Set(store.all().map { "seen=\($0.value)" }))
+        #expect(try await sentCookies(other, server.url("/say")) == Set(store.all().map { "seen=\($0.value)" }))
     }
 }

@@ -29,9 +29,10 @@ import Testing
         ]
         for other in others { #expect(!first.fits(other, trust: nil), "\(other)") }
         // A new property of a plan is either set by every attempt or compared; add it to one of these lists.
-        let saidAnew = ["url", "headerLines", "usesProxy", "unaskedCredential"]
+        let setByEachAttempt = ["url", "headerLines", "usesProxy", "unaskedCredential"]
         #expect(
-            Mirror(reflecting: plan()).children.count == saidAnew.count + ["login", "proxyLogin", "body"].count + others.count)
+            Mirror(reflecting: plan()).children.count == setByEachAttempt.count + ["login", "proxyLogin", "body"].count
+                + others.count)
     }
 
     @Test func `the maximum idle time is set by every attempt if the setup has one`() throws {

@@ -5,18 +5,18 @@ import Testing
 struct HeadReaderTests {
     /// The result of reading the lines in order: `*` if a head begins, the status of a complete head, `!` for an error.
     private func read(_ lines: [String]) -> String {
-        var (reader, said) = (HeadReader(), "")
+        var (reader, result) = (HeadReader(), "")
         for line in lines {
             Array(line.utf8).withUnsafeBytes { line in
-                if reader.begins(with: line) { said += "*" }
+                if reader.begins(with: line) { result += "*" }
                 do throws(HTTPSessionError) {
-                    if let head = try reader.add(line) { said += "\(head.statusCode)" }
+                    if let head = try reader.add(line) { result += "\(head.statusCode)" }
                 } catch {
-                    said += "!"
+                    result += "!"
                 }
             }
         }
-        return said
+        return result
     }
 
     @Test func `a response head is complete after an empty line that ends in CRLF or LF`() {

@@ -98,12 +98,12 @@ import Testing
         let request = TransferRequest(url: try #require(URL(string: SerializedRequest.url)), method: .post)
         let serialized = try HTTPRequestSerializer(headerFields: [:]).multipartRequest(
             request, parameters: ["user": ["a b", nil], "bytes": .data(Data("\r\n".utf8))], form: form)
-        guard case .multipart(let whole) = serialized.body else {
+        guard case .multipart(let completeForm) = serialized.body else {
             Issue.record("no form")
             return
         }
         #expect(
-            try await wire(whole) == """
+            try await wire(completeForm) == """
                 --B\r
                 Content-Disposition: form-data; name="bytes"\r
                 \r
@@ -154,15 +154,15 @@ import Testing
                 continuation.finish()
             }
         }
-        var whole = try form {
+        var completeForm = try form {
             try $0.appendPart(form: Data(count: 100_000), name: "large")
             try $0.appendPart(stream: stream, length: 6, name: "s", fileName: "s")
         }
-        #expect(whole.contentLength == Int64(try await wire(whole).utf8.count))
-        try whole.appendPart(stream: stream, length: nil, name: "s", fileName: "s")
-        #expect(whole.contentLength == nil)
+        #expect(completeForm.contentLength == Int64(try await wire(completeForm).utf8.count))
+        try completeForm.appendPart(stream: stream, length: nil, name: "s", fileName: "s")
+        #expect(completeForm.contentLength == nil)
         #expect(
-            HTTPSessionError.thrown { try whole.appendPart(stream: stream, length: -1, name: "", fileName: "") }?.code
+            HTTPSessionError.thrown { try completeForm.appendPart(stream: stream, length: -1, name: "", fileName: "") }?.code
                 == .invalidRequest)
     }
 

@@ -19,18 +19,18 @@ struct MintedCertificates {
         try script.run()
         script.waitUntilExit()
         guard script.terminationStatus == 0 else {
-            throw Failure(what: "new-certificates ended with \(script.terminationStatus)")
+            throw Failure(message: "new-certificates ended with \(script.terminationStatus)")
         }
         let names = try FileManager.default.contentsOfDirectory(atPath: directory.path)
         files = try names.reduce(into: [:]) { $0[$1] = Array(try Data(contentsOf: directory.appendingPathComponent($1))) }
     }
 
     struct Failure: Error {
-        let what: String
+        let message: String
     }
 
     static func data(_ name: String) throws -> Data {
-        guard let bytes = try shared.get().files[name] else { throw Failure(what: "no \(name)") }
+        guard let bytes = try shared.get().files[name] else { throw Failure(message: "no \(name)") }
         return Data(bytes)
     }
 

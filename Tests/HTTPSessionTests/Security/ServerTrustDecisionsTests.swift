@@ -87,7 +87,7 @@ import Testing
     }
 
     private func asked(_ trust: ServerTrust) throws -> ServerTrustChallenge {
-        guard case .undecided(let challenge)? = trust.verdict else { throw MintedCertificates.Failure(what: "nobody asked") }
+        guard case .undecided(let challenge)? = trust.verdict else { throw MintedCertificates.Failure(message: "no challenge") }
         return challenge
     }
 

@@ -10,14 +10,14 @@ import Testing
 @Suite struct SessionResumptionTests {
     static let versions: [ClosedRange<Int32>] = [TLS1_2_VERSION...TLS1_2_VERSION, TLS1_3_VERSION...TLS1_3_VERSION]
 
-    private func believing() throws -> SecurityPolicy {
+    private func trustingPolicy() throws -> SecurityPolicy {
         var policy = SecurityPolicy.default
         policy.roots = .given(try MintedCertificates.set("root"))
         return policy
     }
 
-    private func refusing() throws -> SecurityPolicy {
-        var policy = try believing()
+    private func refusingPolicy() throws -> SecurityPolicy {
+        var policy = try trustingPolicy()
         policy.hostPins = [try HostPins("localhost", pins: [MintedCertificates.one("foreign-leaf").publicKeyPin.description])]
         return policy
     }
@@ -45,7 +45,7 @@ import Testing
     @Test(arguments: versions) func `the same policy resumes a TLS session without another verification`(
         _ versions: ClosedRange<Int32>
     ) throws {
-        let (conversation, second) = try resume(versions, trust(believing()), trust(believing()))
+        let (conversation, second) = try resume(versions, trust(trustingPolicy()), trust(trustingPolicy()))
         #expect(conversation.isComplete && conversation.isResumed)
         #expect(second.verdict == nil && second.refusedSessions == 0)
         #expect(second.admits(conversation.rawClient))
@@ -55,7 +55,7 @@ import Testing
     @Test(arguments: versions) func `another policy does not resume the TLS session, verifies the chain, and refuses`(
         _ versions: ClosedRange<Int32>
     ) throws {
-        let (conversation, second) = try resume(versions, trust(believing()), trust(refusing()))
+        let (conversation, second) = try resume(versions, trust(trustingPolicy()), trust(refusingPolicy()))
         #expect(!conversation.isComplete && !conversation.isResumed)
         #expect(second.error?.code == .pinMismatch)
         #expect(second.refusedSessions == 1)
@@ -64,16 +64,17 @@ import Testing
     @Test(arguments: versions) func `another policy that trusts the server makes a full handshake`(_ versions: ClosedRange<Int32>)
         throws
     {
-        var other = try believing()
+        var other = try trustingPolicy()
         other.minimumTLSVersion = versions.lowerBound == TLS1_3_VERSION ? .v1_3 : .v1_2
         other.cipherSuites = "TLS_AES_256_GCM_SHA384"
-        let (conversation, second) = try resume(versions, trust(believing()), trust(other))
+        let (conversation, second) = try resume(versions, trust(trustingPolicy()), trust(other))
         #expect(conversation.isComplete && !conversation.isResumed)
         guard case .believed? = second.verdict else { return #expect(Bool(false), "no verdict") }
     }
 
     @Test(arguments: versions) func `another host does not resume the TLS session`(_ versions: ClosedRange<Int32>) throws {
-        let (conversation, second) = try resume(versions, trust(believing()), trust(believing(), host: "elsewhere.test"))
+        let (conversation, second) = try resume(
+            versions, trust(trustingPolicy()), trust(trustingPolicy(), host: "elsewhere.test"))
         #expect(!conversation.isComplete && second.error?.code == .certificateUntrusted)
     }
 
@@ -82,7 +83,7 @@ import Testing
     {
         let identity = try ClientIdentity(
             certificate: MintedCertificates.data("client.pem"), privateKey: MintedCertificates.data("client.key"))
-        let (conversation, second) = try resume(versions, trust(believing(), identity: identity), trust(believing()))
+        let (conversation, second) = try resume(versions, trust(trustingPolicy(), identity: identity), trust(trustingPolicy()))
         #expect(conversation.isComplete && !conversation.isResumed && second.refusedSessions == 1)
     }
 
@@ -92,18 +93,18 @@ import Testing
     {
         let decisions = ServerTrustDecisions()
         let now = ContinuousClock.now
-        let asked = try trust(believing(), decisions: decisions)
+        let asked = try trust(trustingPolicy(), decisions: decisions)
         let server = try TLSServer("leaf-chain", versions: versions)
         _ = try TLSConversation(server, asked)
-        guard case .undecided(let challenge)? = asked.verdict else { return #expect(Bool(false), "nobody asked") }
+        guard case .undecided(let challenge)? = asked.verdict else { return #expect(Bool(false), "no challenge") }
         decisions.record(.accept, of: challenge, at: now)
         let (conversation, second) = try {
-            let before = try TLSConversation(server, trust(believing(), decisions: decisions))
+            let before = try TLSConversation(server, trust(trustingPolicy(), decisions: decisions))
             try #require(before.isComplete)
             let session = before.takeSession()
             defer { SSL_SESSION_free(session) }
             decisions.record(.reject, of: challenge, at: now)
-            let second = try trust(believing(), decisions: decisions)
+            let second = try trust(trustingPolicy(), decisions: decisions)
             return (try TLSConversation(server, second, session: session), second)
         }()
         #expect(!conversation.isComplete && second.error?.code == .certificateUntrusted)
@@ -116,11 +117,11 @@ import Testing
         throws
     {
         let server = try TLSServer("leaf-chain", versions: versions)
-        let believeAll: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = { context, _ in
+        let trustAll: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = { context, _ in
             X509_STORE_CTX_set_error(context, X509_V_OK)
             return 1
         }
-        let believeNone: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = { _, _ in 0 }
+        let trustNone: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = { _, _ in 0 }
         func verifying(
             _ verify: @escaping @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32, context: UInt8
         ) -> (OpaquePointer) -> Void {
@@ -132,7 +133,7 @@ import Testing
         }
         // A TLS 1.3 session can be used once.
         func session() throws -> OpaquePointer? {
-            let before = try TLSConversation(server, nil, prepare: verifying(believeAll, context: 1))
+            let before = try TLSConversation(server, nil, prepare: verifying(trustAll, context: 1))
             try #require(before.isComplete)
             return before.takeSession()
         }
@@ -141,24 +142,24 @@ import Testing
             SSL_SESSION_free(first)
             SSL_SESSION_free(second)
         }
-        let judged = try TLSConversation(server, nil, prepare: verifying(believeNone, context: 1))
+        let judged = try TLSConversation(server, nil, prepare: verifying(trustNone, context: 1))
         #expect(!judged.isComplete)
-        let hole = try TLSConversation(server, nil, session: first, prepare: verifying(believeNone, context: 1))
+        let hole = try TLSConversation(server, nil, session: first, prepare: verifying(trustNone, context: 1))
         #expect(hole.isComplete && hole.isResumed, "accepted by a callback that accepts nobody")
         // The context ID alone would fail the handshake. The library removes the session before, so that the handshake succeeds.
-        let ended = try TLSConversation(server, nil, session: second, prepare: verifying(believeAll, context: 2))
+        let ended = try TLSConversation(server, nil, session: second, prepare: verifying(trustAll, context: 2))
         #expect(!ended.isComplete)
     }
 
     @Test func `a connection made under another policy is not reused`() throws {
-        let first = try trust(believing())
+        let first = try trust(trustingPolicy())
         let conversation = try TLSConversation(TLSServer("leaf-chain"), first)
         #expect(conversation.isComplete && first.admits(conversation.rawClient))
-        #expect(try trust(believing()).admits(conversation.rawClient), "an equal policy is the same one")
-        #expect(try !trust(refusing()).admits(conversation.rawClient))
-        #expect(try !trust(believing(), host: "foobar.com").admits(conversation.rawClient))
+        #expect(try trust(trustingPolicy()).admits(conversation.rawClient), "an equal policy is the same one")
+        #expect(try !trust(refusingPolicy()).admits(conversation.rawClient))
+        #expect(try !trust(trustingPolicy(), host: "foobar.com").admits(conversation.rawClient))
         let foreign = try TLSConversation(TLSServer("leaf-chain"), nil)
-        #expect(try !trust(believing()).admits(foreign.rawClient))
+        #expect(try !trust(trustingPolicy()).admits(foreign.rawClient))
     }
 
     @Test func `policy, host, client identity, decisions and proxy give different connection tags`() throws {
@@ -166,28 +167,29 @@ import Testing
             certificate: MintedCertificates.data("client.pem"), privateKey: MintedCertificates.data("client.key"))
         let decisions = ServerTrustDecisions()
         let trusts = try [
-            trust(believing()), trust(refusing()), trust(believing(), host: "foobar.com"), trust(believing(), identity: identity),
-            trust(believing(), decisions: decisions),
+            trust(trustingPolicy()), trust(refusingPolicy()), trust(trustingPolicy(), host: "foobar.com"),
+            trust(trustingPolicy(), identity: identity),
+            trust(trustingPolicy(), decisions: decisions),
         ]
         decisions.removeAll()
-        let tags = try trusts.map(\.connectionTag) + [trust(believing(), decisions: decisions).connectionTag]
+        let tags = try trusts.map(\.connectionTag) + [trust(trustingPolicy(), decisions: decisions).connectionTag]
         #expect(Set(tags).count == tags.count)
-        #expect(try trust(believing(), host: "LOCALHOST.").connectionTag == tags[0])
+        #expect(try trust(trustingPolicy(), host: "LOCALHOST.").connectionTag == tags[0])
         #expect(trusts[0].proxyConnectionTag == nil)
-        let proxy = ServerTrust.Proxy(policy: try PreparedPolicy.of(believing()), host: "proxy.test")
-        let through = ServerTrust(policy: try PreparedPolicy.of(believing()), host: "localhost", proxy: proxy)
+        let proxy = ServerTrust.Proxy(policy: try PreparedPolicy.of(trustingPolicy()), host: "proxy.test")
+        let through = ServerTrust(policy: try PreparedPolicy.of(trustingPolicy()), host: "localhost", proxy: proxy)
         #expect(through.connectionTag == tags[0] && through.proxyConnectionTag != nil && through.proxyConnectionTag != tags[0])
     }
 
     @Test func `equal policies share one prepared object, and all policies share the loaded roots`() throws {
-        let first = try PreparedPolicy.of(believing())
-        #expect(try PreparedPolicy.of(believing()) === first)
-        let second = try PreparedPolicy.of(refusing())
+        let first = try PreparedPolicy.of(trustingPolicy())
+        #expect(try PreparedPolicy.of(trustingPolicy()) === first)
+        let second = try PreparedPolicy.of(refusingPolicy())
         #expect(first.number != second.number && first.roots === second.roots)
     }
 
     @Test func `policies are prepared and released on many threads at once`() async throws {
-        let policies = try [believing(), refusing(), .default].map { policy in
+        let policies = try [trustingPolicy(), refusingPolicy(), .default].map { policy in
             var policy = policy
             policy.cipherList = "ECDHE+AESGCM"
             return policy

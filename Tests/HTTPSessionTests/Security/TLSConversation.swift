@@ -13,14 +13,14 @@ final class TLSServer {
         versions: ClosedRange<Int32> = TLS1_2_VERSION...TLS1_3_VERSION
     ) throws {
         OpenSSL.prepare()
-        guard let context = SSL_CTX_new(TLS_server_method()) else { throw MintedCertificates.Failure(what: "no context") }
+        guard let context = SSL_CTX_new(TLS_server_method()) else { throw MintedCertificates.Failure(message: "no context") }
         self.context = context
         let certificates = try Certificate.all(in: MintedCertificates.data("\(chain).pem")) + extra.map(MintedCertificates.one)
         let name = chain.hasSuffix("-chain") ? String(chain.dropLast(6)) : chain
         let key = try PrivateKey(pem: MintedCertificates.data("\(name).key"), passphrase: nil, named: name)
         guard key.use(for: certificates[0].x509, chain: certificates.dropFirst().map(\.x509), on: context),
             netwatch_ssl_ctx_set_versions(context, versions.lowerBound, versions.upperBound) == 1
-        else { throw MintedCertificates.Failure(what: "the server takes no \(chain)") }
+        else { throw MintedCertificates.Failure(message: "the server takes no \(chain)") }
         SSL_CTX_set_session_id_context(context, [1], 1)
         if let clientRoot {
             SSL_CTX_set_verify(context, SSL_VERIFY_PEER | (requires ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0), nil)
@@ -44,7 +44,7 @@ final class TLSConversation {
         _ server: TLSServer, _ trust: ServerTrust?, session: OpaquePointer? = nil, sni: String? = nil,
         prepare: (OpaquePointer) -> Void = { _ in }
     ) throws {
-        guard let context = SSL_CTX_new(TLS_client_method()) else { throw MintedCertificates.Failure(what: "no context") }
+        guard let context = SSL_CTX_new(TLS_client_method()) else { throw MintedCertificates.Failure(message: "no context") }
         // libcurl sets this mode before it calls the function. SSL_new retains the context from then on.
         SSL_CTX_set_session_cache_mode(context)
         defer { SSL_CTX_free(context) }
@@ -54,7 +54,7 @@ final class TLSConversation {
         }
         var (near, far): (OpaquePointer?, OpaquePointer?)
         guard let client = SSL_new(context), let server = SSL_new(server.context), BIO_new_bio_pair(&near, 0, &far, 0) == 1 else {
-            throw MintedCertificates.Failure(what: "no SSL")
+            throw MintedCertificates.Failure(message: "no SSL")
         }
         self.client = client
         self.server = server
@@ -125,9 +125,9 @@ func connectWithError(
     let trust = ServerTrust(policy: try PreparedPolicy.of(policy), host: host)
     let conversation = try TLSConversation(TLSServer(chain, extra: extra, versions: versions), trust)
     guard !conversation.isComplete else {
-        guard case .believed? = trust.verdict else { throw MintedCertificates.Failure(what: "connected without a verdict") }
+        guard case .believed? = trust.verdict else { throw MintedCertificates.Failure(message: "connected without a verdict") }
         return nil
     }
-    guard let error = trust.error else { throw MintedCertificates.Failure(what: "refused without an error") }
+    guard let error = trust.error else { throw MintedCertificates.Failure(message: "refused without an error") }
     return error
 }

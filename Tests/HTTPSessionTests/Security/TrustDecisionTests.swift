@@ -17,9 +17,9 @@ import Testing
     static func facts(
         chain: Int32? = nil, anchored: Int32?? = .some(nil), name: Bool? = true, sends: [String] = ["leaf", "intermediate"]
     ) throws -> ChainFacts {
-        let whole = try ["leaf", "intermediate", "root"].map(certificate)
+        let completeChain = try ["leaf", "intermediate", "root"].map(certificate)
         func result(_ code: Int32?) -> Result<[Certificate], ChainError> {
-            code.map { .failure(ChainError(code: $0, text: "code \($0)")) } ?? .success(whole)
+            code.map { .failure(ChainError(code: $0, text: "code \($0)")) } ?? .success(completeChain)
         }
         return ChainFacts(
             presented: try sends.map(certificate), verified: result(chain), anchoredByPins: anchored.map(result),
@@ -28,7 +28,7 @@ import Testing
 
     struct Row: CustomTestStringConvertible, Sendable {
         let number: Int
-        let what: String
+        let label: String
         let mode: SecurityPolicy.PinningMode
         let allows: Bool
         let validates: Bool
@@ -38,15 +38,15 @@ import Testing
         let answer: TrustRefusal?
 
         init(
-            _ number: Int, _ what: String, _ mode: SecurityPolicy.PinningMode, allows: Bool, validates: Bool = true,
+            _ number: Int, _ label: String, _ mode: SecurityPolicy.PinningMode, allows: Bool, validates: Bool = true,
             host: String? = "a.test", pins: [String] = [], _ answer: TrustRefusal?,
             _ facts: @escaping @Sendable () throws -> ChainFacts = { try TrustDecisionTests.facts() }
         ) {
-            (self.number, self.what, self.mode, self.allows, self.validates) = (number, what, mode, allows, validates)
+            (self.number, self.label, self.mode, self.allows, self.validates) = (number, label, mode, allows, validates)
             (self.host, self.pins, self.facts, self.answer) = (host, pins, facts, answer)
         }
 
-        var testDescription: String { "row \(number): \(what)" }
+        var testDescription: String { "row \(number): \(label)" }
     }
 
     private static let expired = TrustRefusal.chain(ChainError(code: 10, text: "code 10"))

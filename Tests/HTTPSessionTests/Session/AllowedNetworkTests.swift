@@ -21,20 +21,21 @@ import Testing
         _ = await monitor.firstPath()
     }
 
-    private func tell(_ type: InterfaceType, isExpensive: Bool = false, isConstrained: Bool = false, below: InterfaceType? = nil)
-    {
+    private func publish(
+        _ type: InterfaceType, isExpensive: Bool = false, isConstrained: Bool = false, below: InterfaceType? = nil
+    ) {
         func interface(_ name: String, _ type: InterfaceType) -> NetworkInterface {
             NetworkInterface(
                 name: name, index: 2, type: type, isVirtual: false, isExpensive: isExpensive, level: .routable, addresses: [])
         }
         let top = interface("up0", type)
-        tell(
+        publish(
             NetworkPath(
                 status: .satisfied, interface: top, interfaceV4: top, underlying: below.map { interface("low0", $0) },
                 isExpensive: isExpensive, isConstrained: isConstrained))
     }
 
-    private func tell(_ path: NetworkPath) {
+    private func publish(_ path: NetworkPath) {
         monitor.core.paths.publish(
             PathUpdate(
                 path: path, reasons: [], isInitial: false, coalescedEventCount: 0,
@@ -67,20 +68,20 @@ import Testing
             let metrics = try await session.data(request(server)).value.metrics
             return metrics.transactions.flatMap { [$0.isCellular, $0.isExpensive, $0.isConstrained] }
         }
-        tell(.cellular, isExpensive: true)
+        publish(.cellular, isExpensive: true)
         #expect(try await network() == [true, true, false])
-        tell(.wifi, isConstrained: true)
+        publish(.wifi, isConstrained: true)
         #expect(try await network() == [false, false, true])
         // The loopback address is on none of these networks, and without a path the values are unknown.
         let local = try await session.data(TransferRequest(url: server.url())).value.metrics.transactions
         #expect(local.map(\.isCellular) == [nil] && local.map(\.isExpensive) == [nil] && local.map(\.isConstrained) == [nil])
-        tell(NetworkPath(status: .unsatisfied))
+        publish(NetworkPath(status: .unsatisfied))
         #expect(try await network() == [nil, nil, nil])
     }
 
     @Test func `a cellular network is used unless the session or the request refuses it`() async throws {
         let server = try MisbehavingServer { _ in Reply(body: "x") }
-        tell(.cellular, isExpensive: true)
+        publish(.cellular, isExpensive: true)
         let anyway = try session(server.port)
         #expect(try await anyway.data(request(server)).value.data == Data("x".utf8))
         let error = await failure(anyway.data(try request(server) { $0.allowsCellularAccess = false }))
@@ -90,10 +91,10 @@ import Testing
         #expect(await failure(sparing.data(try request(server)))?.code == .networkNotAllowed)
         #expect(try await sparing.data(request(server) { $0.allowsCellularAccess = true }).value.statusCode == 200)
         // A tunnel over a cellular interface counts as cellular.
-        tell(.tunnel, below: .cellular)
+        publish(.tunnel, below: .cellular)
         #expect(await failure(sparing.data(try request(server)))?.code == .networkNotAllowed)
         // Each request is checked against the network at the time of that request.
-        tell(.wifi)
+        publish(.wifi)
         #expect(try await sparing.data(request(server)).value.statusCode == 200)
         #expect(server.requests.count == 3)
     }
@@ -102,11 +103,11 @@ import Testing
         let server = try MisbehavingServer { _ in Reply() }
         let sparing = try session(server.port) { $0.allowsExpensiveAccess = false }
         let gentle = try session(server.port) { $0.allowsConstrainedAccess = false }
-        tell(.usb, isExpensive: true)
+        publish(.usb, isExpensive: true)
         #expect(await failure(sparing.data(try request(server)))?.code == .networkNotAllowed)
         #expect(try await sparing.data(request(server) { $0.allowsExpensiveAccess = true }).value.statusCode == 200)
         #expect(try await gentle.data(request(server)).value.statusCode == 200)
-        tell(.wifi, isConstrained: true)
+        publish(.wifi, isConstrained: true)
         #expect(await failure(gentle.data(try request(server)))?.code == .networkNotAllowed)
         #expect(try await gentle.data(request(server) { $0.allowsConstrainedAccess = true }).value.statusCode == 200)
         #expect(try await sparing.data(request(server)).value.statusCode == 200)
@@ -116,12 +117,12 @@ import Testing
     @Test func `a redirect is checked against the network at the time of the redirect`() async throws {
         let server = try MisbehavingServer { [self] request in
             if request.path == "/" {
-                tell(.cellular)
+                publish(.cellular)
                 return .redirect(to: "/next")
             }
             return Reply()
         }
-        tell(.wired)
+        publish(.wired)
         let session = try session(server.port) { $0.allowsCellularAccess = false }
         #expect(await failure(session.data(try request(server)))?.code == .networkNotAllowed)
         #expect(server.requests.map(\.path) == ["/"])
@@ -129,18 +130,18 @@ import Testing
 
     @Test func `a task that waits for connectivity waits until an allowed network is available`() async throws {
         let server = try MisbehavingServer { _ in Reply(body: "x") }
-        tell(.cellular)
+        publish(.cellular)
         let session = try session(server.port) { ($0.allowsCellularAccess, $0.waitsForConnectivity) = (false, true) }
         let task = session.data(try request(server))
         await log.await("waiting for connectivity")
         #expect(task.state == .waitingForConnectivity)
         // Neither an unsatisfied path nor another cellular one ends the wait.
-        tell(NetworkPath(status: .unsatisfied))
-        tell(.tunnel, below: .cellular)
+        publish(NetworkPath(status: .unsatisfied))
+        publish(.tunnel, below: .cellular)
         let impatient = session.data(try request(server) { $0.waitsForConnectivity = false })
         #expect(await failure(impatient)?.code == .networkNotAllowed)
         #expect(server.requests.isEmpty)
-        tell(.wifi)
+        publish(.wifi)
         let response = try await task.value
         #expect(response.data == Data("x".utf8))
         #expect(response.metrics.retryCount == 0)
@@ -150,16 +151,16 @@ import Testing
     @Test func `a running task whose network changes to a refused one waits for an allowed network`() async throws {
         let server = try MisbehavingServer { [self] request in
             if request.path == "/" {
-                tell(.cellular)
+                publish(.cellular)
                 return .redirect(to: "/next")
             }
             return Reply(body: "x")
         }
-        tell(.wired)
+        publish(.wired)
         let session = try session(server.port) { ($0.allowsCellularAccess, $0.waitsForConnectivity) = (false, true) }
         let task = session.data(try request(server))
         await log.await("waiting for connectivity")
-        tell(.wifi)
+        publish(.wifi)
         #expect(try await task.value.data == Data("x".utf8))
         #expect(server.requests.map(\.path) == ["/", "/next"])
     }
@@ -169,9 +170,9 @@ import Testing
         let none = try session(server.port) {
             ($0.allowsCellularAccess, $0.allowsExpensiveAccess, $0.allowsConstrainedAccess) = (false, false, false)
         }
-        tell(.cellular, isExpensive: true, isConstrained: true)
+        publish(.cellular, isExpensive: true, isConstrained: true)
         #expect(try await none.data(TransferRequest(url: server.url())).value.statusCode == 200)
-        tell(NetworkPath(status: .unsatisfied))
+        publish(NetworkPath(status: .unsatisfied))
         #expect(try await none.data(request(server)).value.statusCode == 200)
     }
 
@@ -179,10 +180,10 @@ import Testing
         let server = try MisbehavingServer { _ in Reply() }
         let port = server.port
         server.stop()
-        tell(NetworkPath(status: .unsatisfied))
+        publish(NetworkPath(status: .unsatisfied))
         let session = try session(port)
         #expect(await failure(session.data(try request(server)))?.code == .notConnected)
-        tell(.wired)
+        publish(.wired)
         #expect(await failure(session.data(try request(server)))?.code == .cannotConnectToHost)
     }
 
@@ -204,7 +205,7 @@ import Testing
                 addresses: [IPPrefix(try #require(IPAddress(address)), length: 24)])
         }
         let (cable, radio) = try (interface("cable0", 2, .wired, "192.0.2.2"), interface("radio0", 3, .cellular, "198.51.100.2"))
-        tell(
+        publish(
             NetworkPath(
                 status: .satisfied, interface: radio, interfaceV4: radio, isExpensive: true, interfaces: [cable, radio]))
         var options = MisbehavingServer.Options()

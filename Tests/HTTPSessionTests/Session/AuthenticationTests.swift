@@ -12,7 +12,7 @@ private func basic(_ user: String, _ password: String) -> String {
 }
 
 /// A server that requires the user and password by Basic.
-private func locked(_ realm: String = "r", user: String = "user", password: String = "word") throws -> MisbehavingServer {
+private func basicServer(_ realm: String = "r", user: String = "user", password: String = "word") throws -> MisbehavingServer {
     try MisbehavingServer { request in
         guard request["authorization"] == basic(user, password) else {
             var reply = Reply.unauthorized("Basic realm=\"\(realm)\"")
@@ -24,7 +24,7 @@ private func locked(_ realm: String = "r", user: String = "user", password: Stri
 }
 
 /// A server's side of Digest with MD5 and qop=auth (RFC 7616 section 3.4).
-private struct DigestLock: Sendable {
+private struct DigestServer: Sendable {
     func hash(_ text: String) -> String {
         var digest = [UInt8](repeating: 0, count: 16)
         EVP_Digest(Array(text.utf8), text.utf8.count, &digest, nil, EVP_md5(), nil)
@@ -33,10 +33,10 @@ private struct DigestLock: Sendable {
 
     func reply(to request: ReceivedRequest) -> Reply {
         let challenge = #"Digest realm="d", qop="auth", nonce="n0nce", algorithm=MD5, opaque="o""#
-        guard let field = request["authorization"], let said = AuthenticateField.challenges(in: field).first,
-            said.scheme == "Digest"
+        guard let field = request["authorization"], let credentials = AuthenticateField.challenges(in: field).first,
+            credentials.scheme == "Digest"
         else { return .unauthorized(challenge) }
-        func value(_ name: String) -> String { said.parameters[name] ?? "" }
+        func value(_ name: String) -> String { credentials.parameters[name] ?? "" }
         let expected = hash(
             [
                 hash("user:d:word"), value("nonce"), value("nc"), value("cnonce"), value("qop"),
@@ -66,7 +66,7 @@ private struct DigestLock: Sendable {
     }
 
     @Test func `without a challenge handler the 401 is the response`() async throws {
-        let server = try locked()
+        let server = try basicServer()
         let response = try await localSession().data(TransferRequest(url: server.url())).value
         #expect(response.statusCode == 401)
         #expect(response.data == Data("who are you?".utf8))
@@ -74,7 +74,7 @@ private struct DigestLock: Sendable {
     }
 
     @Test func `a user and password in the URL are sent after a challenge only`() async throws {
-        let server = try locked(user: "us er", password: "w:o/rd")
+        let server = try basicServer(user: "us er", password: "w:o/rd")
         let url = try #require(URL(string: "http://us%20er:w%3Ao%2Frd@127.0.0.1:\(server.port)/x"))
         let response = try await localSession().data(TransferRequest(url: url)).value
         #expect(response.statusCode == 200)
@@ -84,7 +84,7 @@ private struct DigestLock: Sendable {
     }
 
     @Test func `a challenge handler's credential is sent with the body again, and stored after it is accepted`() async throws {
-        let server = try locked()
+        let server = try basicServer()
         let asked = Counter()
         let store = CredentialStore()
         let session = try HTTPSessionManager(
@@ -100,7 +100,7 @@ private struct DigestLock: Sendable {
     }
 
     @Test func `a credential with persistence none is requested from the handler for each task`() async throws {
-        let server = try locked()
+        let server = try basicServer()
         let asked = Counter()
         let session = try localSession(
             handlers: answering(Credential(user: "user", password: "word", persistence: .none), asked: asked))
@@ -109,7 +109,7 @@ private struct DigestLock: Sendable {
     }
 
     @Test func `a wrong password gets another challenge with the count of failures, and is not stored`() async throws {
-        let server = try locked()
+        let server = try basicServer()
         let counts = Locked<[Int]>([])
         let handlers = TransferHandlers(challenge: { challenge in
             counts.withLock { $0.append(challenge.previousFailureCount) }
@@ -127,7 +127,7 @@ private struct DigestLock: Sendable {
     }
 
     @Test func `credentials of the URL and of the store are sent once each before the handler is called`() async throws {
-        let server = try locked()
+        let server = try basicServer()
         let store = CredentialStore()
         let origin = try #require(Origin(server.url()))
         store[.init(origin: origin, realm: "r", isProxy: false)] = Credential(user: "user", password: "old")
@@ -153,7 +153,7 @@ private struct DigestLock: Sendable {
     func `a challenge handler's cancel or unsuitable credential fails the task, other dispositions return the 401`()
         async throws
     {
-        let server = try locked()
+        let server = try basicServer()
         func task(_ disposition: TransferHandlers.ChallengeDisposition) throws -> TransferTask {
             try localSession(handlers: TransferHandlers(challenge: { _ in disposition })).data(TransferRequest(url: server.url()))
         }
@@ -183,7 +183,7 @@ private struct DigestLock: Sendable {
     }
 
     @Test func `a challenge handler that never returns fails the task after the handler timeout`() async throws {
-        let server = try locked()
+        let server = try basicServer()
         let handlers = TransferHandlers(challenge: { _ in
             try? await Task.sleep(for: .seconds(3600))
             return .cancel
@@ -201,7 +201,7 @@ private struct DigestLock: Sendable {
     }
 
     @Test func `Digest never sends the password, with and without a body`() async throws {
-        let lock = DigestLock()
+        let lock = DigestServer()
         let server = try MisbehavingServer { lock.reply(to: $0) }
         let session = try localSession(handlers: answering(Credential(user: "user", password: "word", persistence: .none)))
         #expect(try await session.data(TransferRequest(url: server.url("/a?b"))).value.data == Data("GET ".utf8))
@@ -223,7 +223,7 @@ private struct DigestLock: Sendable {
     }
 
     @Test func `a wrong Digest password gets another challenge`() async throws {
-        let lock = DigestLock()
+        let lock = DigestServer()
         let server = try MisbehavingServer { lock.reply(to: $0) }
         let handlers = TransferHandlers(challenge: { challenge in
             challenge.previousFailureCount > 1
@@ -245,7 +245,7 @@ private struct DigestLock: Sendable {
     }
 
     @Test func `a refused Authorization field is replaced by the challenge handler's credential`() async throws {
-        let server = try locked()
+        let server = try basicServer()
         let session = try localSession(handlers: answering(Credential(user: "user", password: "word")))
         let request = TransferRequest(url: server.url(), headerFields: [.authorization: "Bearer expired"])
         #expect(try await session.data(request).value.statusCode == 200)
@@ -253,7 +253,7 @@ private struct DigestLock: Sendable {
     }
 
     @Test func `a stream answers an authentication challenge`() async throws {
-        let server = try locked()
+        let server = try basicServer()
         let session = try localSession(handlers: answering(Credential(user: "user", password: "word", persistence: .none)))
         var data = Data()
         for try await chunk in session.stream(TransferRequest(url: server.url())).chunks { data.append(chunk) }
@@ -261,7 +261,7 @@ private struct DigestLock: Sendable {
     }
 
     @Test func `a refused credential is not sent again if the handler returns it again`() async throws {
-        let server = try locked()
+        let server = try basicServer()
         let asked = Counter()
         let session = try localSession(handlers: answering(Credential(user: "user", password: "wrong"), asked: asked))
         let response = try await session.data(TransferRequest(url: server.url())).value

@@ -87,13 +87,13 @@ private func peakMemory() throws -> Int {
     }
 
     @Test func `gzip content with a wrong checksum fails as cannotDecodeContent`() async throws {
-        let whole: [UInt8] = [
+        let intact: [UInt8] = [
             31, 139, 8, 0, 0, 0, 0, 0, 2, 3, 203, 72, 205, 201, 201, 87, 200, 64, 39, 117, 20, 18, 243, 82, 20, 138, 243, 21, 242,
             243, 16, 44, 0, 152, 2, 135, 89, 44, 0, 0, 0,
         ]
         let text = Data("hello hello hello hello, and so on and so on".utf8)
         let server = try MisbehavingServer { request in
-            var bytes = whole
+            var bytes = intact
             if request.path == "/broken" { bytes[bytes.count - 6] ^= 1 }
             return .gzip(.bytes(bytes))
         }

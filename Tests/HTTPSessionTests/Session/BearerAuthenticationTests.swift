@@ -22,17 +22,17 @@ import Testing
     @Test func `a token is refreshed once for any number of waiting tasks`() async throws {
         let server = try guarded()
         let refreshes = Counter()
-        let (begun, mayEnd) = (Signal(), Signal())
+        let (started, mayEnd) = (Signal(), Signal())
         let tokens = BearerAuthentication(token: "old") { expired in
             #expect(expired == "old")
             refreshes.add()
-            begun.fire()
+            started.fire()
             await mayEnd.wait()
             return "new"
         }
         let session = try session(tokens)
         let tasks = (0..<20).map { _ in session.data(TransferRequest(url: server.url())) }
-        await begun.wait()
+        await started.wait()
         await log.await("response 401")
         mayEnd.fire()
         for task in tasks { #expect(try await task.string() == "in") }
@@ -62,7 +62,7 @@ import Testing
 
     @Test func `a token is renewed before it expires, and used until it expires if renewal fails`() async throws {
         let server = try MisbehavingServer { Reply(body: ReplyBody(stringLiteral: $0["authorization"] ?? "")) }
-        let (begun, mayEnd) = (Signal(), Signal())
+        let (started, mayEnd) = (Signal(), Signal())
         let fetches = Counter()
         // The token was issued long ago, so half of its lifetime has passed immediately.
         let old = BearerToken("old", expiry: Date().addingTimeInterval(600))
@@ -70,14 +70,14 @@ import Testing
             expired in
             #expect(expired == old)
             fetches.add()
-            begun.fire()
+            started.fire()
             await mayEnd.wait()
             return BearerToken("new", expiry: Date().addingTimeInterval(36_000))
         }
         let session = try session(tokens)
         // No request waits for a renewal ahead of expiry.
         for _ in 0..<2 { #expect(try await session.data(TransferRequest(url: server.url())).string() == "Bearer old") }
-        await begun.wait()
+        await started.wait()
         mayEnd.fire()
         while tokens.token != "new" { await Task.yield() }
         #expect(try await session.data(TransferRequest(url: server.url())).string() == "Bearer new")

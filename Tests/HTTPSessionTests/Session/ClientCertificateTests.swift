@@ -9,7 +9,7 @@ import Testing
 /// Servers that request a client certificate, and a handler that chooses it.
 @Suite(.timeLimit(.minutes(20))) struct ClientCertificateTests {
     /// Records the client certificate challenges and answers them.
-    private final class Wallet: Sendable {
+    private final class IdentityChooser: Sendable {
         private let questions = Locked<[ClientCertificateChallenge]>([])
         private let answer: @Sendable (Int) async -> ClientCertificateDisposition
 
@@ -45,14 +45,14 @@ import Testing
     }
 
     private func session(
-        _ wallet: Wallet, _ change: (inout SessionConfiguration) -> Void = { _ in }
+        _ chooser: IdentityChooser, _ change: (inout SessionConfiguration) -> Void = { _ in }
     ) throws -> HTTPSessionManager {
         let roots = try MintedCertificates.set("root")
         return try localSession(
             {
                 $0.securityPolicy.roots = .given(roots)
                 change(&$0)
-            }, handlers: wallet.handlers)
+            }, handlers: chooser.handlers)
     }
 
     private func request(_ server: MisbehavingServer) -> TransferRequest {
@@ -64,15 +64,15 @@ import Testing
         _ version: ServerTLS.Version
     ) async throws {
         let (server, identity) = (try server(version), try identity())
-        let wallet = Wallet { _ in .use(identity) }
-        let session = try session(wallet)
+        let chooser = IdentityChooser { _ in .use(identity) }
+        let session = try session(chooser)
         for _ in 0..<3 { #expect(await failure(session.data(request(server))) == nil) }
-        #expect(wallet.asked.map(\.host) == ["127.0.0.1"])
-        #expect(wallet.asked.first?.authorities == [try MintedCertificates.one("client-root").subject])
+        #expect(chooser.asked.map(\.host) == ["127.0.0.1"])
+        #expect(chooser.asked.first?.authorities == [try MintedCertificates.one("client-root").subject])
         #expect(server.requests.map(\.text) == ["said", "said", "said"])
         #expect(server.requests.allSatisfy { $0.tls?.clientCertificate.map { Data($0) } == identity.certificate.derBytes })
         // The choice is not shared with another session.
-        let other = Wallet { _ in .cancel }
+        let other = IdentityChooser { _ in .cancel }
         #expect(await failure(try self.session(other).data(request(server)))?.code == .clientCertificateRequired)
         #expect(other.asked.count == 1)
     }
@@ -81,13 +81,13 @@ import Testing
     func `without a client certificate the server decides whether the request succeeds`(_ version: ServerTLS.Version)
         async throws
     {
-        let wallet = Wallet { _ in .performDefaultHandling }
+        let chooser = IdentityChooser { _ in .performDefaultHandling }
         let (kind, strict) = (try server(version, .requested), try server(version))
-        #expect(await failure(try session(wallet).data(request(kind))) == nil)
+        #expect(await failure(try session(chooser).data(request(kind))) == nil)
         #expect(kind.requests.map { $0.tls?.clientCertificate == nil } == [true])
-        #expect(await failure(try session(wallet).data(request(strict)))?.code == .clientCertificateRequired)
+        #expect(await failure(try session(chooser).data(request(strict)))?.code == .clientCertificateRequired)
         #expect(strict.requests.isEmpty)
-        #expect(wallet.asked.count == 2)
+        #expect(chooser.asked.count == 2)
     }
 
     @Test(arguments: [ServerTLS.Version.v1_2, .v1_3])
@@ -95,11 +95,11 @@ import Testing
         _ version: ServerTLS.Version
     ) async throws {
         let (server, right, wrong) = (try server(version), try identity(), try identity("foreign-leaf"))
-        let wallet = Wallet { $0 == 1 ? .use(wrong) : .use(right) }
-        let session = try session(wallet)
+        let chooser = IdentityChooser { $0 == 1 ? .use(wrong) : .use(right) }
+        let session = try session(chooser)
         #expect(await failure(session.data(request(server)))?.code == .clientCertificateRejected)
         #expect(await failure(session.data(request(server))) == nil)
-        #expect(wallet.asked.count == 2)
+        #expect(chooser.asked.count == 2)
         #expect(server.requests.count == 1)
     }
 
@@ -107,20 +107,20 @@ import Testing
         async throws
     {
         let identity = try identity()
-        let wallet = Wallet { _ in .use(identity) }
+        let chooser = IdentityChooser { _ in .use(identity) }
         let (foreign, plain) = (try server(chain: "foreign-leaf-chain"), try server(.v1_3, .ignored))
-        let error = await failure(try session(wallet).data(request(foreign)))
+        let error = await failure(try session(chooser).data(request(foreign)))
         #expect(error?.code == .certificateHasUnknownRoot)
-        #expect(await failure(try session(wallet).data(request(plain))) == nil)
+        #expect(await failure(try session(chooser).data(request(plain))) == nil)
         // An identity in the configuration is presented without calling the handler.
         let server = try server()
-        #expect(await failure(try session(wallet) { $0.clientIdentity = identity }.data(request(server))) == nil)
-        #expect(wallet.asked.isEmpty)
+        #expect(await failure(try session(chooser) { $0.clientIdentity = identity }.data(request(server))) == nil)
+        #expect(chooser.asked.isEmpty)
     }
 
     @Test func `a task's own client certificate handler chooses for that task only`() async throws {
         let (server, identity) = (try server(), try identity())
-        let (sessions, own) = (Wallet { _ in .cancel }, Wallet { _ in .use(identity) })
+        let (sessions, own) = (IdentityChooser { _ in .cancel }, IdentityChooser { _ in .use(identity) })
         let session = try session(sessions)
         #expect(await failure(session.data(request(server), handlers: own.handlers)) == nil)
         #expect(await failure(session.data(request(server), handlers: own.handlers)) == nil)
@@ -136,13 +136,13 @@ import Testing
         (tls.minimumVersion, tls.maximumVersion, tls.clientCertificates) = (version, version, .requested)
         let identity = try identity()
         let server = try MisbehavingServer(tls: tls) { _ in Reply(body: "x") }
-        let session = try session(Wallet { _ in .cancel })
-        let wallet = Wallet { _ in .use(identity) }
+        let session = try session(IdentityChooser { _ in .cancel })
+        let chooser = IdentityChooser { _ in .use(identity) }
         let url = TransferRequest(url: server.url())
         #expect(await failure(session.data(url, handlers: TransferHandlers())) == nil)
-        #expect(await failure(session.data(url, handlers: wallet.handlers)) == nil)
+        #expect(await failure(session.data(url, handlers: chooser.handlers)) == nil)
         #expect(await failure(session.data(url, handlers: TransferHandlers())) == nil)
-        #expect(wallet.asked.map(\.port) == [Int(server.port)])
+        #expect(chooser.asked.map(\.port) == [Int(server.port)])
         #expect(server.requests.map { $0.tls?.clientCertificate != nil } == [false, true, false])
     }
 
@@ -151,7 +151,7 @@ import Testing
         let roots = try MintedCertificates.set("root")
         let session = try HTTPSessionManager(
             configuration: localConfiguration { $0.securityPolicy.roots = .given(roots) },
-            handlers: Wallet { _ in .use(identity) }.handlers, monitors: [log])
+            handlers: IdentityChooser { _ in .use(identity) }.handlers, monitors: [log])
         for _ in 0..<2 { #expect(await failure(session.data(request(server))) == nil) }
         session.invalidate(cancelsTasks: false)
         let events = await log.awaitInvalidation()
@@ -160,11 +160,11 @@ import Testing
 
     @Test func `a client certificate handler that never returns fails the task after the handler timeout`() async throws {
         let server = try server()
-        let wallet = Wallet { _ in
+        let chooser = IdentityChooser { _ in
             try? await Task.sleep(for: .seconds(3_600))
             return .cancel
         }
-        let session = try session(wallet) { $0.handlerTimeout = .milliseconds(200) }
+        let session = try session(chooser) { $0.handlerTimeout = .milliseconds(200) }
         #expect(await failure(session.data(request(server)))?.code == .handlerTimedOut)
     }
 }

@@ -112,7 +112,7 @@ import Testing
     }
 
     /// Silently drops packets to the other end of the interface.
-    private func swallow(_ interface: String, _ gateway: String) throws {
+    private func dropPackets(_ interface: String, _ gateway: String) throws {
         try client.ip("neigh replace \(gateway) lladdr 02:00:00:00:00:99 dev \(interface) nud permanent")
     }
 
@@ -122,7 +122,7 @@ import Testing
         let server = try lab.server { Reply(body: .text($0.method)) }
         let monitor = try await lab.settledMonitor()
         let session = try lab.session(monitor) { $0.retryPolicy = .never }
-        try swallow("one", "10.9.1.1")
+        try dropPackets("one", "10.9.1.1")
         let task = session.data(TransferRequest(url: server.url(), method: .post, body: .data(Data("pay".utf8))))
         await log.await("started 1")
         try lab.route("10.9.2.1", metric: 1)

@@ -39,7 +39,7 @@ import Testing
     }
 
     /// The remaining range that a request asks for, as a correct server sends it.
-    private static func rest(
+    private static func remainingRange(
         _ request: ReceivedRequest, of size: Int64 = 1_000_000, to end: Int64 = 1_000_000, tag: String = "\"1\""
     ) -> Reply {
         let start = Int64(request["range"]?.dropFirst("bytes=".count).dropLast() ?? "") ?? -1
@@ -48,18 +48,18 @@ import Testing
             body: ReplyBody([.pattern(from: start, count: end - start)]))
     }
 
-    private func expectWholeFile(_ count: Int64 = 1_000_000) throws {
+    private func expectCompleteFile(_ count: Int64 = 1_000_000) throws {
         #expect(try Data(contentsOf: folder.url("file")) == pattern(count))
         #expect(folder.names == ["file"])
     }
 
     @Test func `after a lost connection the remaining range is requested and appended to the partial file`() async throws {
-        let server = try server { Self.rest($0) }
+        let server = try server { Self.remainingRange($0) }
         let resumptions = Resumptions()
         let response = try await session().download(
             TransferRequest(url: server.url("/file")), to: DownloadDestination(folder.url("file")), handlers: resumptions.handlers
         ).value
-        try expectWholeFile()
+        try expectCompleteFile()
         #expect(response.metrics.retryCount == 1)
         #expect(response.metrics.bytesResumed == cut)
         #expect(server.requests.map { $0["range"] } == [nil, "bytes=600000-"])
@@ -67,57 +67,57 @@ import Testing
         #expect(server.requests.allSatisfy { $0["accept-encoding"] == "identity" })
         await log.await("completed")
         #expect(log.names.contains("continued 600000 of 1000000"))
-        #expect(resumptions.told == [600_000, 1_000_000])
+        #expect(resumptions.reported == [600_000, 1_000_000])
     }
 
     /// Expects a response as if all bytes came from one complete response.
-    private func expectWholeResponse(_ response: TransferResponse, length: String?) async throws {
+    private func expectCompleteResponse(_ response: TransferResponse, length: String?) async throws {
         #expect(response.statusCode == 200)
         #expect(response.head.headerFields[.contentLength] == length)
         #expect(response.file == folder.url("file"))
         // Events are delivered after the task's response.
         await log.await("completed")
         #expect(log.names.count { $0 == "moved" } == 1)
-        try expectWholeFile()
+        try expectCompleteFile()
     }
 
     @Test func `a continued download returns the head of its first response`() async throws {
-        let server = try server { Self.rest($0) }
+        let server = try server { Self.remainingRange($0) }
         let response = try await download(server)
-        try await expectWholeResponse(response, length: "1000000")
+        try await expectCompleteResponse(response, length: "1000000")
         #expect(response.metrics.transactions.map(\.statusCode) == [200, 206])
     }
 
     @Test func `a continued download with no remaining bytes returns the head of its first response`() async throws {
         // All bytes arrived, but not the last chunk; only the 416 to a range beyond the end gives the complete length.
-        var whole = Reply(fields: ["ETag": "\"1\""], body: .pattern(size)).chunked().cut(afterBodyBytes: size)
-        whole.pieceBytes = 50_000
-        let server = try MisbehavingServer { [whole] request in
-            request["range"] == nil ? whole : Reply(416, fields: ["ETag": "\"1\"", "Content-Range": "bytes */1000000"])
+        var complete = Reply(fields: ["ETag": "\"1\""], body: .pattern(size)).chunked().cut(afterBodyBytes: size)
+        complete.pieceBytes = 50_000
+        let server = try MisbehavingServer { [complete] request in
+            request["range"] == nil ? complete : Reply(416, fields: ["ETag": "\"1\"", "Content-Range": "bytes */1000000"])
         }
         let response = try await download(server)
-        try await expectWholeResponse(response, length: nil)
+        try await expectCompleteResponse(response, length: nil)
         #expect(response.metrics.transactions.map(\.statusCode) == [200, 416])
     }
 
     @Test func `a continued download whose 206 lost only its end returns the head of its first response`() async throws {
         let server = try server { request in
-            request["if-none-match"] == nil ? Self.rest(request).chunked().cut(afterBodyBytes: 400_000) : Reply(304)
+            request["if-none-match"] == nil ? Self.remainingRange(request).chunked().cut(afterBodyBytes: 400_000) : Reply(304)
         }
         let response = try await download(server)
-        try await expectWholeResponse(response, length: "1000000")
+        try await expectCompleteResponse(response, length: "1000000")
         #expect(response.metrics.transactions.map(\.statusCode) == [200, 206, 304])
     }
 
     @Test func `a data task that became a download continues as a download`() async throws {
-        let server = try server { Self.rest($0) }
+        let server = try server { Self.remainingRange($0) }
         let place = DownloadDestination(folder.url("file"))
         let policy = RetryPolicy(baseDelay: .milliseconds(1), maximumDelay: .milliseconds(1))
         let session = try HTTPSessionManager(
             configuration: localConfiguration { $0.retryPolicy = policy },
             handlers: TransferHandlers(response: { _ in .becomeDownload(place) }), monitors: [log])
         let response = try await session.data(TransferRequest(url: server.url())).value
-        try await expectWholeResponse(response, length: "1000000")
+        try await expectCompleteResponse(response, length: "1000000")
     }
 
     @Test func `a server without range support gets a limited number of retries`() async throws {
@@ -137,19 +137,19 @@ import Testing
     @Test func `a strong Last-Modified serves as If-Range if there is no ETag`() async throws {
         let date = "Sun, 06 Nov 1994 08:49:37 GMT"
         let server = try server(["Last-Modified": date, "Date": "Sun, 06 Nov 1994 09:49:37 GMT"]) { request in
-            var reply = Self.rest(request)
+            var reply = Self.remainingRange(request)
             reply.fields.removeAll { $0.name == "ETag" }
             return reply.field("Last-Modified", date)
         }
         _ = try await download(server)
-        try expectWholeFile()
+        try expectCompleteFile()
         #expect(server.requests.last?["if-range"] == date)
     }
 
     @Test func `a 200 with another version replaces the partial file from its beginning`() async throws {
         let server = try server { _ in Reply(fields: ["ETag": "\"2\""], body: .pattern(700_000)) }
         _ = try await download(server)
-        try expectWholeFile(700_000)
+        try expectCompleteFile(700_000)
         #expect(server.requests.count == 2)
     }
 
@@ -158,10 +158,10 @@ import Testing
     {
         let server = try server { request in
             request["range"] == nil
-                ? Reply(fields: ["ETag": "\"2\""], body: .pattern(700_000)) : Self.rest(request, tag: tag)
+                ? Reply(fields: ["ETag": "\"2\""], body: .pattern(700_000)) : Self.remainingRange(request, tag: tag)
         }
         _ = try await download(server)
-        try expectWholeFile(700_000)
+        try expectCompleteFile(700_000)
         #expect(server.requests.map { $0["range"] } == [nil, "bytes=600000-", nil])
     }
 
@@ -170,7 +170,7 @@ import Testing
             let folder = try ScratchDirectory()
             let server = try server { request in
                 guard request["range"] != nil else { return Reply(body: .pattern(1_000_000)) }
-                var reply = Self.rest(request)
+                var reply = Self.remainingRange(request)
                 switch fault {
                 case 0: reply.fields.removeAll { $0.name == "ETag" }
                 case 1: reply.fields[1].value = "bytes 599999-999998/1000000"
@@ -188,7 +188,7 @@ import Testing
     @Test func `a download without a validator restarts from the beginning`() async throws {
         let server = try server([:]) { _ in Reply(body: .pattern(1_000_000)) }
         let response = try await download(server)
-        try expectWholeFile()
+        try expectCompleteFile()
         #expect(response.metrics.bytesResumed == 0)
         #expect(server.requests.allSatisfy { $0["range"] == nil })
     }
@@ -196,10 +196,10 @@ import Testing
     @Test func `a download from a server that sends short ranges continues until the file is complete`() async throws {
         let server = try server { request in
             let start = Int64(request["range"]?.dropFirst(6).dropLast() ?? "") ?? 0
-            return Self.rest(request, to: min(start + 20_000, 1_000_000))
+            return Self.remainingRange(request, to: min(start + 20_000, 1_000_000))
         }
         let response = try await download(server)
-        try expectWholeFile()
+        try expectCompleteFile()
         // One attempt failed; the short ranges are not failures.
         #expect(response.metrics.retryCount == 1)
         #expect(server.requests.count == 21)
@@ -208,10 +208,10 @@ import Testing
     @Test func `a very short range is followed by a wait before the next request`() async throws {
         let server = try server { request in
             let start = Int64(request["range"]?.dropFirst(6).dropLast() ?? "") ?? 0
-            return Self.rest(request, to: start < 900_000 ? 990_000 : min(start + 4_000, 1_000_000))
+            return Self.remainingRange(request, to: start < 900_000 ? 990_000 : min(start + 4_000, 1_000_000))
         }
         let response = try await download(server)
-        try expectWholeFile()
+        try expectCompleteFile()
         // One retry for the lost connection, and one for each of the two short ranges.
         #expect(response.metrics.retryCount == 3)
         #expect(server.requests.count == 5)
@@ -220,7 +220,7 @@ import Testing
     @Test func `a server that has another version for each request gets a limited number of retries`() async throws {
         let count = Counter()
         let server = try MisbehavingServer { request in
-            guard request["range"] == nil else { return Self.rest(request, tag: "\"other\"") }
+            guard request["range"] == nil else { return Self.remainingRange(request, tag: "\"other\"") }
             var reply = Reply(fields: ["ETag": "\"1\""], body: .pattern(1_000_000))
             reply.pieceBytes = 10_000
             return reply.cut(afterBodyBytes: Int64(count.add()) * 50_000, .truncated)
@@ -231,17 +231,17 @@ import Testing
     }
 
     @Test func `an attempt that receives bytes resets the number of retries`() async throws {
-        let server = try server { request in Self.rest(request).cut(afterBodyBytes: 20_000, .truncated) }
+        let server = try server { request in Self.remainingRange(request).cut(afterBodyBytes: 20_000, .truncated) }
         let response = try await download(server, retries: 1)
-        try expectWholeFile()
+        try expectCompleteFile()
         #expect(response.metrics.retryCount == 20)
     }
 
     @Test func `a 503 between attempts is retried, and the partial file is kept`() async throws {
         let count = Counter()
-        let server = try server { request in count.add() < 4 ? Reply(503) : Self.rest(request) }
+        let server = try server { request in count.add() < 4 ? Reply(503) : Self.remainingRange(request) }
         let response = try await download(server)
-        try expectWholeFile()
+        try expectCompleteFile()
         #expect(response.metrics.bytesResumed == cut)
         #expect(server.requests.dropFirst().allSatisfy { $0["range"] == "bytes=600000-" })
     }
@@ -260,11 +260,11 @@ import Testing
         let (size, cut) = (size, cut)
         let server = try MisbehavingServer { request in
             guard request.path != "/start" else { return .redirect(to: "/file?signature=\(count.add())") }
-            guard request["range"] == nil else { return Self.rest(request) }
+            guard request["range"] == nil else { return Self.remainingRange(request) }
             return Reply(fields: ["ETag": "\"1\""], body: .pattern(size)).cut(afterBodyBytes: cut, .truncated)
         }
         let response = try await download(server, "/start")
-        try expectWholeFile()
+        try expectCompleteFile()
         #expect(response.metrics.bytesResumed == cut)
     }
 
@@ -273,9 +273,9 @@ import Testing
         let (size, cut) = (size, cut)
         let server = try MisbehavingServer { request in
             guard request.path != "/start" else { return .redirect(to: "/file?signature=\(count.add())") }
-            guard request["range"] == nil else { return Self.rest(request) }
-            let whole = Reply(fields: ["ETag": "\"1\""], body: .pattern(size))
-            return cuts.add() == 1 ? whole.cut(afterBodyBytes: cut, .truncated) : whole
+            guard request["range"] == nil else { return Self.remainingRange(request) }
+            let complete = Reply(fields: ["ETag": "\"1\""], body: .pattern(size))
+            return cuts.add() == 1 ? complete.cut(afterBodyBytes: cut, .truncated) : complete
         }
         let place = DownloadDestination(folder.url("file"), unfinished: .kept)
         let first = try session(0).download(TransferRequest(url: server.url("/start")), to: place)
@@ -283,7 +283,7 @@ import Testing
         #expect(first.metrics?.transactions.map(\.statusCode) == [302, 200])
         #expect(first.metrics?.redirectCount == 1)
         let second = try await session(0).download(TransferRequest(url: server.url("/start")), to: place).value
-        try expectWholeFile()
+        try expectCompleteFile()
         #expect(second.metrics.bytesResumed == cut)
         #expect(server.requests.map { $0["range"] } == [nil, nil, nil, "bytes=600000-"])
     }
@@ -297,11 +297,11 @@ import Testing
         let server = try MisbehavingServer { request in
             guard request.path != "/start" else { return .redirect(to: "/file?signature=\(signatures.add())") }
             guard used.withLock({ $0.insert(request.target).inserted }) else { return Reply(403) }
-            guard request["range"] == nil else { return Self.rest(request) }
+            guard request["range"] == nil else { return Self.remainingRange(request) }
             return Reply(fields: ["ETag": "\"1\""], body: .pattern(size)).cut(afterBodyBytes: cut, .truncated)
         }
         let response = try await download(server, "/start")
-        try expectWholeFile()
+        try expectCompleteFile()
         #expect(response.metrics.bytesResumed == cut)
         #expect(server.requests.map(\.target).count { $0 == "/start" } == 2)
         // If the redirect's new target fails, the download fails.
@@ -317,7 +317,7 @@ import Testing
 
     @Test func `a 206 longer than its Content-Range is an error and leaves no file`() async throws {
         let server = try server { request in
-            var reply = Self.rest(request)
+            var reply = Self.remainingRange(request)
             reply.body = .pattern(500_000)
             return reply.chunked()
         }

@@ -16,7 +16,7 @@ import Testing
         }
     }
 
-    private func said(_ session: HTTPSessionManager, _ url: URL) async throws -> String {
+    private func sentCookies(_ session: HTTPSessionManager, _ url: URL) async throws -> String {
         String(decoding: try await session.data(TransferRequest(url: url)).value.data, as: UTF8.self)
     }
 
@@ -24,7 +24,7 @@ import Testing
         let server = try server()
         let session = try localSession()
         #expect(try await session.cookies.all().isEmpty)
-        _ = try await said(session, server.url("/set"))
+        _ = try await sentCookies(session, server.url("/set"))
         let all = try await session.cookies.all().sorted { $0.name < $1.name }
         #expect(all.map(\.name) == ["a", "b"])
         #expect(all.map(\.value) == ["1", "2"])
@@ -35,7 +35,7 @@ import Testing
         #expect((3_000...3_700).contains(try #require(all[1].expires).timeIntervalSinceNow))
         #expect(try await session.cookies.cookies(for: server.url("/")).map(\.name) == ["a"])
         #expect(try await session.cookies.cookies(for: server.url("/deep/er")).map(\.name) == ["b", "a"])
-        #expect(try await said(session, server.url("/deep/er")) == "b=2; a=1")
+        #expect(try await sentCookies(session, server.url("/deep/er")) == "b=2; a=1")
     }
 
     @Test func `a cookie that the program sets is sent, replaced and deleted`() async throws {
@@ -44,18 +44,18 @@ import Testing
         let cookie = Cookie(name: "own", value: "x y=", domain: "127.0.0.1")
         try await session.cookies.set(cookie)
         try await session.cookies.set(Cookie(name: "empty", value: "", domain: "127.0.0.1"))
-        #expect(Set(try await said(session, server.url()).components(separatedBy: "; ")) == ["own=x y=", "empty="])
+        #expect(Set(try await sentCookies(session, server.url()).components(separatedBy: "; ")) == ["own=x y=", "empty="])
         #expect(try await session.cookies.all().contains(cookie))
         var changed = cookie
         (changed.value, changed.includesSubdomains) = ("z", true)
         try await session.cookies.set(changed)
-        #expect(try await said(session, server.url()).contains("own=z"))
+        #expect(try await sentCookies(session, server.url()).contains("own=z"))
         #expect(try await session.cookies.all().count { $0.name == "own" } == 1)
         try await session.cookies.delete(cookie)
         try await session.cookies.delete(cookie)
-        #expect(try await said(session, server.url()) == "empty=")
+        #expect(try await sentCookies(session, server.url()) == "empty=")
         try await session.cookies.deleteAll()
-        #expect(try await said(session, server.url()) == "")
+        #expect(try await sentCookies(session, server.url()) == "")
         #expect(try await session.cookies.all().isEmpty)
     }
 

@@ -146,7 +146,7 @@ import Testing
     }
 
     @Test(.requiresMounts, arguments: [true, false]) func `a full disk fails as cannotWriteFile and the partial file is removed`(
-        _ tellsLength: Bool
+        _ sendsLength: Bool
     ) async throws {
         let path = folder.path
         let session = try withOwnMounts {
@@ -155,7 +155,7 @@ import Testing
         }
         let server = try MisbehavingServer { request in
             let reply = Reply(body: .pattern(request.path == "/small" ? 900_000 : 4_000_000))
-            return tellsLength ? reply : reply.chunked()
+            return sendsLength ? reply : reply.chunked()
         }
         let error = await failure(try download(server, session))
         #expect(error?.code == .cannotWriteFile)

@@ -12,11 +12,11 @@ private final class InlineExecutor: TaskExecutor {
 @Suite(.timeLimit(.minutes(1))) struct InlineExecutorTests {
     private let executor = InlineExecutor()
 
-    private func drain(_ task: TransferTask, _ hasBegun: Signal) -> Task<Int, any Error> {
+    private func drain(_ task: TransferTask, _ hasStarted: Signal) -> Task<Int, any Error> {
         Task(executorPreference: executor) {
             var count = 0
             var chunks = task.chunks.makeAsyncIterator()
-            hasBegun.fire()
+            hasStarted.fire()
             while let chunk = try await chunks.next() { count += chunk.count }
             return count
         }
@@ -39,16 +39,16 @@ private final class InlineExecutor: TaskExecutor {
         let gate = try Gate()
         let server = try MisbehavingServer { _ in Reply(body: .texts(["one", "two"], between: .gate(gate))).chunked() }
         let task = try localSession().data(TransferRequest(url: server.url()), startsNow: false)
-        let hasBegun = Signal()
+        let hasStarted = Signal()
         let states = Task(executorPreference: executor) {
             var states: Set<TransferTask.State> = []
             for await _ in task.progress {
                 states.insert(task.state)
-                hasBegun.fire()
+                hasStarted.fire()
             }
             return states
         }
-        await hasBegun.wait()
+        await hasStarted.wait()
         task.resume()
         gate.open()
         _ = try await task.value

@@ -9,7 +9,7 @@ import Testing
 
 /// Interceptors also decide about a retry after an adapter's failure and after a failed serializer or validation.
 @Suite(.timeLimit(.minutes(20))) struct InterceptorRetryTests {
-    private struct Trouble: Error {}
+    private struct AdapterError: Error {}
     private struct User: Codable, Equatable, Sendable { var name: String }
 
     private struct Interceptor: RequestInterceptor {
@@ -57,7 +57,7 @@ import Testing
         let count = Counter()
         let manager = try session(
             retrying { request in
-                if count.add() < 3 { throw Trouble() }
+                if count.add() < 3 { throw AdapterError() }
                 return request
             })
         let task = manager.data(TransferRequest(url: server.url()))
@@ -66,7 +66,7 @@ import Testing
         #expect(task.metrics?.retryCount == 2)
         let attempts = seen.withLock { $0 }
         #expect(attempts.map(\.error?.code) == [.interceptorFailed, .interceptorFailed])
-        #expect(attempts.allSatisfy { $0.error?.underlying is Trouble && $0.response == nil })
+        #expect(attempts.allSatisfy { $0.error?.underlying is AdapterError && $0.response == nil })
         #expect(attempts.map(\.retryCount) == [0, 1])
     }
 
@@ -84,7 +84,7 @@ import Testing
         let manager = try session(
             Interceptor(
                 adapting: { request in
-                    guard request.url == fresh else { throw Trouble() }
+                    guard request.url == fresh else { throw AdapterError() }
                     return request
                 }, retrying: { _ in .retryWith(TransferRequest(url: fresh)) }))
         #expect(try await manager.data(TransferRequest(url: server.url("/stale"))).string() == "done")

@@ -60,12 +60,12 @@ import Testing
     }
 
     @Test func `an error thrown by an interceptor's adapt ends the task before anything is sent`() async throws {
-        struct Trouble: Error {}
+        struct AdapterError: Error {}
         let server = try MisbehavingServer { _ in Reply() }
-        let throwing = try session(Interceptor(adapting: { _ in throw Trouble() }))
+        let throwing = try session(Interceptor(adapting: { _ in throw AdapterError() }))
         let error = await failure(throwing.data(TransferRequest(url: server.url())))
         #expect(error?.code == .interceptorFailed)
-        #expect(error?.underlying is Trouble)
+        #expect(error?.underlying is AdapterError)
         let elsewhere = try #require(URL(string: "http://127.0.0.1:1/"))
         let leading = try session(Interceptor(adapting: { _ in TransferRequest(url: elsewhere) }))
         #expect(await failure(leading.data(TransferRequest(url: server.url())))?.code == .interceptorFailed)
@@ -112,13 +112,13 @@ import Testing
         let server = try MisbehavingServer { _ in
             count.add() == 1 ? Reply(body: .pattern(1_000)).cut(afterBodyBytes: 10, .reset) : Reply(body: "done")
         }
-        let told = Locked<[HTTPSessionError.Code?]>([])
+        let codes = Locked<[HTTPSessionError.Code?]>([])
         let interceptor = Interceptor(retrying: { attempt in
-            told.withLock { $0.append(attempt.error?.code) }
+            codes.withLock { $0.append(attempt.error?.code) }
             return .retry()
         })
         #expect(try await session(interceptor).data(TransferRequest(url: server.url())).string() == "done")
-        #expect(told.withLock { $0 } == [.connectionLost])
+        #expect(codes.withLock { $0 } == [.connectionLost])
     }
 
     @Test func `a download whose URL has expired continues at the URL that an interceptor returns`() async throws {

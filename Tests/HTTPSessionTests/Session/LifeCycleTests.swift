@@ -134,27 +134,27 @@ import Testing
         let server = try MisbehavingServer { _ in Reply(body: "x") }
         let session = try localSession()
         let task = session.download(request(server), to: .init(folder.url("file")), startsNow: false)
-        let told = Locked<[String]>([])
+        let recorded = Locked<[String]>([])
         let end = Signal()
-        @Sendable func tell(_ text: String) {
+        @Sendable func record(_ text: String) {
             // The order varies, because Foundation delivers each message in a task of its own.
-            let count = told.withLock { told in
-                told.append(text)
-                return told.count
+            let count = recorded.withLock { recorded in
+                recorded.append(text)
+                return recorded.count
             }
             if count == 3 { end.fire() }
         }
         let center = NotificationCenter.default
         let tokens = [
-            center.addObserver(of: task, for: .taskDidResume) { _ in tell("resume") },
-            center.addObserver(of: task, for: .taskDidMoveFile) { tell("moved \($0.file.lastPathComponent)") },
+            center.addObserver(of: task, for: .taskDidResume) { _ in record("resume") },
+            center.addObserver(of: task, for: .taskDidMoveFile) { record("moved \($0.file.lastPathComponent)") },
             center.addObserver(of: task, for: .taskDidComplete) { message in
-                if case .success = message.result { tell("complete") } else { tell("complete with error") }
+                if case .success = message.result { record("complete") } else { record("complete with error") }
             },
         ]
         task.resume()
         await end.wait()
-        #expect(Set(told.withLock { $0 }) == ["resume", "moved file", "complete"])
+        #expect(Set(recorded.withLock { $0 }) == ["resume", "moved file", "complete"])
         for token in tokens { center.removeObserver(token) }
     }
 
@@ -163,7 +163,7 @@ import Testing
         _ isWanted: Bool
     ) async throws {
         let server = try MisbehavingServer { _ in .never }
-        let told = Locked<[String]>([])
+        let recorded = Locked<[String]>([])
         let log = EventLog()
         let (stream, posted) = AsyncStream.makeStream(of: Void.self)
         var notifications = stream.makeAsyncIterator()
@@ -173,11 +173,11 @@ import Testing
         let task = try #require(session?.data(request(server)))
         let tokens = [
             center.addObserver(of: task, for: .taskDidComplete) { _ in
-                told.withLock { $0.append("task") }
+                recorded.withLock { $0.append("task") }
                 posted.yield()
             },
             center.addObserver(of: try #require(session), for: .sessionDidInvalidate) { _ in
-                told.withLock { $0.append("session") }
+                recorded.withLock { $0.append("session") }
                 posted.yield()
             },
         ]
@@ -191,7 +191,7 @@ import Testing
         _ = await log.awaitInvalidation()
         // Foundation delivers each notification in a task of its own.
         for _ in 0..<(isWanted ? 2 : 0) { _ = await notifications.next() }
-        #expect(told.withLock { $0.sorted() } == (isWanted ? ["session", "task"] : []))
+        #expect(recorded.withLock { $0.sorted() } == (isWanted ? ["session", "task"] : []))
         for token in tokens { center.removeObserver(token) }
         while gone != nil { await Task.yield() }
     }
@@ -311,18 +311,18 @@ import Testing
         let server = try MisbehavingServer { _ in Reply(fields: ["Content-Type": "application/json"], body: "{}") }
         let session = try localSession()
         for _ in 0..<100 {
-            let (told, end) = (Locked<[String]>([]), Signal())
+            let (recorded, end) = (Locked<[String]>([]), Signal())
             let task = session.data(TransferRequest(url: server.url()), startsNow: false)
             let token = NotificationCenter.default.addObserver(of: task, for: .taskDidComplete) { _ in
-                told.withLock { $0.append("posted") }
+                recorded.withLock { $0.append("posted") }
                 end.fire()
             }
             session.respond(
-                to: task, success: { _, _ in told.withLock { $0.append("called") } },
-                failure: { _, error in told.withLock { $0.append("\(error)") } })
+                to: task, success: { _, _ in recorded.withLock { $0.append("called") } },
+                failure: { _, error in recorded.withLock { $0.append("\(error)") } })
             task.resume()
             await end.wait()
-            #expect(told.withLock { $0 } == ["called", "posted"])
+            #expect(recorded.withLock { $0 } == ["called", "posted"])
             NotificationCenter.default.removeObserver(token)
         }
     }

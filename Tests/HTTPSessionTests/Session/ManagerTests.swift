@@ -13,12 +13,12 @@ import Testing
     /// A server that returns the received request as JSON.
     private func echo() throws -> MisbehavingServer {
         try MisbehavingServer { request in
-            let told: [String: String] = [
+            let recorded: [String: String] = [
                 "method": request.method, "target": request.target, "body": request.text,
                 "type": request["content-type"] ?? "-", "kind": request["x-kind"] ?? "-",
                 "authorization": request["authorization"] ?? "-",
             ]
-            let body = (try? JSONEncoder().encode(told)) ?? Data()
+            let body = (try? JSONEncoder().encode(recorded)) ?? Data()
             return Reply(fields: ["Content-Type": "application/json"], body: .bytes(body))
         }
     }
@@ -45,13 +45,13 @@ import Testing
             session.delete("a", parameters: ["k": "v w"]), session.post("a", parameters: ["k": "v w"]),
             session.put("a", parameters: ["k": "v w"]), session.patch("a", parameters: ["k": "v w"]), session.post("a"),
         ]
-        var told: [String] = []
+        var recorded: [String] = []
         for task in tasks {
             let json = try await task.json()
-            told.append(["method", "target", "body", "type"].map { json?[$0]?.string ?? "" }.joined(separator: " "))
+            recorded.append(["method", "target", "body", "type"].map { json?[$0]?.string ?? "" }.joined(separator: " "))
         }
         #expect(
-            told == [
+            recorded == [
                 "GET /v1/a?k=v%20w  -", "   ", "DELETE /v1/a?k=v%20w  -",
                 "POST /v1/a k=v%20w application/x-www-form-urlencoded", "PUT /v1/a k=v%20w application/x-www-form-urlencoded",
                 "PATCH /v1/a k=v%20w application/x-www-form-urlencoded", "POST /v1/a  application/x-www-form-urlencoded",
@@ -131,16 +131,16 @@ import Testing
         let error = await failure(task)
         #expect(error?.code == .cannotEncodeRequest && error?.underlying is Refusal)
         #expect(server.seen.connections == 0)
-        let told = Locked<[String]>([])
+        let recorded = Locked<[String]>([])
         let end = Signal()
         session.get(
             "a", parameters: ["a": 1], success: { _, _ in },
             failure: { _, error in
-                told.withLock { $0.append(error.code.rawValue) }
+                recorded.withLock { $0.append(error.code.rawValue) }
                 end.fire()
             })
         await end.wait()
-        #expect(told.withLock { $0 } == ["cannot-encode-request"])
+        #expect(recorded.withLock { $0 } == ["cannot-encode-request"])
     }
 
     // MARK: Callbacks
@@ -202,7 +202,7 @@ import Testing
         let server = try MisbehavingServer { _ in Reply(204) }
         let session = try manager(server)
         guard case .success(nil)? = await callback({ session.get("a", success: $0, failure: $1) }) else {
-            Issue.record("no success without a value")
+            Issue.record("204 did not call success without a value")
             return
         }
     }
@@ -213,13 +213,13 @@ import Testing
         }
         let session = try manager(server)
         guard case .failure(let error)? = await callback({ session.get("html", success: $0, failure: $1) }) else {
-            Issue.record("text/html is no JSON")
+            Issue.record("text/html was accepted as JSON")
             return
         }
         #expect(error.code == .unacceptableContentType)
         let checking = try manager(server, validation: ResponseValidation(checks: [{ _ in throw Refusal() }]))
         guard case .failure(let error)? = await callback({ checking.get("a", success: $0, failure: $1) }) else {
-            Issue.record("the session's check was not asked")
+            Issue.record("the session's check did not run")
             return
         }
         #expect(error.code == .badServerResponse && error.underlying is Refusal)
@@ -301,22 +301,22 @@ import Testing
             kind == .download
             ? session.download(request, to: .init(folder.url("file")), startsNow: false) : session.data(request, startsNow: false)
         #expect(task.kind == kind)
-        let told = Locked<[String]>([])
+        let recorded = Locked<[String]>([])
         let end = Signal()
         // The center delivers them on threads of its own, in any order.
-        @Sendable func tell(_ text: String) {
-            let count = told.withLock { told in
-                told.append(text)
-                return told.count
+        @Sendable func record(_ text: String) {
+            let count = recorded.withLock { recorded in
+                recorded.append(text)
+                return recorded.count
             }
             if count == 4 { end.fire() }
         }
         let center = NotificationCenter.default
         let tokens = [
-            center.addObserver(of: task, for: .taskDidResume) { _ in tell("resumed") },
-            center.addObserver(of: task, for: .taskDidSuspend) { _ in tell("suspended") },
+            center.addObserver(of: task, for: .taskDidResume) { _ in record("resumed") },
+            center.addObserver(of: task, for: .taskDidSuspend) { _ in record("suspended") },
             center.addObserver(of: task, for: .taskDidComplete) { message in
-                tell("completed after \((try? message.result.get().metrics.transactions.count) ?? 0)")
+                record("completed after \((try? message.result.get().metrics.transactions.count) ?? 0)")
             },
         ]
         task.resume()
@@ -326,7 +326,7 @@ import Testing
         task.resume()
         gate.open()
         await end.wait()
-        #expect(told.withLock { $0.sorted() } == ["completed after 1", "resumed", "resumed", "suspended"])
+        #expect(recorded.withLock { $0.sorted() } == ["completed after 1", "resumed", "resumed", "suspended"])
         for token in tokens { center.removeObserver(token) }
     }
 

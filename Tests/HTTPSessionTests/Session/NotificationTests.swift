@@ -10,36 +10,37 @@ import Testing
 @Suite(.timeLimit(.minutes(20))) struct NotificationTests {
     /// Records the messages posted for a task. Foundation delivers each message in a task of its own, in no guaranteed order.
     private final class Observer: Sendable {
-        private let told = AsyncStream.makeStream(of: String.self)
+        private let recorded = AsyncStream.makeStream(of: String.self)
         private let tokens = Locked<[NotificationCenter.ObservationToken]>([])
 
         init(_ task: TransferTask) {
             let center = NotificationCenter.default
             tokens.withLock {
                 $0 = [
-                    center.addObserver(of: task, for: .taskDidResume) { [self] _ in tell("resumed") },
-                    center.addObserver(of: task, for: .taskDidSuspend) { [self] _ in tell("suspended") },
-                    center.addObserver(of: task, for: .taskDidMoveFile) { [self] in tell("moved \($0.file.lastPathComponent)") },
+                    center.addObserver(of: task, for: .taskDidResume) { [self] _ in record("resumed") },
+                    center.addObserver(of: task, for: .taskDidSuspend) { [self] _ in record("suspended") },
+                    center.addObserver(of: task, for: .taskDidMoveFile) { [self] in record("moved \($0.file.lastPathComponent)")
+                    },
                     center.addObserver(of: task, for: .taskDidFailToMoveFile) { [self] in
-                        tell("not moved: \($0.error.code.rawValue) \($0.error.context.systemError ?? 0)")
+                        record("not moved: \($0.error.code.rawValue) \($0.error.context.systemError ?? 0)")
                     },
                     center.addObserver(of: task, for: .taskDidComplete) { [self] message in
                         if case .failure(let error) = message.result {
-                            tell("failed \(error.code.rawValue)")
+                            record("failed \(error.code.rawValue)")
                         } else {
-                            tell("completed")
+                            record("completed")
                         }
                     },
                 ]
             }
         }
 
-        private func tell(_ text: String) { told.continuation.yield(text) }
+        private func record(_ text: String) { recorded.continuation.yield(text) }
 
         /// The first `count` messages, sorted.
         func messages(_ count: Int) async -> [String] {
             var messages: [String] = []
-            for await message in told.stream {
+            for await message in recorded.stream {
                 messages.append(message)
                 if messages.count == count { break }
             }
@@ -61,8 +62,8 @@ import Testing
         await folder.awaitFile()
         try Data("other".utf8).write(to: folder.url("file"))
         gate.open()
-        let told = await observer.messages(3)
-        #expect(told == ["failed cannot-move-file", "not moved: cannot-move-file \(EEXIST)", "resumed"])
+        let recorded = await observer.messages(3)
+        #expect(recorded == ["failed cannot-move-file", "not moved: cannot-move-file \(EEXIST)", "resumed"])
         #expect(folder.names == ["file"])
     }
 
@@ -96,8 +97,8 @@ import Testing
             TransferRequest(url: server.url()), to: .init(folder.url("none/file")), startsNow: false)
         let observer = Observer(task)
         task.resume()
-        let told = await observer.messages(3)
-        #expect(told == ["failed cannot-write-file", "not moved: cannot-write-file \(ENOENT)", "resumed"])
+        let recorded = await observer.messages(3)
+        #expect(recorded == ["failed cannot-write-file", "not moved: cannot-write-file \(ENOENT)", "resumed"])
         #expect(folder.names == [])
     }
 
@@ -114,8 +115,8 @@ import Testing
         for _ in 0..<2 { task.resume() }
         await log.await("resumed", times: 2)
         gate.open()
-        let told = await observer.messages(5)
-        #expect(told == ["completed", "moved file", "resumed", "resumed", "suspended"])
+        let recorded = await observer.messages(5)
+        #expect(recorded == ["completed", "moved file", "resumed", "resumed", "suspended"])
     }
 
     // MARK: Content of the completion message
@@ -171,8 +172,8 @@ import Testing
         #expect(end.error?.code == code)
         #expect(((try? end.result.get()) != nil) == hasResponse)
         #expect(end.serializedResponse == nil && end.serializations.count == 1)
-        let told = HTTPSessionError.thrown { try end.serializations.first?.result.get() }
-        #expect(told?.code == code)
+        let recorded = HTTPSessionError.thrown { try end.serializations.first?.result.get() }
+        #expect(recorded?.code == code)
     }
 
     @Test func `without callbacks the completion is posted with the response`() async throws {

@@ -57,8 +57,8 @@ import Testing
         }
 
         /// Sends complete responses from now on.
-        func heal(tag: String = "\"1\"") { log.state.withLock { ($0.tag, $0.cut) = (tag, nil) } }
-        func says(_ digest: String) { log.state.withLock { $0.digest = digest } }
+        func sendCompleteResponses(tag: String = "\"1\"") { log.state.withLock { ($0.tag, $0.cut) = (tag, nil) } }
+        func setDigest(_ digest: String) { log.state.withLock { $0.digest = digest } }
         var ranges: [String?] { server.requests.map { $0["range"] } }
     }
 
@@ -87,7 +87,7 @@ import Testing
         try await session().download(TransferRequest(url: source.server.url(path)), to: place).value
     }
 
-    private func expectWholeFile(_ name: String = "file", besides others: [String] = []) throws {
+    private func expectCompleteFile(_ name: String = "file", besides others: [String] = []) throws {
         #expect(try Data(contentsOf: folder.url(name)) == pattern(size))
         #expect(folder.names.sorted() == ([name] + others).sorted())
     }
@@ -102,21 +102,21 @@ import Testing
         try handle.seekToEnd()
         try handle.write(contentsOf: pattern(size).suffix(from: Int(cut)))
         try handle.close()
-        source.heal()
+        source.sendCompleteResponses()
         let response = try await download(source, to: place())
         #expect(response.statusCode == 200)
         #expect(response.head.headerFields[.eTag] == "\"1\"")
         #expect(response.metrics.transactions.map(\.statusCode) == [304])
-        try expectWholeFile()
+        try expectCompleteFile()
     }
 
     @Test func `another task continues the partial file of a failed one`() async throws {
         let source = try Source()
         try await fail(source, to: place())
         #expect(folder.names.sorted() == ["file.netwatch-part", "file.netwatch-part.json"])
-        source.heal()
+        source.sendCompleteResponses()
         let response = try await download(source, to: place())
-        try expectWholeFile()
+        try expectCompleteFile()
         #expect(response.metrics.bytesResumed == cut)
         #expect(source.ranges == [nil, "bytes=600000-"])
         await log.await("completed")
@@ -133,33 +133,33 @@ import Testing
     @Test func `a partial file of another version is downloaded from its beginning`() async throws {
         let source = try Source()
         try await fail(source, to: place())
-        source.heal(tag: "\"2\"")
+        source.sendCompleteResponses(tag: "\"2\"")
         #expect(try await download(source, to: place()).metrics.bytesResumed == 0)
-        try expectWholeFile()
+        try expectCompleteFile()
     }
 
     @Test func `with partialFile restart an existing partial file is not continued`() async throws {
         let source = try Source()
         try await fail(source, to: place())
-        source.heal()
+        source.sendCompleteResponses()
         _ = try await download(source, to: place("file", .keptAnew))
-        try expectWholeFile()
+        try expectCompleteFile()
         #expect(source.ranges == [nil, nil])
     }
 
     @Test func `a partial file of another URL is not continued, unless the expected digest is the same`() async throws {
         let source = try Source()
         try await fail(source, to: place())
-        source.heal()
+        source.sendCompleteResponses()
         _ = try await download(source, to: place(), path: "/other")
-        try expectWholeFile()
+        try expectCompleteFile()
         #expect(source.ranges == [nil, nil])
 
         let digested = try Source()
         try await fail(digested, to: place("second", .kept, try digest))
-        digested.heal()
+        digested.sendCompleteResponses()
         _ = try await download(digested, to: place("second", .kept, try digest), path: "/other")
-        try expectWholeFile("second", besides: ["file"])
+        try expectCompleteFile("second", besides: ["file"])
         #expect(digested.ranges == [nil, "bytes=600000-"])
         #expect(digested.server.requests.last?["if-range"] == nil)
     }
@@ -170,9 +170,9 @@ import Testing
         let broken = try MisbehavingServer { _ in Reply(404) }
         let task = try session().download(TransferRequest(url: broken.url("/file")), to: place())
         #expect(await failure(task)?.code == .unacceptableStatus)
-        source.heal()
+        source.sendCompleteResponses()
         #expect(try await download(source, to: place()).metrics.bytesResumed == cut)
-        try expectWholeFile()
+        try expectCompleteFile()
     }
 
     @Test func `after a reboot only the synced bytes of a partial file count`() async throws {
@@ -183,14 +183,14 @@ import Testing
         #expect(sidecar.synced == cut)
         (sidecar.boot, sidecar.synced) = ("another", 500_000)
         try SidecarFile.write(sidecar, besides: part)
-        source.heal()
+        source.sendCompleteResponses()
         #expect(try await download(source, to: place()).metrics.bytesResumed == 500_000)
-        try expectWholeFile()
+        try expectCompleteFile()
     }
 
     @Test func `a partial file that was complete when its process was killed is only revalidated`() async throws {
         let source = try Source()
-        source.heal()
+        source.sendCompleteResponses()
         let part = folder.file("file.netwatch-part")
         let resumption = Resumption(
             url: source.server.url("/file"), validator: .entityTag("\"1\""), total: size, digest: nil)
@@ -199,7 +199,7 @@ import Testing
             besides: part)
         try pattern(size).write(to: URL(fileURLWithPath: part))
         #expect(try await download(source, to: place()).metrics.bytesResumed == size)
-        try expectWholeFile()
+        try expectCompleteFile()
         #expect(source.server.requests.map { $0["if-none-match"] } == ["\"1\""])
     }
 
@@ -207,9 +207,9 @@ import Testing
         let source = try Source()
         try await fail(source, to: place())
         try Data("{".utf8).write(to: folder.url("file.netwatch-part.json"))
-        source.heal()
+        source.sendCompleteResponses()
         #expect(try await download(source, to: place()).metrics.bytesResumed == 0)
-        try expectWholeFile()
+        try expectCompleteFile()
     }
 
     @Test func `a sidecar of a newer version is an error, and the partial file is kept`() async throws {
@@ -236,7 +236,7 @@ import Testing
         #expect(error?.reason.hasSuffix("is being downloaded already") == true)
         gate.open()
         _ = try await first.value
-        try expectWholeFile()
+        try expectCompleteFile()
     }
 
     @Test func `a symbolic link or a FIFO in the place of the partial file is left untouched`() async throws {
@@ -253,7 +253,7 @@ import Testing
 
     @Test func `a task suspended while its partial file is opened starts after it is resumed`() async throws {
         let source = try Source()
-        source.heal()
+        source.sendCompleteResponses()
         let session = try session()
         for number in 0..<20 {
             let task = session.download(TransferRequest(url: source.server.url()), to: place("file\(number)"))
@@ -273,9 +273,9 @@ import Testing
 
     @Test func `a file with the expected digest is moved to its destination, another is removed`() async throws {
         let source = try Source()
-        source.heal()
+        source.sendCompleteResponses()
         _ = try await download(source, to: place("file", .kept, try digest))
-        try expectWholeFile()
+        try expectCompleteFile()
         let wrong = try #require(ContentDigest(.sha256, Data(repeating: 0, count: 32)))
         for unfinished in [DownloadDestination.Unfinished.kept, .removed] {
             let task = try session().download(
@@ -290,20 +290,20 @@ import Testing
         try await fail(source, to: place("file", .kept, try digest))
         // The partial file differs, but its validator and length are the server's.
         try Data(repeating: 0, count: Int(cut)).write(to: folder.url("file.netwatch-part"))
-        source.heal()
+        source.sendCompleteResponses()
         let response = try await download(source, to: place("file", .kept, try digest))
-        try expectWholeFile()
+        try expectCompleteFile()
         #expect(source.ranges == [nil, "bytes=600000-", nil])
         #expect(response.statusCode == 200)
     }
 
     @Test func `the server's own Repr-Digest is checked`() async throws {
         let source = try Source()
-        source.heal()
-        source.says("sha-256=:\(try digest.bytes.base64EncodedString()):")
+        source.sendCompleteResponses()
+        source.setDigest("sha-256=:\(try digest.bytes.base64EncodedString()):")
         _ = try await download(source, to: place())
-        try expectWholeFile()
-        source.says("sha-256=:\(Data(repeating: 0, count: 32).base64EncodedString()):")
+        try expectCompleteFile()
+        source.setDigest("sha-256=:\(Data(repeating: 0, count: 32).base64EncodedString()):")
         let task = try session().download(TransferRequest(url: source.server.url()), to: place("wrong"))
         #expect(await failure(task)?.code == .digestMismatch)
         #expect(folder.names == ["file"])
@@ -322,10 +322,10 @@ import Testing
         let source = try Source()
         let data = try await resumeData(source)
         #expect(!String(decoding: data, as: UTF8.self).contains("/"))
-        source.heal()
+        source.sendCompleteResponses()
         let response = try await resumingSession().download(resuming: data, to: place("elsewhere", .removed)).value
         #expect(response.metrics.bytesResumed == cut)
-        try expectWholeFile("elsewhere", besides: ["resume"])
+        try expectCompleteFile("elsewhere", besides: ["resume"])
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.file("resume")).isEmpty)
         // Resume data cannot be used a second time.
         #expect(await failure(try resumingSession().download(resuming: data, to: place("again")))?.code == .cannotResume)
@@ -340,9 +340,9 @@ import Testing
         let error = await failure(again)
         #expect(error?.code == .unacceptableStatus)
         #expect(error?.resumeData == data)
-        source.heal()
+        source.sendCompleteResponses()
         _ = try await resumingSession().download(resuming: data, to: place("file", .removed)).value
-        try expectWholeFile(besides: ["resume"])
+        try expectCompleteFile(besides: ["resume"])
     }
 
     @Test func `a canceled download has resume data`() async throws {
@@ -370,29 +370,29 @@ import Testing
         async throws
     {
         let source = try Source()
-        source.heal()
+        source.sendCompleteResponses()
         let session = try resumingSession()
         #expect(await failure(session.download(resuming: Data(text.utf8), to: place("file", .removed)))?.code == .cannotResume)
         let request = TransferRequest(url: source.server.url())
         _ = try await session.download(resuming: Data(text.utf8), of: request, to: place("file", .removed)).value
-        try expectWholeFile()
+        try expectCompleteFile()
     }
 
     @Test func `resume data applies to a request whose URL has another signature`() async throws {
         let source = try Source()
         let data = try await resumeData(source)
-        source.heal()
+        source.sendCompleteResponses()
         let request = TransferRequest(url: source.server.url("/file?signature=2"))
         let task = try resumingSession().download(resuming: data, of: request, to: place("file", .removed))
         #expect(try await task.value.metrics.bytesResumed == cut)
-        try expectWholeFile(besides: ["resume"])
+        try expectCompleteFile(besides: ["resume"])
     }
 
     @Test func `resume data whose partial file was deleted starts from the beginning`() async throws {
         let source = try Source()
         let data = try await resumeData(source)
         for name in folder.names where name.hasSuffix(".part") { try FileManager.default.removeItem(at: folder.url(name)) }
-        source.heal()
+        source.sendCompleteResponses()
         #expect(try await resumingSession().download(resuming: data, to: place("file", .removed)).value.metrics.bytesResumed == 0)
         #expect(try Data(contentsOf: folder.url("file")) == pattern(size))
     }

@@ -6,7 +6,7 @@ import HTTPTypes
 import Testing
 
 /// Counts the requests that a server handles at the same time.
-private final class Crowd: Sendable {
+private final class ConcurrencyCounter: Sendable {
     private let numbers = Locked((present: 0, most: 0))
     var most: Int { numbers.withLock { $0.most } }
 
@@ -108,7 +108,7 @@ private final class Crowd: Sendable {
     }
 
     @Test func `a thousand tasks finish within the connection limits`() async throws {
-        let crowd = Crowd()
+        let crowd = ConcurrencyCounter()
         let server = try MisbehavingServer { request in
             crowd.enter()
             defer { crowd.leave() }

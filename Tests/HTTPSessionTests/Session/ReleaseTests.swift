@@ -7,7 +7,7 @@ import Testing
 
 /// Objects that a user's closures capture may use the task and the session when they are deinitialized.
 @Suite(.timeLimit(.minutes(5))) struct ReleaseTests {
-    private final class Held: Sendable {
+    private final class DeinitProbe: Sendable {
         let end: @Sendable () -> Void
         init(_ end: @escaping @Sendable () -> Void) { self.end = end }
         deinit { end() }
@@ -20,7 +20,7 @@ import Testing
         for _ in 0..<20 {
             let tasks = (0..<20).map { _ in session.data(TransferRequest(url: server.url()), startsNow: false) }
             for task in tasks {
-                let held = Held { ended.yield(task.state) }
+                let held = DeinitProbe { ended.yield(task.state) }
                 task.respond(
                     with: HTTPResponseSerializer(), on: .global(), progress: { _ in withExtendedLifetime(held) {} },
                     success: { _, _ in }, failure: { _, _ in })
@@ -40,9 +40,9 @@ import Testing
             request.path == "/redirect" ? .redirect(to: "/") : Reply(body: "x")
         }
         let (ends, ended) = AsyncStream.makeStream(of: String.self)
-        var session: HTTPSessionManager? = try localSession { $0.name = "letting-go" }
+        var session: HTTPSessionManager? = try localSession { $0.name = "release" }
         for number in 0..<200 {
-            let held = Held { [weak session] in
+            let held = DeinitProbe { [weak session] in
                 _ = session?.tasks
                 ended.yield(threadName())
             }
@@ -66,7 +66,7 @@ import Testing
         if place == "session" { session?.invalidate(cancelsTasks: true) }
         if place == "session" { session = nil }
         var threads = ends.makeAsyncIterator()
-        for _ in 0..<200 { #expect(await threads.next() != "letting-go") }
+        for _ in 0..<200 { #expect(await threads.next() != "release") }
     }
 
     @Test func `a task that was never resumed is released with its callbacks and session`() async throws {
@@ -74,7 +74,7 @@ import Testing
         let (released, group) = (Signal(), DispatchGroup())
         weak var forgotten: TransferTask?
         do {
-            let held = Held { released.fire() }
+            let held = DeinitProbe { released.fire() }
             let session = try localSession()
             let task = session.data(TransferRequest(url: server.url()), startsNow: false)
             forgotten = task

@@ -15,8 +15,8 @@ import Testing
         let stall = Stall()
         let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [stall])
         let task = session.data(TransferRequest(url: server.url()), startsNow: false)
-        let told = Locked<[Int64]>([])
-        task.onProgress { progress in told.withLock { $0.append(progress.received) } }
+        let recorded = Locked<[Int64]>([])
+        task.onProgress { progress in recorded.withLock { $0.append(progress.received) } }
         task.resume()
         for (number, gate) in gates.dropLast().enumerated() {
             gate.open()
@@ -28,7 +28,7 @@ import Testing
         _ = try await task.value
         session.invalidate(cancelsTasks: false)
         await stall.log.await("invalidated")
-        let progress = told.withLock { $0 }
+        let progress = recorded.withLock { $0 }
         #expect(progress.count <= 5 && progress.last == 20 && progress == progress.sorted(), "\(progress)")
     }
 

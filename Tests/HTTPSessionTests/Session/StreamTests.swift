@@ -69,16 +69,16 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
     @Test func `canceling a stream's reader cancels the transfer`() async throws {
         let server = try MisbehavingServer { _ in Reply(body: ReplyBody([.bytes([1]), .wait(.forever)])).chunked() }
         let task = try localSession().stream(TransferRequest(url: server.url()))
-        let hasBegun = Signal()
+        let hasStarted = Signal()
         let reader = Task { () -> HTTPSessionError? in
             do throws(HTTPSessionError) {
-                for try await _ in task.chunks { hasBegun.fire() }
+                for try await _ in task.chunks { hasStarted.fire() }
                 return nil
             } catch {
                 return error
             }
         }
-        await hasBegun.wait()
+        await hasStarted.wait()
         reader.cancel()
         #expect(await reader.value?.code == .cancelled)
         #expect(await failure(task)?.code == .cancelled)

@@ -18,13 +18,13 @@ import Testing
     /// A response whose head is sent in pieces.
     private static func reply(_ random: inout SplitMix64) -> Reply {
         var segments: [ReplyBody.Segment] = []
-        var rest = Array(head.utf8)[...]
-        while !rest.isEmpty {
+        var remaining = Array(head.utf8)[...]
+        while !remaining.isEmpty {
             let count = Int.random(in: 1...60, using: &random)
             segments += [
-                .bytes(Array(rest.prefix(count))), .wait(.delay(.microseconds(Int.random(in: 0...300, using: &random)))),
+                .bytes(Array(remaining.prefix(count))), .wait(.delay(.microseconds(Int.random(in: 0...300, using: &random)))),
             ]
-            rest = rest.dropFirst(count)
+            remaining = remaining.dropFirst(count)
         }
         var reply = Reply.raw(ReplyBody(segments))
         reply.afterwards = .keepAlive

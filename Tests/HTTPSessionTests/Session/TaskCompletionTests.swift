@@ -118,11 +118,11 @@ import Testing
             default: Reply(body: "x")
             }
         }
-        let (asked, heard) = (Signal(), Signal())
+        let (asked, canceled) = (Signal(), Signal())
         @Sendable func think() async {
             asked.fire()
             try? await Task.sleep(for: .seconds(36_000))
-            if Task.isCancelled { heard.fire() }
+            if Task.isCancelled { canceled.fire() }
         }
         var handlers = TransferHandlers(
             redirect: { _ in
@@ -155,6 +155,6 @@ import Testing
         await asked.wait()
         if isCancelled { task.cancel() }
         #expect(await failure(task)?.code == (isCancelled ? .cancelled : .handlerTimedOut))
-        await heard.wait()
+        await canceled.wait()
     }
 }

@@ -9,7 +9,7 @@ import Testing
 /// Server trust handlers, tested through the complete library.
 @Suite(.timeLimit(.minutes(20))) struct TrustHandlerTests {
     /// Records the server trust challenges and answers them.
-    private final class Judge: Sendable {
+    private final class TrustDecider: Sendable {
         private let questions = Locked<[ServerTrustChallenge]>([])
         private let answer: @Sendable (ServerTrustChallenge) async -> ServerTrustDisposition
 
@@ -32,22 +32,22 @@ import Testing
     }
 
     private func session(
-        _ judge: Judge? = nil, _ change: (inout SessionConfiguration) -> Void = { _ in }
+        _ decider: TrustDecider? = nil, _ change: (inout SessionConfiguration) -> Void = { _ in }
     ) throws -> HTTPSessionManager {
         let roots = try MintedCertificates.set("root")
         return try localSession(
             {
                 $0.securityPolicy.roots = .given(roots)
                 change(&$0)
-            }, handlers: judge?.handlers ?? .init())
+            }, handlers: decider?.handlers ?? .init())
     }
 
     private func request(_ server: MisbehavingServer) -> TransferRequest { TransferRequest(url: server.url("/a?b=c")) }
 
     @Test func `a server trust handler accepts a certificate that the policy refuses, called once per session`() async throws {
         let server = try server("foreign-leaf-chain")
-        let judge = Judge(.accept)
-        let session = try session(judge)
+        let decider = TrustDecider(.accept)
+        let session = try session(decider)
         let body = RequestBody.stream(length: 5) {
             AsyncThrowingStream { continuation in
                 continuation.yield(Data("abcde".utf8))
@@ -57,11 +57,11 @@ import Testing
         let response = try await session.data(TransferRequest(url: server.url(), method: .post, body: body)).value
         #expect(response.statusCode == 200)
         #expect(server.requests.map(\.text) == ["abcde"])
-        #expect(judge.asked.map(\.host) == ["127.0.0.1"])
-        #expect(judge.asked.first?.policyError?.code == .certificateHasUnknownRoot)
-        #expect(judge.asked.first?.certificates == (try Certificate.all(in: MintedCertificates.data("foreign-leaf-chain.pem"))))
+        #expect(decider.asked.map(\.host) == ["127.0.0.1"])
+        #expect(decider.asked.first?.policyError?.code == .certificateHasUnknownRoot)
+        #expect(decider.asked.first?.certificates == (try Certificate.all(in: MintedCertificates.data("foreign-leaf-chain.pem"))))
         _ = try await session.data(request(server)).value
-        #expect(judge.asked.count == 1, "and never again")
+        #expect(decider.asked.count == 1, "and never again")
     }
 
     @Test func `monitors are notified once of a server trust challenge, before the response`() async throws {
@@ -69,7 +69,8 @@ import Testing
         let log = EventLog()
         let roots = try MintedCertificates.set("root")
         let session = try HTTPSessionManager(
-            configuration: localConfiguration { $0.securityPolicy.roots = .given(roots) }, handlers: Judge(.accept).handlers,
+            configuration: localConfiguration { $0.securityPolicy.roots = .given(roots) },
+            handlers: TrustDecider(.accept).handlers,
             monitors: [log])
         for _ in 0..<2 { _ = try await session.data(request(server)).value }
         session.invalidate(cancelsTasks: false)
@@ -80,39 +81,39 @@ import Testing
 
     @Test func `a server trust handler rejects a certificate that the policy trusts`() async throws {
         let server = try server("leaf-chain")
-        let judge = Judge(.reject)
-        let session = try session(judge)
+        let decider = TrustDecider(.reject)
+        let session = try session(decider)
         for _ in 0..<2 {
             let error = await failure(session.data(request(server)))
             #expect(error?.code == .certificateUntrusted)
             #expect(error?.context.url == server.url("/a").absoluteString)
         }
-        #expect(judge.asked.count == 1)
+        #expect(decider.asked.count == 1)
         #expect(server.requests.isEmpty)
         // For a task without a handler, the policy decides.
         #expect(await failure(session.data(request(server), handlers: .init())) == nil)
     }
 
     @Test func `with performDefaultHandling the policy decides`() async throws {
-        let judge = Judge(.performDefaultHandling)
-        let session = try session(judge)
+        let decider = TrustDecider(.performDefaultHandling)
+        let session = try session(decider)
         let (good, bad) = (try server("leaf-chain"), try server("expired-chain"))
         #expect(await failure(session.data(request(good))) == nil)
         #expect(await failure(session.data(request(bad)))?.code == .certificateExpired)
         #expect(await failure(session.data(request(bad)))?.code == .certificateExpired)
-        #expect(judge.asked.count == 2)
+        #expect(decider.asked.count == 2)
         #expect(bad.requests.isEmpty)
     }
 
     @Test func `another certificate chain of the same host, and another session, call the server trust handler again`()
         async throws
     {
-        let judge = Judge(.accept)
-        let session = try session(judge)
+        let decider = TrustDecider(.accept)
+        let session = try session(decider)
         let (one, other) = (try server("foreign-leaf-chain"), try server("self-signed-san"))
         for server in [one, other, one, other] { #expect(await failure(session.data(request(server))) == nil) }
-        #expect(judge.asked.map(\.certificates.first?.subject) == ["CN=foreign", "CN=somebody"])
-        let second = Judge(.reject)
+        #expect(decider.asked.map(\.certificates.first?.subject) == ["CN=foreign", "CN=somebody"])
+        let second = TrustDecider(.reject)
         #expect(await failure(try self.session(second).data(request(one)))?.code == .certificateHasUnknownRoot)
         #expect(second.asked.count == 1)
         // Another task's decision does not apply to a task without a handler.
@@ -122,11 +123,11 @@ import Testing
     @Test func `two tasks that wait for the same server trust decision both succeed`() async throws {
         let server = try server("foreign-leaf-chain")
         let gate = Signal()
-        let judge = Judge { _ in
+        let decider = TrustDecider { _ in
             await gate.wait()
             return .accept
         }
-        let session = try session(judge)
+        let session = try session(decider)
         let tasks = (0..<2).map { _ in session.data(request(server)) }
         try await server.awaitSeen { $0.failedHandshakes >= 2 }
         gate.fire()
@@ -136,11 +137,11 @@ import Testing
     @Test func `a server trust handler that never returns fails the task after the handler timeout`() async throws {
         let server = try server("leaf-chain")
         let never = Signal()
-        let judge = Judge { _ in
+        let decider = TrustDecider { _ in
             await never.wait()
             return .accept
         }
-        let session = try session(judge) { $0.handlerTimeout = .milliseconds(100) }
+        let session = try session(decider) { $0.handlerTimeout = .milliseconds(100) }
         #expect(await failure(session.data(request(server)))?.code == .handlerTimedOut)
         #expect(server.requests.isEmpty)
     }
@@ -148,12 +149,12 @@ import Testing
     @Test func `a task canceled while its server trust handler runs ends, and the decision is ignored`() async throws {
         let server = try server("leaf-chain")
         let (asked, gate) = (Signal(), Signal())
-        let judge = Judge { _ in
+        let decider = TrustDecider { _ in
             asked.fire()
             await gate.wait()
             return .accept
         }
-        let session = try session(judge)
+        let session = try session(decider)
         let task = session.data(request(server))
         await asked.wait()
         task.cancel()
@@ -169,17 +170,17 @@ import Testing
         let first = try next(at: .loopback)
         let port = first.port
         let server = Locked(first)
-        let judge = Judge { _ in
+        let decider = TrustDecider { _ in
             server.withLock { server in
                 server.stop()
                 if let other = try? next(at: .ip("127.0.0.1", port: port)) { server = other }
             }
             return .accept
         }
-        let error = await failure(try session(judge).data(request(first)))
+        let error = await failure(try session(decider).data(request(first)))
         #expect(error?.code == .certificateUntrusted)
         #expect(error?.reason.contains("other certificates") == true)
-        #expect(judge.asked.count == 10)
+        #expect(decider.asked.count == 10)
     }
 
     @Test(arguments: [ServerTLS.Version.v1_2, .v1_3])
@@ -270,7 +271,7 @@ import Testing
         let pin = try MintedCertificates.one("leaf").publicKeyPin.description
         let wrong = try MintedCertificates.one("foreign-leaf").publicKeyPin.description
         let trusting = try SecurityPolicy.trusting(own)
-        func way(_ pins: [String], _ proxyPolicy: SecurityPolicy) throws -> HTTPSessionManager {
+        func proxiedSession(_ pins: [String], _ proxyPolicy: SecurityPolicy) throws -> HTTPSessionManager {
             let hostPins = try HostPins("127.0.0.1", pins: pins)
             return try session {
                 $0.proxy = .explicit(proxy.url().absoluteString)
@@ -278,27 +279,27 @@ import Testing
                 $0.proxySecurityPolicy = proxyPolicy
             }
         }
-        #expect(await failure(try way([pin], trusting).data(request(server))) == nil)
+        #expect(await failure(try proxiedSession([pin], trusting).data(request(server))) == nil)
         #expect(server.requests.count == 1)
-        #expect(await failure(try way([wrong], trusting).data(request(server)))?.code == .pinMismatch)
-        let refused = await failure(try way([pin], .default).data(request(server)))
+        #expect(await failure(try proxiedSession([wrong], trusting).data(request(server)))?.code == .pinMismatch)
+        let refused = await failure(try proxiedSession([pin], .default).data(request(server)))
         #expect(
             refused?.code == .certificateHasUnknownRoot && refused?.reason.contains("proxy") == true,
             "\(String(describing: refused))")
         #expect(server.requests.count == 1)
         // The same applies if the server behind the proxy has no TLS.
         let plain = try MisbehavingServer { _ in Reply(body: "x") }
-        #expect(await failure(try way([wrong], trusting).data(request(plain))) == nil)
-        #expect(await failure(try way([pin], .default).data(request(plain)))?.code == .certificateHasUnknownRoot)
+        #expect(await failure(try proxiedSession([wrong], trusting).data(request(plain))) == nil)
+        #expect(await failure(try proxiedSession([pin], .default).data(request(plain)))?.code == .certificateHasUnknownRoot)
         #expect(plain.requests.count == 1)
         // The handler is called for servers, not for proxies.
-        let judge = Judge(.accept)
-        let asking = try session(judge) {
+        let decider = TrustDecider(.accept)
+        let asking = try session(decider) {
             $0.proxy = .explicit(proxy.url().absoluteString)
             $0.proxySecurityPolicy = trusting
         }
         #expect(await failure(asking.data(request(server))) == nil)
-        #expect(judge.asked.map { $0.certificates.first?.subject } == ["CN=leaf"])
+        #expect(decider.asked.map { $0.certificates.first?.subject } == ["CN=leaf"])
     }
 
     @Test func `certificate revocation lists are used; expired, forged or unrelated lists make the chain untrusted`() async throws
@@ -324,7 +325,7 @@ import Testing
         let server = try server("foreign-leaf-chain")
         let session = try session()
         for _ in 0..<2 {
-            let (yes, no) = (Judge(.accept), Judge(.reject))
+            let (yes, no) = (TrustDecider(.accept), TrustDecider(.reject))
             #expect(await failure(session.data(request(server), handlers: yes.handlers)) == nil)
             #expect(await failure(session.data(request(server), handlers: no.handlers)) != nil)
             #expect(await failure(session.data(request(server)))?.code == .certificateHasUnknownRoot)

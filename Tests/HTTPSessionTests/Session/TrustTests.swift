@@ -65,94 +65,96 @@ private func hostPins(_ pattern: String, _ names: String...) throws -> SecurityP
 
     struct Row: CustomTestStringConvertible, Sendable {
         let number: Int
-        let what: String
+        let label: String
         let chain: String
         var extra: [String] = []
         var host = "localhost"
         let policy: @Sendable () throws -> SecurityPolicy
         let answer: HTTPSessionError.Code?
 
-        var testDescription: String { "row \(number): \(what)" }
+        var testDescription: String { "row \(number): \(label)" }
     }
 
     static let rows: [Row] = [
         Row(
-            number: 1, what: "invalid ones allowed, nothing pinned", chain: "leaf-chain", policy: { try policy(allows: true) },
+            number: 1, label: "invalid ones allowed, nothing pinned", chain: "leaf-chain", policy: { try policy(allows: true) },
             answer: .certificateUntrusted),
         Row(
-            number: 2, what: "keys, none given", chain: "leaf-chain", policy: { try policy(.publicKey, allows: true) },
+            number: 2, label: "keys, none given", chain: "leaf-chain", policy: { try policy(.publicKey, allows: true) },
             answer: .certificateUntrusted),
         Row(
-            number: 2, what: "certificates, none given", chain: "leaf-chain", policy: { try policy(.certificate, allows: true) },
+            number: 2, label: "certificates, none given", chain: "leaf-chain", policy: { try policy(.certificate, allows: true) },
             answer: .certificateUntrusted),
-        Row(number: 3, what: "a valid chain", chain: "leaf-chain", policy: { try policy() }, answer: nil),
-        Row(number: 3, what: "expired", chain: "expired-chain", policy: { try policy() }, answer: .certificateExpired),
+        Row(number: 3, label: "a valid chain", chain: "leaf-chain", policy: { try policy() }, answer: nil),
+        Row(number: 3, label: "expired", chain: "expired-chain", policy: { try policy() }, answer: .certificateExpired),
         Row(
-            number: 3, what: "not yet valid", chain: "not-yet-valid-chain", policy: { try policy() },
+            number: 3, label: "not yet valid", chain: "not-yet-valid-chain", policy: { try policy() },
             answer: .certificateNotYetValid),
         Row(
-            number: 3, what: "another's root", chain: "foreign-leaf-chain", policy: { try policy() },
+            number: 3, label: "another's root", chain: "foreign-leaf-chain", policy: { try policy() },
             answer: .certificateHasUnknownRoot),
         Row(
-            number: 3, what: "self-signed", chain: "self-signed-san", host: "foobar.com", policy: { try policy() },
+            number: 3, label: "self-signed", chain: "self-signed-san", host: "foobar.com", policy: { try policy() },
             answer: .certificateHasUnknownRoot),
-        Row(number: 3, what: "no intermediate", chain: "leaf", policy: { try policy() }, answer: .certificateHasUnknownRoot),
+        Row(number: 3, label: "no intermediate", chain: "leaf", policy: { try policy() }, answer: .certificateHasUnknownRoot),
         Row(
-            number: 3, what: "another's name", chain: "other-leaf-chain", policy: { try policy() }, answer: .certificateUntrusted),
+            number: 3, label: "another's name", chain: "other-leaf-chain", policy: { try policy() }, answer: .certificateUntrusted
+        ),
         Row(
-            number: 3, what: "another's name, not looked at", chain: "other-leaf-chain", policy: { try policy(names: false) },
+            number: 3, label: "another's name, not looked at", chain: "other-leaf-chain", policy: { try policy(names: false) },
             answer: nil),
         Row(
-            number: 4, what: "nothing looked at", chain: "self-signed-expired",
+            number: 4, label: "nothing looked at", chain: "self-signed-expired",
             policy: { try policy(allows: true, names: false) }, answer: nil),
         Row(
-            number: 5, what: "a pinned key without a valid chain", chain: "foreign-leaf-chain",
+            number: 5, label: "a pinned key without a valid chain", chain: "foreign-leaf-chain",
             policy: { try policy(.publicKey, "foreign-leaf") }, answer: .certificateHasUnknownRoot),
         Row(
-            number: 5, what: "a pinned certificate without a valid chain", chain: "foreign-leaf-chain",
+            number: 5, label: "a pinned certificate without a valid chain", chain: "foreign-leaf-chain",
             policy: { try policy(.certificate, "foreign-root") }, answer: .certificateHasUnknownRoot),
-        Row(number: 6, what: "a pinned root", chain: "leaf-chain", policy: { try policy(.certificate, "root") }, answer: nil),
+        Row(number: 6, label: "a pinned root", chain: "leaf-chain", policy: { try policy(.certificate, "root") }, answer: nil),
         Row(
-            number: 6, what: "another pinned", chain: "leaf-chain", policy: { try policy(.certificate, "foreign-root") },
+            number: 6, label: "another pinned", chain: "leaf-chain", policy: { try policy(.certificate, "foreign-root") },
             answer: .pinMismatch),
         Row(
-            number: 6, what: "a pinned self-signed one", chain: "self-signed-san", host: "foobar.com",
+            number: 6, label: "a pinned self-signed one", chain: "self-signed-san", host: "foobar.com",
             policy: { try policy(.certificate, "self-signed-san", allows: true) }, answer: nil),
         Row(
-            number: 6, what: "a pinned one with a common name and no alternative name", chain: "self-signed-cn",
+            number: 6, label: "a pinned one with a common name and no alternative name", chain: "self-signed-cn",
             host: "foobar.com",
             policy: { try policy(.certificate, "self-signed-cn", allows: true) }, answer: .certificateUntrusted),
         Row(
-            number: 6, what: "a pinned one that has expired", chain: "self-signed-expired", host: "foobar.com",
+            number: 6, label: "a pinned one that has expired", chain: "self-signed-expired", host: "foobar.com",
             policy: { try policy(.certificate, "self-signed-expired", allows: true) }, answer: .certificateExpired),
         Row(
-            number: 6, what: "a pinned one without a name", chain: "self-signed-none", host: "foobar.com",
+            number: 6, label: "a pinned one without a name", chain: "self-signed-none", host: "foobar.com",
             policy: { try policy(.certificate, "self-signed-none", allows: true) }, answer: .certificateUntrusted),
         Row(
-            number: 7, what: "certificates, none given", chain: "leaf-chain", policy: { try policy(.certificate) },
+            number: 7, label: "certificates, none given", chain: "leaf-chain", policy: { try policy(.certificate) },
             answer: .pinMismatch),
-        Row(number: 8, what: "the leaf's key", chain: "leaf-chain", policy: { try policy(.publicKey, "leaf") }, answer: nil),
+        Row(number: 8, label: "the leaf's key", chain: "leaf-chain", policy: { try policy(.publicKey, "leaf") }, answer: nil),
         Row(
-            number: 8, what: "the root's key, which is not sent", chain: "leaf-chain", policy: { try policy(.publicKey, "root") },
+            number: 8, label: "the root's key, which is not sent", chain: "leaf-chain",
+            policy: { try policy(.publicKey, "root") },
             answer: nil),
         Row(
-            number: 8, what: "another key", chain: "leaf-chain", policy: { try policy(.publicKey, "foreign-leaf") },
+            number: 8, label: "another key", chain: "leaf-chain", policy: { try policy(.publicKey, "foreign-leaf") },
             answer: .pinMismatch),
         Row(
-            number: 8, what: "a key that is sent, not of the chain", chain: "leaf-chain", extra: ["foreign-leaf"],
+            number: 8, label: "a key that is sent, not of the chain", chain: "leaf-chain", extra: ["foreign-leaf"],
             policy: { try policy(.publicKey, "foreign-leaf") }, answer: .pinMismatch),
         Row(
-            number: 9, what: "the leaf's key", chain: "foreign-leaf-chain",
+            number: 9, label: "the leaf's key", chain: "foreign-leaf-chain",
             policy: { try policy(.publicKey, "foreign-leaf", allows: true) }, answer: nil),
         Row(
-            number: 9, what: "the true one behind an attacker's", chain: "foreign-leaf-chain", extra: ["leaf", "intermediate"],
+            number: 9, label: "the true one behind an attacker's", chain: "foreign-leaf-chain", extra: ["leaf", "intermediate"],
             policy: { try policy(.publicKey, "leaf", allows: true) }, answer: .pinMismatch),
         Row(
-            number: 9, what: "another's name", chain: "other-leaf-chain",
+            number: 9, label: "another's name", chain: "other-leaf-chain",
             policy: { try policy(.publicKey, "other-leaf", allows: true) }, answer: .certificateUntrusted),
-        Row(number: 10, what: "keys, none given", chain: "leaf-chain", policy: { try policy(.publicKey) }, answer: .pinMismatch),
+        Row(number: 10, label: "keys, none given", chain: "leaf-chain", policy: { try policy(.publicKey) }, answer: .pinMismatch),
         Row(
-            number: 10, what: "keys, none given, nothing else looked at", chain: "leaf-chain",
+            number: 10, label: "keys, none given, nothing else looked at", chain: "leaf-chain",
             policy: { try policy(.publicKey, allows: true, names: false) }, answer: .pinMismatch),
     ]
 
@@ -220,10 +222,10 @@ private func hostPins(_ pattern: String, _ names: String...) throws -> SecurityP
         var tls = try ServerTLS.minted("leaf-chain")
         (tls.minimumVersion, tls.maximumVersion) = (version, version)
         let server = try MisbehavingServer(tls: tls) { _ in Reply(body: "x").closing() }
-        let believing = try session(policy(), hosts: ["localhost"], port: server.port)
+        let trusting = try session(policy(), hosts: ["localhost"], port: server.port)
         let refusing = try session(hostPins("localhost", "foreign-leaf"), hosts: ["localhost"], port: server.port)
         for _ in 0..<3 {
-            #expect(await outcome(believing.data(TransferRequest(url: try url(server)))) == .accepted)
+            #expect(await outcome(trusting.data(TransferRequest(url: try url(server)))) == .accepted)
             #expect(await outcome(refusing.data(TransferRequest(url: try url(server)))) == .refused(.pinMismatch))
         }
         let seen = try await server.awaitSeen { $0.failedHandshakes >= 3 }

@@ -161,12 +161,12 @@ final class EventLog: EventMonitor {
     /// Waits until an event of this name has been recorded `times` times.
     func await(_ name: String, times: Int = 1) async {
         await withCheckedContinuation { continuation in
-            let isThere = log.withLock { log in
-                let isThere = log.has(name, times)
-                if !isThere { log.waiters.append((name, times, continuation)) }
-                return isThere
+            let hasHappened = log.withLock { log in
+                let hasHappened = log.has(name, times)
+                if !hasHappened { log.waiters.append((name, times, continuation)) }
+                return hasHappened
             }
-            if isThere { continuation.resume() }
+            if hasHappened { continuation.resume() }
         }
     }
 
@@ -190,7 +190,7 @@ extension SecurityPolicy {
 final class Resumptions: Sendable {
     private let numbers = Locked<[Int64?]>([])
 
-    var told: [Int64?] { numbers.withLock { $0 } }
+    var reported: [Int64?] { numbers.withLock { $0 } }
     var handlers: TransferHandlers {
         TransferHandlers(didResume: { [numbers] offset, total in numbers.withLock { $0 += [offset, total] } })
     }
