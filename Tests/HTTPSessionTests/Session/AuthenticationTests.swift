@@ -55,7 +55,7 @@ private struct DigestServer: Sendable {
         })
     }
 
-    @Test func `a server that sends a challenge for another realm each time gets a limited number of retries`() async throws {
+    @Test func `a server that sends a challenge for another realm each time gets a limited number of answers`() async throws {
         let asked = Counter()
         let server = try MisbehavingServer { _ in .unauthorized("Basic realm=\"\(asked.add())\"") }
         var parts = try #require(URLComponents(url: server.url(), resolvingAgainstBaseURL: false))
