@@ -146,7 +146,7 @@ import Testing
         #expect(!judged.isComplete)
         let hole = try TLSConversation(server, nil, session: first, prepare: verifying(trustNone, context: 1))
         #expect(hole.isComplete && hole.isResumed, "accepted by a callback that accepts nobody")
-        // The context ID alone would fail the handshake. The library removes the session before, so that the handshake succeeds.
+        // A different session ID context fails the handshake. The library removes the session before, so that a full one is made.
         let ended = try TLSConversation(server, nil, session: second, prepare: verifying(trustAll, context: 2))
         #expect(!ended.isComplete)
     }

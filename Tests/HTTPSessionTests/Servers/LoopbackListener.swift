@@ -36,7 +36,7 @@ final class LoopbackListener: Sendable {
         }
     }
 
-    // The thread that accepts closes the socket.
+    // The accepting thread closes the socket.
     deinit { shutdown(listener, Int32(SHUT_RDWR)) }
 
     func url(_ path: String = "") throws -> URL {

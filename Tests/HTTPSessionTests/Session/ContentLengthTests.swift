@@ -114,7 +114,7 @@ import Testing
                 let both = try await session.data(TransferRequest(url: base.appending(path: "both"))).value
                 #expect(both.data == Data("hello".utf8))
                 #expect(both.head.bodyLength == nil)
-                // The connection's handle does not forbid reuse any more: these two requests share one connection.
+                // The handle that refused reuse allows it again: these two requests share one connection.
                 for _ in 0..<2 { _ = try await session.data(TransferRequest(url: base)).value }
             }
             #expect(server.requests.map(\.connection) == [1, 2, 2, 2, 3, 3])
